@@ -7,9 +7,9 @@ import { ours, startProcesses } from './processes.ts';
 import { startTsa } from './tsa/running.ts';
 
 /**
- * `BENCH_BEFORE=<folder of another checkout> npm run bench -- before`: stamps a second of this tree beside those of another one, each way of stamping
- * by itself: `BENCH_WAYS=mock,direct,bulk,batched`. Both have databases of their own on the same servers, ask the same TSA, and are under load
- * in turns. Exits 1 below `BENCH_WANTED` of the other's rate, default 0.8.
+ * `BENCH_BEFORE=<folder of another checkout> npm run bench -- before`: stamps per second of this tree compared with another one, separately for
+ * each way of stamping: `BENCH_WAYS=mock,direct,bulk,batched`. Both have their own databases on the same servers, use the same TSA, and get load in
+ * turns. Exits 1 below `BENCH_WANTED` of the other's rate, default 0.8.
  */
 
 const before = process.env.BENCH_BEFORE;
@@ -29,7 +29,7 @@ const many = {
   connections: 16,
 };
 
-/** What is asked, and of whom: the mock, a TSA for each stamp, or a TSA for many at once. */
+/** The request and the provider: the mock, a TSA for each stamp, or a TSA for many at once. */
 const ways = {
   mock: { ...one, tsa: undefined },
   direct: { ...one, tsa: { isAggregating: false, awayMs: 0 } },
@@ -39,7 +39,7 @@ const ways = {
 type Way = keyof typeof ways;
 const chosen = (process.env.BENCH_WAYS ?? Object.keys(ways).join()).split(',') as Way[];
 
-if (!before) throw new Error('BENCH_BEFORE names no folder of another checkout');
+if (!before) throw new Error('BENCH_BEFORE must name the folder of another checkout');
 const checkouts = [resolve(before), process.cwd()];
 
 await withStack(
@@ -76,7 +76,7 @@ await withStack(
         );
       }
       const ratio = measured.ratio(own, other);
-      console.log(`${name}, of those before: ${ratio.toFixed(2)}, wanted ${wanted}: ${ratio >= wanted ? 'reached' : 'MISSED'}`);
+      console.log(`${name}, compared with before: ${ratio.toFixed(2)}, wanted ${wanted}: ${ratio >= wanted ? 'reached' : 'MISSED'}`);
       if (!(ratio >= wanted)) process.exitCode = 1;
       for (const service of [other, own]) await service.stop();
     }

@@ -15,9 +15,9 @@ import { median } from './median.ts';
 import { cpuSecondsBelow, type RunningProcesses, startProcesses, startProgram } from './processes.ts';
 
 /**
- * `npm run bench -- door`: the RFC 3161 door with a P-256 key of its own, which verifies and stores what it issues, beside sigstore's own
- * TSA with a P-256 key in memory, which stores nothing. Both run all the time and are under load in turns, since a machine may change its
- * speed within minutes: so each round compares two turns that follow each other. Exits 1 below half of its rate.
+ * `npm run bench -- door`: the RFC 3161 endpoint with an own P-256 key, which verifies and stores what it issues, compared with sigstore's TSA with
+ * a P-256 key in memory, which stores nothing. Both run all the time and get load in turns, because a machine's speed may change within minutes:
+ * each round compares two consecutive turns. Exits 1 below half of sigstore's rate.
  */
 
 const sigstore = 'github.com/sigstore/timestamp-authority/v2/cmd/timestamp-server@v2.1.3';
@@ -25,12 +25,12 @@ const rounds = Number(process.env.BENCH_ROUNDS ?? 11);
 const seconds = Number(process.env.BENCH_SECONDS ?? 4);
 const connections = Number(process.env.BENCH_CONNECTIONS ?? 64);
 const warmUpSeconds = Number(process.env.BENCH_WARM_UP ?? 30);
-/** Load before measuring, so that the other's turn has no effect. */
+/** Load before measuring, so that the previous turn has no effect. */
 const leadSeconds = 1;
 
 type Running = Pick<RunningProcesses, 'url' | 'stop'>;
 
-/** Settings of a service that stamps with a key of its own, made in `dir`. */
+/** Settings of a service with an own signing key, made in `dir`. */
 function ownKeySettings(dir: string): NodeJS.ProcessEnv {
   mkdirSync(dir);
   const { signer, intermediate, rootPem } = createPki({ nowMs: Date.now() });
@@ -53,7 +53,7 @@ async function startSigstore(program: string): Promise<Running> {
 }
 
 interface Result extends LoadResult {
-  /** Of all processes that it takes, for each time-stamp. */
+  /** For all its processes, per time-stamp. */
   readonly cpuMicroseconds: number;
 }
 
@@ -116,7 +116,7 @@ try {
   ]);
   const ratios = pairs.map((pair) => pair.ours.perSecond / pair.theirs.perSecond);
   const ratio = median(ratios);
-  console.log('CPU: of all processes, Redis, the database and whoever is idle too; the generator of the load not counted');
+  console.log('CPU: of all processes, including Redis, the database and idle ones, but without the load generator');
   console.log(`qstamp, which verifies and stores each: ${ratio.toFixed(2)} of sigstore's TSA, which does neither`);
   console.log(`in each round: ${ratios.map((one) => one.toFixed(2)).join(', ')}`);
   process.exitCode = ratio < 0.5 ? 1 : 0;

@@ -4,25 +4,25 @@ import { median } from './median.ts';
 export interface Turns {
   readonly rounds: number;
   readonly seconds: number;
-  /** Until the connections stand and most of the code is compiled. There is more code of qstamp than of others: after 8 s some of it was not. */
+  /** Until all connections are open and most code is compiled. qstamp has more code than the others: after 8 s some was not compiled. */
   readonly warmUpSeconds: number;
 }
 
-/** Load before measuring, so that the turn before has no effect. */
+/** Load before measuring, so that the previous turn has no effect. */
 const leadSeconds = 1;
 
 export interface Measured<Contender> {
-  /** What each round measured. */
+  /** The results of all rounds. */
   resultsOf(contender: Contender): readonly LoadResult[];
   /** The median of a figure over all rounds. */
   medianOf(contender: Contender, figure: (result: LoadResult) => number): number;
-  /** The median of the ratios of the rates, each of two turns of one round. */
+  /** The median of the rate ratios, each from two turns of one round. */
   ratio(contender: Contender, other: Contender): number;
 }
 
 /**
- * Measures contenders that all run all the time and are under load in turns, every second round in reverse: a machine may change its speed
- * within minutes, so only turns that follow each other are compared. `loadFor` puts one under load for so long.
+ * Measures contenders that all run all the time and get load in turns, in reverse order every second round: a machine's speed may change within
+ * minutes, so only consecutive turns are compared. `loadFor` puts one under load for the given time.
  */
 export async function measureInTurns<Contender>(
   contenders: readonly Contender[],

@@ -10,20 +10,20 @@ export interface LoadResult {
 const answerHead = /^HTTP\/1\.1 (\d{3})[\s\S]*?content-length: (\d+)/i;
 
 /**
- * Sends the same over `connections` kept-alive sockets, each waiting for its answer before it asks again, for `seconds`.
- * Written for one purpose so that the generator takes little of the two cores that it shares with what it measures.
+ * Sends the same request over `connections` kept-alive sockets for `seconds`; each waits for its answer before the next request. Written for this
+ * purpose, so that the generator uses little of the two cores that it shares with the measured service.
  */
 export async function load(options: {
   url: string;
-  /** In place of the address's own, each in its turn. */
+  /** Replace the path of the address, in turn. */
   paths?: readonly string[];
-  /** POST unless told. */
+  /** Default POST. */
   method?: 'GET';
   headers?: Record<string, string>;
   body?: string | Buffer;
   connections: number;
   seconds: number;
-  /** Of an answer that is no failure; default 201. */
+  /** The status of a successful answer; default 201. */
   status?: number;
 }): Promise<LoadResult> {
   const { hostname, port, pathname } = new URL(options.url);
@@ -44,11 +44,11 @@ export async function load(options: {
   const startedAt = performance.now();
   const endsAt = startedAt + options.seconds * 1000;
 
-  // All sockets are read into one buffer: a readable stream for each would cost the generator a fifth of its time.
+  // All sockets read into one buffer: a readable stream for each would cost the generator a fifth of its time.
   const buffer = Buffer.alloc(64 * 1024);
   const drive = () =>
     new Promise<void>((resolve, reject) => {
-      /** Of an answer whose head is not whole yet; then its octets are only counted. */
+      /** An answer whose head is incomplete; afterwards its octets are only counted. */
       let head = '';
       let missing = 0;
       let status = '';

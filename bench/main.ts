@@ -1,4 +1,4 @@
-/** `npm run bench`: what a stamp costs beside other ways. `npm run bench -- size`, and so on: what else is measured. */
+/** `npm run bench`: the cost of a stamp compared with other ways. `npm run bench -- size`, and so on: other measurements. */
 const measurements: Readonly<Record<string, () => Promise<unknown>>> = {
   stamping: () => import('./stamping.ts'),
   batch: () => import('./batch.ts'),

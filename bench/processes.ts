@@ -5,14 +5,14 @@ import { resolve } from 'node:path';
 import { processTree } from '../scripts/stack/run.ts';
 
 export interface RunningProcesses {
-  /** What the last one says of where it listens; empty if it does not. */
+  /** The address from the last one's ready message; empty if it has none. */
   readonly url: string;
   readonly pids: readonly number[];
   /** Ends them in reverse order. */
   stop(): Promise<void>;
 }
 
-/** The worker and the API as they are. */
+/** Our worker and API. */
 export const ours = ['src/workers/main.ts', 'src/api/main.ts'];
 
 /** Ends a process by SIGTERM, and resolves when it is gone. */
@@ -23,7 +23,7 @@ export async function end(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** Runs a program of somebody else. */
+/** Runs another project's program. */
 export function startProgram(program: string, args: readonly string[]): { stop(): Promise<void> } {
   const child = spawn(program, args, { stdio: 'ignore' });
   return { stop: () => end(child) };
@@ -33,11 +33,11 @@ interface ScriptOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** The folder of another checkout. */
   readonly cwd?: string;
-  /** Where its log goes. */
+  /** The destination of its log. */
   readonly stdout?: 'inherit' | 'ignore';
 }
 
-/** Runs a script in a process of its own until it says that it is ready; answers what it says. */
+/** Runs a script in its own process until it reports that it is ready; returns the report. */
 export async function startScript(
   script: string,
   args: readonly string[] = [],
@@ -51,7 +51,7 @@ export async function startScript(
   return { child, url: message.url ?? '' };
 }
 
-/** Runs scripts one after the other, each when the one before says that it is ready. */
+/** Runs scripts one after the other, each when the previous one is ready. */
 export async function startProcesses(
   scripts: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -68,10 +68,10 @@ export async function startProcesses(
   };
 }
 
-/** The clock tick of Linux's /proc/…/stat: sysconf(_SC_CLK_TCK), 100 on every architecture that Node runs on. */
+/** The clock tick of Linux's /proc/…/stat: sysconf(_SC_CLK_TCK), 100 on every architecture that Node.js supports. */
 const ticksPerSecond = 100;
 
-/** Seconds of CPU that a process has used, with those of its children that have ended (proc(5)); NaN where there is none. */
+/** Seconds of CPU of a process and of its finished children (proc(5)); NaN if there is none. */
 export function cpuSecondsOf(pid: number): number {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
@@ -81,7 +81,7 @@ export function cpuSecondsOf(pid: number): number {
   }
 }
 
-/** Seconds of CPU that all processes below this one have used. Unlike a rate it hardly depends on what else runs on the machine. */
+/** Seconds of CPU of all processes below this one. Unlike a rate it hardly depends on other load of the machine. */
 export const cpuSecondsBelow = (): number =>
   processTree(process.pid)
     .slice(1)

@@ -10,13 +10,13 @@ import { type Call, callsWith, type Target } from './size/calls.ts';
 import { fill } from './size/fill.ts';
 
 /**
- * What each endpoint costs with few stamps stored and with many: two services, each with a database of its own on the same servers, are
- * asked in turns. Run: `npm run bench -- size`. Exits 1 when an endpoint's median with many is more than 1.5 times that with few.
+ * The cost of each endpoint with few and with many stored stamps: two services with their own databases on the same servers are measured in turns.
+ * Run: `npm run bench -- size`. Exits 1 if an endpoint's median with many stamps is more than 1.5 times that with few.
  */
 
 const wantedRatio = 1.5;
 const [fewStamps = 10_000, manyStamps = 1_000_000] = (process.env.BENCH_SIZES ?? '10000,1000000').split(',').map(Number);
-/** Nearly at the end of what product `often` has of the few. */
+/** Near the end of the few stamps of product `often`. */
 const commonOffset = Math.floor(fewStamps * 0.4);
 const usualTimes = 31;
 const warmUps = 3;

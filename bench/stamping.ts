@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: what a stamp costs beside a bare route and beside BullMQ as it is usually used, with one connection and with many. All run
- * all the time, each with its own databases, and are under load in turns. Exits 1 when a figure is missed.
+ * `npm run bench`: the cost of a stamp compared with a bare route and with a typical use of BullMQ, with one connection and with many. All run all
+ * the time, each with its own databases, and get load in turns. Exits 1 if a target is missed.
  */
 import { Redis } from 'ioredis';
 import { newMasterKey } from '../scripts/stack/master-key.ts';
@@ -83,7 +83,7 @@ await withStack(
         })),
       );
       console.log(
-        `a promise that survives a crash of Redis (appendfsync always) leaves ${measured.ratio(us, syncedLazily).toFixed(2)} of the stamps a second`,
+        `surviving a crash of Redis (appendfsync always) leaves ${measured.ratio(us, syncedLazily).toFixed(2)} of the stamps per second`,
       );
       if (connections === 1) claim('alone, of plain', of(us, plain), 1, of(us, plain) >= 1);
       if (connections === many) {

@@ -5,8 +5,8 @@ import { bytesPerStamp } from './tsa/bytes.ts';
 import { type Contender, type RunningService, type Servers, startService, startTsa } from './tsa/running.ts';
 
 /**
- * What a stamp of a TSA costs, asked for by itself and with others in a batch (S14), beside one of the mock: contenders in turns in one run,
- * each with a database of its own. Run: `npm run bench -- tsa`. Exits 1 when a figure is missed.
+ * The cost of a TSA's stamp, requested alone and in a batch (S14), compared with the mock: contenders in turns in one run, each with its own
+ * database. Run: `npm run bench -- tsa`. Exits 1 if a target is missed.
  */
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
@@ -26,10 +26,10 @@ const contenders = [mock, direct, batched, farDirect, farBatched];
 interface Round extends LoadResult {
   readonly asksPerStamp: number;
   readonly bytesPerStamp: number;
-  /** Milliseconds of CPU a stamp. */
+  /** Milliseconds of CPU per stamp. */
   readonly workerMs: number;
   readonly apiMs: number;
-  /** Verifications by id; undefined where none were measured. */
+  /** Verifications by id; undefined if not measured. */
   readonly verified: (LoadResult & { readonly perCpuSecond: number }) | undefined;
 }
 
@@ -117,7 +117,7 @@ function judge(): void {
   if (results.has(many)) {
     atLeast('batched, of the mock', rateOf(many, batched) / rateOf(many, mock), 0.7);
     atMost(
-      'batched, asks a stamp',
+      'batched, requests per stamp',
       of(many, batched, ({ asksPerStamp }) => asksPerStamp),
       0.02,
     );
@@ -127,7 +127,7 @@ function judge(): void {
       4,
     );
     atLeast(
-      'verified batched stamps a second of CPU',
+      'verified batched stamps per second of CPU',
       of(many, batched, ({ verified }) => verified?.perCpuSecond ?? 0),
       1_500,
     );
@@ -151,10 +151,10 @@ await withStack(
       print(connections);
     }
     judge();
-    console.log('\nbytes a stamp in the database, with indexes and the share of its batch');
+    console.log('\nbytes per stamp in the database, with indexes and the share of its batch');
     for (const leaves of [1, 64, 4_096]) {
       const bytes = await bytesPerStamp(servers.mongoUrl, leaves);
-      console.log(`${leaves === 1 ? 'a token of its own' : `batches of ${leaves}`}: ${bytes.toFixed(0)}`);
+      console.log(`${leaves === 1 ? 'own token' : `batches of ${leaves}`}: ${bytes.toFixed(0)}`);
       if (leaves > 1) atMost(`bytes in batches of ${leaves}`, bytes, 1_024);
     }
     await tsa.stop();

@@ -1,7 +1,7 @@
 /**
- * Runs a script of this project on a machine that has nothing but Node 20 and npm: installs the dependencies when they are missing or not what
- * package-lock.json says, then runs the script with Node 24, the machine's own or the one among the dependencies. If two starts install at once,
- * one of them fails: start it again.
+ * Runs a script of this project on a machine with only Node.js 20 and npm. Installs the dependencies if they are missing or differ from
+ * package-lock.json, then runs the script with Node.js 24: the machine's own, or the one among the dependencies. If two starts install at once, one
+ * of them fails: start it again.
  *
  *     node scripts/bootstrap.mjs scripts/<script>.ts [arguments]
  */
@@ -19,7 +19,7 @@ const modules = path.join(root, 'node_modules');
 /** @type {(file: string) => Record<string, { version?: string, integrity?: string, optional?: boolean }>} */
 const readPackages = (file) => ({ ...JSON.parse(readFileSync(file, 'utf8')).packages, '': {} });
 
-/** npm keeps a list of what it installed, and removes it first when it changes anything: a broken-off install has none. */
+/** npm keeps a list of installed packages, and removes it before it changes anything: after an interrupted install there is none. */
 function isInstalled() {
   const list = path.join(modules, '.package-lock.json');
   if (!existsSync(list)) return false;
@@ -41,7 +41,7 @@ function isInstalled() {
 let interruptedBy;
 
 /**
- * Runs a command, passes signals on to it, and answers its exit code: 128 + the signal when one ended it.
+ * Runs a command, passes signals on to it, and returns its exit code: 128 + the signal if one ended it.
  *
  * @type {(command: string, args: string[], options: import('node:child_process').SpawnOptions) => Promise<number>}
  */
@@ -61,16 +61,16 @@ async function main() {
   const [script = 'scripts/start.ts', ...args] = process.argv.slice(2);
   if (!isInstalled()) {
     process.stderr.write('Installing packages (npm ci) …\n');
-    // The project's tools are needed too, whatever this machine leaves out elsewhere.
+    // The development tools are needed too, even if this machine's settings omit them.
     const env = { ...process.env, NODE_ENV: '', npm_config_omit: '', npm_config_include: 'dev' };
     const code = await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { env, stdio: 'inherit' });
-    // The signal that ended npm may come to us a moment later.
+    // The signal that ended npm may reach this process a moment later.
     if (interruptedBy || code > 128) return interruptedBy ? 128 + os.constants.signals[interruptedBy] : code;
     if (code !== 0) throw new Error('npm ci failed: check the network and the free disk space, and run this command again');
   }
   const node = findNode24(root);
   if (!node) throw new Error(`no Node 24 is packaged for ${process.platform} on ${process.arch}: install Node 24.16 or newer`);
-  // Every process that is started from here on finds the TypeScript of the one before it compiled, in a copy of this checkout too.
+  // All processes started from here on share the compile cache, also in a copy of this checkout.
   const compiled = { NODE_COMPILE_CACHE: path.join(modules, '.cache', 'compiled'), NODE_COMPILE_CACHE_PORTABLE: '1' };
   return run(node, [path.resolve(root, script), ...args], {
     env: { ...compiled, ...process.env },

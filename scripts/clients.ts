@@ -1,5 +1,5 @@
 /**
- * `npm run clients`: writes what the clients in `clients` have from the contract of the service, and the synchronous half of the Python client where the
+ * `npm run clients`: writes the generated parts of `clients` from the contract of the service, and the synchronous half of the Python client if the
  * asynchronous one has changed. A test compares both.
  */
 import { writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * `npm run test:containers`: the image, the compose file and testcontainers on a real engine. Where none answers, it installs Debian's Podman and
- * runs it on a socket of its own; images that cannot be pulled are made. Prints a table, and leaves nothing but what it keeps in the cache. Words as
+ * `npm run test:containers`: tests the image, the compose file and testcontainers on a real engine. If no engine answers, it installs Debian's
+ * Podman and runs it on its own socket; images that cannot be pulled are built. Prints a table, and leaves nothing except its cache. With words as
  * arguments: only trials with one of them in their titles.
  */
 import { mkdirSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { StepError } from './stack/progress.ts';
 import { runToEnd } from './stack/run.ts';
 import { startStack } from './stack/stack.ts';
 
-/** Tests that break servers of their own, such as share one, and `npm start` with both servers by compose. */
+/** Tests that break their own servers, tests that share one, and `npm start` with both servers from compose. */
 const testFiles = [
   ...['test/service/running/servers.test.ts', 'test/service/http/edges-rate-limits.test.ts', 'test/faults/unanswered.test.ts'],
   ...['test/service/stamping/stamping.test.ts', 'test/service/running/start.test.ts'],
@@ -25,7 +25,7 @@ const testFiles = [
 
 const rows: { readonly title: string; readonly result: string; readonly isGood: boolean }[] = [];
 
-/** Tries one thing within its limit of time. What a trial still does after that ends with its commands. */
+/** Runs one trial within its time limit. If it continues after that, its commands end it. */
 async function attempt(
   context: StackContext,
   { title, limitSeconds }: Pick<Trial, 'title' | 'limitSeconds'>,
@@ -56,7 +56,7 @@ async function runTests(context: StackContext, signal: AbortSignal): Promise<str
     const TMPDIR = join(context.dataDir, 'tmp');
     mkdirSync(TMPDIR);
     const env = { ...process.env, TMPDIR, TEST_REDIS_URL: stack.redisUrl, TEST_MONGODB_URL: stack.mongoUrl };
-    // One file after the other: an engine that is busy with another's containers freezes none within the time that the service gives Redis.
+    // One file at a time: an engine that is busy with other containers is too slow to freeze one within the service's time limit for Redis.
     const vitest = [join(checkoutDir, 'node_modules/vitest/vitest.mjs'), 'run', '--no-file-parallelism', ...testFiles];
     const { code } = await runToEnd(process.execPath, vitest, { signal, env, cwd: checkoutDir, terminal: 'output' });
     if (code !== 0) throw new Error(`vitest ended with code ${code}; see above`);
@@ -66,10 +66,10 @@ async function runTests(context: StackContext, signal: AbortSignal): Promise<str
   }
 }
 
-/** The rest, once an engine is there; what reads `DOCKER_HOST` when it is loaded is loaded here. */
+/** Runs everything that needs an engine; modules that read `DOCKER_HOST` on load are loaded here. */
 async function runTrials(context: StackContext, words: readonly string[]): Promise<void> {
   const compose = await getCompose(context);
-  // `npm start` looks there for one that is not Docker's plugin.
+  // `npm start` looks there for a Compose that is not Docker's plugin.
   if (isAbsolute(compose[0] ?? '')) process.env.PATH = `${dirname(compose[0] ?? '')}${delimiter}${process.env.PATH}`;
   const { createDeployment } = await import('./containers/deployment.ts');
   const { trials } = await import('./containers/trials.ts');
@@ -92,7 +92,7 @@ async function runTrials(context: StackContext, words: readonly string[]): Promi
 
 await runScript(async (signal) => {
   const { context, dispose } = createTemporaryContext(signal);
-  // Two at once would take each other's containers for leftovers.
+  // Two runs at once would remove each other's containers.
   const holder = await takeLock(join(context.cacheDir, 'containers'), () => `process ${process.pid}`);
   if (holder !== undefined) throw new StepError('npm run test:containers', `it runs already: ${holder}`, 'wait for its end');
   const podman = (await engineAnswers(context)) ? undefined : await startPodman(context);
@@ -114,6 +114,6 @@ await runScript(async (signal) => {
   const width = Math.max(...rows.map(({ title }) => title.length));
   for (const { title, result } of rows) process.stdout.write(`${title.padEnd(width)}  ${result.replaceAll('\n', ' ')}\n`);
   const failed = rows.filter(({ isGood }) => !isGood).length;
-  process.stdout.write(failed === 0 ? '\nall as it should be\n' : `\n${failed} FAILED\n`);
+  process.stdout.write(failed === 0 ? '\nall trials passed\n' : `\n${failed} FAILED\n`);
   return failed === 0 ? 0 : 1;
 });

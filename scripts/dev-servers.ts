@@ -1,5 +1,5 @@
 /**
- * Redis and MongoDB for development: prints where they are and keeps them up until Ctrl-C. Their data is thrown away.
+ * Redis and MongoDB for development: prints their addresses and runs them until Ctrl-C. Their data is deleted.
  *
  *     node scripts/bootstrap.mjs scripts/dev-servers.ts
  */

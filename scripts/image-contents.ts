@@ -1,6 +1,6 @@
 /**
- * Run by deploy/Dockerfile where the image is made: writes what will be in it, to `sbom.cdx.json` (CycloneDX, ECMA-424) and `licences.txt`, in
- * the working directory. The arguments are the packages of the system whose libraries Node loads. The same packages give the same bytes.
+ * deploy/Dockerfile runs this during the build. It writes the contents of the image to `sbom.cdx.json` (CycloneDX, ECMA-424) and `licences.txt` in
+ * the working directory. The arguments are the system packages whose libraries Node.js loads. The same packages give the same bytes.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -28,5 +28,5 @@ writeFileSync(
 
 const unknown = unknownLicences(bom);
 for (const component of unknown)
-  console.error(`${component.name} ${component.version}: the licence "${component.licence}" is not known here`);
+  console.error(`${component.name} ${component.version}: the licence "${component.licence}" is not in the list of accepted licences`);
 process.exitCode = unknown.length === 0 ? 0 : 1;

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The parts of a CycloneDX document that are read here. */
+/** The used parts of a CycloneDX document. */
 export interface Bom {
   readonly metadata: { readonly component: { name: string } };
   readonly components: readonly Component[];
@@ -13,7 +13,7 @@ export interface Component {
   readonly properties?: readonly { readonly name: string; readonly value: string }[];
 }
 
-/** Licences (SPDX identifiers) under which a package may be used here. Who adds one has read it. */
+/** Accepted licences (SPDX identifiers). Read a licence before you add it. */
 const known = new Set([
   '0BSD',
   'Apache-2.0',
@@ -26,27 +26,27 @@ const known = new Set([
   'MIT-0',
   'Unlicense',
 ]);
-/** Its condition concerns changed files of the package; tools may have it, what runs in production may not. */
+/** Its condition applies to changed files of the package. It is accepted for development tools, but not in production. */
 const knownForDevelopment = new Set(['MPL-2.0']);
-/** Packages that name no SPDX identifier, and what their licence file says. */
+/** Packages without an SPDX identifier, and the licence in their licence file. */
 const read: Readonly<Record<string, string>> = { '@modelcontextprotocol/inspector': 'MIT AND Apache-2.0' };
 
 const isDevelopment = ({ properties }: Component) =>
   properties?.some(({ name, value }) => name === 'cdx:npm:package:development' && value === 'true') ?? false;
 
-/** The SPDX expression of a package's licence; `none` where it names none. */
+/** The SPDX expression of a package's licence; `none` if it has none. */
 function licenceOf({ name, licenses = [] }: Component): string {
   const named = licenses.map((entry) => ('expression' in entry ? entry.expression : (entry.license.id ?? entry.license.name ?? 'none')));
   return named.join(' AND ') || read[name] || 'none';
 }
 
-/** Of an SPDX expression without `WITH`: every side of an AND, and one side of an OR, is known. */
+/** Whether an SPDX expression without `WITH` is accepted: every side of an AND, and one side of an OR. */
 function isKnown(licence: string, accepted: ReadonlySet<string>): boolean {
   const inner = licence.replace(/^\((.*)\)$/, '$1');
   return inner.split(' AND ').every((all) => all.split(' OR ').some((one) => accepted.has(one)));
 }
 
-/** How many packages of the service and of its development have each licence, the most frequent first. */
+/** The number of packages of the service and of its development per licence, the most frequent first. */
 export function componentsByLicence(bom: Bom): Map<string, { service: number; development: number }> {
   const counts = new Map<string, { service: number; development: number }>();
   for (const component of bom.components) {
@@ -59,7 +59,7 @@ export function componentsByLicence(bom: Bom): Map<string, { service: number; de
   return new Map([...counts].sort(([, a], [, b]) => total(b) - total(a)));
 }
 
-/** The packages whose licence nobody here has agreed to. */
+/** The packages with a licence that is not accepted. */
 export const unknownLicences = (bom: Bom): { name: string; version: string; licence: string }[] =>
   bom.components
     .map((component) => ({ ...component, licence: licenceOf(component) }))
@@ -68,7 +68,7 @@ export const unknownLicences = (bom: Bom): { name: string; version: string; lice
       return !isKnown(component.licence, accepted);
     });
 
-/** The licence of each package below `folder` that the service needs, as its authors wrote it, under the package's name. */
+/** The original licence text of each package below `folder` that the service needs, under the package's name. */
 export function licenceTexts(folder: string): string[] {
   const installed: { packages: Record<string, { version: string; license?: string; dev?: boolean }> } = JSON.parse(
     readFileSync(join(folder, 'node_modules/.package-lock.json'), 'utf8'),

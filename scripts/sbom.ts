@@ -1,6 +1,6 @@
 /**
- * `npm run sbom`: writes what the installed packages are as a CycloneDX document (ECMA-424) to `.local/sbom.cdx.json`, and the licences of those that
- * the service needs to `.local/licences.txt`; prints which licences there are, and ends with 1 when one has a licence that is not on the list below.
+ * `npm run sbom`: writes the installed packages as a CycloneDX document (ECMA-424) to `.local/sbom.cdx.json`, and the licences of those that the
+ * service needs to `.local/licences.txt`. Prints the licences, and exits with 1 if one is not in the list of accepted licences.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { runCommand } from './stack/run.ts';
 await runScript(async (signal) => {
   const args = ['sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--loglevel', 'error'];
   const bom: Bom = JSON.parse(await runCommand('npm', args, { signal, cwd: checkoutDir }));
-  // npm names it by the folder of the checkout.
+  // npm uses the name of the checkout's folder.
   bom.metadata.component.name = JSON.parse(readFileSync(join(checkoutDir, 'package.json'), 'utf8')).name;
   const file = join(localDir, 'sbom.cdx.json');
   mkdirSync(localDir, { recursive: true });
@@ -24,8 +24,9 @@ await runScript(async (signal) => {
   for (const row of [['licence', 'service', 'development'], ...rows]) {
     console.log(row.map((cell, column) => (column === 0 ? String(cell).padEnd(40) : String(cell).padStart(12))).join(''));
   }
-  console.log(`\n${bom.components.length} packages, told one by one in ${file}; the licences of those of the service: ${texts}`);
+  console.log(`\n${bom.components.length} packages, listed in ${file}; the licences of the service's packages: ${texts}`);
   const unknown = unknownLicences(bom);
-  for (const { name, version, licence } of unknown) console.error(`${name} ${version}: the licence "${licence}" is not known here`);
+  for (const { name, version, licence } of unknown)
+    console.error(`${name} ${version}: the licence "${licence}" is not in the list of accepted licences`);
   return unknown.length === 0 ? 0 : 1;
 });

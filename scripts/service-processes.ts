@@ -1,4 +1,4 @@
-/** The processes of the service and what Node is given to run each: `npm start`, the container image and compose run these and no others. */
+/** The processes of the service and the Node.js arguments of each: `npm start`, the container image and compose run exactly these. */
 export const serviceProcesses = {
   api: ['src/api/main.ts'],
   worker: ['src/workers/main.ts'],

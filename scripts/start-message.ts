@@ -5,18 +5,18 @@ import type { Stack } from './stack/stack.ts';
 const providers: Readonly<Record<string, string>> = {
   mock: 'mock (test stamps: they prove nothing to a third party)',
   local: 'the development TSA (real RFC 3161 tokens, not qualified)',
-  file: 'as TSP_PROVIDERS_FILE says',
+  file: 'from TSP_PROVIDERS_FILE',
 };
 
 export interface ServiceFacts {
   readonly url: string;
   readonly stack: Stack;
-  /** The development service token; undefined when SERVICE_TOKENS is set, whose secrets are not printed. */
+  /** The development service token; undefined if SERVICE_TOKENS is set, because its secrets are not printed. */
   readonly token: string | undefined;
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** One line that stamps a real file, shows the stamp, and verifies it by the address in it. */
+/** One command that stamps a real file, shows the stamp, and verifies it through its address. */
 function stampLine(url: string, token: string): string {
   const hash = `{\\"hash\\":\\"$(sha256sum README.md | cut -c1-64)\\"}`;
   const stamp = `curl -sS ${url}/api/v1/internal/v1/stamp -H 'X-Service-Token: ${token}' -H 'Content-Type: application/json' -d "${hash}"`;
@@ -24,7 +24,7 @@ function stampLine(url: string, token: string): string {
   return `${stamp} | { read -r stamp; echo "$stamp"; ${verify}; echo; }`;
 }
 
-/** An address without the password in it. */
+/** An address without its password. */
 function withoutPassword(address: string): string {
   const url = new URL(address);
   url.username = '';
@@ -32,7 +32,7 @@ function withoutPassword(address: string): string {
   return url.href;
 }
 
-/** What a person sees when everything is up. */
+/** The message for the user when everything runs. */
 export function describeService({ url, stack, token, env }: ServiceFacts): string {
   const redis = stack.servers.redis ? `, ${withoutPassword(stack.redisUrl)}` : '';
   const mongo = stack.servers.mongo ? `, ${withoutPassword(stack.mongoUrl)}` : '';
@@ -42,8 +42,8 @@ qstamp is up: ${url}
   Redis          ${stack.redisSource}${redis}
   MongoDB        ${stack.mongoSource}${mongo}
   Provider       ${providers[env.TSP || 'mock'] ?? env.TSP}
-  Service token  ${token ?? 'as SERVICE_TOKENS says'}
-  Mail           ${env.SMTP_URL?.startsWith('smtp://127.0.0.1') ? 'caught here: every link that is mailed is printed' : 'as SMTP_URL says'}
+  Service token  ${token ?? 'from SERVICE_TOKENS'}
+  Mail           ${env.SMTP_URL?.startsWith('smtp://127.0.0.1') ? 'caught here: mailed links are printed' : 'from SMTP_URL'}
   Data and logs  ${relative(checkoutDir, localDir)}/, and they stay
 
 Stamp README.md and verify the stamp:

@@ -1,4 +1,4 @@
-/** `npm start`: Redis, MongoDB, the API and one worker on this machine, up until Ctrl-C. What it keeps is in `.local/`. */
+/** `npm start`: Redis, MongoDB, the API and one worker on this machine, until Ctrl-C. Its state is in `.local/`. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadEnvFile } from 'node:process';
@@ -19,7 +19,7 @@ const portsFile = join(localDir, 'ports.json');
 
 type Ports = Partial<Record<'redis' | 'mongo' | 'mail' | 'tsa', number>>;
 
-/** The ports of the last start, so that addresses stay the same where they can; none where a crash has left half a file. */
+/** The ports of the last start, so that addresses stay the same if possible; none if a crash has left a partial file. */
 function readPorts(): Ports {
   try {
     return JSON.parse(readFileSync(portsFile, 'utf8')) ?? {};
@@ -28,11 +28,11 @@ function readPorts(): Ports {
   }
 }
 
-/** A setting, or for a secret the content of the file that `<NAME>_FILE` names. */
+/** A setting, or for a secret the content of the file in `<NAME>_FILE`. */
 const readSetting = (name: string): string | undefined => withSecretFiles(process.env)[name] || undefined;
 const isSet = (name: string) => readSetting(name) !== undefined;
 
-/** API and worker share this machine's ports: the metrics of the worker are one port above those of the API. */
+/** API and worker share this machine's ports: the worker's metrics are one port above those of the API. */
 function metricsOfWorker({ METRICS_PORT: given }: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return given && Number(given) > 0 ? { METRICS_PORT: String(Number(given) + 1) } : {};
 }
@@ -48,7 +48,7 @@ async function refuseBusyPort(): Promise<void> {
   );
 }
 
-/** Resolves with what ended: a failure of something that we run, or undefined when the person stopped us. */
+/** Resolves with the failure of one of our processes, or with undefined if the user stopped us. */
 function untilEnd(
   signal: AbortSignal,
   watched: readonly { onUnexpectedExit(listener: (report: string) => void): void }[],
@@ -112,7 +112,7 @@ async function run(signal: AbortSignal): Promise<number> {
       env.TSP_PROVIDERS_FILE ||= String(tsa.providersFile);
       ports.tsa = Number(new URL(String(tsa.url)).port);
     }
-    // Stamps of an earlier start with TSP=local must still verify under another TSP.
+    // Stamps from an earlier start with TSP=local must still verify under another TSP.
     const localRoot = join(localDir, 'tsa', 'root.pem');
     if (env.TSP !== 'local' && existsSync(localRoot)) env.TRUST_ANCHORS_FILE ||= localRoot;
     const url = String((await start('api', env)).url);

@@ -1,5 +1,5 @@
 /**
- * `npm test`: type check, lint, and every test, on free ports and with data of its own. Arguments are vitest's, and leave the checks out:
+ * `npm test`: type check, lint, and every test, on free ports and with temporary data. Arguments are for vitest and skip the checks:
  *
  *     npm test -- test/verifier
  */
@@ -14,12 +14,12 @@ import { type Stack, startStack } from './stack/stack.ts';
 
 const inModules = (path: string) => join(checkoutDir, 'node_modules', path);
 
-/** Checks that need no server; answers the names of those that failed and shows what they said. */
+/** Checks that need no server; returns the names of failed ones and shows their output. */
 async function runChecks({ signal, progress }: StackContext): Promise<string[]> {
   const failed: string[] = [];
-  // The compiler is a Go program that collects its garbage all the time, unless it may hold on to more of it.
+  // The compiler is a Go program that collects garbage all the time, unless it may keep more of it.
   const env = { ...process.env, GOGC: '400' };
-  // One checker: several are sooner done on many idle cores, and do a part of the work several times.
+  // One checker: several are faster only with many idle cores, and repeat part of the work.
   const typeCheck = [inModules('typescript/bin/tsc'), '--noEmit', '--checkers', '1'];
   const checks = {
     'type check': typeCheck,
@@ -35,14 +35,14 @@ async function runChecks({ signal, progress }: StackContext): Promise<string[]> 
   return failed;
 }
 
-/** Browser tests run in Debian's Chromium; without it they say that they cannot run. */
+/** Browser tests run in Debian's Chromium; without it they report that they cannot run. */
 async function ensureChromium(context: StackContext): Promise<void> {
   if (['chromium', 'chromium-browser', 'google-chrome'].some((name) => findProgram(name) !== undefined)) return;
   if (canInstallPackages()) await installPackages(context, ['chromium']);
   else context.progress.say('no chromium on PATH and none can be installed: browser tests cannot run');
 }
 
-/** As the store of the tests does without syncs: else each test waits for the disk with the writes of all others. */
+/** Redis without syncs, like the test database: otherwise each test waits for the disk writes of all others. */
 async function syncSeldom(redisUrl: string): Promise<void> {
   const redis = new Redis(redisUrl);
   await redis.config('SET', 'appendfsync', 'everysec');
@@ -61,7 +61,7 @@ await runScript(async (signal) => {
     await syncSeldom(stack.redisUrl);
     context.progress.say(`Redis: ${stack.redisSource}\nMongoDB: ${stack.mongoSource}`);
     const vitest = [inModules('vitest/vitest.mjs'), 'run', ...chosen];
-    // Whatever tests leave behind when they are interrupted goes away with our own data.
+    // Files that interrupted tests leave behind are deleted with our own data.
     const TMPDIR = join(context.dataDir, 'tmp');
     mkdirSync(TMPDIR);
     const env = { ...process.env, TMPDIR, TEST_REDIS_URL: stack.redisUrl, TEST_MONGODB_URL: stack.mongoUrl };

@@ -23,7 +23,7 @@ const attacks = [
   },
 ];
 
-/** Uploads a sealed content of about 2 MiB with a service token; whether it was stamped. */
+/** Uploads sealed content of about 2 MiB with a service token; returns whether it was stamped. */
 function upload(url: string, content: string): Promise<boolean> {
   const request = {
     method: 'POST',
@@ -37,7 +37,7 @@ function upload(url: string, content: string): Promise<boolean> {
   });
 }
 
-/** Slow senders against the memory and the uploads of an API; prints what both did. */
+/** Slow senders against the memory and the uploads of an API; prints the effect on both. */
 export async function attackBodies(): Promise<void> {
   const rows: Record<string, string | number>[] = [];
   for (const { name, path, connections, announced, atOnce } of attacks) {

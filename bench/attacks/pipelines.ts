@@ -21,7 +21,10 @@ async function stamp(url: string): Promise<boolean> {
   return answer.status === 201;
 }
 
-/** Clients that send many requests in one piece, read nothing, and leave; prints what the API takes for it and how soon a stamp answers afterwards. */
+/**
+ * Clients that send many requests in one piece, read nothing, and disconnect. Prints the memory use of the API and how soon a stamp answers
+ * afterwards.
+ */
 export async function attackByPipelines(): Promise<void> {
   const rows: Record<string, string | number | boolean>[] = [];
   for (const { name, path } of attacks) {

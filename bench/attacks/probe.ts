@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface Probes {
-  /** Milliseconds of each probe that was answered as it should, and of each that was not. */
+  /** Milliseconds of each probe with the expected answer, and of each without. */
   readonly passedMs: number[];
   readonly failedMs: number[];
   stop(): Promise<void>;
 }
 
-/** Probes again and again, one after the other, with a pause of `everyMs`; `probe` says whether it was answered as it should. */
+/** Probes repeatedly, one after the other, with a pause of `everyMs`; `probe` returns whether the answer was as expected. */
 export function startProbes(everyMs: number, probe: () => Promise<boolean>): Probes {
   const passedMs: number[] = [];
   const failedMs: number[] = [];

@@ -8,11 +8,11 @@ export const serviceToken = 'token-of-the-attacked';
 export interface ServiceUnderAttack {
   readonly url: string;
   readonly servers: Stack['servers'];
-  /** What the API process holds now, in MB. */
+  /** The current memory of the API process, in MB. */
   memoryMb(): number;
 }
 
-/** Runs one API and one worker, in processes of their own and with default settings, on servers that the attack may break. */
+/** Runs one API and one worker in their own processes with default settings, on servers that the attack may break. */
 export function withServiceUnderAttack(run: (service: ServiceUnderAttack) => Promise<void>): Promise<void> {
   return withStack(AbortSignal.timeout(10 * 60_000), async ({ redisUrl, mongoUrl, servers }) => {
     const settings = { REDIS_URL: redisUrl, MONGODB_URL: mongoUrl, MASTER_KEY: newMasterKey(), SERVICE_TOKENS: `attacked:${serviceToken}` };
@@ -32,8 +32,8 @@ export function withServiceUnderAttack(run: (service: ServiceUnderAttack) => Pro
 }
 
 /**
- * Starts an attacker in a process of its own, so that it does not slow down what is measured here; resolves once it attacks. `stop` tells
- * how many answers it got, where it counts them.
+ * Starts an attacker in its own process, so that it does not slow down the measurement; resolves once it attacks. `stop` returns how many answers
+ * it got, if it counts them.
  */
 export async function startAttacker(script: string, ...args: string[]): Promise<{ stop(): Promise<number> }> {
   const { child } = await startScript(script, args);

@@ -1,6 +1,6 @@
 import { fastify } from 'fastify';
 
-/** The ceiling: a Fastify route that does nothing but answer as much as a stamp is. */
+/** The upper limit: a Fastify route that only returns an answer of the size of a stamp. */
 const app = fastify();
 const answer = {
   token: 'x'.repeat(124),

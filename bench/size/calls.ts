@@ -1,23 +1,23 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** A running service that is measured. */
+/** A running service to measure. */
 export interface Target {
   readonly url: string;
-  /** A stamp that was there before, with its token. */
+  /** An existing stamp with its token. */
   readonly known: { readonly tokenId: string; readonly token: string };
-  /** An offset far behind in its stamps. */
+  /** An offset far into its stamps. */
   readonly deepOffset: number;
-  /** A workflow with some outputs, once it was started. */
+  /** A workflow with some outputs, after its start. */
   workflow?: Promise<Prepared>;
 }
 
 export interface Call {
   readonly name: string;
-  /** What is done before each measured request, and not measured; its result is given to `ask`. */
+  /** Runs before each measured request and is not measured; its result goes to `ask`. */
   readonly prepare?: (target: Target) => Promise<Prepared>;
   readonly ask: (target: Target, prepared: Prepared) => Request;
-  /** How often it is asked; 31 unless told. */
+  /** Number of requests; default 31. */
   readonly times?: number;
 }
 
@@ -26,7 +26,7 @@ interface Prepared {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Every request comes from an address of its own, so that no limit counts. */
+/** Every request comes from a different address, so that no limit applies. */
 const address = (): string => `10.${randomInt(256)}.${randomInt(256)}.${randomInt(1, 255)}`;
 
 const randomHash = (): string => randomBytes(32).toString('hex');
@@ -36,7 +36,7 @@ function request(target: Target, method: string, path: string, headers: Readonly
   return new Request(new URL(path, target.url), { method, headers: all, ...(body !== undefined && { body: JSON.stringify(body) }) });
 }
 
-/** @throws Error when the service refuses, and not only for the moment */
+/** @throws Error if the service refuses, except temporarily */
 async function answered(asked: Request): Promise<Record<string, string>> {
   const again = asked.clone();
   const answer = await fetch(asked);
@@ -73,7 +73,7 @@ const post = (path: string, headers: Record<string, string>, body: (target: Targ
   ask: (target) => request(target, 'POST', path, headers, body(target)),
 });
 
-/** A request about a workflow with some outputs, always the same. */
+/** A request about the same workflow with some outputs. */
 const ofWorkflow = (name: string, ask: Call['ask']): Call => ({
   name,
   prepare: (target) => {
@@ -83,7 +83,7 @@ const ofWorkflow = (name: string, ask: Call['ask']): Call => ({
   ask,
 });
 
-/** A step that a workflow takes once. */
+/** A step that a workflow does once. */
 const ofNewWorkflow = (step: string): Call => ({
   name: `POST /api/v1/workflow/{id}/${step}`,
   prepare: (target) => startWorkflow(target, 1),
@@ -94,7 +94,7 @@ const ofNewWorkflow = (step: string): Call => ({
 const list = '/api/v1/internal/v1/stamps';
 const html = { accept: 'text/html' };
 
-/** Every GET, and one of each POST; `offset` is one that both sizes have. */
+/** Every GET, and one of each POST; `offset` exists in both sizes. */
 export const callsWith = (offset: number): readonly Call[] => [
   get(`${list}?limit=50`, often, `GET ${list}, of many`),
   get(`${list}?limit=500`, often, `GET ${list}, of many, limit 500`),

@@ -5,7 +5,7 @@ import { type Db, MongoClient } from 'mongodb';
 import { newMasterKey } from '../../scripts/stack/master-key.ts';
 import { cpuSecondsOf, ours, type RunningProcesses, startProcesses } from '../processes.ts';
 
-/** Whom stamps are made by. */
+/** The provider for the stamps. */
 export interface Contender {
   readonly name: string;
   /** Undefined: the mock provider. */
@@ -17,13 +17,13 @@ export interface Servers {
   readonly mongoUrl: string;
 }
 
-/** A development TSA in a process of its own, and the providers files that lead to it. */
+/** A development TSA in its own process, and the providers files for it. */
 export async function startTsa() {
   const dir = mkdtempSync(join(tmpdir(), 'qstamp-bench-tsa-'));
   const environment = { ...process.env, PORT: '0', LOG_LEVEL: 'error', TSA_STATE_DIR: dir };
   const tsa = await startProcesses(['src/tsa/main.ts'], environment);
   return {
-    /** Settings of a service that asks it. */
+    /** Settings of a service that uses it. */
     settingsFor: ({ name, tsa: wanted }: Contender): NodeJS.ProcessEnv => {
       if (!wanted) return { TSP: 'mock' };
       const { isAggregating, awayMs } = wanted;
@@ -46,21 +46,21 @@ export async function startTsa() {
   };
 }
 
-/** What a database holds. */
+/** The contents of a database. */
 export interface Stored {
   readonly stamps: number;
-  /** What TSAs signed: batches, and stamps with a token of their own. */
+  /** The number of TSA signatures: batches, and stamps with their own token. */
   readonly asks: number;
-  /** Of the collections of stamps and batches, with their indexes. */
+  /** The size of the collections of stamps and batches, with their indexes. */
   readonly bytes: number;
 }
 
-/** A service with a database of its own: one worker and one API. */
+/** A service with its own database: one worker and one API. */
 export interface RunningService extends RunningProcesses {
   readonly stored: () => Promise<Stored>;
   /** Addresses of the verdicts on some of its stamps. */
   readonly verdicts: () => Promise<string[]>;
-  /** Seconds of CPU that worker and API have used. */
+  /** Seconds of CPU of worker and API. */
   readonly cpuSeconds: () => { readonly worker: number; readonly api: number };
 }
 

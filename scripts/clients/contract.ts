@@ -16,11 +16,11 @@ import {
 } from '../../src/shared/contract/workflow.ts';
 import { REASONS } from '../../src/shared/domain/reasons.ts';
 
-/** What the clients take from the contract of the service. */
+/** The parts of the service's contract that the clients use. */
 export interface ClientContract {
-  /** What is sent, by name. */
+  /** Request bodies, by name. */
   readonly requests: ReadonlyMap<string, JsonSchema>;
-  /** What is answered, by name; each after those that it refers to. */
+  /** Answers, by name; each after those that it refers to. */
   readonly answers: ReadonlyMap<string, JsonSchema>;
   /** Codes of errors, each with its status. */
   readonly errorCodes: readonly string[];
@@ -45,7 +45,7 @@ const answers = [
   workflowRedactResponse,
 ];
 
-/** The part of the contract that the clients use, as JSON Schema. */
+/** Reads the contract of the clients as JSON Schema. */
 export function readClientContract(): ClientContract {
   const collect = (schemas: readonly (typeof requests | typeof answers)[number][], io: 'input' | 'output') => {
     const collector = createSchemaCollector();

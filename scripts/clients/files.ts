@@ -2,7 +2,7 @@ import { readClientContract } from './contract.ts';
 import { pythonContract } from './python.ts';
 import { typescriptContract } from './typescript.ts';
 
-/** What the clients have from the service's own sources: each file by its path from the root of the checkout. */
+/** The generated files of the clients, by path from the root of the checkout. */
 export function clientFiles(): ReadonlyMap<string, string> {
   const contract = readClientContract();
   return new Map([

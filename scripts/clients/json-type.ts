@@ -4,10 +4,10 @@ import type { JsonSchema } from '../../src/api/docs/schemas.ts';
 export interface TypeWords {
   readonly primitives: Readonly<Record<'string' | 'integer' | 'number' | 'boolean' | 'null' | 'unknown', string>>;
   list(of: string): string;
-  /** An object that is used as a map. */
+  /** An object used as a map. */
   map(of: string): string;
   oneOf(values: readonly unknown[]): string;
-  /** An object without a name of its own. */
+  /** An object without its own name. */
   object(schema: JsonSchema): string;
 }
 
@@ -26,7 +26,7 @@ export const membersOf = ({ properties = {}, required = [] }: JsonSchema) =>
 export const descriptionOf = ({ description }: JsonSchema): string | undefined =>
   typeof description === 'string' ? description : undefined;
 
-/** The type of a value in the words of a language. @throws Error for a schema that the contract has not used so far */
+/** The type of a value in a language. @throws Error for a schema that the contract has not used so far */
 export function typeOf(schema: JsonSchema, words: TypeWords): string {
   const { primitives } = words;
   if (typeof schema.$ref === 'string') return schema.$ref.split('/').at(-1) ?? '';

@@ -1,7 +1,7 @@
 /**
- * The Python client has two halves: `_async` for tasks is written by hand, `_sync` for threads is made of it by unasync, which leaves out `async` and
- * `await` and replaces names. The first line of each file that is made has a check of what it was made of and of what came out, so that a test
- * needs neither Python nor PyPI to find a half that was left behind, or edited.
+ * The Python client has two halves: `_async` for tasks is written by hand; unasync makes `_sync` for threads from it, by removing `async` and
+ * `await` and replacing names. The first line of each generated file has a checksum of its input and output, so that a test can find an outdated or
+ * edited file without Python or PyPI.
  */
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,17 +13,17 @@ import { CommandError, findProgram, runCommand } from '../stack/run.ts';
 
 const packages = ['unasync==0.6.0', 'tokenize-rt==6.2.0'];
 
-/** Names for tasks, and those for threads. unasync itself knows `__aenter__`, `AsyncIterator` and the like. */
+/** Names for tasks, and the names for threads. unasync itself knows `__aenter__`, `AsyncIterator` and similar names. */
 const names = {
   AsyncQstamp: 'Qstamp',
   AsyncStamping: 'Stamping',
   AsyncWorkflow: 'Workflow',
   AsyncOutputStamping: 'OutputStamping',
   AsyncExchange: 'Exchange',
-  // Of httpx.
+  // From httpx.
   AsyncClient: 'Client',
   aclose: 'close',
-  // Of waiting.py.
+  // From waiting.py.
   AsyncLock: 'Lock',
   async_sleep: 'sleep',
   async_work: 'work',
@@ -49,7 +49,7 @@ export function headerOf(name: string, source: string, made: string): string {
   return `# Made by \`npm run clients\` of _async/${name}. Do not edit it. Check: ${check.slice(0, 32)}\n`;
 }
 
-/** The modules of `_sync` that are not what unasync makes of `_async`, by their names: changed, missing, or left over. */
+/** The names of modules in `_sync` that differ from the output of unasync: changed, missing, or left over. */
 export function staleModules(folder = packageDir): string[] {
   const [sources, made] = [join(folder, '_async'), join(folder, '_sync')];
   return [...new Set([...modulesIn(sources), ...modulesIn(made)])].filter((name) => {
@@ -60,7 +60,7 @@ export function staleModules(folder = packageDir): string[] {
   });
 }
 
-/** Makes `_sync` anew. It takes python3, and PyPI the first time. @throws CommandError */
+/** Generates `_sync`. It needs python3, and PyPI the first time. @throws CommandError */
 export async function writeSyncHalf(context: StackContext): Promise<void> {
   const python = findProgram('python3');
   if (python === undefined) throw new CommandError('there is no python3 on PATH', '');

@@ -25,10 +25,10 @@ function declarationOf(name: string, schema: JsonSchema): string {
   return `\n@dataclass(frozen=True, kw_only=True)\nclass ${name}:\n${lines.join('\n')}\n`;
 }
 
-/** The answers of the contract as dataclasses of Python, members in the order and the words of the interface. */
+/** The answers of the contract as Python dataclasses, with members in the order and with the names of the API. */
 export function pythonContract({ answers, errorCodes, reasonCodes }: ClientContract): string {
   const literal = (codes: readonly string[]) => `Literal[\n${codes.map((code) => `    ${quoted(code)},`).join('\n')}\n]`;
-  // Names of types are used as values by what is declared with `=`, so these come first.
+  // Types declared with `=` come first: Python evaluates their definitions at once.
   const declared = [...answers].sort(([, a], [, b]) => Number('properties' in a) - Number('properties' in b));
   return [
     '"""Made by `npm run clients` of the contract of the service. Do not edit it."""\n',
@@ -36,6 +36,6 @@ export function pythonContract({ answers, errorCodes, reasonCodes }: ClientContr
     'from dataclasses import dataclass\nfrom typing import Any, Literal\n',
     ...declared.map(([name, schema]) => declarationOf(name, schema)),
     `\nErrorCode = ${literal(errorCodes)}\n"""Codes of errors (docs/api.md)."""\n`,
-    `ReasonCode = ${literal(reasonCodes)}\n"""Codes in front of a \`reason\` (docs/reasons.md)."""\n`,
+    `ReasonCode = ${literal(reasonCodes)}\n"""Codes at the start of a \`reason\` (docs/reasons.md)."""\n`,
   ].join('\n');
 }

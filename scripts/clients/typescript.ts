@@ -24,13 +24,13 @@ function declarationOf(name: string, schema: JsonSchema): string {
   return `export interface ${name} {\n${lines.join('\n')}\n}\n`;
 }
 
-/** The contract as types of TypeScript; the formatter has the last word about its lines. */
+/** The contract as TypeScript types; the formatter then formats the lines. */
 export function typescriptContract({ requests, answers, errorCodes, reasonCodes }: ClientContract): string {
   const union = (codes: readonly string[]) => codes.map((code) => `  | ${quoted(code)}`).join('\n');
   return [
     '// Made by `npm run clients` of the contract of the service. Do not edit it.\n',
     ...[...new Map([...requests, ...answers])].map(([name, schema]) => declarationOf(name, schema)),
     `/** Codes of errors (docs/api.md). */\nexport type ErrorCode =\n${union(errorCodes)};\n`,
-    `/** Codes in front of a \`reason\` (docs/reasons.md). */\nexport type ReasonCode =\n${union(reasonCodes)};\n`,
+    `/** Codes at the start of a \`reason\` (docs/reasons.md). */\nexport type ReasonCode =\n${union(reasonCodes)};\n`,
   ].join('\n');
 }

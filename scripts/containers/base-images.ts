@@ -9,7 +9,7 @@ import { CommandError, runCommand } from '../stack/run.ts';
 import type { Podman } from './podman.ts';
 import { type StandIn, standIns } from './stand-ins.ts';
 
-/** An image that is needed, and how it was come by. */
+/** A needed image, and how it was obtained. */
 interface BaseImage {
   readonly name: string;
   readonly source: string;
@@ -18,13 +18,13 @@ interface BaseImage {
 const debianPackages = ['redis-server', 'prometheus', 'libstdc++6', 'ca-certificates', 'passwd'];
 const label = 'qstamp.stand-in';
 
-/** The images that our Dockerfile begins with and our compose file runs beside our own. */
+/** The base images of our Dockerfile, and the other images in our compose file. */
 function neededImages(): string[] {
   const node = /^FROM (\S+) AS build$/m.exec(readFileSync(join(checkoutDir, 'deploy/Dockerfile'), 'utf8'))?.[1] ?? '';
   return [node, ...['redis', 'mongodb', 'mail', 'prometheus'].map(composeImage)];
 }
 
-/** Makes an image of a whole tree, unless it is there. */
+/** Makes an image from a whole tree, unless it exists. */
 async function importTree(context: StackContext, { podman, env }: Podman, from: StandIn['from']): Promise<string> {
   const key = from === 'debian' ? recipeKey(...debianPackages) : treeKey;
   const image = `localhost/qstamp-${from}:${key}`;
@@ -55,10 +55,10 @@ async function makeStandIn(context: StackContext, engine: Podman, name: string, 
   await removeTree(folder);
 }
 
-/** The image is there afterwards: pulled, or made of what this machine can get; made ones are kept for the next run. */
+/** Ensures that the image exists: pulled, or built from what this machine can get. Built ones are kept for the next run. */
 async function getImage(context: StackContext, engine: Podman, name: string): Promise<BaseImage> {
   const standIn = standIns[name.slice(0, name.lastIndexOf(':'))];
-  if (standIn === undefined) throw new Error(`nothing can stand for ${name}`);
+  if (standIn === undefined) throw new Error(`there is no replacement for ${name}`);
   const key = recipeKey(standIn.from, ...standIn.recipe, ...debianPackages, treeKey);
   const format = `{{index .Config.Labels "${label}"}}`;
   const present = await engine.podman(['image', 'inspect', '--format', format, name]).catch(() => undefined);
@@ -74,10 +74,10 @@ async function getImage(context: StackContext, engine: Podman, name: string): Pr
       await makeStandIn(context, engine, name, standIn, key);
     }
   }
-  return { name, source: `cannot be pulled here; stands for it: ${standIn.what}` };
+  return { name, source: `cannot be pulled here; replaced by ${standIn.what}` };
 }
 
-/** Gets every image that is needed, one after the other. */
+/** Gets every needed image, one after the other. */
 export async function getBaseImages(context: StackContext, engine: Podman): Promise<BaseImage[]> {
   const images: BaseImage[] = [];
   for (const name of neededImages()) images.push(await getImage(context, engine, name));

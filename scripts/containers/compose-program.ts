@@ -7,7 +7,7 @@ import { makeTree, removeTree } from '../stack/debian.ts';
 
 const packages = ['docker-compose'];
 
-/** How Docker Compose is called: the machine's own, else Debian's, taken out of its package and kept in the cache. */
+/** The command for Docker Compose: the machine's own, otherwise Debian's, extracted from its package and cached. */
 export async function getCompose(context: StackContext): Promise<readonly string[]> {
   const own = await findCompose(context);
   if (own !== undefined) return own;

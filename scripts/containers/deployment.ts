@@ -5,26 +5,26 @@ import { checkoutDir, type StackContext } from '../stack/context.ts';
 import { findFreePort } from '../stack/ports.ts';
 import { runCommand } from '../stack/run.ts';
 
-/** What somebody has who follows the README: the repository, and no more. */
+/** The repository files that a reader of the README has, and nothing else. */
 const parts = [
   ...['docker-compose.yml', 'deploy', 'config', '.dockerignore', '.npmrc', 'package.json', 'package-lock.json'],
   ...['LICENSE', 'bin', 'clients', 'scripts', 'src', 'views'],
 ];
 
-/** Our compose file, run from a folder of its own with settings and files of its own. */
+/** Our compose file in its own folder with its own settings and files. */
 export interface Deployment {
   readonly folder: string;
   readonly url: string;
   readonly mailUrl: string;
   readonly prometheusUrl: string;
   readonly serviceToken: string;
-  /** `docker compose` with these arguments, in that folder; `env` is set as in a shell. */
+  /** `docker compose` with these arguments, in that folder; `env` is set like in a shell. */
   compose(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<string>;
-  /** The containers of a service that are there, running or not. */
+  /** The existing containers of a service, running or not. */
   inspect(service: string): Promise<Container[]>;
-  /** Ends the process of each container of a service at once, as a crash does; nobody but its restart policy starts it again. */
+  /** Kills the process of each container of a service, like a crash; only its restart policy starts it again. */
   crash(service: string): Promise<void>;
-  /** The same, whose commands end when the signal is aborted. */
+  /** The same deployment with commands that end when the signal is aborted. */
   within(signal: AbortSignal): Deployment;
   /** Size and settings of an image. */
   imageOf(
@@ -46,7 +46,7 @@ export interface Container {
   readonly Config: { readonly User: string };
 }
 
-/** Lays the files out, with everything that the README tells to put into `config` and `.env`. */
+/** Creates the files, with everything that the README says to put into `config` and `.env`. */
 export async function createDeployment(context: StackContext, [program = '', ...before]: readonly string[]): Promise<Deployment> {
   const folder = join(context.dataDir, 'checkout');
   mkdirSync(folder);
@@ -97,10 +97,10 @@ export async function createDeployment(context: StackContext, [program = '', ...
   return within(context.signal);
 }
 
-/** One thing that is tried from outside; what it answers stands in the table. @throws Error where it is not as it should be. */
+/** One test from outside; its result goes into the table. @throws Error if it fails */
 export interface Trial {
   readonly title: string;
-  /** A trial that takes longer has failed. */
+  /** After this time a trial has failed. */
   readonly limitSeconds: number;
   run(deployment: Deployment): Promise<string>;
 }

@@ -6,7 +6,7 @@ import { buildGateway, gatewayRecipe, goBuild } from '../stack/documentdb.ts';
 
 const inFerretDb = 'vendor/github.com/FerretDB/FerretDB/v2';
 
-/** What FerretDB, embedded, leaves off and compose's MongoDB has: it asks for passwords, and is a replica set of one, reached by this name. */
+/** Settings that compose's MongoDB has and embedded FerretDB lacks: passwords, and a replica set of one node with this name. */
 const changes = [
   { file: `${inFerretDb}/ferretdb/ferretdb.go`, from: /Auth: +false,/, to: 'Auth: true,' },
   { file: `${inFerretDb}/ferretdb/ferretdb.go`, from: /ReplSetName: +"",/, to: 'ReplSetName: "rs0",' },
@@ -21,7 +21,7 @@ function change(module: string, { file, from, to }: (typeof changes)[number]): v
   writeFileSync(path, text.replace(from, to));
 }
 
-/** The gateway of the image that stands for MongoDB's, with passwords; built once from our Go module, and minutes of work. */
+/** The gateway with passwords, for the image that replaces MongoDB's. Built once from our Go module, which takes minutes. */
 export const findGatewayWithPasswords = (context: StackContext): Promise<string> =>
   buildGateway(context, 'gateway-with-passwords', recipeKey(...changes.map(({ to }) => to), ...gatewayRecipe()), async (go, module) => {
     await go('mod', 'vendor');

@@ -9,7 +9,7 @@ const mostBytes = 250_000_000;
 const inside = ({ compose }: Deployment, script: string) => compose(['exec', '-T', 'api', 'node', '-e', script]);
 
 export const contents: Trial = {
-  title: 'the image holds what runs, and tells it',
+  title: 'the image contains only what it runs, and lists it',
   limitSeconds: 60,
   run: async (deployment) => {
     const { Size, Config } = await deployment.imageOf(composeImage('api'));
@@ -53,7 +53,7 @@ export const confinement: Trial = {
   },
 };
 
-/** What the kernel says of a process; an engine on another machine shows none. */
+/** The kernel's status of a process; empty if the engine is on another machine. */
 async function statusOf(pid: number): Promise<{ uid: string; CapEff: string; NoNewPrivs: string }> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8');
   const field = (name: string) => new RegExp(`^${name}:\\s+(\\S+)`, 'm').exec(text)?.[1] ?? '';

@@ -4,22 +4,22 @@ import { ProviderFailed, Qstamp } from '../../clients/typescript/src/index.ts';
 import type { Deployment } from './deployment.ts';
 
 const clients = 16;
-/** As often as seconds that a TSA may be away. */
+/** Once per second, for as long as a TSA may be down. */
 const mostRefusals = 60;
 
-/** One that was made under load. */
+/** A stamp that was made under load. */
 export interface Stamped {
   readonly hash: string;
   readonly id: string;
-  /** How often its client was told 502 before. */
+  /** How often its client got 502 before. */
   readonly refusals: number;
 }
 
-/** A client as a caller would write it: it repeats a request, under the same idempotency key, until it is told 201. */
+/** A typical client: it repeats a request with the same idempotency key until it gets 201. */
 export const clientOf = ({ url, serviceToken }: Deployment): Qstamp =>
   new Qstamp({ url, serviceToken, maxRetries: 100, timeoutMs: 20_000 });
 
-/** Stamps a hash, again after each 502, which says that no TSA answered and nothing was stamped. Answers how often that was told. */
+/** Stamps a hash, again after each 502, which means that no TSA answered and nothing was stamped. Returns the number of 502 answers. */
 async function stampPatiently(qstamp: Qstamp, hash: string): Promise<Stamped> {
   for (let refusals = 0; ; refusals += 1) {
     try {
@@ -31,7 +31,7 @@ async function stampPatiently(qstamp: Qstamp, hash: string): Promise<Stamped> {
   }
 }
 
-/** Stamps so many fresh hashes by sixteen clients at once; `meanwhile` begins when a fifth of them are done. */
+/** Stamps `count` new hashes with sixteen parallel clients; `meanwhile` begins when a fifth of them are done. */
 export async function stampUnderLoad(deployment: Deployment, count: number, meanwhile: () => Promise<void>): Promise<Stamped[]> {
   const qstamp = clientOf(deployment);
   const hashes = Array.from({ length: count }, () => createHash('sha256').update(randomBytes(16)).digest('hex'));
@@ -57,7 +57,7 @@ interface Listed {
   readonly total: number;
 }
 
-/** Every stamp that the service has of the product. */
+/** All stamps of the product. */
 async function listAll({ url, serviceToken }: Deployment): Promise<Listed['items']> {
   const items: Listed['items'][number][] = [];
   for (;;) {
@@ -70,7 +70,7 @@ async function listAll({ url, serviceToken }: Deployment): Promise<Listed['items
   }
 }
 
-/** @throws Error where one that was told 201 is not there, stands there twice, or does not verify. Of many, every tenth is verified. */
+/** Checks that each stamp with a 201 exists exactly once and verifies; with many stamps, every tenth is verified. @throws Error otherwise */
 export async function expectEachOnce(deployment: Deployment, stamped: readonly Stamped[]): Promise<void> {
   const ids = new Map<string, string[]>();
   for (const { content_sha256, token_id } of await listAll(deployment))

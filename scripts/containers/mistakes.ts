@@ -4,7 +4,7 @@ import type { Deployment, Trial } from './deployment.ts';
 
 const services = ['api', 'worker', 'redis', 'mongodb', 'mail', 'prometheus'];
 
-/** Runs `up` with a mistake in it: it must fail, the check must say so in one line, and nothing may be left running. */
+/** Runs `up` with a mistake: it must fail, the check must report it in one line, and nothing may be left running. */
 async function expectRefused(deployment: Deployment, env: NodeJS.ProcessEnv, line: RegExp): Promise<string> {
   const { compose, inspect } = deployment;
   try {
@@ -21,7 +21,7 @@ async function expectRefused(deployment: Deployment, env: NodeJS.ProcessEnv, lin
   return `"${said[0]}", and nothing runs`;
 }
 
-/** What can be wrong before anything is started. */
+/** Mistakes that are found before anything is started. */
 export const mistakes: readonly Trial[] = [
   {
     title: 'docker compose build',

@@ -14,17 +14,17 @@ const packages = ['podman', 'buildah', 'runc', 'netavark', 'aardvark-dns', 'ipta
 /** The interval of the health checks in docker-compose.yml. */
 const healthMs = 5_000;
 
-/** An engine of ours, on a socket that nobody else knows. */
+/** Our own engine, on a private socket. */
 export interface Podman {
-  /** What makes Docker's clients, testcontainers and `podman` itself use it. */
+  /** The environment that makes Docker's clients, testcontainers and `podman` itself use it. */
   readonly env: Readonly<Record<string, string>>;
   podman(args: readonly string[]): Promise<string>;
   stop(): Promise<void>;
 }
 
 /**
- * Settings of an engine with all that it has below `folder`: nothing of it meets another Podman of the machine. crun refuses a hybrid tree of
- * cgroups, and there is no systemd to make any; the usual limits are more than root may set in a container.
+ * Settings of an engine with all its files below `folder`, separate from other Podmans of the machine. crun refuses a hybrid cgroup tree, and there
+ * is no systemd to make another one; the usual limits are higher than root may set in a container.
  */
 function writeSettings(folder: string): Record<string, string> {
   const settings = (name: string, lines: readonly string[]) => {
@@ -53,7 +53,7 @@ function writeSettings(folder: string): Record<string, string> {
   return { CONTAINERS_CONF: containers, CONTAINERS_STORAGE_CONF: storage };
 }
 
-/** Podman asks after the health of containers through systemd; where that is not, somebody else must. */
+/** Podman runs health checks through systemd. Without systemd, this runs them. */
 function askAfterHealth(socketPath: string, everyMs: number): () => Promise<void> {
   const get = (path: string) =>
     new Promise<string>((resolve, reject) => {
@@ -68,7 +68,7 @@ function askAfterHealth(socketPath: string, everyMs: number): () => Promise<void
   const stopped = new AbortController();
   const round = async () => {
     const running: { Id: string }[] = JSON.parse(await get('/v4.0.0/libpod/containers/json'));
-    // A container without a health check, or one that has just ended, is refused, and that is all.
+    // A container without a health check, or one that has just ended, refuses this; ignore it.
     await Promise.all(running.map(({ Id }) => get(`/v4.0.0/libpod/containers/${Id}/healthcheck`)));
   };
   const rounds = (async () => {
@@ -83,7 +83,7 @@ function askAfterHealth(socketPath: string, everyMs: number): () => Promise<void
   };
 }
 
-/** Installs Debian's Podman where it is missing, and starts it, with its images kept in the cache. */
+/** Installs Debian's Podman if it is missing, and starts it with cached images. */
 export async function startPodman(context: StackContext): Promise<Podman> {
   const { signal, cacheDir, dataDir } = context;
   if (findProgram('podman') === undefined || findProgram('runc') === undefined) {
@@ -106,7 +106,7 @@ export async function startPodman(context: StackContext): Promise<Podman> {
     for (const command of ['container rm --all --force', 'volume rm --all --force', 'network prune --force'])
       await runToEnd('podman', command.split(' '), { env });
   };
-  // Of a run that was cut off, perhaps before this machine was started anew.
+  // Left over from an interrupted run, perhaps before a reboot of this machine.
   await removeAll();
   for (const state of ['run', 'tmp']) rmSync(join(folder, state), { recursive: true, force: true });
 
@@ -124,7 +124,7 @@ export async function startPodman(context: StackContext): Promise<Podman> {
   await service.start(signal);
   const endHealth = askAfterHealth(socket, healthMs);
   return {
-    // Its own images are not to be had where nothing is, and ours needs no BuildKit.
+    // BuildKit's own images may not be available, and our image does not need it.
     env: {
       ...own,
       DOCKER_HOST: `unix://${socket}`,

@@ -6,22 +6,22 @@ import { findDocumentDbTree, findGateway, findTemplate } from '../stack/document
 import { runCommand } from '../stack/run.ts';
 import { findGatewayWithPasswords } from './documentdb-gateway.ts';
 
-/** What is made where an image cannot be pulled. */
+/** A replacement for an image that cannot be pulled. */
 export interface StandIn {
   /** For the table. */
   readonly what: string;
-  /** The tree that it begins with. */
+  /** The tree that it starts from. */
   readonly from: 'debian' | 'documentdb';
-  /** What comes after FROM, and in which everything that matters stands. */
+  /** The lines after FROM, with everything important. */
   readonly recipe: readonly string[];
-  /** Puts what the recipe copies into the folder. */
+  /** Puts the files for the recipe into the folder. */
   prepare?(context: StackContext, folder: string): Promise<void>;
 }
 
 const here = join(import.meta.dirname, 'stand-ins');
 const inModules = (name: string) => join(checkoutDir, 'node_modules', name);
 
-/** npm as it runs us, for the image of Node: its package holds none. */
+/** The npm that runs us, for the Node image, whose package does not include it. */
 async function findNpm({ signal }: StackContext): Promise<string> {
   const ours = process.env.npm_execpath;
   if (ours?.endsWith('npm-cli.js')) return dirname(dirname(ours));
@@ -35,11 +35,11 @@ async function prepareNode(context: StackContext, folder: string): Promise<void>
   cpSync(join(node, 'bin/node'), join(folder, 'node'));
   cpSync(join(node, 'LICENSE'), join(folder, 'LICENSE'));
   cpSync(await findNpm(context), join(folder, 'npm'), { recursive: true, dereference: true });
-  // Of this machine: what it needs to reach its registry, it needs inside a build too.
+  // From this machine: builds need the same certificates to reach the registry.
   cpSync(certificates, join(folder, 'ca-certificates.crt'));
 }
 
-/** Packages of node_modules and all that they need. */
+/** Packages of node_modules with all their dependencies. */
 function copyPackages(names: readonly string[], folder: string, copied = new Set<string>()): void {
   for (const name of names.filter((each) => !copied.has(each))) {
     copied.add(name);
@@ -53,7 +53,7 @@ function copyPackages(names: readonly string[], folder: string, copied = new Set
 
 const registry = process.env.npm_config_registry;
 
-/** By the name that the Dockerfile and docker-compose.yml ask for, without its version. */
+/** By image name in the Dockerfile and docker-compose.yml, without version. */
 export const standIns: Readonly<Record<string, StandIn>> = {
   node: {
     what: "Debian and the Node of the npm package, which is Node's own build of that version",
@@ -91,12 +91,12 @@ export const standIns: Readonly<Record<string, StandIn>> = {
       cpSync(await findGateway(context), join(folder, 'gateway'));
       cpSync(await findGatewayWithPasswords(context), join(folder, 'gateway-with-passwords'));
       const template = join(await findTemplate(context, await findDocumentDbTree(context)), 'pg');
-      // As root it belongs to us, else to the user of the tree.
+      // As root it belongs to us, otherwise to the user of the tree.
       await runCommand('cp', ['-r', template, join(folder, 'template')], context);
     },
   },
   'axllent/mailpit': {
-    what: 'smtp-server of npm, with the two addresses of Mailpit that are asked here',
+    what: 'smtp-server of npm, with the two Mailpit addresses that the tests use',
     from: 'debian',
     recipe: [
       'COPY node /usr/local/bin/node',

@@ -5,7 +5,7 @@ import { mistakes } from './mistakes.ts';
 import { until } from './until.ts';
 
 const stampsPerTrial = 500;
-/** All that was ever told 201. */
+/** All stamps that were ever answered with 201. */
 const stamped: Stamped[] = [];
 
 const seconds = (sinceMs: number) => `${((Date.now() - sinceMs) / 1_000).toFixed(1)} s`;
@@ -15,7 +15,7 @@ async function fetchText(url: string, accept: string): Promise<{ status: number;
   return { status: answer.status, text: await answer.text() };
 }
 
-/** Resolves when every container of the service runs, and is well where it can say so. */
+/** Resolves when every container of the service runs, and is healthy if it has a health check. */
 const untilWell = (deployment: Deployment, service: string, count: number) =>
   until(`${count} of ${service} are well`, async () => {
     const well = (await deployment.inspect(service)).filter(
@@ -99,7 +99,7 @@ const prometheus: Trial = {
 /** After `expectEachOnce`. */
 function summaryOf(made: readonly Stamped[]): string {
   const refused = made.filter(({ refusals }) => refusals > 0).length;
-  return `${made.length} told 201${refused > 0 ? `, ${refused} of them after 502` : ''}, 0 lost, 0 doubled`;
+  return `${made.length} got 201${refused > 0 ? `, ${refused} of them after 502` : ''}, 0 lost, 0 doubled`;
 }
 
 const killed = (service: string, count = 1): Trial => ({
@@ -111,7 +111,7 @@ const killed = (service: string, count = 1): Trial => ({
     const made = await stampUnderLoad(deployment, stampsPerTrial, async () => {
       const began = Date.now();
       await deployment.crash(service);
-      await until(`${service} was started anew`, async () => {
+      await until(`${service} was restarted`, async () => {
         const now = await deployment.inspect(service);
         return (
           now.length === count && now.every(({ State }) => State.Running && before.every((old) => old.State.StartedAt !== State.StartedAt))
@@ -149,11 +149,11 @@ const kept: Trial = {
     await deployment.compose(['down']);
     await deployment.compose(['up', '--detach', '--wait']);
     await expectEachOnce(deployment, stamped);
-    return `${stamped.length} stamps are there once each, and verify`;
+    return `${stamped.length} stamps exist once each, and verify`;
   },
 };
 
-/** In this order: the first begin with nothing, the last end everything. */
+/** In this order: the first trials begin with nothing, the last one removes everything. */
 export const trials: readonly Trial[] = [
   ...mistakes,
   up,

@@ -2,9 +2,9 @@ import { eventually } from '../../test/support/eventually.ts';
 
 const patienceMs = 120_000;
 
-/** What `look` answers once that is true of anything; failing to look counts as not yet. @throws Error that says what did not come about. */
+/** Repeats `look` until its result is truthy, and returns that; an error counts as not yet. @throws Error that says what did not happen */
 export async function until<T>(what: string, look: () => Promise<T | false | undefined>): Promise<T> {
-  let last = 'it is not so';
+  let last = 'the condition is not met';
   const patiently = () =>
     look().catch((error: Error) => {
       last = error.message;

@@ -5,15 +5,15 @@ import type { StackContext } from './context.ts';
 import { removeTree } from './debian.ts';
 import { isAlive, runCommand } from './run.ts';
 
-/** Names a cached thing after everything it is made from, so that a changed recipe is a new thing. */
+/** The name of a cached item, from everything it is made from, so that a changed recipe makes a new item. */
 export function recipeKey(...parts: readonly string[]): string {
   const recipe = JSON.stringify([process.platform, process.arch, ...parts]);
   return createHash('sha256').update(recipe).digest('hex').slice(0, 12);
 }
 
 /**
- * Answers the folder of a cached thing. Where it is missing it is made beside its place and renamed into place when it is complete. If two
- * starts make it at once, both use the one that is ready first. What a start left half-made is removed once that process is gone.
+ * Returns the folder of a cached item. If it is missing, it is made in a temporary folder and renamed when complete. If two starts make it at once,
+ * both use the first one. A partial item is removed after its process has ended.
  */
 export async function cached(
   { cacheDir }: StackContext,
@@ -25,7 +25,7 @@ export async function cached(
   if (existsSync(place)) return place;
   for (const entry of readdirSync(cacheDir)) {
     const [, maker] = /\.partial-(\d+)-/.exec(entry) ?? [];
-    // Cleaning is not worth a failed start.
+    // A failed cleanup must not stop the start.
     if (maker !== undefined && !isAlive(Number(maker))) await removeTree(join(cacheDir, entry)).catch(() => undefined);
   }
   const partial = mkdtempSync(`${place}.partial-${process.pid}-`);
@@ -34,14 +34,14 @@ export async function cached(
     renameSync(partial, place);
   } catch (error) {
     await removeTree(partial);
-    // Another start was first.
+    // Another start was faster.
     if (!existsSync(place)) throw error;
   }
   return place;
 }
 
 /**
- * The path of a program of a Go module, such as `example.org/mod/cmd/program@v1.2.3`, built once.
+ * The path of a program from a Go module, such as `example.org/mod/cmd/program@v1.2.3`, built once.
  *
  * @throws CommandError
  */

@@ -10,10 +10,10 @@ import { redisSettings } from './redis.ts';
 import { CommandError, findProgram, findVersion, runCommand, runToEnd } from './run.ts';
 import { createServerProcess, type ServerOptions, type StackServer } from './server-process.ts';
 
-/** A server that docker-compose.yml runs. */
+/** A server in docker-compose.yml. */
 export type ComposeServer = 'redis' | 'mongodb';
 
-/** What the containers of tests run, and those of compose, with passwords beside it. */
+/** The commands in the containers of tests and of compose, which adds passwords. */
 export const containerCommands = {
   redis: ['redis-server', ...redisSettings],
   mongodb: ['mongod', '--replSet', 'rs0', '--bind_ip_all'],
@@ -30,23 +30,25 @@ function readService(name: string): ComposeService {
   return services[name] ?? {};
 }
 
-/** The image that docker-compose.yml gives a service. */
+/** The image of a service in docker-compose.yml. */
 export function composeImage(service: string): string {
   const { image } = readService(service);
-  if (!image) throw new Error(`docker-compose.yml names no image for ${service}`);
+  if (!image) throw new Error(`docker-compose.yml has no image for ${service}`);
   return image;
 }
 
-/** What a service of docker-compose.yml is asked inside its container, to see whether it serves. */
+/** The health check command of a service in docker-compose.yml, for running inside its container. */
 export const composeHealthCheck = (service: ComposeServer): readonly string[] => readService(service).healthcheck?.test.slice(1) ?? [];
 
-/** True when an engine answers there as Docker's does: Docker itself, or Podman's socket. The address is as `DOCKER_HOST` has it, without TLS or SSH. */
+/**
+ * Whether a Docker-compatible engine answers: Docker itself, or Podman's socket. The address has the form of `DOCKER_HOST`, without TLS or SSH.
+ */
 export function answersAsEngine(address: string): Promise<boolean> {
   const { protocol, hostname, port, pathname } = new URL(address);
   if (!['unix:', 'tcp:'].includes(protocol) || process.env.DOCKER_TLS_VERIFY) return Promise.resolve(false);
   const connection = protocol === 'unix:' ? { socketPath: pathname } : { host: hostname, port: port || '2375' };
   return new Promise((resolve) => {
-    // A connection that was kept would answer for an engine that has gone.
+    // A kept connection could answer for an engine that has ended.
     request({ ...connection, agent: false, path: '/_ping', signal: AbortSignal.timeout(5_000) })
       .once('response', (response) => resolve(response.resume().statusCode === 200))
       .once('error', () => resolve(false))
@@ -54,7 +56,7 @@ export function answersAsEngine(address: string): Promise<boolean> {
   });
 }
 
-/** Whether a container engine is there for us: the one that `DOCKER_HOST` names, else the one at Docker's usual socket. */
+/** Whether a container engine is available: the one in `DOCKER_HOST`, otherwise the one at Docker's usual socket. */
 export async function engineAnswers({ progress }: Pick<StackContext, 'progress'>): Promise<boolean> {
   const { DOCKER_HOST: named } = process.env;
   const answers = await answersAsEngine(named || 'unix:///var/run/docker.sock');
@@ -62,10 +64,10 @@ export async function engineAnswers({ progress }: Pick<StackContext, 'progress'>
   return answers;
 }
 
-/** The first version that reads docker-compose.yml: `env_file` with `required`, `depends_on` with `required`. */
+/** The first version that supports docker-compose.yml: `env_file` with `required`, `depends_on` with `required`. */
 const oldestCompose = [2, 24] as const;
 
-/** How Docker Compose is called here; undefined where there is none, or only one that is too old for our file. */
+/** The command for Docker Compose; undefined if there is none, or only a version that is too old. */
 export async function findCompose(context: Pick<StackContext, 'signal'>): Promise<readonly string[] | undefined> {
   for (const command of [['docker', 'compose'], ['docker-compose']] as const) {
     if (findProgram(command[0]) === undefined) continue;
@@ -77,10 +79,10 @@ export async function findCompose(context: Pick<StackContext, 'signal'>): Promis
   return undefined;
 }
 
-/** The name of our containers and volumes is kept beside the other state, so that who deletes that begins with fresh volumes too. */
+/** The name of our containers and volumes is stored with the other state, so that deleting the state also starts with new volumes. */
 const projectFile = (dataDir: string) => join(dataDir, 'compose-project');
 
-/** The name of the containers and volumes of earlier starts, where there were any. */
+/** The name of the containers and volumes of earlier starts, if any. */
 export const findProject = (dataDir: string): string | undefined =>
   existsSync(projectFile(dataDir)) ? readFileSync(projectFile(dataDir), 'utf8').trim() : undefined;
 
@@ -90,7 +92,7 @@ function projectOf(dataDir: string): string {
   return project;
 }
 
-/** Where its container keeps the password of the service. */
+/** The password file of the service inside the container. */
 const passwordFiles = { redis: '/run/redis/password', mongodb: '/run/mongodb/service-password' } as const;
 const urls = {
   redis: (port: number, password: string) => `redis://:${password}@127.0.0.1:${port}`,
@@ -99,11 +101,11 @@ const urls = {
 } as const;
 
 /**
- * A server of docker-compose.yml, by Docker Compose itself and as it is described there, with its port published on loopback. Compose stays our
- * child in the foreground; its containers and volumes stay for the next start.
+ * Runs a server of docker-compose.yml with Docker Compose, with its port published on loopback. Compose stays our child in the foreground; its
+ * containers and volumes stay for the next start.
  *
- * @returns undefined where there is no engine, or no Docker Compose that reads our file
- * @throws StepError where it does not start, or where the data of earlier starts is in volumes and there is no engine
+ * @returns undefined if there is no engine, or no Docker Compose that supports our file
+ * @throws StepError if it does not start, or if earlier starts have data in volumes and there is no engine
  */
 export async function startComposeServer(
   context: StackContext,
@@ -122,10 +124,10 @@ export async function startComposeServer(
       throw new StepError(
         'Finding the data of earlier starts',
         `it is in volumes of a container engine (${project}_${name}), and ${why}`,
-        'start the engine, or delete .local/compose-project to begin anew without it',
+        'start the engine, or delete .local/compose-project to start without that data',
       );
     }
-    if (isThere) progress.say(`  ${why}: going on without containers`);
+    if (isThere) progress.say(`  ${why}: continuing without containers`);
     return undefined;
   }
   const [program = '', ...before] = command;
@@ -146,7 +148,7 @@ export async function startComposeServer(
       if (await isPortFree(port)) throw new Error(`nothing listens on port ${port}`);
     },
   });
-  /** A Compose that was killed leaves its container running. Where the engine has gone, nothing more can be stopped. */
+  /** A killed Compose leaves its container running. Without the engine nothing more can be stopped. */
   const stop = async () => {
     await server.stop();
     await runToEnd(program, [...args, 'stop', name], place);
@@ -154,14 +156,14 @@ export async function startComposeServer(
   const title = `Starting ${name} (docker compose)`;
   const password = await progress.step(title, async () => {
     try {
-      // Makes the passwords, where the volumes have none yet.
+      // Makes the passwords if the volumes have none yet.
       await compose(['run', '--rm', '--no-deps', '-T', 'secrets'], signal);
       await server.start(signal);
       return await compose(['exec', '-T', name, 'cat', passwordFiles[name]], signal);
     } catch (error) {
       await stop();
       signal.throwIfAborted();
-      const remedy = 'see that the engine runs and that images can be pulled, or set REDIS_URL and MONGODB_URL';
+      const remedy = 'check that the engine runs and that images can be pulled, or set REDIS_URL and MONGODB_URL';
       throw new StepError(title, (error as Error).message, remedy, error);
     }
   });

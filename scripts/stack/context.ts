@@ -6,23 +6,23 @@ import { createProgress, type Progress } from './progress.ts';
 /** The root of this checkout. */
 export const checkoutDir = resolve(import.meta.dirname, '../..');
 
-/** The one ignored folder that holds the state of `npm start`. */
+/** The ignored folder with the state of `npm start`. */
 export const localDir = join(checkoutDir, '.local');
 
-/** What every part of the local stack needs to do its work. */
+/** Shared settings for all parts of the local stack. */
 export interface StackContext {
-  /** Aborted when the person wants to stop; every step then ends what it started and throws the reason. */
+  /** Aborted when the user wants to stop; every step then ends what it started and throws the reason. */
   readonly signal: AbortSignal;
   readonly progress: Progress;
-  /** Where the servers keep their data and logs. */
+  /** The data and logs of the servers. */
   readonly dataDir: string;
-  /** Where what is expensive to make is kept for all checkouts of this user. */
+  /** The cache for all checkouts of this user. */
   readonly cacheDir: string;
-  /** False: data outlives the process but not the machine (tests). */
+  /** False: data survives the process but not the machine (tests). */
   readonly durable: boolean;
 }
 
-/** `$XDG_CACHE_HOME/qstamp`, or `~/.cache/qstamp`; inside the checkout where that cannot be written. */
+/** `$XDG_CACHE_HOME/qstamp`, or `~/.cache/qstamp`; inside the checkout if that is not writable. */
 export function findCacheDir(env: NodeJS.ProcessEnv = process.env): string {
   const shared = join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'qstamp');
   try {
@@ -36,7 +36,7 @@ export function findCacheDir(env: NodeJS.ProcessEnv = process.env): string {
   }
 }
 
-/** A context for servers whose data is thrown away with `dispose`. */
+/** A context for servers whose data `dispose` deletes. */
 export function createTemporaryContext(signal: AbortSignal, changes: Partial<StackContext> = {}) {
   const dataDir = mkdtempSync(join(tmpdir(), 'qstamp-'));
   const context: StackContext = { signal, progress: createProgress(), dataDir, cacheDir: findCacheDir(), durable: false, ...changes };

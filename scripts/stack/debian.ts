@@ -6,10 +6,10 @@ import { CommandError, findProgram, type RunOptions, runCommand, runToEnd } from
 
 const isRoot = () => process.getuid?.() === 0;
 
-/** True when this is a Debian-like machine on which we may install packages. */
+/** Whether this is a Debian-like machine on which we may install packages. */
 export const canInstallPackages = (): boolean => findProgram('apt-get') !== undefined && (isRoot() || findProgram('sudo') !== undefined);
 
-/** Runs a command as root: directly, or through sudo, which may ask for the password where there is a terminal. */
+/** Runs a command as root: directly, or through sudo, which may ask for the password if there is a terminal. */
 function runAsRoot(command: string, args: readonly string[], options: RunOptions): Promise<string> {
   if (isRoot()) return runCommand(command, args, options);
   return process.stdin.isTTY
@@ -17,7 +17,7 @@ function runAsRoot(command: string, args: readonly string[], options: RunOptions
     : runCommand('sudo', ['-n', command, ...args], options);
 }
 
-/** Removes a folder that root may have filled, and never what another file system has below it. */
+/** Removes a folder that may contain root's files, but does not enter other file systems below it. */
 export async function removeTree(folder: string): Promise<void> {
   const args = ['-rf', ...(process.platform === 'linux' ? ['--one-file-system'] : []), '--', folder];
   const { code } = await runToEnd('rm', args);
@@ -25,8 +25,8 @@ export async function removeTree(folder: string): Promise<void> {
 }
 
 /**
- * Installs Debian packages; reads the package lists first when they are missing or too old to find them. `flock` lets one apt-get of ours work
- * after the other.
+ * Installs Debian packages. Updates the package lists first if they are missing or too old to find them. `flock` makes our apt-get runs wait for
+ * each other.
  */
 export async function installPackages({ signal, progress }: StackContext, packages: readonly string[]): Promise<void> {
   await progress.step(`Installing ${packages.join(', ')} (apt-get)`, async () => {
@@ -50,19 +50,19 @@ export async function installPackages({ signal, progress }: StackContext, packag
 const suites = ['forky', 'sid'];
 const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
 const treeOptions = [
-  // Mirrors may lag behind the date in their lists.
+  // Mirrors may be older than the date in their lists.
   '--aptopt=Acquire::Check-Valid-Until "false"',
   '--aptopt=Apt::Install-Recommends "false"',
   '--dpkgopt=path-exclude=/usr/share/doc/*',
   '--dpkgopt=path-exclude=/usr/share/locale/*',
   '--dpkgopt=path-exclude=/usr/share/man/*',
-  // What other files and folders are mounted on.
+  // Mount points for other files and folders.
   '--customize-hook=mkdir -p "$1/data" && touch "$1/etc/resolv.conf" "$1/etc/hosts"',
 ];
-/** What each tree of Debian packages is made by. */
+/** The recipe of each tree of Debian packages. */
 export const treeRecipe: readonly string[] = [...suites, ...treeOptions];
 
-/** The Debian mirror that this machine's own apt uses; undefined where apt knows none (Ubuntu), and mmdebstrap takes its default. */
+/** The Debian mirror of this machine's apt; undefined if apt has none (Ubuntu): then mmdebstrap uses its default. */
 export function findMirror(etcApt = '/etc/apt'): string | undefined {
   const files = globSync(['sources.list', 'sources.list.d/*.list', 'sources.list.d/*.sources'], { cwd: etcApt }).sort();
   const text = files.map((file) => readFileSync(join(etcApt, file), 'utf8')).join('\n');
@@ -72,7 +72,7 @@ export function findMirror(etcApt = '/etc/apt'): string | undefined {
 /**
  * Unpacks a small Debian with the given packages into `<folder>/root`.
  *
- * @param variant `extract`: nothing is configured, which is enough for a program that is copied out, and takes a third of the time
+ * @param variant `extract`: without configuration, which is enough for a program that is copied out and takes a third of the time
  */
 export async function makeTree(
   context: StackContext,
@@ -110,9 +110,9 @@ export async function makeTree(
 }
 
 /**
- * Runs a command by bubblewrap inside a tree: as a user of the tree, not as root, with one folder to write to (`/data`). It is the first of a
- * process namespace of its own, so the kernel ends all that it started together with it: pg_cron's launcher, for one, does not notice the end
- * of its PostgreSQL. Answers the arguments of `bwrap`.
+ * Runs a command with bubblewrap inside a tree: as a user of the tree, not as root, with one writable folder (`/data`). It is the first process of
+ * its own namespace, so the kernel ends all its children with it: pg_cron's launcher, for example, does not notice the end of its PostgreSQL.
+ * Returns the arguments of `bwrap`.
  */
 export function insideTree(tree: string, user: string, dataDir: string, command: readonly string[]): string[] {
   const users = readFileSync(join(tree, 'etc/passwd'), 'utf8');

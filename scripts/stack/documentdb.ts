@@ -12,11 +12,11 @@ import { findProgram, findVersion, processTree, runCommand } from './run.ts';
 import { createServerProcess, type ServerOptions, type ServerProcess, type StackServer } from './server-process.ts';
 
 /**
- * MongoDB's protocol and semantics, durably stored, on a machine without MongoDB: PostgreSQL with the documentdb extension, out of a tree of
+ * MongoDB's protocol and semantics with durable storage on a machine without MongoDB: PostgreSQL with the documentdb extension, from a tree of
  * Debian packages, behind the FerretDB gateway, which is built here. docs/local-stack.md has the reasons.
  */
 
-/** DocumentDB's two processes, so that a test can break one of them alone. */
+/** DocumentDB's two processes, so that a test can break only one of them. */
 export interface DocumentDbServer extends StackServer {
   readonly postgres: ServerProcess;
   readonly postgresPort: number;
@@ -66,7 +66,7 @@ const packages = ['postgresql-18-documentdb', 'passwd'];
 /** Names the recipe of the tree. */
 export const treeKey = recipeKey(...treeRecipe, ...packages);
 
-/** True when everything for DocumentDB is there already, so that no administrator is needed. */
+/** Whether everything for DocumentDB is installed, so that no administrator is needed. */
 export const hasDocumentDb = ({ cacheDir }: StackContext): boolean =>
   findProgram('bwrap') !== undefined && existsSync(join(cacheDir, `documentdb-tree-${treeKey}`));
 
@@ -91,7 +91,7 @@ max_connections = 200
 
 /** PostgreSQL in the tree, with its data in `<folder>/pg`. */
 function createPostgres(tree: string, folder: string, logFile: string, port: number, durable: boolean): ServerProcess {
-  // With the planner one index serves filter, order and count. Here, and not in the file, so that older data directories have it too.
+  // With this planner one index serves filter, order and count. Set here and not in the file, so that older data directories have it too.
   const settings = [`port=${port}`, 'documentdb.enableCompositeIndexPlanner=on', ...(durable ? [] : ['fsync=off'])];
   const command = [`${programs}/postgres`, '-D', '/data/pg', ...settings.flatMap((setting) => ['-c', setting])];
   const postgres = createServerProcess({
@@ -100,18 +100,18 @@ function createPostgres(tree: string, folder: string, logFile: string, port: num
     args: insideTree(tree, 'postgres', folder, command),
     logFile,
     stopSignal: 'SIGINT',
-    // bubblewrap waits outside; PostgreSQL is its only child.
+    // bubblewrap waits outside the namespace; PostgreSQL is its only child.
     findServer: (bubblewrap) => processTree(bubblewrap)[1],
     checkReady: async () => {
       if (await isPortFree(port)) throw new Error('it does not listen yet');
     },
   });
-  // After a SIGKILL the last back ends may hold the shared memory for a moment longer, and PostgreSQL refuses to start until then.
+  // After a SIGKILL the last back ends may keep the shared memory for a moment, and PostgreSQL refuses to start until then.
   const isHeld = /pre-existing shared memory|lock file "postmaster.pid" already exists/;
   return { ...postgres, start: (signal) => repeatWhile(isHeld, () => postgres.start(signal)) };
 }
 
-/** Runs again while it fails with such a message, for some seconds. */
+/** Retries for some seconds while it fails with such a message. */
 async function repeatWhile<T>(message: RegExp, run: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -123,7 +123,7 @@ async function repeatWhile<T>(message: RegExp, run: () => Promise<T>): Promise<T
   }
 }
 
-/** A data directory `pg` with the extension in it, to be copied; made once, since initdb and CREATE EXTENSION take seconds. */
+/** A data directory `pg` with the extension, for copying. Made once, since initdb and CREATE EXTENSION take seconds. */
 export const findTemplate = (context: StackContext, tree: string): Promise<string> =>
   cached(context, 'documentdb-data', recipeKey(treeKey, configuration), async (place) => {
     const { signal } = context;
@@ -166,10 +166,10 @@ async function preparePostgres(context: StackContext): Promise<{ postgres: Serve
 }
 
 const moduleDir = join(import.meta.dirname, 'gateway');
-/** From this version on Go fetches by itself the toolchain that go.mod asks for. */
+/** From this version on Go downloads the toolchain in go.mod by itself. */
 const oldestGo = [1, 21] as const;
 
-/** Go's own folders, inside the place that is thrown away: nothing is left in the person's home. */
+/** Go's own folders, inside a temporary folder: nothing is left in the user's home. */
 const goSettings = (folder: string) => ({
   GOPATH: `${folder}/gopath`,
   GOCACHE: `${folder}/gocache`,
@@ -181,7 +181,7 @@ const goSettings = (folder: string) => ({
 
 type Go = (...args: readonly string[]) => Promise<string>;
 
-/** Go of this machine when it is new enough, else Go of the same Debian as PostgreSQL's tree; it runs in `<work>/module`. */
+/** This machine's Go if it is new enough, otherwise Go from the same Debian as PostgreSQL's tree; it runs in `<work>/module`. */
 async function findGo(context: StackContext, work: string): Promise<Go> {
   const { signal } = context;
   const program = findProgram('go');
@@ -196,7 +196,7 @@ async function findGo(context: StackContext, work: string): Promise<Go> {
   return (...args) => runCommand('bwrap', [...inside, ...args], { signal, env });
 }
 
-/** The gateway's program, built once from our Go module; `build` runs Go in the module's folder. */
+/** The gateway program, built once from our Go module; `build` runs Go in the module's folder. */
 export async function buildGateway(
   context: StackContext,
   name: string,

@@ -5,14 +5,14 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-/** A holder that does not say who it is within this time holds the lock all the same. */
+/** A holder that does not answer within this time still holds the lock. */
 const patienceMs = 1_000;
 
 /**
- * Takes a lock that lasts as long as this process: a listening socket, which says who holds it. On Linux it has no file: the kernel removes it with
- * its process. Elsewhere the file of a process that was killed refuses connections, and is removed.
+ * Takes a lock for the lifetime of this process: a listening socket, which says who holds it. On Linux it has no file, and the kernel removes it
+ * with its process. On other systems the file of a killed process refuses connections, and is removed.
  *
- * @returns undefined where the lock is ours now, else what its holder says
+ * @returns undefined if the lock is ours now, otherwise its holder's answer
  */
 export async function takeLock(name: string, describe: () => string): Promise<string | undefined> {
   const digest = createHash('sha256').update(`${userInfo().uid}:${name}`).digest('hex').slice(0, 24);

@@ -5,12 +5,12 @@ import { findFreePort } from './ports.ts';
 
 const maxMessageBytes = 1_048_576;
 
-/** A mail that nobody sends on. */
+/** A mail that is not sent on. */
 export interface CaughtMail {
   readonly to: readonly string[];
   readonly subject: string;
   readonly text: string;
-  /** Every address in the mail, each once, in order. */
+  /** Every address in the mail, without duplicates, in order. */
   readonly links: readonly string[];
 }
 
@@ -24,7 +24,7 @@ async function readMail(source: string, to: readonly string[]): Promise<CaughtMa
   return { to, subject: mail.subject ?? '', text: mail.text ?? '', links: findLinks(mail.text ?? '', mail.html ?? '') };
 }
 
-/** An SMTP server for development, on loopback: takes every mail and hands it to `onMail` instead of sending it. */
+/** An SMTP server for development, on loopback: passes every mail to `onMail` instead of sending it. */
 export async function startMailCatcher({
   onMail,
   preferredPort,
@@ -49,7 +49,7 @@ export async function startMailCatcher({
         );
     },
   });
-  // A client that breaks off is no reason to stop.
+  // Continue if a client breaks off.
   server.on('error', (error) => process.stderr.write(`mail catcher: ${error.message}\n`));
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   return { url: `smtp://127.0.0.1:${port}`, port, stop: () => new Promise<void>((resolve) => server.close(resolve)) };

@@ -6,7 +6,7 @@ import { findFreePort } from './ports.ts';
 import { createServerProcess, type ServerOptions, type StackServer } from './server-process.ts';
 
 const alreadyInitialized = 23;
-/** Of a gateway that stands for mongod: it has no replica sets, and takes writes at once. */
+/** From a gateway that replaces mongod: it has no replica sets, and accepts writes at once. */
 const commandNotFound = 59;
 
 async function withAdmin(host: string, port: number, run: (admin: Db) => Promise<void>): Promise<void> {
@@ -18,13 +18,13 @@ async function withAdmin(host: string, port: number, run: (admin: Db) => Promise
   }
 }
 
-/** Resolves when the server reads from its store (a gateway answers `ping` before its PostgreSQL does). */
+/** Resolves when the server can read its store (a gateway answers `ping` before its PostgreSQL does). */
 export const pingMongo = (port: number): Promise<void> =>
   withAdmin('127.0.0.1', port, async (admin) => {
     await admin.command({ listDatabases: 1, nameOnly: true });
   });
 
-/** When the port has changed since the last start: a node that does not find itself in the set stays useless. */
+/** For a changed port: a node that does not find itself in the set stays unusable. */
 async function nameMember(admin: Db, host: string): Promise<void> {
   const { config } = await admin.command({ replSetGetConfig: 1 });
   if (config.members[0].host === host) return;
@@ -32,7 +32,7 @@ async function nameMember(admin: Db, host: string): Promise<void> {
   await admin.command({ replSetReconfig: { ...config, version: config.version + 1, members }, force: true });
 }
 
-/** Makes a fresh mongod, at `address`, a one-node replica set whose member is `host`, and resolves when that node takes writes. */
+/** Makes a new mongod, at `address`, a one-node replica set with the member `host`, and resolves when that node accepts writes. */
 export const initiateReplicaSet = (port: number, host: string, address = '127.0.0.1'): Promise<void> =>
   withAdmin(address, port, async (admin) => {
     try {

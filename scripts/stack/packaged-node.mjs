@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 
 /**
- * Whether a Node of this version is at least 24.16: it runs TypeScript as it is, and makes UUIDs of version 7.
+ * Whether a Node of this version is at least 24.16: it runs TypeScript directly, and makes UUIDs of version 7.
  *
  * @param {string} version as `node --version` prints it, with or without the `v`
  */
@@ -13,11 +13,11 @@ export const isNode24 = (version = process.versions.node) => {
 };
 
 /**
- * The Node to run a script of the checkout at `root` with: the machine's own when it is 24.16 or newer, else the one among the
- * dependencies; undefined where they have none for this platform.
+ * The Node.js for scripts of the checkout at `root`: the machine's own if it is 24.16 or newer, otherwise the one among the
+ * dependencies; undefined if they have none for this platform.
  *
- * npm puts the commands of the dependencies first on PATH, so under `npm start` we may be run by theirs; npm tells which Node it
- * is run by itself.
+ * npm puts the commands of the dependencies first on PATH, so under `npm start` theirs may run us; npm says which Node.js
+ * runs npm itself.
  *
  * @param {string} root
  * @param {{ running?: string, npmNode?: string | undefined }} [machine] the Node that runs us, and the one that runs npm

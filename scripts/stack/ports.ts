@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import net, { type AddressInfo } from 'node:net';
 
-/** True when nothing listens on this port of the address. */
+/** Whether nothing listens on this port of the address. */
 export function isPortFree(port: number, host = '127.0.0.1'): Promise<boolean> {
   return new Promise((resolve) => {
     const server = net.createServer();
@@ -10,7 +10,7 @@ export function isPortFree(port: number, host = '127.0.0.1'): Promise<boolean> {
   });
 }
 
-/** A free port of 127.0.0.1: the preferred one when it is free, else one that the system picks. */
+/** A free port of 127.0.0.1: the preferred one if it is free, otherwise one that the system picks. */
 export async function findFreePort(preferred?: number): Promise<number> {
   if (preferred !== undefined && (await isPortFree(preferred))) return preferred;
   const server = net.createServer().listen({ port: 0, host: '127.0.0.1' });

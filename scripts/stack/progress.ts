@@ -1,4 +1,4 @@
-/** A step of the set-up that failed: which one, why, and what to do about it. */
+/** A failed step of the set-up: which one, why, and what to do about it. */
 export class StepError extends Error {
   override readonly name = 'StepError';
   constructor(step: string, why: string, remedy: string, cause?: unknown) {
@@ -6,7 +6,7 @@ export class StepError extends Error {
   }
 }
 
-/** Tells a person what takes time. A step that is over within two seconds is not worth a line. */
+/** Shows slow steps to the user. A step of less than two seconds gets no line. */
 export interface Progress {
   say(line: string): void;
   step<T>(title: string, run: () => Promise<T>): Promise<T>;

@@ -8,13 +8,13 @@ import { findFreePort } from './ports.ts';
 import { findProgram } from './run.ts';
 import { createServerProcess, type ServerOptions, type StackServer } from './server-process.ts';
 
-/** What every Redis of ours is started with, from a program, from an image, or by compose: nothing acknowledged is lost, not even when it is killed, nothing is evicted. */
+/** The settings of all our Redis servers, from a program, an image or compose: acknowledged data survives even a kill, and nothing is evicted. */
 export const redisSettings = [
   ...['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''],
   ...['--maxmemory-policy', 'noeviction', '--databases', '512'],
 ] as const;
 
-/** Resolves when Redis answers PING, which it refuses while it loads its data. */
+/** Resolves when Redis answers PING, which it refuses while loading its data. */
 export function pingRedis(port: number, host = '127.0.0.1'): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = net.connect({ port, host }, () => socket.write('PING\r\n'));
@@ -37,7 +37,7 @@ export async function startRedisProgram(
 ): Promise<StackServer> {
   const folder = join(dataDir, 'redis');
   mkdirSync(folder, { recursive: true });
-  // Files of an earlier version in it may be for everybody to read.
+  // Files of an earlier version may be readable for everyone.
   chmodSync(folder, 0o700);
   const port = await findFreePort(options.preferredPort);
   const redis = createServerProcess({
@@ -54,8 +54,8 @@ export async function startRedisProgram(
 }
 
 /**
- * Gets a Redis from Debian's packages without a system service: `redis-tools` already holds the server's program under
- * another name (it acts on the name it is called by), while `redis-server` would add a service and start it.
+ * Gets a Redis from Debian's packages without a system service: `redis-tools` already contains the server program under another name (its behaviour
+ * depends on its name), while `redis-server` would add and start a service.
  */
 export async function installRedis(context: StackContext): Promise<string> {
   if (findProgram('redis-check-rdb') === undefined) await installPackages(context, ['redis-tools']);

@@ -3,12 +3,12 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** Runs commands to their end. A server that is kept running is started by `createServerProcess`. */
+/** Runs commands to their end. `createServerProcess` starts servers that keep running. */
 
 const patienceMs = 10_000;
 const setpriv = '/usr/bin/setpriv';
 
-/** A command that ended badly; `output` holds its last lines. */
+/** A failed command; `output` has its last lines. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly output: string;
@@ -22,11 +22,11 @@ export interface RunOptions {
   readonly signal?: AbortSignal | undefined;
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** What the command reads from its standard input. */
+  /** The standard input of the command. */
   readonly input?: string;
-  /** `output`: the command prints to our terminal. `input`: it may ask there, for a password. */
+  /** `output`: the command prints to our terminal. `input`: it may also ask there, for a password. */
   readonly terminal?: 'output' | 'input';
-  /** An abort asks the command alone to end (SIGINT), and waits for it: dpkg must not be cut off while it writes. */
+  /** An abort only asks the command to end (SIGINT) and waits for it: dpkg must not be killed while it writes. */
   readonly endsGently?: boolean;
   /** Called with each line of stdout and stderr. */
   readonly onLine?: ((line: string) => void) | undefined;
@@ -34,18 +34,18 @@ export interface RunOptions {
 }
 
 export interface Outcome {
-  /** Null when a signal ended it. */
+  /** Null if a signal ended it. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** Both in the order in which they came. */
+  /** Both streams in order of arrival. */
   readonly output: string;
 }
 
 /**
- * Runs a command to its end, however it ends. An abort ends it with all that it started.
+ * Runs a command to its end, whatever the result. An abort ends it with all its children.
  *
- * @throws CommandError when it cannot be started; the reason of `signal` after an abort, once the command has ended.
+ * @throws CommandError if it cannot be started; the reason of `signal` after an abort, once the command has ended
  */
 export async function runToEnd(command: string, args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
   const { signal, input, terminal, endsGently = false, onLine } = options;
@@ -55,7 +55,7 @@ export async function runToEnd(command: string, args: readonly string[], options
   const child = spawn(...dieWithParent(command, args), {
     cwd: options.cwd,
     env: options.env ?? process.env,
-    // A command that asks at the terminal must stay in the group that the terminal belongs to.
+    // A command that reads from the terminal must stay in the terminal's process group.
     detached: terminal !== 'input',
     stdio: [stdin, out, out],
   });
@@ -92,9 +92,9 @@ export async function runToEnd(command: string, args: readonly string[], options
 }
 
 /**
- * Runs a command that must succeed, and answers its standard output without the last line break.
+ * Runs a command that must succeed, and returns its standard output without the last line break.
  *
- * @throws CommandError also when it ends with another code than 0, with the last `keepLines` lines of its output.
+ * @throws CommandError also for another exit code than 0, with the last `keepLines` lines of its output
  */
 export async function runCommand(
   command: string,
@@ -109,13 +109,13 @@ export async function runCommand(
 
 export const lastLines = (text: string, count: number): string => text.trimEnd().split('\n').slice(-count).join('\n');
 
-/** The path of a program, when it is on PATH. */
+/** The path of a program, if it is on PATH. */
 export function findProgram(name: string, { PATH = '' }: NodeJS.ProcessEnv = process.env): string | undefined {
   const folders = PATH.split(delimiter).filter(Boolean);
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
 }
 
-/** What `<program> <arguments>` says its version is, and whether that is at least `oldest`. */
+/** The version in the output of `<program> <arguments>`, and whether it is at least `oldest`. */
 export async function findVersion(
   program: string,
   oldest: readonly [major: number, minor: number],
@@ -126,13 +126,13 @@ export async function findVersion(
   return { text, usable: Number(major) > oldest[0] || (Number(major) === oldest[0] && Number(minor) >= oldest[1]) };
 }
 
-/** Wraps a command so that the kernel ends it when we die, however we die (Linux; elsewhere it is left as it is). */
+/** Wraps a command so that the kernel ends it when we end, in any way (Linux; unchanged on other systems). */
 export function dieWithParent(command: string, args: readonly string[]): [command: string, args: string[]] {
   if (process.platform !== 'linux' || !existsSync(setpriv)) return [command, [...args]];
   return [setpriv, ['--pdeathsig', 'SIGTERM', '--', command, ...args]];
 }
 
-/** Sends a signal; answers false when there is no such process that we may signal. */
+/** Sends a signal; returns false if there is no such process that we may signal. */
 export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);
@@ -142,7 +142,7 @@ export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** State (`Z`: dead, not yet reaped) and parent of a process; undefined when it is gone. */
+/** State (`Z`: dead, not yet reaped) and parent of a process; undefined if it is gone. */
 function readStat(pid: number): { state: string; parent: number } | undefined {
   try {
     const [state = '', parent] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
@@ -152,7 +152,7 @@ function readStat(pid: number): { state: string; parent: number } | undefined {
   }
 }
 
-/** The process and everything below it, parents first (Linux: from /proc; elsewhere only the process itself). */
+/** The process and everything below it, parents first (Linux: from /proc; on other systems only the process itself). */
 export function processTree(root: number): number[] {
   if (process.platform !== 'linux') return [root];
   const pids = readdirSync('/proc').map(Number).filter(Boolean);
@@ -162,7 +162,7 @@ export function processTree(root: number): number[] {
   return tree;
 }
 
-/** False when the process is gone, or dead and only waits to be reaped (in a container nobody may ever do that). */
+/** False if the process is gone, or dead and only waits to be reaped (in a container this may never happen). */
 export function isAlive(pid: number): boolean {
   if (process.platform !== 'linux') return sendSignal(pid, 0);
   const stat = readStat(pid);

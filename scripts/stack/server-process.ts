@@ -11,11 +11,11 @@ const pollMs = 50;
 const stopMs = 20_000;
 const reportLines = 12;
 
-/** A process that is kept running: it can be stopped, really broken, and started again as it was. */
+/** A server process that can be stopped, broken, and started again unchanged. */
 export interface ServerProcess {
   /** Starts it and resolves when it serves. */
   start(signal?: AbortSignal): Promise<void>;
-  /** Asks it to end in good order and resolves when it is gone. */
+  /** Asks it to end cleanly and resolves when it is gone. */
   stop(): Promise<void>;
   /** SIGKILL to it and to all its children; resolves when they are gone. */
   kill(): Promise<void>;
@@ -23,28 +23,28 @@ export interface ServerProcess {
   pause(): void;
   /** SIGCONT. */
   resume(): void;
-  /** Calls back when it ends although nobody asked it to, at once where it has already. */
+  /** Calls back if it ends unexpectedly; at once if it has already ended. */
   onUnexpectedExit(listener: (report: string) => void): void;
 }
 
-/** A running Redis or MongoDB that tests can really break. Its port and its data stay the same over stop, kill and start. */
+/** A running Redis or MongoDB that tests can break. Its port and its data stay the same over stop, kill and start. */
 export interface StackServer extends Omit<ServerProcess, 'pause' | 'resume'> {
   /** Base URL without a database. */
   readonly url: string;
-  /** What it is and why it was taken, for people. */
+  /** What it is and why it was chosen, for people. */
   readonly source: string;
   readonly port: number;
   pause(): void | Promise<void>;
   resume(): void | Promise<void>;
-  /** Ends it and throws away what the removal of `dataDir` does not: its container. */
+  /** Ends it and removes what the removal of `dataDir` does not: its container. */
   remove?(): Promise<void>;
 }
 
-/** How a server is asked for. */
+/** Options for a server. */
 export interface ServerOptions {
-  /** Taken when it is free. */
+  /** Used if it is free. */
   readonly preferredPort?: number | undefined;
-  /** Beside our own environment, for a server that is a program of this machine. */
+  /** Added to our own environment, for a server that is a program of this machine. */
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
@@ -58,13 +58,13 @@ interface ProcessDescription {
   readonly stopSignal: NodeJS.Signals;
   /** Throws while it does not serve yet. */
   readonly checkReady: () => Promise<void>;
-  /** The process that takes signals, when it is not the command itself (PostgreSQL inside bubblewrap). */
+  /** The process that receives signals, if it is not the command itself (PostgreSQL inside bubblewrap). */
   readonly findServer?: (commandPid: number) => number | undefined;
-  /** For a process of ours, which has an IPC channel and ends with that channel: called with its messages and with each line that it prints. */
+  /** For our own processes, which have an IPC channel and end with it: called with its messages and with each line that it prints. */
   readonly ours?: { onMessage(message: unknown): void; onLine(line: string): void };
 }
 
-/** The log, and whatever the server makes, are for this user alone to read. */
+/** The log and the server's files are readable only for this user. */
 function spawnPrivately({ command, args, cwd, env = process.env, logFile, ours }: ProcessDescription): ChildProcess {
   const before = process.umask(0o077);
   const log = openSync(logFile, 'a');
@@ -91,7 +91,7 @@ export function createServerProcess(description: ProcessDescription): ServerProc
   const { name, logFile } = description;
   const listeners: ((report: string) => void)[] = [];
   let child: ChildProcess | undefined;
-  /** Null while it runs, and where it was told to end. */
+  /** Null while it runs, and after an expected end. */
   let unexpected: string | null = null;
   let isExpected = true;
 

@@ -10,11 +10,10 @@ import type { ServerOptions, StackServer } from './server-process.ts';
 import { startTestContainer } from './test-containers.ts';
 
 /**
- * The order in which a machine is asked for Redis and MongoDB, after what the environment names (`startStack`): a container engine, the program
- * on PATH, Debian's packages (docs/local-stack.md). Containers are those of compose for data that stays (`npm start`), and those of
- * testcontainers for data that is thrown away.
+ * The order of sources for Redis and MongoDB, after the environment (`startStack`): a container engine, the program on PATH, Debian's packages
+ * (docs/local-stack.md). Permanent data uses compose's containers (`npm start`), temporary data uses those of testcontainers.
  *
- * @throws StepError that names what would make one of them work
+ * @throws StepError with what would make one of them work
  */
 export async function startRedis(context: StackContext, options: ServerOptions = {}): Promise<StackServer> {
   const contained = await startContained(context, 'redis', options);

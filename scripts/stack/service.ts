@@ -6,7 +6,7 @@ import { createServerProcess, type ServerProcess } from './server-process.ts';
 
 const shownLevels = ['warn', 'error', 'fatal'];
 
-/** What a process of the service says when it serves. */
+/** The ready message of a process of the service. */
 type Ready = Readonly<Record<string, unknown>>;
 
 /** A running process of the service. */
@@ -18,12 +18,12 @@ export interface Service extends Pick<ServerProcess, 'stop' | 'onUnexpectedExit'
 export interface ServiceOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly logFile: string;
-  /** Warnings and errors go here, one line each; everything goes to the log file. */
+  /** Warnings and errors go here, one line each; the log file gets everything. */
   readonly say: (line: string) => void;
   readonly signal: AbortSignal;
 }
 
-/** One line for a person out of a log line of level warn or worse; anything that is not a log line is shown as it is. */
+/** One line for people from a log line of level warn or higher; anything that is not a log line is shown unchanged. */
 export function describeLogLine(line: string): string | undefined {
   let entry: { level?: unknown; msg?: string; err?: { message?: string } } | null;
   try {
@@ -38,10 +38,10 @@ export function describeLogLine(line: string): string | undefined {
 }
 
 /**
- * Starts a process of the service with this Node and resolves when it says over its IPC channel that it serves. It ends with us:
- * it takes the end of that channel as a signal to stop.
+ * Starts a process of the service with this Node.js, and resolves when it reports over its IPC channel that it serves. It ends with us, because the
+ * end of that channel is its stop signal.
  *
- * @throws StepError with its last log lines when it ends, or does not serve within a minute.
+ * @throws StepError with its last log lines if it ends, or does not serve within a minute
  */
 export async function startService(name: ServiceProcess, { env, logFile, say, signal }: ServiceOptions): Promise<Service> {
   let ready: Ready | undefined;
@@ -63,7 +63,7 @@ export async function startService(name: ServiceProcess, { env, logFile, say, si
       },
     },
     checkReady: async () => {
-      if (ready === undefined) throw new Error('it has not said that it serves');
+      if (ready === undefined) throw new Error('it has not reported that it serves');
     },
   });
   try {
@@ -74,7 +74,7 @@ export async function startService(name: ServiceProcess, { env, logFile, say, si
     throw new StepError(
       `Starting the ${name}`,
       `${(error as Error).message}\n(the end of ${relative(checkoutDir, logFile)})`,
-      'mend what the log says and start again',
+      'fix the problem in the log and start again',
     );
   }
 }

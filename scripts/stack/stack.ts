@@ -2,31 +2,31 @@ import { createTemporaryContext, type StackContext } from './context.ts';
 import type { ServerOptions, StackServer } from './server-process.ts';
 import { startMongo, startRedis } from './servers.ts';
 
-/** Where Redis and MongoDB are and how they were come by. */
+/** The addresses of Redis and MongoDB, and their sources. */
 export interface Stack {
   readonly redisUrl: string;
   readonly mongoUrl: string;
-  /** For people: which servers were taken, and why. */
+  /** For people: which servers were chosen, and why. */
   readonly redisSource: string;
   readonly mongoSource: string;
-  /** The servers that we started; those that were named by the environment are not ours. */
+  /** The servers that we started; servers from the environment are not ours. */
   readonly servers: { readonly redis?: StackServer; readonly mongo?: StackServer };
   /** Stops what we started. */
   stop(): Promise<void>;
 }
 
 interface StackOptions {
-  /** Servers named here are taken as they are (`REDIS_URL`, `MONGODB_URL`). */
+  /** Servers to use from the environment (`REDIS_URL`, `MONGODB_URL`). */
   readonly env?: { readonly REDIS_URL?: string | undefined; readonly MONGODB_URL?: string | undefined };
   readonly redis?: ServerOptions;
   readonly mongo?: ServerOptions;
 }
 
 /**
- * Gets Redis and MongoDB, each from the first source that this machine has, one after the other: both may need apt-get, or the same network of
- * containers.
+ * Gets Redis and MongoDB, each from the first source that this machine has. One after the other, because both may need apt-get or the same
+ * container network.
  *
- * @throws StepError when a step fails; whatever was started by then is stopped.
+ * @throws StepError if a step fails; then everything is stopped
  */
 export async function startStack(context: StackContext, options: StackOptions = {}): Promise<Stack> {
   const { REDIS_URL, MONGODB_URL } = options.env ?? {};
@@ -55,7 +55,7 @@ export async function startStack(context: StackContext, options: StackOptions = 
   };
 }
 
-/** Servers up, run something, servers down: on free ports, with data of their own that is thrown away. */
+/** Runs something between the start and stop of servers, on free ports, with temporary data. */
 export async function withStack<T>(
   signal: AbortSignal,
   run: (stack: Stack) => Promise<T>,

@@ -10,7 +10,7 @@ import type { ServerOptions, StackServer } from './server-process.ts';
 
 const contained = {
   redis: {
-    // Without a password Redis would answer nobody from outside its container; the image of Docker Hub has that switched off.
+    // Without a password Redis would refuse clients from outside its container; Docker Hub's image switches that off.
     command: [...containerCommands.redis, '--protected-mode', 'no'],
     inside: 6379,
     checkReady: pingRedis,
@@ -24,7 +24,7 @@ const contained = {
   },
 } as const;
 
-/** An engine may be on another machine: then its process ids are not ours. */
+/** An engine may be on another machine, so its process ids may not be ours. */
 function isOfContainer(pid: number, id: string): boolean {
   try {
     return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(id);
@@ -37,10 +37,10 @@ const readyMs = 60_000;
 const pollMs = 100;
 
 /**
- * A server for tests in a container of compose's image, by testcontainers: without a password, and with its data inside the container. Not by
- * testcontainers' own modules for Redis and MongoDB: they take another port after each restart, and these servers keep theirs.
+ * A test server in a container of compose's image, through testcontainers: without a password, and with its data inside the container. Not with
+ * testcontainers' own modules for Redis and MongoDB: they change the port at each restart, and these servers must keep theirs.
  *
- * @returns undefined where no engine answers
+ * @returns undefined if no engine answers
  */
 export async function startTestContainer(
   context: StackContext,
@@ -48,16 +48,16 @@ export async function startTestContainer(
   options: ServerOptions,
 ): Promise<StackServer | undefined> {
   if (!(await engineAnswers(context))) return undefined;
-  // Costs more to read than most tests take, and where no engine answers nobody needs it.
+  // Loaded only if needed: it takes longer to load than most tests.
   const { GenericContainer, getContainerRuntimeClient } = await import('testcontainers');
   const { signal, progress } = context;
   const image = composeImage(name);
   const { command, inside, checkReady, urlAt } = contained[name];
   const port = await findFreePort(options.preferredPort);
   const { container: containers, info } = await getContainerRuntimeClient();
-  // Elsewhere than here where we run in a container ourselves, or the engine is on another machine.
+  // Another host if we run in a container ourselves, or the engine is on another machine.
   const { host } = info.containerRuntime;
-  /** Publishes its port to this machine alone where that will do; testcontainers by itself does so to the whole network. */
+  /** Publishes its port only to this machine if that works; testcontainers itself publishes it to the whole network. */
   class ClosedContainer extends GenericContainer {
     protected override async beforeContainerCreated(): Promise<void> {
       const binding = { HostPort: String(port), ...(['localhost', '127.0.0.1'].includes(host) && { HostIp: '127.0.0.1' }) };
@@ -83,7 +83,7 @@ export async function startTestContainer(
       .withExposedPorts(inside)
       .start();
   const begun = await progress.step(title, begin).catch((error) => {
-    throw new StepError(title, error.message, 'see that the engine runs and that its images can be pulled', error);
+    throw new StepError(title, error.message, 'check that the engine runs and that its images can be pulled', error);
   });
   const container = containers.getById(begun.getId());
   const remove = () => container.remove({ force: true, v: true });
@@ -96,14 +96,14 @@ export async function startTestContainer(
       ({ StatusCode }: { StatusCode: number }) => {
         if (!isExpected) for (const listener of listeners) listener(`${name} (${image}) ended with code ${StatusCode}`);
       },
-      // It was removed, or the engine has gone.
+      // It was removed, or the engine has ended.
       () => undefined,
     );
   };
   const resume = async () => {
     if ((await container.inspect()).State.Paused) await container.unpause();
   };
-  /** Podman stops and kills no container that is paused. A signal to its process before it goes on has it do nothing more. */
+  /** Podman does not stop or kill a paused container. A signal sent to its process before the resume ends it without further work. */
   const end = async (how: 'stop' | 'kill') => {
     isExpected = true;
     const { Paused, Pid, Running } = (await container.inspect()).State;

@@ -26,21 +26,21 @@ import { createAnnouncements, createWebhookSender } from './webhooks/index.ts';
 import { createMailTransport, withMailRecord } from './workflows/index.ts';
 
 const sweepEveryMs = 3_600_000;
-/** A store that is away, or takes longer, is waited for no longer: it is prepared beside the jobs. */
+/** The maximum wait for preparing the store. If it takes longer or is down, the store is prepared while jobs run. */
 const longestPreparingMs = 10_000;
-/** Fifteen minutes after an hour has ended, its stamps are counted again. */
+/** Each hour's stamps are counted again fifteen minutes after its end. */
 const recountAt = '15 * * * *';
 const dayMs = 86_400_000;
 
-/** Opens everything that a worker process needs, and takes jobs. `lifecycle` closes it again. */
+/** Opens all resources of a worker process and takes jobs. `lifecycle` closes them again. */
 export async function openWorker({ config, log, lifecycle }: ProcessContext<Config>): Promise<{ url?: string }> {
   const trust = loadTrustSettings(config);
-  // Before anything that may have to be waited for: a key that is not fit ends the process at once.
+  // Before anything that may have to wait: an unusable key ends the process at once.
   const tsas = await openTsas(trust.providers, { clock: systemClock, log });
   const store = openStore(config, log);
   lifecycle.onClose('store', () => store.close());
   await store.openKeys();
-  // Before jobs are taken: a stamp that is made while older counters are taken over may be counted wrong.
+  // Before jobs are taken: a stamp made during the takeover of older counters may be counted wrong.
   await answerWithin(longestPreparingMs, store.prepare);
   const redis = connectWorker(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
@@ -105,7 +105,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     clock: systemClock,
     log,
   });
-  if (config.SMTP_URL === undefined) log.warn({ outcome: 'advice' }, 'SMTP_URL is not set: workflows will send no e-mail');
+  if (config.SMTP_URL === undefined) log.warn({ outcome: 'advice' }, 'SMTP_URL is not set: workflows cannot send e-mail');
   const consumer = consumeJobs({
     redis,
     processors,

@@ -37,7 +37,7 @@ export type WorkerDeps = StampMakerDeps &
     readonly outputOrder: OutputOrder;
   };
 
-/** Job name → processor, complete by type. */
+/** Maps job names to processors; the type requires all of them. */
 export function createProcessors(deps: WorkerDeps): JobProcessors {
   const { counters, outputOrder: order, clock } = deps;
   const makeStamps = createStampMaker(deps);

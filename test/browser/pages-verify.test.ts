@@ -25,7 +25,7 @@ describe('the page of a stamp (V8, V9)', () => {
       'trust anchor',
       'Valid from 1 January 2025, 00:00:00 UTC until 1 January 2035, 00:00:00 UTC.',
       'Not revoked, says the list of CN=Acme Time CA of 20 November 2026, 00:00:00 UTC.',
-      'Whether CN=Acme Time CA was revoked: no list of its issuer is at hand.',
+      'Whether CN=Acme Time CA was revoked: no revocation list of its issuer is available.',
       'response (.tsr)',
       'request (.tsq)',
       'token (.tst)',
@@ -230,7 +230,7 @@ describe('/verify', () => {
   it('says plainly what it cannot read', async () => {
     await visit('/verify', {}, async (page) => {
       for (const [name, sentence] of [
-        ['cut.asics', 'is no ASiC-S container that can be judged: it is no zip file.'],
+        ['cut.asics', 'is no ASiC-S container that can be judged: it is not a zip file.'],
         [
           'many.asice',
           'is an ASiC-E container, for signatures and for several files, which this page does not read. DSS and digidoc4j do.',

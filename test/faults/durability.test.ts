@@ -14,7 +14,7 @@ test('E11: the service logs and shows which promise its Redis can keep', async (
   await redis.config('SET', 'appendfsync', 'everysec');
 
   const service = await startService({ workers: 0, settings: { REDIS_URL: server.url } });
-  await eventually(async () => service.output().includes('redis may lose the last second of accepted stamps'));
+  await eventually(async () => service.output().includes('Redis may lose the last second of accepted stamps'));
   const status = await getJson(service, '/api/v1/status');
   expect(status.body.queue).toMatchObject({ durability: 'every_second' });
   const page = await (await service.fetch('/status')).text();

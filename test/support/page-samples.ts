@@ -92,7 +92,7 @@ const completed: WorkflowPage = closed(outputsPage(12));
 
 const open = { proof: { kind: 'open' }, completedAt: null, root: null, closingRecord: null, evidence: null } as const;
 const qualified = () => true;
-const reason = 'record_mismatch: The stored token says something else than the record it is stored in.';
+const reason = 'record_mismatch: The stored token does not match its record.';
 const spoilt = (number: number): OutputRow => ({ ...row(number, true), verdict: { kind: 'refused', reason } });
 const notProved = (stamp: StampMark): StampMark => ({ ...stamp, verdict: { kind: 'not_proved' } });
 
@@ -151,7 +151,7 @@ export const verifyUserSamples: readonly VerifyUserPage[] = outcomes.map((outcom
 
 const list = { issuer: 'CN=Acme Time CA', this_update: '2026-11-20T00:00:00Z', next_update: '2026-11-27T00:00:00Z' };
 const notRevoked = { status: 'good', list, revoked_at: null, invalid_since: null, reason: null } as const;
-const notKnown = { ...notRevoked, status: 'unknown', list: null, reason: 'no list of its issuer is at hand' } as const;
+const notKnown = { ...notRevoked, status: 'unknown', list: null, reason: 'no revocation list of its issuer is available' } as const;
 
 const certificate = (subject: string, revocation: typeof notRevoked | typeof notKnown = notKnown) => ({
   subject,
@@ -175,7 +175,7 @@ const provedStamp: ProvedStamp = {
       certificate('CN=Acme Time CA'),
       { ...certificate('CN=Acme Root,O=Acme Trust Services,C=LU'), revocation: null },
     ],
-    notChecked: ['whether CN=Acme Time CA was revoked: no list of its issuer is at hand'],
+    notChecked: ['whether CN=Acme Time CA was revoked: no revocation list of its issuer is available'],
     certificatesEndedAt: null,
     record: { tokens: 2, holdsUntil: '2031-11-21T09:31:01.000Z' },
   },
@@ -206,7 +206,7 @@ export const verifySamples = {
       details: {
         ...provedStamp.details!,
         certificatesEndedAt: '2030-01-01T00:00:00Z',
-        notChecked: ['whether a key was stolen after its certificate had ended at 2030-01-01T00:00:00Z: nobody watches it any more'],
+        notChecked: ['whether a key was stolen after its certificate expired at 2030-01-01T00:00:00Z: nobody reports that any more'],
         record: null,
       },
     }),

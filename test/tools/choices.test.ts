@@ -93,7 +93,7 @@ test('way 2: with an engine and no Docker Compose, npm start says so and takes t
   const said: string[] = [];
   const durable = { ...context, durable: true, progress: createProgress((line) => said.push(line)) };
   await expect(startRedis(durable)).rejects.toThrow(/set REDIS_URL/);
-  expect(said).toEqual(['  a container engine answers, but there is no Docker Compose 2.24 or newer: going on without containers']);
+  expect(said).toEqual(['  a container engine answers, but there is no Docker Compose 2.24 or newer: continuing without containers']);
 });
 
 test('way 2: npm start has compose run its own Redis, in the foreground, with a port on loopback and the password that compose made', async () => {

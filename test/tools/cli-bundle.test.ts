@@ -139,7 +139,7 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     const line = ['--ca', 'both.pem', '--crl', 'lists.pem', 'bundle.zip', 'a', 'b', 'brief'];
     const names = (common: string) => `CN=${common},O=qstamp development`;
     const unknown = (common: string) =>
-      `whether ${names(common)} was revoked: the list that bears the name of its issuer has no signature of its issuer that counts`;
+      `whether ${names(common)} was revoked: the list with the name of its issuer has no valid signature of the issuer`;
     const ofSecond = [unknown('Second TSA'), unknown('Time-Stamping CA')];
 
     const outcome = await run(['verify', '--json', ...line]);
@@ -154,7 +154,7 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     expect((bundle!.revocation as { status: string }[]).map(({ status }) => status)).toEqual(['good', 'good', 'unknown', 'unknown']);
     expect(a).toMatchObject({ signer: { subject: names('Development TSA') }, not_checked: [], certificates_ended_at: null });
     const endedAt = new Date(Math.floor(notAfterMs / 1000) * 1000).toISOString().replace('.000', '');
-    const stolen = expect.stringContaining(`stolen after its certificate had ended at ${endedAt}`);
+    const stolen = expect.stringContaining(`stolen after its certificate expired at ${endedAt}`);
     const ofOwn = [unknown('Ended TSA'), unknown('Time-Stamping CA'), stolen];
     expect(b).toMatchObject({ signer: { subject: names('Ended TSA') }, not_checked: ofOwn, certificates_ended_at: endedAt });
     expect(b?.revocation).toHaveLength(2);
@@ -172,7 +172,7 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     onTestFinished(() => later.mockRestore());
     const [ends] = jsonLines(await run(['verify', '--json', ...line]));
     expect(ends).toMatchObject({ verdict: 'valid', certificates_ended_at: expect.stringMatching(/Z$/) });
-    expect(ends?.not_checked).toContainEqual(expect.stringContaining(`had ended at ${ends?.certificates_ended_at}`));
+    expect(ends?.not_checked).toContainEqual(expect.stringContaining(`certificate expired at ${ends?.certificates_ended_at}`));
   });
 
   test('judges each bundle by itself, and looks for a file in all of them, wherever it is named', async () => {
@@ -260,12 +260,12 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
 
   const having = (name: string, content: Buffer) => zipped(new Map([...good.files, [name, content] as const]));
   const rubbish: [what: string, says: string, make: () => Uint8Array | Promise<Uint8Array>][] = [
-    ['zeros', 'it is no zip file', () => Buffer.alloc(10_000)],
-    ['an empty file', 'it is no zip file', () => Buffer.alloc(0)],
+    ['zeros', 'it is not a zip file', () => Buffer.alloc(10_000)],
+    ['an empty file', 'it is not a zip file', () => Buffer.alloc(0)],
     ['a bundle that is cut off', 'no evidence bundle', () => good.zip.subarray(0, -100)],
     ['another zip file', 'it has no closing-record.json', () => zipped(new Map([['a', Buffer.from('a')]]))],
     ['what unpacks to far more', 'outputs.txt unpacks to far more', () => having('outputs.txt', Buffer.alloc(80_000_000))],
-    ['a file twice', 'is in it twice', () => having('README.TXT', Buffer.from('All is well.\n'))],
+    ['a file twice', 'is in it more than once', () => having('README.TXT', Buffer.from('All is well.\n'))],
     ['a large record', 'closing-record.json is too large', () => having('closing-record.json', Buffer.alloc(9_000_000, 'abcdefgh'))],
   ];
   test.each(rubbish)('refuses %s in one sentence', async (_what, says, make) => {

@@ -66,7 +66,7 @@ const cases: readonly (readonly [what: string, file: string, says: string, entri
     ['root.bin', 'root.bin is too large'],
     ['certificates/anchors.pem', 'certificates/anchors.pem is too large'],
     ['SHA256SUMS', 'SHA256SUMS is too large'],
-    ['more.bin', 'more.bin belongs to no bundle'],
+    ['more.bin', 'more.bin does not belong to a bundle'],
   ].map(
     ([name = '', says = '']) => [`300 MB of zeros as ${name}`, 'zeros.zip', says, bundleWith({ name, content: nothing, zeros })] as const,
   ),
@@ -79,7 +79,7 @@ const cases: readonly (readonly [what: string, file: string, says: string, entri
   [
     '10 GB claimed to be compressed',
     'claims.zip',
-    'outputs.txt unpacks to far more than it holds',
+    'outputs.txt unpacks to far more than its packed size',
     bundleWith({ name: 'outputs.txt', content: nothing, claims: { ...claims, packed: 0 }, isDeflated: true }),
   ],
   ['long names', 'names.zip', 'its list of entries is too long', bundleWith(...longNames)],

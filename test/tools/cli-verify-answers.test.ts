@@ -28,7 +28,7 @@ describe('by itself, where nobody listens', () => {
     expect(lines[0]).toBe(`a: valid, existed at ${genTime}`);
     expect(lines[1]).toBe(`signed by ${named('Development TSA')}, policy 2.999.1, accurate to 1 s`);
     expect(lines[2]).toBe(`trust anchor ${named('Root CA')}, SHA-256 ${readableFingerprint(fingerprintOf(pki.root.certificate))}`);
-    const why = 'no list of its issuer is at hand';
+    const why = 'no revocation list of its issuer is available';
     const unchecked = ['Development TSA', 'Time-Stamping CA'].map((name) => `whether ${named(name)} was revoked: ${why}`);
     expect(lines.slice(3)).toEqual([`not checked: ${unchecked.join('; ')}\n`]);
   });

@@ -7,20 +7,20 @@ import { type Access, authorizationOf, Stamping, withoutWaiting } from './stampi
 import { Workflow, type WorkflowAccess } from './workflow.ts';
 
 export interface QstampOptions extends ExchangeOptions {
-  /** Stamps are then made for its product; without it, as an agent. Never give it to a browser. */
+  /** With it, stamps are made for its product; without it, as an agent. Never give it to a browser. */
   readonly serviceToken?: string | undefined;
 }
 
-/** Between looks for a stamp that the service does not expect. */
+/** The pause between checks for a stamp that the service does not know yet. */
 const lookMs = 1_000;
 
 /** A qstamp service. */
 export class Qstamp extends Stamping<StampToken> {
   readonly #access: Access;
-  /** Where the service is, without a slash at the end. */
+  /** The address of the service, without a slash at the end. */
   readonly url: string;
   /**
-   * The same calls, answered as soon as the stamp is sure to be made: with its id and address, or, where a key is used again, with the stamp.
+   * The same calls, but they return as soon as the stamp is guaranteed: with its id and address, or with the stamp if the key was used before.
    * `untilStamped` waits for it, here or elsewhere.
    */
   readonly later: Stamping<AcceptedStamp | StampToken>;
@@ -33,7 +33,7 @@ export class Qstamp extends Stamping<StampToken> {
     this.later = new Stamping(access, withoutWaiting);
   }
 
-  /** What the service says of a stamp that is on its way, once it is there. Limit it by a signal: a stamp that nobody asked for never comes. */
+  /** Waits for a stamp in progress and returns the service's verdict. Limit it with a signal: a stamp that was never requested never comes. */
   async untilStamped(stamp: string | Pick<AcceptedStamp, 'token_id'>, { signal }: CallOptions = {}): Promise<VerificationResult> {
     const stampId = typeof stamp === 'string' ? stamp : stamp.token_id;
     const { waitSeconds } = this.#access.exchange;
@@ -46,46 +46,45 @@ export class Qstamp extends Stamping<StampToken> {
     }
   }
 
-  /** What the service says of a stamp, by its id. To judge a stamp without the service, use the `qstamp` command or a bundle. */
+  /** The service's verdict on a stamp. To verify a stamp without the service, use the `qstamp` command or a bundle. */
   verify(stampId: string, { signal }: CallOptions = {}): Promise<VerificationResult> {
     return this.#verify(stampId, { signal });
   }
 
-  /** What the service says of a time-stamp token, its own or of a TSA that it trusts; with a hash, whether the token is for that. */
+  /** The service's verdict on a time-stamp token, from itself or from a TSA that it trusts; with a hash, also whether the token is for it. */
   verifyToken(token: string, { hash, signal }: CallOptions & { readonly hash?: string } = {}): Promise<VerificationResult> {
     const body = { token, ...(hash !== undefined && { hash: hash.toLowerCase() }) };
     return this.#access.exchange.send({ method: 'POST', path: '/api/v1/verify/v1/raw', body, signal });
   }
 
-  /** Whether the service's stamp is for this file, as it is now; the file is hashed here. */
+  /** Whether the service's stamp is for the current content of this file, which is hashed locally. */
   async verifyFile(file: FileSource, { token }: Pick<StampToken, 'token'>, options: CallOptions = {}): Promise<VerificationResult> {
     return this.verifyToken(token, { ...options, hash: await sha256OfFile(file) });
   }
 
   /**
-   * The proof of a stamp, as it is beside `token` in the answer to a request for one: DER of the time-stamp token, or of the evidence record where
-   * many stamps share a token.
+   * The proof of a stamp, as a download: DER of the time-stamp token, or of the evidence record if many stamps share a token.
    *
-   * @throws NotFound where there is none, as of a test stamp
+   * @throws NotFound if there is none, for example for a test stamp
    */
   async fetchToken(stampId: string, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
     const { bytes, headers } = await this.#download(stampId, 'token', options);
-    // That token is for the root of a batch: the way from this stamp's hash to it is in the record.
+    // That token is for the root of a batch; the record has the path from this stamp's hash to the root.
     return headers.has('qstamp-batch') ? this.fetchEvidenceRecord(stampId, options) : bytes;
   }
 
-  /** DER of the evidence record of a stamp (RFC 4998), with its renewals. @throws NotFound where there is none */
+  /** DER of the evidence record of a stamp (RFC 4998), with its renewals. @throws NotFound if there is none */
   async fetchEvidenceRecord(stampId: string, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
     return (await this.#download(stampId, 'evidence', options)).bytes;
   }
 
-  /** Has the evidence of a stamp cover its content's hash of a stronger algorithm. The content is sent, hashed by the service, and not kept. */
+  /** Adds the content's hash in a stronger algorithm to the evidence of a stamp. The content is sent and hashed by the service, but not kept. */
   renewEvidence(stampId: string, content: Blob, { signal }: CallOptions = {}): Promise<EvidenceRenewal> {
     const headers = authorizationOf(this.#access);
     return this.#access.exchange.send({ method: 'POST', path: `${pathOf(stampId)}/evidence`, headers, body: content, signal });
   }
 
-  /** All evidence of a completed workflow, which anybody may fetch: a zip file of any size, piece by piece. */
+  /** All evidence of a completed workflow, which is public: a zip file of any size, in parts. */
   fetchBundle(workflowId: string, { signal }: CallOptions = {}): AsyncGenerator<Uint8Array> {
     return this.#access.exchange.fetchPieces({ method: 'GET', path: `/workflow/${encodeURIComponent(workflowId)}/evidence.zip`, signal });
   }
@@ -96,7 +95,7 @@ export class Qstamp extends Stamping<StampToken> {
     const { briefing, briefing_hash, ...rest } = { briefing: undefined, briefing_hash: undefined, ...fields };
     const bytes = typeof briefing === 'string' ? new TextEncoder().encode(briefing) : briefing;
     const hash = bytes === undefined ? checkedHash(briefing_hash ?? '') : await sha256Of(bytes);
-    // Who is to be told by a webhook must be known.
+    // A webhook needs a known caller.
     const known = rest.callback_url ? authorizationOf(this.#access) : {};
     const headers = { ...known, ...keyedHeaders(idempotencyKey === undefined ? {} : { idempotencyKey }) };
     const body = { ...rest, briefing_hash: hash };
@@ -110,7 +109,7 @@ export class Qstamp extends Stamping<StampToken> {
     return new Workflow(this.#access, access);
   }
 
-  /** Starts a workflow, lets `work` use it, and completes it. When `work` throws, it stays open: what failed is not closed as if it were done. */
+  /** Starts a workflow, runs `work` with it, and completes it. If `work` throws, it stays open. */
   async workflow<T>(options: StartOptions, work: (workflow: Workflow) => Promise<T>): Promise<T> {
     const workflow = await this.startWorkflow(options);
     const result = await work(workflow);
@@ -118,7 +117,7 @@ export class Qstamp extends Stamping<StampToken> {
     return result;
   }
 
-  /** An address of an answer, as an absolute one. */
+  /** The absolute form of an address in an answer. */
   addressOf(path: string): string {
     return /^https?:\/\//.test(path) ? path : `${this.url}${path}`;
   }
@@ -134,11 +133,11 @@ export class Qstamp extends Stamping<StampToken> {
 
 const pathOf = (stampId: string): string => `/api/v1/verify/v1/token/${encodeURIComponent(stampId)}`;
 
-/** The code in front of a `reason`; undefined of a result that is valid. */
+/** The code at the start of a `reason`; undefined for a valid result. */
 export const reasonCodeOf = ({ reason }: Pick<VerificationResult, 'reason'>): ReasonCode | (string & {}) | undefined =>
   reason?.split(':', 1)[0];
 
-/** The result, where it is valid. @throws NotValid with the reason */
+/** The result if it is valid. @throws NotValid with the reason */
 export function requireValid(result: VerificationResult): VerificationResult {
   if (result.valid) return result;
   throw new NotValid(result.reason ?? 'the service gave no reason');

@@ -2,10 +2,10 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 import { QstampError } from './errors.ts';
 
-/** Bytes in memory or on their way; a stream is read once, piece by piece. */
+/** Bytes in memory or from a stream; a stream is read once, in parts. */
 export type Content = Uint8Array | ArrayBuffer | Blob | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
-/** A file: its path, where there are files (Node, Deno, Bun), or what a browser gives of one. */
+/** A file: a path (Node.js, Deno, Bun), or a browser's File. */
 export type FileSource = string | URL | Blob;
 
 interface Hashing {
@@ -13,14 +13,14 @@ interface Hashing {
   digest(): string;
 }
 
-/** What Node, Deno and Bun have built in; a bundler for browsers sees no import. */
+/** Built-in modules of Node.js, Deno and Bun, loaded so that a bundler for browsers sees no import. */
 interface Builtins {
   (name: 'node:crypto'): { createHash(name: 'sha256'): { update(bytes: Uint8Array): unknown; digest(encoding: 'hex'): string } };
   (name: 'node:fs'): { createReadStream(path: string | URL, options: { highWaterMark: number }): AsyncIterable<Uint8Array> };
 }
 const builtin = (globalThis as { process?: { getBuiltinModule?: Builtins } }).process?.getBuiltinModule;
 
-/** `crypto.subtle` would want the content whole, and a page that came over HTTPS. */
+/** Not `crypto.subtle`: it needs the whole content at once, and a page loaded over HTTPS. */
 function startHashing(): Hashing {
   const native = builtin?.('node:crypto').createHash('sha256');
   if (native) return { update: (bytes) => native.update(bytes), digest: () => native.digest('hex') };
@@ -28,10 +28,10 @@ function startHashing(): Hashing {
   return { update: (bytes) => hash.update(bytes), digest: () => bytesToHex(hash.digest()) };
 }
 
-/** Octets of a file that are read at a time. */
+/** Octets per read of a file. */
 const chunkBytes = 1024 * 1024;
 
-/** Pieces of the content; Safari cannot iterate over a stream, so its reader is asked. */
+/** Parts of the content. Safari cannot iterate over a stream, so this uses its reader. */
 async function* piecesOf(content: Content): AsyncGenerator<Uint8Array> {
   if (content instanceof Uint8Array) yield content;
   else if (content instanceof ArrayBuffer) yield new Uint8Array(content);
@@ -41,39 +41,39 @@ async function* piecesOf(content: Content): AsyncGenerator<Uint8Array> {
   else throw new QstampError('the content must be bytes, a Blob or a stream; stampText takes a text, stampFile a path');
 }
 
-/** A stream piece by piece. */
+/** A stream in parts. */
 export async function* readStream(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader();
   try {
     for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
   } finally {
-    // Nobody wants the rest, if there is one: a download ends here.
+    // Cancels the rest of a download that is not needed.
     reader.cancel().catch(() => undefined);
     reader.releaseLock();
   }
 }
 
-/** A file as content, read only when it is hashed. @throws QstampError where there are no paths */
+/** A file as content, read only during hashing. @throws QstampError if paths are not supported */
 export function contentOf(file: FileSource): Content {
   if (file instanceof Blob) return file;
-  if (builtin === undefined) throw new QstampError('here are no paths: give the File, or a Blob');
+  if (builtin === undefined) throw new QstampError('paths are not supported here: give the File, or a Blob');
   return builtin('node:fs').createReadStream(file, { highWaterMark: chunkBytes });
 }
 
-/** SHA-256 of the content, 64 lower-case hexadecimal characters; of any size in the memory of one piece. */
+/** SHA-256 of content of any size, 64 lower-case hexadecimal characters; only one part is in memory. */
 export async function sha256Of(content: Content): Promise<string> {
   const hashing = startHashing();
   for await (const piece of piecesOf(content)) hashing.update(piece);
   return hashing.digest();
 }
 
-/** SHA-256 of a file, read piece by piece. @throws QstampError where there are no paths */
+/** SHA-256 of a file, read in parts. @throws QstampError if paths are not supported */
 export const sha256OfFile = (file: FileSource): Promise<string> => sha256Of(contentOf(file));
 
-/** The same, and the content as base64: in memory, so only what is to be sent. */
+/** The same with the content as base64, in memory: only for content to send. */
 export async function readWhole(content: Content): Promise<{ readonly sha256: string; readonly base64: string }> {
   const bytes = content instanceof Uint8Array ? content : await joined(piecesOf(content));
-  // In slices: the arguments of one call are limited in number.
+  // In slices, because the number of arguments of a call is limited.
   let text = '';
   for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
   return { sha256: await sha256Of(bytes), base64: btoa(text) };

@@ -1,11 +1,11 @@
 // Made by `npm run clients` of the contract of the service. Do not edit it.
 
 export interface WorkflowStartRequest {
-  /** e-mail of the client; a link that verifies it is sent there */
+  /** e-mail of the client; receives a link that verifies the address */
   readonly user_email: string;
   /** free-form agent identifier */
   readonly agent_id: string;
-  /** SHA-256 of the briefing, 64 hexadecimal characters; upper case is taken and given on in lower case */
+  /** SHA-256 of the briefing, 64 hexadecimal characters; upper case is accepted and converted to lower case */
   readonly briefing_hash: string;
   readonly briefing_metadata?: Readonly<Record<string, unknown>> | null;
   readonly tier?: WorkflowTier;
@@ -15,7 +15,7 @@ export interface WorkflowStartRequest {
 export type WorkflowTier = 'standard' | 'verified' | 'qualified';
 
 export interface WorkflowStampRequest {
-  /** SHA-256 of the output, 64 hexadecimal characters; upper case is taken and given on in lower case */
+  /** SHA-256 of the output, 64 hexadecimal characters; upper case is accepted and converted to lower case */
   readonly output_hash: string;
   /** a label; documented are image, text, audio, video, code, layout */
   readonly output_type: string;
@@ -33,7 +33,7 @@ export interface ValidationError {
   readonly loc: readonly (string | number)[];
   readonly msg: string;
   readonly type: string;
-  /** what was given; long texts are clipped */
+  /** the value that was sent; long texts are clipped */
   readonly input?: unknown;
   readonly ctx?: Readonly<Record<string, unknown>>;
 }
@@ -45,7 +45,7 @@ export interface StampToken {
   /** SHA-256, 64 lower-case hexadecimal characters */
   readonly content_sha256: string;
   readonly imprint: Imprint;
-  /** opaque token body; with real providers base64 of the RFC 3161 TimeStampToken, or of the EvidenceRecord (RFC 4998) of a batched stamp */
+  /** opaque token; with real providers base64 of the RFC 3161 TimeStampToken, or of the EvidenceRecord (RFC 4998) of a batched stamp */
   readonly token: string;
   readonly tier: StampTier;
   readonly tsp_provider: string;
@@ -63,40 +63,40 @@ export interface Imprint {
 export interface AcceptedStamp {
   readonly token_id: string;
   readonly status: 'accepted';
-  /** where the outcome is told; `Prefer: wait=10` waits for it there */
+  /** shows the outcome; `Prefer: wait=10` waits for it */
   readonly verify_url: string;
   readonly sealed_storage_url: string | null;
 }
 
 export interface VerificationResult {
   readonly valid: boolean;
-  /** `not_proved`: nobody whom this installation trusts vouches for it, or something is missing to judge it by; `valid` is false then */
+  /** `not_proved`: no trust anchor of this installation covers it, or something needed for the check is missing; then `valid` is false */
   readonly verdict: 'valid' | 'not_valid' | 'not_proved';
   readonly token_id: string | null;
   readonly issued_at: string | null;
-  /** null where the imprint is no SHA-256 */
+  /** null if the imprint is not a SHA-256 */
   readonly content_sha256: string | null;
-  /** what the token vouches for; null where it vouches for nothing */
+  /** what the token proves; null if it proves nothing */
   readonly imprint: Imprint | null;
   readonly tsp_provider: string | null;
   readonly is_qualified: boolean | null;
-  /** only of an evidence record that is valid: when the certificates of its last token end. The service renews its own records before */
+  /** only for a valid evidence record: when the certificates of its last token expire. The service renews its own records before that */
   readonly holds_until?: string;
-  /** only of a valid token, as are all members from here to `not_checked`; a mock token has `not_checked` alone */
+  /** this and all members up to `not_checked` are only for a valid token; a mock token has only `not_checked` */
   readonly signer?: { readonly subject: string; readonly issuer: string; readonly serial: string; readonly sha256: string; readonly not_before: string; readonly not_after: string; };
   readonly trust_anchor?: { readonly subject: string; readonly issuer: string; readonly serial: string; readonly sha256: string; readonly not_before: string; readonly not_after: string; };
   /** the policy of the TSA, a dotted OID */
   readonly policy?: string;
-  /** null where the token states none */
+  /** null if the token does not state it */
   readonly accuracy_seconds?: number | null;
   readonly revocation?: readonly ({ readonly subject: string; readonly sha256: string; readonly status: 'good' | 'revoked' | 'unknown'; readonly list: { readonly issuer: string; readonly this_update: string; readonly next_update: string | null; } | null; readonly revoked_at: string | null; readonly invalid_since: string | null; readonly reason: string | null; })[];
-  /** when the first certificate of the chain ended, if it has; nobody reports a key that is stolen after that (V5) */
+  /** when the first certificate of the chain expired, if it has; nobody reports a key that is stolen after that */
   readonly certificates_ended_at?: string | null;
-  /** what the verdict does not rest on, a phrase or a sentence each */
+  /** everything that was not checked, one phrase or sentence each */
   readonly not_checked?: readonly string[];
   /** a stable code, a colon, one sentence; null when valid */
   readonly reason: string | null;
-  /** one sentence: what can be done about the reason; only where there is something */
+  /** one sentence: what you can do about the reason; only if there is something */
   readonly advice?: string;
 }
 
@@ -104,7 +104,7 @@ export interface EvidenceRenewal {
   readonly token_id: string;
   /** the content’s hash of the new algorithm */
   readonly imprint: Imprint;
-  /** whether the evidence record covers that hash already; if not, the next daily run of renewals sees to it */
+  /** whether the evidence record already covers that hash; if not, the next daily renewal adds it */
   readonly is_renewed: boolean;
 }
 
@@ -133,9 +133,9 @@ export interface AcceptedOutput {
   /** `stamp_token_id` of the output */
   readonly token_id: string;
   readonly status: 'accepted';
-  /** where the stamp is told of; `Prefer: wait=10` waits for it there */
+  /** shows the stamp; `Prefer: wait=10` waits for it */
   readonly verify_url: string;
-  /** where the workflow stands */
+  /** shows the state of the workflow */
   readonly status_url: string;
 }
 
@@ -147,22 +147,22 @@ export interface WorkflowState {
   readonly created_at: string;
   /** RFC 3339, UTC */
   readonly expires_at: string;
-  /** when the link of the mail was opened */
+  /** when the link in the mail was opened */
   readonly confirmed_at: string | null;
   readonly completed_at: string | null;
   readonly output_count: number;
-  /** of the last output; before the first one the briefing hash */
+  /** of the last output; the briefing hash before the first output */
   readonly chain_hash: string;
   readonly merkle_root: string | null;
   readonly verify_url: string;
-  /** this and what follows: to the holder of the workflow token only */
+  /** this and all following members: only for the holder of the workflow token */
   readonly agent_id?: string;
-  /** `[REDACTED]` once it was erased */
+  /** `[REDACTED]` after it was erased */
   readonly user_email?: string;
   readonly briefing_metadata?: Readonly<Record<string, unknown>> | null;
-  /** open the commitments of the closing record; null before completion, and once the address was erased */
+  /** open the commitments of the closing record; null before completion, and after the address was erased */
   readonly commitment_salts?: { readonly user_email: string; readonly agent_id: string; } | null;
-  /** how the mail with the link fares */
+  /** state of the mail with the link */
   readonly mail?: { readonly status: 'waiting' | 'sent' | 'failed'; readonly attempts: number; readonly sent_at: string | null; };
 }
 
@@ -215,7 +215,7 @@ export type ErrorCode =
   | 'completion_pending'
   | 'mail_pending';
 
-/** Codes in front of a `reason` (docs/reasons.md). */
+/** Codes at the start of a `reason` (docs/reasons.md). */
 export type ReasonCode =
   | 'unknown_token_id'
   | 'request_refused'

@@ -1,29 +1,29 @@
 import type { ErrorCode, ReasonCode, ValidationError } from './contract.ts';
 
-/** Everything that this package throws of itself; `instanceof` tells the kinds apart. */
+/** The base of all errors of this package; `instanceof` distinguishes the kinds. */
 export class QstampError extends Error {
   override readonly name: string = 'QstampError';
 }
 
-/** No answer came: refused, cut off, or too late. Where a stamp was asked for, the same `idempotencyKey` asks again without making two. */
+/** No answer came: refused, cut off, or too late. Repeat a stamp request with the same `idempotencyKey`; nothing is made twice. */
 export class ServiceUnreachable extends QstampError {
   override readonly name = 'ServiceUnreachable';
 }
 
-/** Something answered, but not this service: a proxy's page, say. */
+/** The answer is not from this service, for example a proxy's page. */
 export class UnexpectedAnswer extends QstampError {
   override readonly name = 'UnexpectedAnswer';
 }
 
-/** What a refusal of the service says. */
+/** A refusal of the service. */
 export interface Refusal {
   readonly status: number;
-  /** Members of the body: `detail`, `code`, `request_id`, and those of some codes. */
+  /** Members of the body: `detail`, `code`, `request_id`, and more for some codes. */
   readonly body: Readonly<Record<string, unknown>>;
   readonly retryAfterSeconds: number | undefined;
 }
 
-/** The service refused, or failed and said so. `code` never changes its meaning; `requestId` names the request in its logs. */
+/** The service refused the request or failed. `code` never changes its meaning; `requestId` identifies the request in its logs. */
 export class ServiceError extends QstampError {
   override readonly name: string = 'ServiceError';
   readonly status: number;
@@ -42,7 +42,7 @@ export class ServiceError extends QstampError {
   }
 }
 
-/** 422: each fault with its place. */
+/** 422: each fault with its position. */
 export class InvalidRequest extends ServiceError {
   override readonly name = 'InvalidRequest';
   get issues(): readonly ValidationError[] {
@@ -59,12 +59,12 @@ export class NotFound extends ServiceError {
   override readonly name = 'NotFound';
 }
 
-/** 409 and 410: the request does not fit what is there, or what was there is gone. */
+/** 409 and 410: the request conflicts with the current state, or the object is gone. */
 export class Conflict extends ServiceError {
   override readonly name = 'Conflict';
 }
 
-/** 429, after as many retries as were allowed: come back after `retryAfterSeconds`. */
+/** 429, after all retries: try again after `retryAfterSeconds`. */
 export class RateLimited extends ServiceError {
   override readonly name = 'RateLimited';
 }
@@ -74,15 +74,15 @@ export class ProviderFailed extends ServiceError {
   override readonly name = 'ProviderFailed';
 }
 
-/** 503, after as many retries as were allowed: nothing was accepted. */
+/** 503, after all retries: nothing was accepted. */
 export class Unavailable extends ServiceError {
   override readonly name = 'Unavailable';
 }
 
-/** 504, after as many retries as were allowed: accepted and on its way. What became of it will be told at `address`. */
+/** 504, after all retries: accepted and in progress. `address` will show the outcome. */
 export class Pending extends ServiceError {
   override readonly name = 'Pending';
-  /** Of the stamp that is being made. */
+  /** The id of the stamp in progress. */
   get stampId(): string | undefined {
     return textOf(this.body.token_id);
   }
@@ -91,10 +91,10 @@ export class Pending extends ServiceError {
   }
 }
 
-/** A verification that was to be valid and is not. */
+/** The verification is not valid. */
 export class NotValid extends QstampError {
   override readonly name = 'NotValid';
-  /** A code of docs/reasons.md. */
+  /** A code from docs/reasons.md. */
   readonly code: ReasonCode | (string & {});
 
   constructor(reason: string) {
@@ -103,7 +103,7 @@ export class NotValid extends QstampError {
   }
 }
 
-/** A webhook that the service did not sign, or not lately. */
+/** A webhook without a valid or recent signature of the service. */
 export class WebhookRefused extends QstampError {
   override readonly name = 'WebhookRefused';
 }
@@ -122,11 +122,11 @@ const kinds: Readonly<Record<number, typeof ServiceError>> = {
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** Whoever answers: a proxy may say what it likes. */
+/** Reads any answer: a proxy may send anything. */
 const faultOf = ({ loc, msg }: Partial<ValidationError>): string =>
   [Array.isArray(loc) ? loc.slice(1).join('.') : '', textOf(msg) ?? ''].filter((part) => part !== '').join(': ');
 
-/** The error of a refusal, with the service's own sentence; of a 422, each fault. */
+/** The error for a refusal, with the service's sentence; for a 422, with each fault. */
 export function errorOf(refusal: Refusal): ServiceError {
   const { status, body } = refusal;
   const { detail } = body;

@@ -1,17 +1,17 @@
 import { readStream } from './content.ts';
 import { errorOf, QstampError, type ServiceError, ServiceUnreachable, UnexpectedAnswer } from './errors.ts';
 
-/** How requests are sent, and sent again. */
+/** How to send requests, with retries. */
 export interface ExchangeOptions {
-  /** Where the service is; a path in front of its own is allowed. */
+  /** The address of the service; it may have a path. */
   readonly url: string;
-  /** For one try, in ms; 60 000 unless told. Of a stream, until its first octet. */
+  /** Limit of one try, in ms; default 60 000. For a stream, until its first octet. */
   readonly timeoutMs?: number;
-  /** Tries after the first; 4 unless told. */
+  /** Tries after the first; default 4. */
   readonly maxRetries?: number;
-  /** If the service asks for a longer wait, in ms, give up at once; 60 000 unless told. Where no answer comes, no try begins after this time. */
+  /** If the service asks for a longer wait, in ms, give up at once; default 60 000. If no answer comes, no new try begins after this time. */
   readonly maxWaitMs?: number;
-  /** Instead of the global one. */
+  /** Replaces the global fetch. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
@@ -19,41 +19,41 @@ export interface Call {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON; a Blob as the bytes that it is. */
+  /** Sent as JSON; a Blob is sent as its bytes. */
   readonly body?: unknown;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An answer; what refuses is JSON, or the page of a proxy, whatever was asked for. */
+/** An answer. A refusal is JSON or a proxy's page, whatever format was requested. */
 interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly body: unknown;
 }
 
-/** Takes what it wants of a good answer, within the time of a try. */
+/** Reads a successful answer, within the time of a try. */
 type Read = (response: Response) => Promise<unknown>;
 
 export interface Exchange {
   readonly baseUrl: string;
-  /** How long the service may be asked to wait before it answers, in s: one try is given up soon after. */
+  /** How long the service may be asked to wait before it answers, in s; a try ends soon after that. */
   readonly waitSeconds: number;
-  /** The answer of a call that succeeded. @throws ServiceError and its kinds, ServiceUnreachable, UnexpectedAnswer */
+  /** The answer of a successful call. @throws ServiceError and its kinds, ServiceUnreachable, UnexpectedAnswer */
   send<T extends object>(call: Call): Promise<T>;
-  /** The answers to a list, in its order; it is sent again while some are on their way. @throws as `send`, where all were refused as one */
+  /** The answers to a list, in its order. Retries while some are in progress. @throws like `send` if all were refused as a whole */
   sendList(call: Call): Promise<readonly Readonly<Record<string, unknown>>[]>;
-  /** An answer of bytes, and the headers that it came with. @throws as `send` */
+  /** An answer in bytes, with its headers. @throws like `send` */
   fetchBytes(call: Call): Promise<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly headers: Headers }>;
-  /** An answer of bytes, as large as it likes, piece by piece. @throws as `send`; ServiceUnreachable too where it breaks off */
+  /** An answer in bytes of any size, in parts. @throws like `send`; also ServiceUnreachable if it breaks off */
   fetchPieces(call: Call): AsyncGenerator<Uint8Array>;
 }
 
-/** After these the same request may succeed; each carries a key or only reads, so that nothing is done twice. */
+/** After these the same request may succeed. Each request has a key or only reads, so that nothing is done twice. */
 const passing = [408, 429, 503, 504];
 const firstBackOffMs = 250;
 const longestWaitSeconds = 10;
 
-/** A wait that a Retry-After asks for, in ms: seconds, or a date (RFC 9110 §10.2.3). */
+/** The wait from Retry-After, in ms: seconds, or a date (RFC 9110 §10.2.3). */
 function retryAfterMs(headers: Headers): number | undefined {
   const told = headers.get('retry-after');
   if (told === null) return undefined;
@@ -61,7 +61,7 @@ function retryAfterMs(headers: Headers): number | undefined {
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 
-/** @throws the signal's reason when it is aborted meanwhile */
+/** @throws the signal's reason if it is aborted meanwhile */
 export function waitFor(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {
@@ -84,7 +84,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
 
   async function attempt({ method, path, headers, body, signal }: Call, read: Read): Promise<Answer> {
     const send = options.fetch ?? globalThis.fetch;
-    // Not AbortSignal.timeout: a download goes on after its try has ended well.
+    // Not AbortSignal.timeout, because a download continues after its try has ended.
     const limit = new AbortController();
     const timer = setTimeout(() => limit.abort(new DOMException(`no answer within ${timeoutMs / 1000} s`, 'TimeoutError')), timeoutMs);
     const isBlob = body instanceof Blob;
@@ -95,7 +95,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
         headers: { accept: 'application/json', ...type, ...headers },
         ...(body !== undefined && { body: isBlob ? body : JSON.stringify(body) }),
         signal: AbortSignal.any([limit.signal, ...(signal ? [signal] : [])]),
-        // A service token is for this service alone.
+        // A service token must not go to another server.
         redirect: 'manual',
       });
       return { status: response.status, headers: response.headers, body: await (response.ok ? read : readJson)(response) };
@@ -104,7 +104,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
     }
   }
 
-  /** An error: no answer came, for a reason that may pass. @throws the reason of the caller's own signal */
+  /** Error: no answer came, and a retry may help. @throws the reason of the caller's own signal */
   async function attemptOrCause(call: Call, read: Read): Promise<Answer | Error> {
     try {
       return await attempt(call, read);
@@ -116,7 +116,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
 
   /** Waits for the next try; false: there is none. */
   async function pause(attempts: number, retryAfter: number | undefined, signal?: AbortSignal): Promise<boolean> {
-    // A Retry-After is kept; without one clients that failed together shall not come back together.
+    // Obey Retry-After. Without one, a random pause separates clients that failed together.
     const waitMs = retryAfter ?? firstBackOffMs * 2 ** attempts * (0.5 + Math.random() / 2);
     if (attempts >= maxRetries || waitMs > maxWaitMs) return false;
     await waitFor(waitMs, signal);
@@ -125,13 +125,13 @@ export function createExchange(options: ExchangeOptions): Exchange {
 
   const unreachable = (cause: Error) => new ServiceUnreachable(`${baseUrl} cannot be reached: ${causeOf(cause)}`, { cause });
 
-  /** Asks until the answer is one to keep, or there is no next try. */
+  /** Retries until the answer is final or no try is left. */
   async function ask(call: Call, mayPass: (answer: Answer) => boolean, read: Read = readJson): Promise<Answer> {
     const began = performance.now();
     for (let attempts = 0; ; attempts += 1) {
       const answer = await attemptOrCause(call, read);
       if (answer instanceof Error) {
-        // A service that is silent for so long will hardly answer the next time.
+        // After such a long silence a retry is unlikely to succeed.
         if (performance.now() - began < maxWaitMs && (await pause(attempts, undefined, call.signal))) continue;
         throw unreachable(answer);
       }
@@ -146,7 +146,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
     throw refusalOf(answer);
   }
 
-  const stranger = ({ path }: Call) => new UnexpectedAnswer(`what answers at ${baseUrl}${path} is not this service`);
+  const stranger = ({ path }: Call) => new UnexpectedAnswer(`the server at ${baseUrl}${path} is not this service`);
 
   return {
     baseUrl,
@@ -158,7 +158,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
     },
     async sendList(call) {
       const answer = await ask(call, (each) => isPassing(each) || isUnfinished(each));
-      // A list of which nothing is finished comes with 504: each item names its address.
+      // If nothing in a list is finished, the status is 504 and each item has its address.
       if (Array.isArray(answer.body)) return answer.body.filter(isObject);
       throw isSuccess(answer) ? stranger(call) : refusalOf(answer);
     },
@@ -187,7 +187,7 @@ function refusalOf({ status, body, headers }: Answer): ServiceError {
 
 const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300;
 
-/** A proxy in front of the service says 502 without a code. */
+/** A proxy in front of the service may answer 502 without a code. */
 const isPassing = ({ status, body }: Answer): boolean => passing.includes(status) || (status === 502 && !isObject(body));
 
 const isUnfinished = ({ body }: Answer): boolean =>
@@ -203,7 +203,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What fetch hides behind "fetch failed"; of several addresses that were tried, there is a code only. */
+/** The cause behind "fetch failed"; if several addresses were tried, there is only a code. */
 function causeOf({ message, cause }: Error & { cause?: unknown }): string {
   if (!(cause instanceof Error)) return message;
   return cause.message || ('code' in cause ? String(cause.code) : String(cause));

@@ -1,12 +1,12 @@
 import { errorOf, QstampError } from './errors.ts';
 import type { Call, Exchange } from './exchange.ts';
 
-/** What became of one of many: made, or why it was not. */
+/** The outcome of one item in a list: the result, or the error. */
 export type Outcome<Made> =
   | { readonly made: Made; readonly error?: undefined }
   | { readonly made?: undefined; readonly error: QstampError };
 
-/** An item of the answer to a list: what was made, or an error with its `index` and `status`. */
+/** An item in the answer to a list: the result, or an error with its `index` and `status`. */
 function outcomeOf<Made>(item: Readonly<Record<string, unknown>>): Outcome<Made> {
   const { index, status, retry_after_seconds: wait } = item;
   if (typeof index !== 'number' || typeof status !== 'number') return { made: item as Made };
@@ -14,10 +14,10 @@ function outcomeOf<Made>(item: Readonly<Record<string, unknown>>): Outcome<Made>
 }
 
 /**
- * Sends a list in pieces of `size`, one after the other. When a piece is refused as one, it and all that come after it have that error: what was
- * made before is told all the same.
+ * Sends a list in parts of `size`, one after the other. If a part is refused as a whole, it and all later parts have that error. Earlier results
+ * are still returned.
  *
- * @throws QstampError where the first piece is refused: nothing was made
+ * @throws QstampError if the first part is refused: nothing was made
  */
 export async function sendInPieces<Made>(
   exchange: Exchange,

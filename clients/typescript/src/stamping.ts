@@ -13,7 +13,7 @@ import {
   saidOf,
 } from './requests.ts';
 
-/** Where a service is asked, and as whom. */
+/** The service and the caller's identity. */
 export interface Access {
   readonly exchange: Exchange;
   readonly serviceToken: string | undefined;
@@ -22,29 +22,29 @@ export interface Access {
 export const authorizationOf = ({ serviceToken }: Access): Record<string, string> =>
   serviceToken === undefined ? {} : { 'x-service-token': serviceToken };
 
-/** Prefers an answer before the stamp is made (RFC 7240). */
+/** Asks for an answer before the stamp is made (RFC 7240). */
 export const withoutWaiting = { prefer: 'respond-async' } as const;
 
-/** Stamps files, bytes, texts and hashes. What is stamped is hashed here, and only the hash is sent unless `sendContent` asks for more. */
+/** Stamps files, bytes, texts and hashes. Content is hashed locally, and only the hash is sent unless `sendContent` is set. */
 export class Stamping<Made> {
   readonly #access: Access;
   readonly #preference: Readonly<Record<string, string>>;
 
-  /** `preference`: headers that say how each stamp is to be answered. */
+  /** `preference`: headers for how the stamps are answered. */
   constructor(access: Access, preference: Readonly<Record<string, string>> = {}) {
     this.#access = access;
     this.#preference = preference;
   }
 
-  /** Stamps a file: its path, or a `File` of a browser. */
+  /** Stamps a file: a path, or a browser's `File`. */
   stampFile(file: FileSource, options: ContentOptions = {}): Promise<Made> {
     return this.stampBytes(contentOf(file), options);
   }
 
-  /** Stamps bytes; a stream is read piece by piece. */
+  /** Stamps bytes; a stream is read in parts. */
   async stampBytes(content: Content, { sendContent = false, ...options }: ContentOptions = {}): Promise<Made> {
     if (!sendContent) return this.stampHash(await sha256Of(content), options);
-    if (options.tier !== undefined && options.tier !== 'sealed') throw new QstampError('content is sent in tier sealed only');
+    if (options.tier !== undefined && options.tier !== 'sealed') throw new QstampError('content is only sent in tier sealed');
     const { sha256: hash, base64: content_b64 } = await readWhole(content);
     return this.#stamp({ hash, content_b64 }, { ...options, tier: 'sealed' });
   }
@@ -59,7 +59,10 @@ export class Stamping<Made> {
     return this.#stamp({ hash: checkedHash(sha256) }, options);
   }
 
-  /** Stamps many hashes, up to 1 000 in one request. The outcomes are in their order; each succeeds or fails for itself. @throws where nothing was made */
+  /**
+   * Stamps many hashes, up to 1 000 in one request. The outcomes are in the same order; each succeeds or fails separately. @throws if nothing was
+   * made
+   */
   async stampMany(hashes: readonly HashToStamp[], { tier = 'basic', ...options }: StampOptions = {}): Promise<Outcome<Made>[]> {
     const items = hashes.map((each) => {
       const { hash, ...own } = typeof each === 'string' ? { hash: each } : each;

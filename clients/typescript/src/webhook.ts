@@ -1,17 +1,17 @@
 import { WebhookRefused } from './errors.ts';
 import { isObject } from './exchange.ts';
 
-/** How far the clocks may differ, and how long a message may take, in seconds. */
+/** The allowed clock difference plus delivery time, in seconds. */
 const toleranceSeconds = 300;
 
 export interface WebhookOptions {
-  /** `whsec_…`, as the service was told it; while a secret is replaced, both. */
+  /** The service's `whsec_…`; both during a key change. */
   readonly secret: string | readonly string[];
-  /** Unix time in seconds; the machine's unless told. */
+  /** Unix time in seconds; default: the machine's clock. */
   readonly now?: number;
 }
 
-/** Headers as a server has them: of fetch, or an object with lower-case names as in Node. */
+/** Headers of fetch, or an object with lower-case names as in Node.js. */
 export type HeadersGiven = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 const headerOf = (headers: HeadersGiven, name: string): string => {
@@ -33,10 +33,10 @@ async function isSigned(signed: Uint8Array<ArrayBuffer>, signature: string, secr
 }
 
 /**
- * The payload of a webhook, after its signature was verified (Standard Webhooks: `webhook-id`, `webhook-timestamp`, `webhook-signature`).
- * Give the body exactly as it came. A message may come more than once: `webhook-id` tells.
+ * Verifies the signature of a webhook and returns its payload (Standard Webhooks: `webhook-id`, `webhook-timestamp`, `webhook-signature`). Pass the
+ * body exactly as received. A message may come more than once: `webhook-id` identifies it.
  *
- * @throws WebhookRefused when it was not signed with the secret, or not within five minutes
+ * @throws WebhookRefused if it was not signed with the secret, or is older than five minutes
  */
 export async function verifyWebhook<T = Readonly<Record<string, unknown>>>(
   body: string | Uint8Array,
@@ -54,7 +54,7 @@ export async function verifyWebhook<T = Readonly<Record<string, unknown>>>(
   for (const each of [secret].flat()) {
     for (const signature of given) if (await isSigned(signed, signature, each)) return payloadOf(text) as T;
   }
-  throw new WebhookRefused('no signature of the webhook is right');
+  throw new WebhookRefused('the webhook has no valid signature');
 }
 
 function payloadOf(text: string): unknown {

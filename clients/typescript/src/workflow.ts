@@ -15,28 +15,28 @@ import { type Outcome, sendInPieces } from './outcomes.ts';
 import { type CallOptions, checkedHash, type KeyedOptions, keyedHeaders, keyOfPiece, mostItems, type OutputOptions } from './requests.ts';
 import { type Access, authorizationOf, withoutWaiting } from './stamping.ts';
 
-/** What opens a workflow again, in another process too. Keep the token as a secret: it is told once. */
+/** Opens a workflow again, also in another process. Keep the token secret: it is shown once. */
 export interface WorkflowAccess {
   readonly workflow_id: string;
   readonly workflow_token: string;
 }
 
-/** One of many outputs: its hash and type. */
+/** An item of a list of outputs: its hash and type. */
 export interface OutputToStamp extends Omit<OutputOptions, keyof KeyedOptions> {
   readonly output_hash: string;
 }
 
 const lookMs = 2_000;
 
-/** What the outputs of a workflow share: they are numbered in the order of the calls. */
+/** Shared by all outputs of a workflow, which are numbered in the order of the calls. */
 interface Turns {
-  /** Posts to an operation of the workflow; with `isKnown` also as the product. */
+  /** A POST to the workflow; with `isKnown` also with the service token. */
   post(operation: string, options: KeyedOptions, isKnown?: boolean): Call;
   readonly exchange: Exchange;
   next<T>(step: () => Promise<T>): Promise<T>;
 }
 
-/** Stamps outputs; they are numbered in the order of the calls, also of calls that nobody awaits. */
+/** Stamps outputs. They are numbered in the order of the calls, even without await. */
 export class OutputStamping<Made> {
   readonly #turns: Turns;
   readonly #preference: Readonly<Record<string, string>>;
@@ -66,7 +66,7 @@ export class OutputStamping<Made> {
     return this.#stamp(() => sha256Of(new TextEncoder().encode(text)), { output_type, ...options });
   }
 
-  /** Stamps many hashes as the next outputs, numbered in this order; each succeeds or fails for itself. */
+  /** Stamps many hashes as the next outputs, numbered in this order; each succeeds or fails separately. */
   stampMany(outputs: readonly OutputToStamp[], options: KeyedOptions = {}): Promise<Outcome<Made>[]> {
     const items = outputs.map(({ output_hash, ...rest }) => ({ ...rest, output_hash: checkedHash(output_hash) }));
     const isKnown = items.some(({ callback_url }) => callback_url);
@@ -88,15 +88,17 @@ export class OutputStamping<Made> {
   }
 }
 
-/** A workflow under way. `await using` waits for its calls at the end of its block, and completes nothing: whether the work was done, only `complete()` can say. */
+/**
+ * An open workflow. `await using` waits for its calls at the end of the block but does not complete it: call `complete()` when the work is done.
+ */
 export class Workflow extends OutputStamping<WorkflowStampResponse> {
   readonly id: string;
   readonly token: string;
-  /** What the start was answered with: until when it is open, and where the link was mailed. Undefined of one that was opened again. */
+  /** The answer to the start: until when it is open, and where the link was mailed. Undefined for a reopened workflow. */
   readonly started: WorkflowStartResponse | undefined;
   /**
-   * The same calls, answered as soon as the output is sure to be stamped and numbered: with the id of its stamp, or, where a key is used again, with
-   * the output. `complete()` waits for all of them.
+   * The same calls, but they return as soon as the output is guaranteed: with the id of its stamp, or with the output if the key was used before.
+   * `complete()` waits for all of them.
    */
   readonly later: OutputStamping<AcceptedOutput | WorkflowStampResponse>;
   readonly #turns: Turns;
@@ -104,7 +106,7 @@ export class Workflow extends OutputStamping<WorkflowStampResponse> {
   constructor(access: Access, { workflow_id, workflow_token }: WorkflowAccess, started?: WorkflowStartResponse) {
     const headers = { authorization: `Workflow ${workflow_token}` };
     const path = pathOf(workflow_id);
-    /** The last call: the next begins after it, since their order is part of what the workflow proves. */
+    /** The last call. The next one begins after it, because the order is part of what the workflow proves. */
     let last: Promise<unknown> = Promise.resolve();
     const turns: Turns = {
       exchange: access.exchange,
@@ -133,23 +135,23 @@ export class Workflow extends OutputStamping<WorkflowStampResponse> {
     return `${this.#turns.exchange.baseUrl}/workflow/${this.id}`;
   }
 
-  /** Where it stands. */
+  /** The state of the workflow. */
   state({ signal }: CallOptions = {}): Promise<WorkflowState> {
     const headers = { authorization: `Workflow ${this.token}` };
     return this.#turns.exchange.send({ method: 'GET', path: pathOf(this.id), headers, signal });
   }
 
-  /** Resolves when the client has opened the link in the mail. @throws QstampError when it expired or was completed before; the signal's reason */
+  /** Resolves when the client has opened the link in the mail. @throws QstampError if it expired or was completed before; the signal's reason */
   async untilConfirmed({ signal }: CallOptions = {}): Promise<WorkflowState> {
     for (;;) {
       const state = await this.state(signal ? { signal } : {});
       if (state.confirmed_at !== null) return state;
-      if (state.status !== 'pending') throw new QstampError(`the workflow is ${state.status}, and nobody opened the link`);
+      if (state.status !== 'pending') throw new QstampError(`the workflow is ${state.status}, and the link was not opened`);
       await waitFor(lookMs, signal);
     }
   }
 
-  /** Closes it under one Merkle root, after the calls that are under way. Completing again gives the same answer. */
+  /** Closes the workflow under one Merkle root, after its running calls. Completing it again gives the same answer. */
   complete(options: KeyedOptions = {}): Promise<WorkflowCompleteResponse> {
     return this.#turns.next(() => this.#turns.exchange.send(this.#turns.post('complete', options)));
   }
@@ -159,12 +161,12 @@ export class Workflow extends OutputStamping<WorkflowStampResponse> {
     return this.#turns.exchange.send(this.#turns.post('resend', options));
   }
 
-  /** Erases the client's e-mail address, the agent's id and all metadata, for good. */
+  /** Permanently erases the client's e-mail address, the agent's id and all metadata. */
   redact(options: KeyedOptions = {}): Promise<WorkflowRedactResponse> {
     return this.#turns.exchange.send(this.#turns.post('redact-pii', options));
   }
 
-  /** Waits for the calls that are under way. */
+  /** Waits for the running calls. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#turns.next(async () => undefined);
   }

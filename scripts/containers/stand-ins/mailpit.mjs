@@ -1,4 +1,4 @@
-/** Stands for Mailpit where its image cannot be pulled: SMTP on 1025, and on 8025 those answers of its API that are asked for here. */
+/** Replaces Mailpit if its image cannot be pulled: SMTP on 1025, and on 8025 the parts of its API that the tests use. */
 import { createServer } from 'node:http';
 import PostalMime from 'postal-mime';
 import { SMTPServer } from 'smtp-server';

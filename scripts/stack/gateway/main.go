@@ -1,7 +1,7 @@
-// Command gateway speaks MongoDB's wire protocol on one side and PostgreSQL with the documentdb extension on the other.
+// Command gateway translates between MongoDB's wire protocol and PostgreSQL with the documentdb extension.
 //
-// It is FerretDB 2, embedded: its own command needs a generated version file that the module does not carry. There is no
-// authentication in this mode, so it must listen on loopback only.
+// It embeds FerretDB 2, whose own command needs a generated version file that the module does not contain. This mode has no
+// authentication, so it must listen only on loopback.
 //
 //	gateway POSTGRESQL_URL LISTEN_ADDRESS STATE_DIRECTORY
 package main

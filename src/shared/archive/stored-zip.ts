@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 
-/** A file of a zip file. Size and CRC-32 are known before its octets are read, because they stand before them. */
+/** A file of a zip file. Size and CRC-32 must be known first, because the format puts them before the octets. */
 export interface StoredFile {
   readonly name: string;
   /** Octets. */
@@ -16,10 +16,10 @@ export const storedFile = (name: string, content: Buffer): StoredFile => ({
   octets: [content],
 });
 
-/** What a field of 32 bits says if the number is in an extra field (APPNOTE.TXT §4.5.3). */
+/** Means that the number is in an extra field (APPNOTE.TXT §4.5.3). */
 const most32 = 0xffffffff;
 
-/** Octets that nothing is written to are zero. */
+/** Octets without a field are zero. */
 function fieldsOf(length: number, fields: readonly (readonly [at: number, octets: 2 | 4 | 8, value: number])[]): Buffer {
   const bytes = Buffer.alloc(length);
   for (const [at, octets, value] of fields) {
@@ -38,7 +38,10 @@ const extraFieldOf = (numbers: readonly number[]): Buffer =>
         ...numbers.map((number, index) => [4 + 8 * index, 8, number] as const),
       ]);
 
-/** The part that is the same in the header before a file and in the directory (§4.3.7, §4.3.12). The time is the first that the format knows, so that the same files give the same octets. */
+/**
+ * The common part of the header before a file and in the directory (§4.3.7, §4.3.12). The time is always the first one of the format, so that the
+ * same files give the same octets.
+ */
 const headerOf = ({ name, size, crc32 }: StoredFile, extra: Buffer): Buffer =>
   fieldsOf(26, [
     [0, 2, extra.length > 0 ? 45 : 20],
@@ -95,8 +98,8 @@ function endOf(count: number, directoryBytes: number, at: number): Buffer {
 }
 
 /**
- * A zip file (APPNOTE.TXT 6.3) of a few files of any size, none compressed, written as it is read. `yazl` writes the CRC-32 of a stream behind it, and
- * `java.util.zip.ZipInputStream` refuses that in a file that is not compressed.
+ * Writes a zip file (APPNOTE.TXT 6.3) of a few files of any size, uncompressed, while they are read. `yazl` writes the CRC-32 of a stream after it,
+ * and `java.util.zip.ZipInputStream` refuses that in an uncompressed file.
  */
 export async function* storedZip(files: readonly StoredFile[]): AsyncGenerator<Uint8Array> {
   const directory: Buffer[] = [];

@@ -4,10 +4,10 @@ import { issueOf, uuid } from './fields.ts';
 import { acceptedStamp, stampFields, stampToken } from './stamp.ts';
 import { acceptedOutput, workflowStampRequest, workflowStampResponse } from './workflow.ts';
 
-/** The most items of one bulk request (L1). */
+/** The maximum number of items in one bulk request (L1). */
 export const mostBulkItems = 1_000;
 
-/** A list of so many items, in pydantic's words; each item is judged by itself later. */
+/** A list within the limits, with pydantic's messages. Each item is checked later by itself. */
 export const bulkList = z.unknown().transform((given, context): readonly unknown[] => {
   const refuse = (type: string, msg: string, ctx?: object) => {
     context.addIssue(issueOf({ type, msg, ...(ctx && { ctx: { field_type: 'List', ...ctx } }) }));
@@ -26,28 +26,28 @@ export const bulkList = z.unknown().transform((given, context): readonly unknown
   return given;
 });
 
-/** As documented: the list itself is judged by `bulkList`, each item by the contract of one. */
+/** For the documentation. `bulkList` checks the list itself, the contract of one item checks each item. */
 const listOf = (item: z.ZodType) => z.array(item).min(1).max(mostBulkItems);
 export const stampBulkBody = listOf(stampFields);
 export const outputBulkBody = listOf(workflowStampRequest);
 
-/** Why an item was not made: what a request with this item alone would have been told, its status too (L1). */
+/** Why an item was not made: the error and the status that a request with this item alone would get. */
 const bulkError = z
   .looseObject({
-    index: z.int().min(0).describe('the place of the item in the request, from 0'),
-    status: z.int().describe('of a request with this item alone'),
-    code: z.string().describe('a stable snake_case word for programs; `validation_failed` where the item breaks its contract'),
+    index: z.int().min(0).describe('position of the item in the request, from 0'),
+    status: z.int().describe('the status that a request with this item alone would get'),
+    code: z.string().describe('a stable snake_case word for programs; `validation_failed` if the item breaks its contract'),
     detail: z.union([z.string(), z.array(validationError)]),
     request_id: z.string(),
     retry_after_seconds: z.int().optional(),
-    token_id: uuid.optional().describe('of `stamp_pending`: accepted, and not finished in time'),
-    verify_url: z.string().optional().describe('where the outcome is told later'),
+    token_id: uuid.optional().describe('with `stamp_pending`: accepted, but not finished in time'),
+    verify_url: z.string().optional().describe('shows the outcome later'),
   })
   .meta({ id: 'BatchError' });
 export type BulkError = z.output<typeof bulkError>;
 
 export const stampBulkAnswer = z.array(z.union([stampToken, bulkError]));
 export const outputBulkAnswer = z.array(z.union([workflowStampResponse, bulkError]));
-/** 202 (N1): what an earlier request has made already is given as it is. */
+/** 202 (N1). If an earlier request has already made an item, the answer contains that result unchanged. */
 export const acceptedStampsAnswer = z.array(z.union([acceptedStamp, stampToken, bulkError]));
 export const acceptedOutputsAnswer = z.array(z.union([acceptedOutput, workflowStampResponse, bulkError]));

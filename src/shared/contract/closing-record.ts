@@ -3,9 +3,9 @@ import { workflowTiers } from '../domain/tiers.ts';
 import type { ClosingRecord } from '../proof/closing-record.js';
 import { dateTime, sha256Hex, uuid } from './fields.ts';
 
-const commitment = (value: string) => sha256Hex.nullable().describe(`SHA-256(salt ‖ ${value}); null where it was erased before the end`);
+const commitment = (value: string) => sha256Hex.nullable().describe(`SHA-256(salt ‖ ${value}); null if it was erased before completion`);
 
-/** What a workflow was closed with, beside its root (W18), for the OpenAPI document. `shared/proof` reads the text that was stamped. */
+/** The record that closes a workflow, beside its root (W18), for the OpenAPI document. `shared/proof` reads the text that was stamped. */
 export const closingRecord = z
   .strictObject({
     format: z.literal('qstamp-closing-record/1'),
@@ -13,10 +13,10 @@ export const closingRecord = z
     tier: z.enum(workflowTiers),
     briefing_hash: sha256Hex,
     created_at: dateTime,
-    confirmed_at: dateTime.nullable().describe('when the link of the mail was opened'),
-    completed_at: dateTime.describe('the time of the stamp of the root'),
+    confirmed_at: dateTime.nullable().describe('when the link in the mail was opened'),
+    completed_at: dateTime.describe('when the root was stamped'),
     output_count: z.int().min(0),
-    chain_hash: sha256Hex.describe('of the last output; without one the briefing hash'),
+    chain_hash: sha256Hex.describe('of the last output; the briefing hash if there is no output'),
     merkle_root: sha256Hex,
     email_commitment: commitment('e-mail address'),
     agent_commitment: commitment('agent id'),

@@ -6,19 +6,19 @@ export const validationError = z
     loc: z.array(z.union([z.string(), z.int()])),
     msg: z.string(),
     type: z.string(),
-    input: z.unknown().optional().describe('what was given; long texts are clipped'),
+    input: z.unknown().optional().describe('the value that was sent; long texts are clipped'),
     ctx: z.record(z.string(), z.unknown()).optional(),
   })
   .meta({ id: 'ValidationError' });
 
 export const httpValidationError = z.object({ detail: z.array(validationError) }).meta({ id: 'HTTPValidationError' });
 
-/** The body of every other error (E3). Some codes add members, e.g. `token_id` and `verify_url` of a pending stamp (E11). */
+/** The body of every other error (E3). Some codes add members, e.g. `token_id` and `verify_url` of a pending stamp. */
 export const errorResponse = z
   .looseObject({
     detail: z.string().describe('one sentence for people'),
     code: z.string().describe('a stable snake_case word for programs'),
-    request_id: z.string().describe('names the request in the logs of the service'),
+    request_id: z.string().describe('identifies the request in the logs of the service'),
   })
   .meta({ id: 'Error' });
 export type ErrorResponse = z.output<typeof errorResponse>;

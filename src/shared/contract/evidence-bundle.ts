@@ -1,9 +1,12 @@
 import { z } from 'zod';
 import { dateTime, sha256Hex, uuid } from './fields.ts';
 
-/** What a completed workflow leaves to strangers (W22): the lines of the bundle's files, and the same as one JSON document. `shared/proof/bundle-files.js` names the files. */
+/**
+ * The evidence of a completed workflow for third parties (W22): the lines of the bundle's files, and the same data as one JSON document.
+ * `shared/proof/bundle-files.js` names the files.
+ */
 
-/** `token`: a TimeStampToken; `record`: an EvidenceRecord (RFC 4998); `none`: there is none in the bundle. */
+/** `token`: a TimeStampToken; `record`: an EvidenceRecord (RFC 4998); `none`: the bundle contains neither. */
 const stampKinds = ['token', 'record', 'none'] as const;
 export type StampKind = (typeof stampKinds)[number];
 
@@ -25,8 +28,8 @@ export const stampLineOf = (number: number, kind: StampKind, token: string): str
 
 const kind = z
   .enum(stampKinds)
-  .describe('`token`: an RFC 3161 token; `record`: an evidence record (RFC 4998); `none`: there is none in this bundle');
-const token = z.string().nullable().describe('base64 of the DER; null where the kind is `none`');
+  .describe('`token`: an RFC 3161 token; `record`: an evidence record (RFC 4998); `none`: this bundle contains neither');
+const token = z.string().nullable().describe('base64 of the DER; null if the kind is `none`');
 const seal = z.object({ stamp_id: uuid, issued_at: dateTime, kind, token }).meta({ id: 'EvidenceSeal' });
 const hex = z.string().regex(/^[0-9a-f]*$/);
 
@@ -42,7 +45,7 @@ export const evidenceDocument = z
     }),
     root: z.object({
       hash: sha256Hex,
-      preimage: hex.describe('0x01 ‖ left ‖ right, whose SHA-256 is the root; of one output 0x00 ‖ hash, of none nothing'),
+      preimage: hex.describe('0x01 ‖ left ‖ right, whose SHA-256 is the root; 0x00 ‖ hash for one output; empty for none'),
       stamp: seal,
     }),
     outputs: z.array(

@@ -3,13 +3,13 @@ import { mailState } from './status.ts';
 
 const healthCheck = z.enum(['ok', 'failing']);
 
-/** As the workers see it; `unknown` while no worker is heard, and until a provider was asked. */
+/** The state that the workers report. It is `unknown` while no worker reports, and before the first call of a provider. */
 const providerCheck = z.enum([...healthCheck.options, 'unknown']);
 
-/** Of the clock that a key of one's own stamps by; absent where no provider is one. */
+/** The clock of the service's own signing key; absent if no provider uses one. */
 const clockCheck = z.enum([...providerCheck.options, 'unchecked']);
 
-/** `/health/`: liveness of the process, with what it sees of its surroundings. */
+/** `/health/`: liveness of the process, with the state of its dependencies. */
 export const healthResponse = z
   .object({
     status: z.enum(['ok', 'degraded']),
@@ -19,11 +19,11 @@ export const healthResponse = z
   .meta({ id: 'Health' });
 export type HealthResponse = z.output<typeof healthResponse>;
 
-/** `/health/live`: the process answers; it never depends on Redis or MongoDB. */
+/** `/health/live`: the process answers. It does not depend on Redis or MongoDB. */
 export const livenessResponse = z.object({ status: z.literal('ok') }).meta({ id: 'Liveness' });
 export type LivenessResponse = z.output<typeof livenessResponse>;
 
-/** `/health/ready`: whether it can serve; 503 with the same body when it cannot. */
+/** `/health/ready`: whether the service can serve; otherwise 503 with the same body. */
 export const readinessResponse = z
   .object({
     status: z.enum(['ready', 'not_ready']),

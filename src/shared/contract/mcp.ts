@@ -14,12 +14,12 @@ import {
 /** Arguments of `service_stamp_hash`. */
 export const stampHashArguments = z.object({
   sha256_hex: sha256HexOfAnyCase('content'),
-  // Not the schema with a name: several assistants refuse a tool whose input has references.
+  // Inlined on purpose: several assistants refuse a tool whose input has references.
   tier: z.enum(stampTiers).default('basic').describe('basic: the hash only; plus: with a verify address; sealed: content may be kept'),
   metadata: metadata(text()).nullish(),
 });
 
-/** Arguments of `service_stamp_content`, which always stamps in tier sealed (M3). */
+/** Arguments of `service_stamp_content`, which always uses tier sealed (M3). */
 export const stampContentArguments = z.object({
   content_b64: text().meta({ contentEncoding: 'base64', description: 'canonical base64 of the content: padded, no white space' }),
   metadata: metadata(text()).nullish(),
@@ -28,7 +28,7 @@ export const stampContentArguments = z.object({
 /** Arguments of `service_verify_token`: exactly one of the two (M4). */
 export const verifyTokenArguments = z
   .object({
-    token_id: anyUuid.nullish().describe('id of a stamp of this service'),
+    token_id: anyUuid.nullish().describe('id of a stamp from this service'),
     token: text().nullish().describe('the opaque token, or base64 of an RFC 3161 token'),
   })
   .check(({ value, issues }) => {
@@ -39,7 +39,7 @@ export const verifyTokenArguments = z
 
 const rpcId = z.union([z.string(), z.number(), z.null()]);
 
-/** A message of a client, or a batch of them: as documented, for the endpoint itself judges them by JSON-RPC 2.0 (M7). */
+/** A message of a client, or a batch of messages, for the documentation only: the endpoint itself validates JSON-RPC 2.0. */
 const rpcRequest = z
   .object({ jsonrpc: z.literal('2.0'), id: rpcId.optional(), method: z.string(), params: z.looseObject({}).optional() })
   .meta({ id: 'RpcRequest', description: 'JSON-RPC 2.0; without an id it is a notification' });
@@ -53,20 +53,20 @@ export const rpcResponse = z
   })
   .meta({ id: 'RpcResponse', description: 'JSON-RPC 2.0: a result or an error' });
 
-/** One message, or a batch (M7). */
+/** One message, or a batch. */
 export const rpcRequests = z.union([rpcRequest, z.array(rpcRequest)]);
 export const rpcResponses = z.union([rpcResponse, z.array(rpcResponse)]);
 
-/** `params` of `tools/call`; the key is what the header is for HTTP (S9). */
+/** `params` of `tools/call`. The key has the same function as the HTTP header (S9). */
 export const callToolParams = z.object({
   name: text(),
   arguments: z.unknown().optional(),
   _meta: z.object({ idempotency_key: idempotencyHeaders.shape['idempotency-key'].nullish() }).nullish(),
 });
 
-const fileName = text({ max: 255 }).describe('what you call the file; comes back with its stamp and is stored nowhere');
+const fileName = text({ max: 255 }).describe('your name for the file; returned with its stamp, never stored');
 
-/** The most files of one call: an assistant has to read the answer. */
+/** The maximum number of files in one call: an assistant has to read the answer. */
 const mostFiles = 500;
 
 /** Arguments of `stamp_file_hashes`. */
@@ -78,7 +78,7 @@ export const stampFilesArguments = z.object({
   tier: z.enum(['basic', 'plus']).default('basic').describe('basic, unless your user asked for plus'),
 });
 
-/** What `stamp_file_hashes` answers: without tokens, which take thousands of characters each and are to be had at `verify_url`. */
+/** The answer of `stamp_file_hashes`. It omits the tokens, which have thousands of characters each; `verify_url` has them. */
 export const stampFilesAnswer = z.object({
   stamped: z.int().min(0),
   failed: z.int().min(0),
@@ -86,7 +86,7 @@ export const stampFilesAnswer = z.object({
     z.object({
       name: z.string().nullable(),
       sha256_hex: z.string(),
-      token_id: z.string().nullable().describe('null where the file was not stamped'),
+      token_id: z.string().nullable().describe('null if the file was not stamped'),
       issued_at: z.string().nullable(),
       tsp_provider: z.string().nullable(),
       is_qualified: z.boolean().nullable(),
@@ -97,17 +97,17 @@ export const stampFilesAnswer = z.object({
 });
 
 const workflowToken = text({ min: 1, max: 255, pattern: '^[\\x21-\\x7e]+$' }).describe(
-  'as workflow_start answered it; a secret: show it to nobody',
+  'from the answer of workflow_start; a secret: never show it to anyone',
 );
-const workflowId = anyUuid.describe('as workflow_start answered it');
-const pageUrl = z.string().describe('for your user and the client to open');
+const workflowId = anyUuid.describe('from the answer of workflow_start');
+const pageUrl = z.string().describe('a page for your user and the client');
 
 export const workflowStartArguments = workflowStartRequest.omit({ callback_url: true });
 export const workflowStartAnswer = workflowStartResponse.extend({ page_url: pageUrl });
 
 export const workflowStatusArguments = z.object({
   workflow_id: workflowId,
-  workflow_token: workflowToken.nullish().describe('optional: with it, also agent_id, user_email and how the mail fares'),
+  workflow_token: workflowToken.nullish().describe('optional: with it the answer also has agent_id, user_email and the state of the mail'),
 });
 export const workflowStatusAnswer = workflowStateResponse.extend({ page_url: pageUrl });
 
@@ -115,7 +115,7 @@ export const workflowOutputArguments = workflowStampRequest.extend({ workflow_id
 export const workflowOutputAnswer = workflowStampResponse;
 
 export const workflowCompleteArguments = z.object({ workflow_id: workflowId, workflow_token: workflowToken });
-const bundleUrl = z.string().describe('a zip with all that it takes to check the workflow without this service');
+const bundleUrl = z.string().describe('a zip with everything needed to check the workflow without this service');
 export const workflowCompleteAnswer = workflowCompleteResponse.extend({ page_url: pageUrl, bundle_url: bundleUrl });
 
 export const workflowBundleArguments = z.object({ workflow_id: workflowId });
@@ -129,13 +129,13 @@ export const workflowBundleAnswer = z.object({
   page_url: pageUrl,
 });
 
-/** Arguments of `verify_file_hash`: the hash, and exactly one of what it is to be compared with. */
+/** Arguments of `verify_file_hash`: the hash, and exactly one thing to compare it with. */
 export const verifyFileArguments = z
   .object({
     sha256_hex: sha256HexOfAnyCase('file'),
-    token_id: anyUuid.nullish().describe('of a stamp of this service'),
+    token_id: anyUuid.nullish().describe('id of a stamp from this service'),
     token: text().nullish().describe('an opaque token, or base64 of an RFC 3161 token'),
-    workflow_id: anyUuid.nullish().describe('of a workflow in which the file may be an output'),
+    workflow_id: anyUuid.nullish().describe('id of a workflow that may have the file as an output'),
   })
   .check(({ value, issues }) => {
     const given = [value.token_id, value.token, value.workflow_id].filter((member) => typeof member === 'string');
@@ -147,13 +147,13 @@ export const verifyFileArguments = z
 export const verifyFileAnswer = z.object({
   verified: z
     .boolean()
-    .describe('whether this very file is proved to have existed at issued_at; never by a test stamp (of the mock provider)'),
-  reason: z.string().nullable().describe('why not, where it is not'),
-  issued_at: dateTime.nullable().describe('of a workflow: when its root was stamped; null while it is open'),
+    .describe('true if it is proved that this exact file existed at issued_at; never true for a test stamp (mock provider)'),
+  reason: z.string().nullable().describe('why it is not proved'),
+  issued_at: dateTime.nullable().describe('for a workflow: when its root was stamped; null while it is open'),
   tsp_provider: z.string().nullable(),
   is_qualified: z.boolean().nullable(),
   token_id: z.string().nullable(),
-  sequence_number: z.int().nullable().describe('of the output, in a workflow'),
+  sequence_number: z.int().nullable().describe('number of the output, for a workflow'),
   url: z.string().nullable().describe('a page that shows it'),
-  not_checked: z.array(z.string()).optional().describe('what the verdict on a stamp does not rest on, a phrase or a sentence each'),
+  not_checked: z.array(z.string()).optional().describe('everything that was not checked, one phrase or sentence each'),
 });

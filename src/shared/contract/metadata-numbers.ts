@@ -1,4 +1,4 @@
-/** ECMAScript 2026; the types of TypeScript 7 lack it. */
+/** ECMAScript 2026. The types of TypeScript 7 do not have it yet. */
 declare global {
   interface JSON {
     rawJSON(text: string): object;
@@ -7,8 +7,8 @@ declare global {
 }
 
 /**
- * Numbers of a workflow's metadata come back as they were sent (W15), though no double may hold them (`123456789012345678`) or JSON may write them
- * in another way (`1.0`): such a number is what `JSON.rawJSON` makes of its text.
+ * Returns numbers in a workflow's metadata exactly as they were sent (W15), even if a double cannot hold them (`123456789012345678`) or JSON would
+ * write them differently (`1.0`). `JSON.rawJSON` keeps the text of such a number.
  */
 const asWritten = (_name: string, value: unknown, { source }: { readonly source?: string } = {}): unknown => {
   const isRewritten = typeof value === 'number' && Number.isFinite(value) && source !== undefined && JSON.stringify(value) !== source;
@@ -18,10 +18,10 @@ const asWritten = (_name: string, value: unknown, { source }: { readonly source?
 const names: ReadonlySet<string> = new Set(['briefing_metadata', 'output_metadata']);
 const hasName = /"(briefing|output)_metadata"/;
 
-/** Metadata as it was stored. */
+/** Parses stored metadata. */
 export const readMetadata = (text: string): Record<string, unknown> => JSON.parse(text, asWritten);
 
-/** Keeps the numbers of all metadata in `value`, which `JSON.parse` made of `text`. */
+/** Restores the numbers of all metadata in `value`, which `JSON.parse` made from `text`. */
 export function keepMetadataNumbers(value: unknown, text: string): void {
   if (hasName.test(text)) replaceMetadata(value, JSON.parse(text, asWritten));
 }

@@ -1,4 +1,4 @@
 import { z } from 'zod';
 
-/** `/openapi.json` as it describes itself. */
+/** `/openapi.json`, as documented in itself. */
 export const openApiDocument = z.looseObject({ openapi: z.string() });

@@ -3,17 +3,17 @@ import { issueOf, type PydanticIssue, text } from './fields.ts';
 
 const unparsable: PydanticIssue = { type: 'int_parsing', msg: 'Input should be a valid integer, unable to parse string as an integer' };
 
-/** As pydantic takes it: blanks around it, a sign, leading zeros, and a fraction of zeros. */
+/** Like pydantic: accepts white space around the number, a sign, leading zeros, and a fraction of zeros. */
 const integer = /^\s*[+-]?[0-9]+(\.0+)?\s*$/;
 
 export interface IntegerBounds {
   readonly low: number;
   readonly high: number;
-  /** What counts where the parameter is absent. */
+  /** The value if the parameter is absent. */
   readonly fallback: number;
 }
 
-/** An integer in the query, given as a number once it is within its bounds. */
+/** An integer in the query. The result is a number within its bounds. */
 export function queryInteger({ low, high, fallback }: IntegerBounds) {
   return z
     .string()
@@ -37,7 +37,7 @@ function outOfBounds(value: number, low: number, high: number): PydanticIssue | 
 const uuidForm = /^([0-9a-f]{8})(-?)([0-9a-f]{4})\2([0-9a-f]{4})\2([0-9a-f]{4})\2([0-9a-f]{12})$/i;
 const groupLengths = [8, 4, 4, 4, 12];
 
-/** Why a text is no UUID; the first two sentences are those of pydantic. */
+/** Why a text is not a UUID. The first two sentences come from pydantic. */
 function uuidFault(text: string): string {
   const stranger = /[^0-9a-f-]/iu.exec(text);
   if (stranger) return `invalid character: found \`${stranger[0]}\` at ${stranger.index + 1}`;
@@ -47,7 +47,7 @@ function uuidFault(text: string): string {
   return `invalid group length in group ${wrong}: expected ${groupLengths[wrong]}, found ${groups[wrong]?.length}`;
 }
 
-/** A UUID that a caller gives, of any version, with or without hyphens; given on in lower case with hyphens. */
+/** A UUID from a caller, of any version, with or without hyphens. Converted to lower case with hyphens. */
 export const anyUuid = z
   .string()
   .transform((given, context): string => {
@@ -58,19 +58,21 @@ export const anyUuid = z
   })
   .meta({ type: 'string', format: 'uuid' });
 
-/** Headers of every operation that may be repeated (S9). */
+/** Headers of every operation with an idempotency key (S9). */
 export const idempotencyHeaders = z.object({
   'idempotency-key': text({ min: 1, max: 255, pattern: '^[\\x21-\\x7e]*$' })
     .optional()
-    .describe('a word of your own for this request: sent again with it, the first answer comes again and nothing is done twice'),
+    .describe(
+      'a key of your choice for this request: if you send it again with the same key, you get the first answer and nothing is done twice',
+    ),
 });
 
-/** Headers of operations that a client may prefer not to wait for, or to wait for longer (RFC 7240, N1). */
+/** Headers of operations that let a client choose how long to wait (RFC 7240, N1). */
 export const preferHeaders = z.object({
   prefer: z
     .string()
     .optional()
     .describe(
-      '`respond-async`: 202 as soon as the request is accepted; where an outcome is asked for, `wait=10`: wait so many seconds for it',
+      '`respond-async`: 202 as soon as the request is accepted; when you ask for an outcome, `wait=10`: wait up to 10 seconds for it',
     ),
 });

@@ -13,7 +13,7 @@ const tierPrice = z
     method: z.literal('POST'),
     path: z.string(),
     price: z.object({ amount: z.string().regex(/^[0-9]+\.[0-9]{2}$/), currency }).nullable(),
-    max_content_bytes: z.int().min(0).describe('0 where no content is allowed'),
+    max_content_bytes: z.int().min(0).describe('0 if no content is allowed'),
   })
   .meta({ id: 'TierPrice' });
 export type TierPrice = z.output<typeof tierPrice>;

@@ -10,8 +10,8 @@ import { dateTime, issueOf, maxMetadataBytes, metadata, type PydanticIssue, sha2
 export const stampTier = z.enum(stampTiers).meta({ id: 'StampTier' });
 
 /**
- * The content of canonical base64 (RFC 4648 §4: standard alphabet, padding, zero pad bits, no white space); undefined when it
- * is not (S2). Compared by encoding again: a pattern over 14 million characters overflows the engine.
+ * Decodes canonical base64 (RFC 4648 §4: standard alphabet, padding, zero pad bits, no white space); undefined if the text is anything else (S2).
+ * Compares by encoding again, because a regular expression over 14 million characters overflows the engine.
  */
 export function decodeCanonicalBase64(encoded: string): Buffer | undefined {
   if (encoded.length % 4 !== 0) return undefined;
@@ -21,45 +21,45 @@ export function decodeCanonicalBase64(encoded: string): Buffer | undefined {
 
 const content = text().meta({ contentEncoding: 'base64', description: 'canonical base64 of the content; only in tier sealed' });
 
-/** Of the receiver of a webhook (N2). */
+/** The address of a webhook receiver (N2). */
 export const callbackUrl = text({ min: 1, max: 2048 }).describe(
-  'where a signed webhook tells of it once it is done: of callers with a service token only; https, and no private address',
+  'receives a signed webhook when it is done: only for callers with a service token; https, and not a private address',
 );
 
-/** Said to everybody else. */
+/** The answer for all other callers. */
 export const callbackNeedsService = 'callback_url is taken from callers with a service token';
 
-/** The body of the stamp operations as it is sent. */
+/** The body of the stamp operations, as sent. */
 export const stampFields = z
   .object({
     hash: sha256Hex.nullish(),
     content_b64: content.nullish(),
     tier: stampTier.default('basic'),
-    metadata: metadata(text()).nullish().describe(`stored, never signed; at most ${maxMetadataBytes} bytes as UTF-8 JSON`),
+    metadata: metadata(text()).nullish().describe(`stored but not signed; at most ${maxMetadataBytes} bytes as UTF-8 JSON`),
     callback_url: callbackUrl.nullish(),
   })
-  .meta({ id: 'StampRequest', description: 'one of hash and content_b64 must be given' });
+  .meta({ id: 'StampRequest', description: 'give hash or content_b64' });
 export type StampRequest = z.input<typeof stampFields>;
 
-/** A stamp request that keeps every rule: what to stamp, and the content where it is sealed. */
+/** A valid stamp request: what to stamp, and the content if it is sealed. */
 export interface StampOrder {
-  /** Of what is stamped, computed from the content where there is one. */
+  /** What is stamped. Computed from the content if there is one. */
   readonly imprint: Imprint;
   readonly content: Buffer | undefined;
   readonly tier: StampTier;
   readonly metadata: Readonly<Record<string, string>> | undefined;
-  /** Where a webhook is to tell of the stamp (N2). */
+  /** The address of the webhook, if the caller wants one. */
   readonly callbackUrl?: string;
 }
 
-/** What decides beside the body: the tier of an agent path, which wins over the body's (S5), and the limit of S3. */
+/** Rules beside the body: the tier of an agent path, which overrides the body's tier (S5), and the size limit. */
 export interface StampRules {
   readonly tier?: StampTier;
-  /** The most bytes of decoded content; more is refused with 413. */
+  /** The maximum bytes of decoded content; more is refused with 413. */
   readonly sealedMaxBytes?: number;
-  /** No content at all, whatever the tier (L1). */
+  /** Refuses content in any tier. */
   readonly takesNoContent?: true;
-  /** Why an address is no fit target of a webhook; undefined where it is. Without this rule webhooks are not for this caller (N2). */
+  /** Returns why an address is not allowed for a webhook, or undefined if it is allowed. Without this rule the caller cannot use webhooks. */
   readonly judgeCallback?: (url: string) => string | undefined;
 }
 
@@ -79,7 +79,7 @@ function judge(fields: z.output<typeof stampFields>, rules: StampRules): Judged 
     if (typeof hash === 'string') return { order: { ...order, imprint: sha256Imprint(hash), content: undefined } };
     return refuse('either hash or content_b64 must be given');
   }
-  if (rules.takesNoContent) return refuse('content_b64 is not taken among many: stamp its hash, or send it alone');
+  if (rules.takesNoContent) return refuse('content_b64 is not allowed in a list: stamp its hash, or send it alone');
   if (tier !== 'sealed') return refuse('content_b64 is only allowed in tier sealed');
   refuseOversized(encoded, rules.sealedMaxBytes);
   const decoded = decodeCanonicalBase64(encoded);
@@ -96,10 +96,7 @@ function refuseOversized(encoded: string, maxBytes = Number.POSITIVE_INFINITY): 
   }
 }
 
-/**
- * The schema of the body of a stamp operation (S1–S5). Parsing it throws ServiceError `payload_too_large` for content above the
- * limit of S3.
- */
+/** The schema of the body of a stamp operation (S1). Parsing throws ServiceError `payload_too_large` if the content is too large. */
 export function stampRequestFor(rules: StampRules = {}) {
   return stampFields.transform((fields, context): StampOrder => {
     const judged = judge(fields, rules);
@@ -109,19 +106,19 @@ export function stampRequestFor(rules: StampRules = {}) {
   });
 }
 
-/** Headers of the agent operations: an unverified claim of the caller (S10). */
+/** Headers of the agent operations: a claim that the service does not verify (S10). */
 export const agentHeaders = z.object({
   'x-payment-transaction': text({ max: 256, pattern: '^[\\x20-\\x7e]*$' })
     .optional()
-    .describe('a payment that you say you made: stored beside the stamp, checked by nobody'),
+    .describe('a payment that you say you made: stored with the stamp, never checked'),
 });
 
-/** What was stamped, and the algorithm that made it (S15). */
+/** The stamped digest and its algorithm (S15). */
 export const imprintShown = z
   .object({ algorithm: z.enum(imprintAlgorithms), digest: z.string().describe('lower-case hexadecimal') })
   .meta({ id: 'Imprint' });
 
-/** `content_sha256` of an imprint: null where that is another hash (S15). */
+/** `content_sha256` of an imprint: null for other hash algorithms. */
 export const contentSha256Of = ({ algorithm, digest }: Imprint): string | null => (algorithm === 'sha256' && digest !== '' ? digest : null);
 
 export const stampToken = z
@@ -133,7 +130,7 @@ export const stampToken = z
     token: z
       .string()
       .describe(
-        'opaque token body; with real providers base64 of the RFC 3161 TimeStampToken, or of the EvidenceRecord (RFC 4998) of a batched stamp',
+        'opaque token; with real providers base64 of the RFC 3161 TimeStampToken, or of the EvidenceRecord (RFC 4998) of a batched stamp',
       ),
     tier: stampTier,
     tsp_provider: z.string(),
@@ -144,7 +141,7 @@ export const stampToken = z
   .meta({ id: 'StampToken' });
 export type StampToken = z.output<typeof stampToken>;
 
-/** The answer about a stamp of a SHA-256 (201), as all that are made over JSON (S15). `sealedUrl`: the secret address of its content. */
+/** The answer about a stamp of a SHA-256 (201). All stamps made over JSON are of SHA-256. `sealedUrl`: the secret address of the content. */
 export const stampTokenOf = (
   { tokenId, imprint, tier }: { readonly tokenId: string; readonly imprint: Imprint; readonly tier: StampTier },
   proof: { readonly issuedAt: string; readonly token: string; readonly provider: string; readonly isQualified: boolean },
@@ -162,7 +159,7 @@ export const stampTokenOf = (
   sealed_storage_url: sealedUrl,
 });
 
-/** 504: accepted, and not finished in time (E11). */
+/** 504: accepted, but not finished in time (E11). */
 export const pendingStamp = errorResponse
   .extend({
     token_id: uuid,
@@ -171,26 +168,26 @@ export const pendingStamp = errorResponse
   })
   .meta({ id: 'PendingStamp' });
 
-/** A list judges no stamp (V9). */
-const asRecorded = 'as recorded; verify the stamp to have it proved';
+/** The list of stamps does not verify anything. */
+const asRecorded = 'as recorded; verify the stamp to get a proof';
 
 const stampListItem = z
   .object({
     token_id: uuid,
     issued_at: dateTime.describe(asRecorded),
     tier: stampTier,
-    content_sha256: sha256Hex.nullable().describe('null where the imprint is no SHA-256 (only with `imprints=all`), or is damaged'),
+    content_sha256: sha256Hex.nullable().describe('null if the imprint is not a SHA-256 (only with `imprints=all`) or is damaged'),
     imprint: imprintShown,
     is_qualified: z.boolean().describe(asRecorded),
   })
   .meta({ id: 'StampListItem' });
 
-/** 202: accepted, and to be made (N1). */
+/** 202: accepted, not made yet (N1). */
 export const acceptedStamp = z
   .object({
     token_id: uuid,
     status: z.literal('accepted'),
-    verify_url: z.string().describe('where the outcome is told; `Prefer: wait=10` waits for it there'),
+    verify_url: z.string().describe('shows the outcome; `Prefer: wait=10` waits for it'),
     sealed_storage_url: z.string().nullable(),
   })
   .meta({ id: 'AcceptedStamp' });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { callerKinds } from '../domain/caller.ts';
 import { queryInteger } from './parameters.ts';
 
-/** Who asked for a stamp, by the door it came through. */
+/** How a stamp request came in. */
 export const callerKind = z.enum(callerKinds);
 
 /** Query of the list of stamps (S12). */
@@ -12,13 +12,13 @@ export const listQuery = z.object({
   imprints: z
     .enum(['sha256', 'all'])
     .default('sha256')
-    .describe('`all`: also stamps of SHA-384 and SHA-512, which the RFC 3161 door makes, and whose `content_sha256` is null'),
+    .describe('`all`: also stamps of SHA-384 and SHA-512, which come from the RFC 3161 endpoint; their `content_sha256` is null'),
 });
 
 /** Query of the daily statistics. */
 export const dailyQuery = z.object({ days: queryInteger({ low: 1, high: 90, fallback: 7 }) });
 
-const latencyMs = z.number().min(0).nullable().describe('milliseconds; null where nothing was stamped');
+const latencyMs = z.number().min(0).nullable().describe('milliseconds; null if nothing was stamped');
 
 const dailyStatsRow = z
   .object({

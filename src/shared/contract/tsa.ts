@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { digestCharacters, imprintAlgorithms } from '../domain/stamp.ts';
 import { decodeCanonicalBase64 } from './stamp.ts';
 
-/** A body that is DER. */
+/** A DER body. */
 export const timeStampQuery = z
   .string()
   .meta({ id: 'TimeStampQuery', format: 'binary', description: 'DER of a TimeStampReq (RFC 3161 §2.4.1)' });
@@ -12,19 +12,19 @@ const octetsOf = (algorithm: keyof typeof digestCharacters) => digestCharacters[
 const shape = {
   artifactHash: z.string().describe('base64 of the digest'),
   hashAlgorithm: z.enum(imprintAlgorithms),
-  certificates: z.boolean().default(false).describe('whether the token is to hold its certificates'),
+  certificates: z.boolean().default(false).describe('whether the token should include its certificates'),
   tsaPolicyOID: z
     .string()
     .regex(/^([01]\.([0-9]|[1-3][0-9])|2\.(0|[1-9]\d{0,38}))(\.(0|[1-9]\d{0,38})){0,30}$|^$/)
     .optional(),
 };
 
-/** The JSON of sigstore's timestamp-authority, as it is documented. */
+/** The JSON of sigstore's timestamp-authority, for the documentation. */
 export const sigstoreQueryShown = z
-  .object({ ...shape, nonce: z.int().optional().describe('of any size up to 64 octets') })
+  .object({ ...shape, nonce: z.int().optional().describe('up to 64 octets') })
   .meta({ id: 'SigstoreTimestampRequest' });
 
-/** The same as it is read: a nonce is larger than a number of JavaScript. */
+/** The same for parsing: a nonce can be larger than a JavaScript number. */
 export const sigstoreQuery = z.object({ ...shape, nonce: z.bigint().nullish() }).transform((given, context) => {
   const { artifactHash, hashAlgorithm: algorithm, certificates, tsaPolicyOID, nonce } = given;
   const digest = decodeCanonicalBase64(artifactHash);

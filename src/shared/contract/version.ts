@@ -1,6 +1,6 @@
 import packageJson from '../../../package.json' with { type: 'json' };
 
-/** The version of the interface, as `info.version` of the OpenAPI document says. */
+/** The version of the interface: `info.version` of the OpenAPI document. */
 export const interfaceVersion = '0.2.0';
 
 /** The version of the service. */

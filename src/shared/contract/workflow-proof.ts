@@ -4,31 +4,34 @@ import { dateTime, sha256Hex, text, uuid } from './fields.ts';
 import { queryInteger } from './parameters.ts';
 import { workflowIdPath } from './workflow.ts';
 
-/** A stamp with its token, so that a proof needs nothing that is not in it. */
+/** A stamp with its token, so that the proof is complete by itself. */
 const sealStamp = z
-  .object({ stamp_id: uuid, issued_at: dateTime, token: z.string().describe('as a stamp answers it: base64'), verify_url: z.string() })
+  .object({
+    stamp_id: uuid,
+    issued_at: dateTime,
+    token: z.string().describe('base64, as in the answer of a stamp'),
+    verify_url: z.string(),
+  })
   .meta({ id: 'SealStamp' });
 
-/** What makes the root of a completed workflow a trusted tree head: root and size are in the closing record, and that is stamped. */
+/** The stamps that make the root of a completed workflow a trusted tree head. The stamped closing record contains root and size. */
 const seals = {
-  root_stamp: sealStamp
-    .nullable()
-    .describe('of the root; null while the workflow is open: then nothing but this answer vouches for the root'),
+  root_stamp: sealStamp.nullable().describe('of the root; null while the workflow is open: then only this answer confirms the root'),
   closing_record: z
     .object({ record: closingRecord, stamp: sealStamp })
     .nullable()
-    .describe('names root and size of the tree; null while the workflow is open, and where it was completed without one'),
+    .describe('contains root and size of the tree; null while the workflow is open, and if it was completed without a closing record'),
 };
 
 const path = z.array(sha256Hex).describe('lowest first');
 
-/** That an output is in the tree of a workflow, at its place (RFC 9162 §2.1.3). */
+/** Proves that an output is in the tree of a workflow, at its position (RFC 9162 §2.1.3). */
 export const inclusionProof = z
   .object({
     workflow_id: uuid,
     sequence_number: z.int().min(1),
     output_hash: sha256Hex,
-    leaf_index: z.int().min(0).describe('the sequence number less 1'),
+    leaf_index: z.int().min(0).describe('the sequence number minus 1'),
     tree_size: z.int().min(1),
     root_hash: sha256Hex,
     inclusion_path: path,
@@ -37,7 +40,7 @@ export const inclusionProof = z
   .meta({ id: 'InclusionProof' });
 export type InclusionProofShown = z.output<typeof inclusionProof>;
 
-/** That the outputs of a workflow begin with those that were shown before (RFC 9162 §2.1.4). */
+/** Proves that the outputs of a workflow begin with those that were shown before (RFC 9162 §2.1.4). */
 export const consistencyProof = z
   .object({
     workflow_id: uuid,
@@ -57,11 +60,11 @@ export const inclusionPathParameters = workflowIdPath.extend({ number: size().de
 
 export const inclusionQuery = z.object({
   output_hash: text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$', lowersHex: true }).meta({
-    description: 'SHA-256 of the output, 64 hexadecimal characters; of several outputs with it the first is proved',
+    description: 'SHA-256 of the output, 64 hexadecimal characters; if several outputs have it, the proof is for the first',
   }),
 });
 
 export const consistencyQuery = z.object({
-  first: size().describe('how many outputs there were when the root was shown'),
-  second: queryInteger({ low: 0, high: Number.MAX_SAFE_INTEGER, fallback: 0 }).describe('how many there were later; 0: as many as now'),
+  first: size().describe('number of outputs when the root was shown'),
+  second: queryInteger({ low: 0, high: Number.MAX_SAFE_INTEGER, fallback: 0 }).describe('number of outputs later; 0: the current number'),
 });

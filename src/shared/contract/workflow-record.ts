@@ -3,29 +3,29 @@ import { workflowStatuses } from '../domain/workflow-state.ts';
 import { sha256Hex, uuid } from './fields.ts';
 import { queryInteger } from './parameters.ts';
 
-/** The most outputs of one answer. */
+/** The maximum number of outputs in one answer. */
 export const mostOutputsListed = 1_000;
 
 /** Query of the published chain. */
 export const workflowOutputsQuery = z.object({
-  first: queryInteger({ low: 1, high: Number.MAX_SAFE_INTEGER, fallback: 1 }).describe('the number to begin with'),
+  first: queryInteger({ low: 1, high: Number.MAX_SAFE_INTEGER, fallback: 1 }).describe('the first number to list'),
   limit: queryInteger({ low: 1, high: mostOutputsListed, fallback: mostOutputsListed }),
 });
 
-/** The chain of a workflow as it is recorded, a page at a time: enough to recompute it from the briefing hash on (W8, W9). */
+/** The chain of a workflow as recorded, one page at a time: enough to recompute it from the briefing hash (W8). */
 export const workflowOutputs = z
   .object({
     workflow_id: uuid,
     status: z.enum(workflowStatuses),
     briefing_hash: sha256Hex,
-    output_count: z.int().min(0).describe('over all pages'),
-    chain_hash: sha256Hex.describe('of the last output; before the first one the briefing hash'),
+    output_count: z.int().min(0).describe('of all pages'),
+    chain_hash: sha256Hex.describe('of the last output; the briefing hash before the first output'),
     merkle_root: sha256Hex.nullable(),
     root_stamp_id: uuid.nullable(),
     closing_record: z
       .object({ hash: sha256Hex, stamp_id: uuid, url: z.string() })
       .nullable()
-      .describe('null until completed, and where the workflow was completed without one'),
+      .describe('null until completed, and if the workflow was completed without one'),
     outputs: z.array(
       z.object({
         sequence_number: z.int().min(1),

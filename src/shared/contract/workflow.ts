@@ -8,18 +8,18 @@ import { anyJson, dateTime, issueOf, metadata, sha256Hex, sha256HexOfAnyCase, te
 import { anyUuid, idempotencyHeaders, preferHeaders } from './parameters.ts';
 import { callbackNeedsService, callbackUrl } from './stamp.ts';
 
-/** A closed set, because it changes behaviour (W1, W2). */
+/** A closed set, because each tier changes behaviour. */
 const workflowTier = z.enum(workflowTiers).meta({ id: 'WorkflowTier' });
 
-/** The output types that the interface documents; others are allowed (W3). */
+/** The output types that the interface documents; others are allowed. */
 const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layout'] as const;
 
-/** The most characters of an `agent_id`. */
+/** The maximum characters of an `agent_id`. */
 const maxAgentIdCharacters = 1024;
 
 export const workflowStartRequest = z
   .object({
-    user_email: email.describe('e-mail of the client; a link that verifies it is sent there'),
+    user_email: email.describe('e-mail of the client; receives a link that verifies the address'),
     agent_id: text({ max: maxAgentIdCharacters }).describe('free-form agent identifier'),
     briefing_hash: sha256HexOfAnyCase('briefing'),
     briefing_metadata: metadata(anyJson).nullish(),
@@ -53,7 +53,7 @@ export const workflowStampRequest = z
   .meta({ id: 'WorkflowStampRequest' });
 export type WorkflowStampRequest = z.output<typeof workflowStampRequest>;
 
-/** The same for a caller for whom `callback_url` is judged so; without a rule webhooks are not for him (N2). */
+/** The same with a check of `callback_url`. Without this rule the caller cannot use webhooks (N2). */
 export const workflowStampRequestFor = (judgeCallback: (url: string) => string | undefined = () => callbackNeedsService) =>
   workflowStampRequest.transform((fields, context): WorkflowStampRequest => {
     const fault = typeof fields.callback_url === 'string' ? judgeCallback(fields.callback_url) : undefined;
@@ -73,7 +73,7 @@ export const workflowStampResponse = z
   .meta({ id: 'WorkflowStampResponse' });
 export type WorkflowStampResponse = z.output<typeof workflowStampResponse>;
 
-/** The answer about an output (201). `addressOf` makes an address of ours absolute when it is to be (W13). */
+/** The answer about an output (201). `addressOf` makes our addresses absolute if the operator wants that (W13). */
 export const workflowStampResponseOf = (
   output: { readonly workflowId: string; readonly outputId: string; readonly tokenId: string; readonly sequenceNumber: number },
   addressOf: (path: string) => string,
@@ -85,13 +85,13 @@ export const workflowStampResponseOf = (
   workflow_anchor_url: addressOf(workflowPath(output.workflowId)),
 });
 
-/** 202: accepted, and to be made and numbered (N6). */
+/** 202: accepted, not made and numbered yet (N6). */
 export const acceptedOutput = z
   .object({
     token_id: uuid.describe('`stamp_token_id` of the output'),
     status: z.literal('accepted'),
-    verify_url: z.string().describe('where the stamp is told of; `Prefer: wait=10` waits for it there'),
-    status_url: z.string().describe('where the workflow stands'),
+    verify_url: z.string().describe('shows the stamp; `Prefer: wait=10` waits for it'),
+    status_url: z.string().describe('shows the state of the workflow'),
   })
   .meta({ id: 'AcceptedOutput' });
 export type AcceptedOutput = z.output<typeof acceptedOutput>;
@@ -120,7 +120,7 @@ export type WorkflowResendResponse = z.output<typeof workflowResendResponse>;
 
 const salt = z.string().describe('lower-case hexadecimal');
 
-/** Where a workflow stands (W16). */
+/** The state of a workflow (W16). */
 export const workflowStateResponse = z
   .object({
     workflow_id: uuid,
@@ -128,24 +128,24 @@ export const workflowStateResponse = z
     tier: workflowTier,
     created_at: dateTime,
     expires_at: dateTime,
-    confirmed_at: dateTime.nullable().describe('when the link of the mail was opened'),
+    confirmed_at: dateTime.nullable().describe('when the link in the mail was opened'),
     completed_at: dateTime.nullable(),
     output_count: z.int().min(0),
-    chain_hash: sha256Hex.describe('of the last output; before the first one the briefing hash'),
+    chain_hash: sha256Hex.describe('of the last output; the briefing hash before the first output'),
     merkle_root: sha256Hex.nullable(),
     verify_url: z.string(),
-    agent_id: z.string().optional().describe('this and what follows: to the holder of the workflow token only'),
-    user_email: z.string().optional().describe(`\`${redactedEmail}\` once it was erased`),
+    agent_id: z.string().optional().describe('this and all following members: only for the holder of the workflow token'),
+    user_email: z.string().optional().describe(`\`${redactedEmail}\` after it was erased`),
     briefing_metadata: z.record(z.string(), z.unknown()).nullable().optional(),
     commitment_salts: z
       .object({ user_email: salt, agent_id: salt })
       .nullable()
       .optional()
-      .describe('open the commitments of the closing record; null before completion, and once the address was erased'),
+      .describe('open the commitments of the closing record; null before completion, and after the address was erased'),
     mail: z
       .object({ status: z.enum(linkMailStates), attempts: z.int().min(0), sent_at: dateTime.nullable() })
       .optional()
-      .describe('how the mail with the link fares'),
+      .describe('state of the mail with the link'),
   })
   .meta({ id: 'WorkflowState' });
 export type WorkflowStateResponse = z.output<typeof workflowStateResponse>;
@@ -155,22 +155,22 @@ export const workflowIdPath = z.object({ workflow_id: anyUuid });
 
 /** Headers of operations that stamp outputs. */
 export const outputHeaders = idempotencyHeaders.extend(preferHeaders.shape).extend({
-  'x-service-token': z.string().optional().describe('of the product, beside the workflow token: `callback_url` takes it'),
+  'x-service-token': z.string().optional().describe('the service token of the product, beside the workflow token: `callback_url` needs it'),
 });
 
-/** Query of verify-user: the challenge of the e-mail; an absent one reads as empty, which no challenge is. */
+/** Query of verify-user: the challenge from the e-mail. If absent it is empty, which is never a valid challenge. */
 export const verifyUserQuery = z.object({ challenge: text().default('') });
 
-/** verify-user for whoever asks for JSON (E12). */
+/** The answer of verify-user for clients that ask for JSON (E12). */
 export const verifyUserResponse = z.object({ workflow_id: uuid, status: z.literal('active') }).meta({ id: 'VerifyUserResponse' });
 
 const whole = z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
 
-/** Query of the page (W14): wrong parameters are ignored, not refused. `find` is a hash, or a line that `sha256sum` printed. */
+/** Query of the page (W14): invalid parameters are ignored. `find` is a hash, or a line that `sha256sum` printed. */
 export const workflowPageQuery = z.object({
   page: whole.catch(1),
-  output: whole.optional().catch(undefined).describe('leads to the page that this output is on'),
-  edition: z.literal('print').optional().catch(undefined).describe('`print`: for paper, with more outputs on a page'),
+  output: whole.optional().catch(undefined).describe('shows the page with this output'),
+  edition: z.literal('print').optional().catch(undefined).describe('`print`: for paper, with more outputs per page'),
   find: z
     .string()
     .trim()

@@ -1,4 +1,4 @@
-/** The ways in which a request for a stamp comes in. */
+/** How a stamp request can come in. */
 export const callerKinds = ['internal', 'agent', 'workflow', 'mcp', 'tsa'] as const;
 export type CallerKind = (typeof callerKinds)[number];
 

@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 
 /**
- * AES-256-GCM (NIST SP 800-38D), the one way in which anything is encrypted here. A nonce is used once with a key; whoever calls takes
- * it from the system. The context says what the bytes are and whose, so that they open in their own place only.
+ * AES-256-GCM (NIST SP 800-38D), the only encryption in this service. A nonce is used once per key; the caller takes it from the system's random
+ * source. The context says what the bytes are and whose, so that they decrypt only in their own place.
  */
 const algorithm = 'aes-256-gcm';
 export const keyBytes = 32;
@@ -21,7 +21,7 @@ export function encrypt({ key, nonce, context = '' }: Cipher, plain: Uint8Array)
   return Buffer.concat([cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** What was encrypted; undefined for another key, nonce or context, or when a byte was changed. */
+/** Undefined for another key, nonce or context, or if a byte was changed. */
 export function decrypt({ key, nonce, context = '' }: Cipher, encrypted: Uint8Array): Buffer | undefined {
   if (nonce.length !== nonceBytes || encrypted.length < tagBytes) return undefined;
   const end = encrypted.length - tagBytes;
@@ -33,7 +33,7 @@ export function decrypt({ key, nonce, context = '' }: Cipher, encrypted: Uint8Ar
   }
 }
 
-/** The same piece by piece. @throws Error at its end for another key, nonce or context, or when a byte was changed */
+/** The same in parts. @throws Error at the end for another key, nonce or context, or if a byte was changed */
 export async function* decryptParts(
   { key, nonce, context = '' }: Cipher,
   tag: Uint8Array,
@@ -44,21 +44,21 @@ export async function* decryptParts(
   decipher.final();
 }
 
-/** A key as it rests beside what it opens: encrypted by another key. Nonce, ciphertext, tag. */
+/** Encrypts a key with another key, to be stored beside the data it decrypts. Nonce, ciphertext, tag. */
 export const wrapKey = ({ key, nonce, context = '' }: Cipher, wrapped: KeyObject): Buffer =>
   Buffer.concat([nonce, encrypt({ key, nonce, context }, wrapped.export())]);
 
-/** The key again; undefined for another key or context. */
+/** Decrypts a wrapped key; undefined for another key or context. */
 export function unwrapKey(key: KeyObject, context: string, wrapped: Uint8Array): KeyObject | undefined {
   const bytes = decrypt({ key, nonce: wrapped.subarray(0, nonceBytes), context }, wrapped.subarray(nonceBytes));
   return bytes && createSecretKey(bytes);
 }
 
-/** A text as it rests or travels: base64 of nonce, ciphertext and tag. */
+/** Encrypts a text for storage or transport: base64 of nonce, ciphertext and tag. */
 export const encryptText = ({ key, nonce, context = '' }: Cipher, text: string): string =>
   Buffer.concat([nonce, encrypt({ key, nonce, context }, Buffer.from(text))]).toString('base64');
 
-/** The text again; undefined for another key or context. */
+/** Decrypts such a text; undefined for another key or context. */
 export function decryptText(key: KeyObject, context: string, encrypted: string): string | undefined {
   const bytes = Buffer.from(encrypted, 'base64');
   return decrypt({ key, nonce: bytes.subarray(0, nonceBytes), context }, bytes.subarray(nonceBytes))?.toString();
@@ -66,18 +66,18 @@ export function decryptText(key: KeyObject, context: string, encrypted: string):
 
 const metadataContext = (tokenId: string): string => `metadata:${tokenId}`;
 
-/** What a caller said about the stamp of that id, as it travels and rests; `metadata` is JSON. */
+/** Encrypts the caller's metadata for the stamp with that id; `metadata` is JSON. */
 export const encryptMetadata = (cipher: Omit<Cipher, 'context'>, tokenId: string, metadata: string): string =>
   encryptText({ ...cipher, context: metadataContext(tokenId) }, metadata);
 
-/** The metadata as JSON again; undefined for another key or stamp. */
+/** The metadata as JSON; undefined for another key or stamp. */
 export const decryptMetadata = (key: KeyObject, tokenId: string, encrypted: string): string | undefined =>
   decryptText(key, metadataContext(tokenId), encrypted);
 
-/** A key of its own for each thing that `context` names (HKDF, RFC 5869); nothing of it is stored. */
+/** Derives a separate key for each `context` (HKDF, RFC 5869). It is never stored. */
 export const deriveKey = (key: KeyObject, context: string): KeyObject =>
   createSecretKey(Buffer.from(hkdfSync('sha256', key, '', context, keyBytes)));
 
-/** By which people and records tell keys apart; it says nothing of the key. 16 hexadecimal digits. */
+/** Identifies a key for people and records without revealing it. 16 hexadecimal digits. */
 export const fingerprintOf = (key: KeyObject): string =>
   createHmac('sha256', key).update('qstamp key fingerprint').digest('hex').slice(0, 16);

@@ -1,10 +1,10 @@
 import { encodeEvidenceRecord, renewEvidenceRecord } from '../rfc3161/index.ts';
 import type { Batch, Imprint, ImprintAlgorithm, Proof, Renewal, Stamp } from './stamp.ts';
 
-/** The algorithm of a hash-tree renewal: no other that the verifier takes is stronger (S17). */
+/** The algorithm of a hash-tree renewal: the strongest one that the verifier accepts (S17). */
 export const renewalAlgorithm: ImprintAlgorithm = 'sha512';
 
-/** The renewals of a proof, in the order of time; those of a leaf are its batch's, until it has its own. */
+/** The renewals of a proof in order of time. A leaf has those of its batch until it has its own. */
 export const renewalsOf = (proof: Proof): readonly Renewal[] => {
   if (proof.kind === 'mock') return [];
   const { renewals = [] } = proof.kind === 'leaf' ? proof.batch : proof;
@@ -12,30 +12,27 @@ export const renewalsOf = (proof: Proof): readonly Renewal[] => {
   return [...renewals.slice(0, proof.own.batchRenewals), ...ownRenewalsOf(proof)];
 };
 
-/** Those that are no other stamp's. */
+/** The renewals that belong to this stamp alone. */
 export const ownRenewalsOf = (proof: Proof): readonly Renewal[] => {
   if (proof.kind === 'mock') return [];
   return (proof.kind === 'leaf' ? proof.own?.renewals : proof.renewals) ?? [];
 };
 
-/** The document's digests of other algorithms that the renewals of a proof cover: its record is judged with them. */
+/** The document's digests in other algorithms that the renewals of a proof cover. They are needed to verify its record. */
 export const newImprintsOf = (proof: Proof): readonly Imprint[] => renewalsOf(proof).flatMap(({ newImprint }) => newImprint ?? []);
 
-/** The algorithm that the last renewal of a stamp is of. */
+/** The algorithm of the last renewal of a stamp. */
 export const lastAlgorithmOf = ({ imprint, proofs: [proof] }: Pick<Stamp, 'imprint' | 'proofs'>): ImprintAlgorithm =>
   (newImprintsOf(proof).at(-1) ?? imprint).algorithm;
 
-/**
- * The EvidenceRecord of a stamp with all its renewals (RFC 4998), DER. Undefined: there is none, as of the mock provider, or something of it
- * is damaged.
- */
+/** The EvidenceRecord of a stamp with all its renewals (RFC 4998), DER. Undefined if there is none (mock provider) or if a part is damaged. */
 export function evidenceRecordOf({ imprint, proofs: [proof] }: Pick<Stamp, 'imprint' | 'proofs'>): Buffer | undefined {
   if (proof.kind === 'mock' || proof.token === '') return undefined;
   const token = Buffer.from(proof.token, 'base64');
   return renewed(proof.kind === 'leaf' ? token : encodeEvidenceRecord(imprint.algorithm, { token }), renewalsOf(proof));
 }
 
-/** The EvidenceRecord of a batch's root: what the next renewal of its leaves is over. Undefined: something of it is damaged. */
+/** The EvidenceRecord of a batch's root, which the next renewal of its leaves covers. Undefined if a part is damaged. */
 export function batchRecordOf({ root, tst, renewals = [] }: Batch): Buffer | undefined {
   return renewed(encodeEvidenceRecord(root.algorithm, { token: tst }), renewals);
 }

@@ -5,8 +5,8 @@ export function rfc3339Of(genTimeText: string): string {
 }
 
 /**
- * A time with three or six digits after the second, as programs write them (S8): Python before 3.11 reads no others. It is padded, and what
- * is finer than a microsecond is cut. One without such digits stays so, and so does a text that is no time.
+ * Formats a time with three or six digits after the second (S8), because Python before 3.11 cannot read others. Pads with zeros and cuts after
+ * microseconds. A time without such digits and any other text stay unchanged.
  */
 export const withUsualFraction = (rfc3339: string): string =>
   rfc3339.replace(/\.(\d+)Z$/, (_, digits: string) => `.${digits.slice(0, 6).padEnd(digits.length > 3 ? 6 : 3, '0')}Z`);

@@ -1,21 +1,23 @@
 import { encodeEvidenceRecord, firstTimeStampOf, isEvidenceRecord } from '../rfc3161/index.ts';
 import { type Batch, digestCharacters, type Imprint, type ImprintAlgorithm } from './stamp.ts';
 
-/** The EvidenceRecord of one imprint of a batch, DER: one hash in each list, first the imprint, then its blind and the siblings (RFC 4998 §4.2). */
+/**
+ * The EvidenceRecord of one imprint of a batch, DER. Each list has one hash: first the imprint, then its blind and the siblings (RFC 4998 §4.2).
+ */
 export function leafRecordOf({ algorithm, digest }: Imprint, { tst }: Pick<Batch, 'tst'>, path: readonly Buffer[]): Buffer {
   return encodeEvidenceRecord(algorithm, { reducedHashtree: [[Buffer.from(digest, 'hex')], ...path.map((hash) => [hash])], token: tst });
 }
 
-/** Before each hash stand tag and length of its list, and its own: two octets each, since no digest is longer than 64 octets. */
+/** Tag and length of the list and of the hash come before each hash: two octets each, since a digest has at most 64 octets. */
 const listHeadOctets = 4;
 
 /**
- * `leafRecordOf` for many leaves of one batch: those of one algorithm and path length differ only in their hashes. They share a frame, and
- * each call writes its hashes over those of the call before.
+ * A fast `leafRecordOf` for many leaves of one batch. Records with the same algorithm and path length differ only in their hashes, so they share a
+ * buffer and each call overwrites the hashes of the call before.
  *
  * @param tst of the batch, DER
- * @returns makes one record, base64; `hashes`: digest, blind and siblings up to the root, one after the other, each as long as a digest of
- *   `algorithm`
+ * @returns a function that makes one record, base64; `hashes`: digest, blind and siblings up to the root, concatenated, each as long as a
+ *   digest of `algorithm`
  */
 export function createLeafRecords(tst: Buffer): (algorithm: ImprintAlgorithm, hashes: Buffer) => string {
   const frames = new Map<string, Buffer>();
@@ -36,13 +38,13 @@ export function createLeafRecords(tst: Buffer): (algorithm: ImprintAlgorithm, ha
 
 const zeroPath = (length: number, octets: number): Buffer[] => Array.from({ length }, () => Buffer.alloc(octets));
 
-/** What tells a leaf from all others: the token of its batch, DER, and its blind. */
+/** Identifies a leaf among all others: the token of its batch, DER, and its blind. */
 export interface LeafMarks {
   readonly tst: Buffer;
   readonly blind: Buffer;
 }
 
-/** Those of a record of a leaf, renewed or not; undefined where it is none. Never throws, whatever the bytes. */
+/** The marks of a leaf's record, renewed or not; undefined for anything else. Never throws, whatever the bytes. */
 export function leafMarksOf(record: Buffer): LeafMarks | undefined {
   const first = isEvidenceRecord(record) ? firstTimeStampOf(record) : undefined;
   const [imprint, blind] = first?.reducedHashtree ?? [];

@@ -1,9 +1,9 @@
-/** What stands in the place of an address that was redacted (W10). */
+/** Replaces an address that was redacted (W10). */
 export const redactedEmail = '[REDACTED]';
 
 /**
- * An address as a public page shows it (W11): `j•••@example.com`. There are always three dots, whatever the length. The first character
- * is a whole grapheme; the local part ends at the last `@`, since a quoted one may hold others (RFC 5321 §4.1.2).
+ * An address as public pages show it (W11): `j•••@example.com`. Always three dots, whatever the length. The first character is a whole grapheme.
+ * The local part ends at the last `@`, since a quoted one may contain others (RFC 5321 §4.1.2).
  */
 export function maskEmail(address: string): string {
   const at = address.lastIndexOf('@');

@@ -2,14 +2,14 @@ import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { type StampTier, stampTiers } from './tiers.ts';
 
 /**
- * The mock provider's token: it says what an RFC 3161 token says (which hash existed when), authenticated by a key of the
- * service, so it proves nothing to a stranger. Fixed layout of 93 bytes, version 1:
+ * The mock provider's token contains what an RFC 3161 token contains (which hash existed when). A key of the service authenticates it, so it
+ * proves nothing to third parties. Fixed layout of 93 bytes, version 1:
  *
  *     magic "QSM" · version 1 · token id 16 · SHA-256 32 · time 8 (ms, big-endian) · tier 1 · HMAC-SHA-256 32
  *
  * 93 bytes are 124 base64 characters without padding or spare bits: every flipped bit changes a byte that is checked.
  */
-/** The name that stamps of the mock provider carry. */
+/** The provider name of mock stamps. */
 export const mockProviderName = 'mock';
 
 const magic = Buffer.from('QSM\x01', 'latin1');
@@ -41,12 +41,12 @@ export function issueMockToken(key: KeyObject, { tokenId, hash, timeMs, tier }: 
   return token.toString('base64');
 }
 
-/** Whether a decoded token claims to be one of the mock provider's, of whatever version. */
+/** Whether a decoded token claims to come from the mock provider, in any version. */
 export function looksLikeMockToken(token: Buffer): boolean {
   return token.subarray(0, 3).equals(magic.subarray(0, 3));
 }
 
-/** Checks a decoded token in constant time against the key and reads what it says. */
+/** Checks a decoded token against the key in constant time and reads its contents. */
 export function readMockToken(key: KeyObject, token: Buffer): MockTokenResult {
   if (token.length !== tokenBytes || !token.subarray(0, 4).equals(magic)) return { ok: false };
   if (!timingSafeEqual(macOf(key, token.subarray(0, bodyBytes)), token.subarray(bodyBytes))) return { ok: false };

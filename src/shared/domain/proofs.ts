@@ -3,11 +3,11 @@ import { createProofVerifier } from '../proof/merkle-proof.js';
 import { createMerkle } from '../proof/merkle-tree.js';
 import { createOutputChain } from '../proof/output-chain.js';
 
-/** The algorithms of `shared/proof` with SHA-256 of `node:crypto`. */
+/** The algorithms of `shared/proof` with SHA-256 from `node:crypto`. */
 
 export const sha256 = (octets: Uint8Array): Buffer => hash('sha256', octets, 'buffer');
 
-/** What is stamped of a closing record: SHA-256 of its canonical text in UTF-8, lower-case hex. */
+/** The hash of a closing record that is stamped: SHA-256 of its canonical text in UTF-8, lower-case hex. */
 export const hashOfClosingText = (text: string): string => hash('sha256', text, 'hex');
 
 const merkle = createMerkle(sha256);

@@ -1,7 +1,4 @@
-/**
- * The closed set of expected failures. `src/api/server/errors.ts` has the HTTP status of each (E3–E11). Clients read the code, so it never
- * changes its meaning.
- */
+/** All expected failures. `src/api/server/errors.ts` has the HTTP status of each (E3). Clients read the code, so it never changes its meaning. */
 export type ErrorCode =
   | 'unauthorized'
   | 'forbidden'
@@ -28,21 +25,21 @@ export type ErrorCode =
   | 'mail_pending'
   | 'internal_error';
 
-/** The kinds of secret that let a caller in; `basic`: a service token as the password of HTTP Basic (RFC 7617). */
+/** The kinds of caller credentials; `basic`: a service token as the password of HTTP Basic (RFC 7617). */
 export type Credential = 'service_token' | 'workflow_token' | 'basic';
 
 export interface ServiceErrorOptions {
-  /** Seconds after which a retry makes sense. */
+  /** Seconds until a retry makes sense. */
   retryAfterSeconds?: number;
-  /** More members of the public body, e.g. `token_id` of a pending stamp (E11). */
+  /** More members of the public body, e.g. `token_id` of a pending stamp. */
   members?: Readonly<Record<string, unknown>>;
-  /** Which token a caller lacks who is `unauthorized` (E4, E5). */
+  /** The token that is missing from an `unauthorized` request. */
   credential?: Credential;
-  /** What really happened: logged, never shown. */
+  /** The internal cause: logged, never shown. */
   cause?: unknown;
 }
 
-/** An expected failure. `message` is shown to the client as `detail`: one sentence, nothing internal. */
+/** An expected failure. The client sees `message` as `detail`: one sentence, without internals. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   readonly code: ErrorCode;
@@ -60,8 +57,8 @@ export class ServiceError extends Error {
 }
 
 /**
- * Something outside this process did not work, and may work later. A job that fails for such a reason is tried until it succeeds; one that fails
- * for any other is given up after five tries.
+ * Something outside this process failed and may work later. A job with such a failure is retried until it succeeds; after other failures it is
+ * given up at the fifth.
  */
 export class TransientError extends Error {
   override readonly name: string = 'TransientError';

@@ -1,20 +1,20 @@
 import { hash } from 'node:crypto';
 
-/** The time that the id of a stamp begins with (S7, RFC 9562 §5.7), milliseconds since the Unix epoch. */
+/** The time at the start of a stamp id (S7, RFC 9562 §5.7), milliseconds since the Unix epoch. */
 export const timeOfId = (tokenId: string): number => Number.parseInt(tokenId.slice(0, 8) + tokenId.slice(9, 13), 16);
 
-/** No id of `timeMs` or later sorts before this. */
+/** Sorts before every id of `timeMs` or later. */
 export function firstIdAt(timeMs: number): string {
   const hex = Math.max(0, Math.floor(timeMs)).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}`;
 }
 
-/** The most ids of one series. */
+/** The maximum number of ids in one series. */
 export const mostIdsInSeries = 4096;
 
 /**
- * The id at a place of a series, the same each time: time of the series, then the place as a counter (RFC 9562 §6.2), so that ids sort as the items do,
- * then bits that only who knows the id of the series can tell.
+ * The id at a place of a series, the same on each call: the time of the series, then the place as a counter (RFC 9562 §6.2), so that ids sort like
+ * the items, then bits that only holders of the series id can compute.
  *
  * @throws RangeError for a place beyond `mostIdsInSeries`
  */

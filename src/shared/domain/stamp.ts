@@ -1,23 +1,23 @@
-/** A stamp binds an imprint to a time by one proof or several. Whatever the service answers about a stamp is taken from its proofs. */
+/** A stamp binds an imprint to a time with one or more proofs. Every answer about a stamp comes from its proofs. */
 
-/** The hash algorithms of imprints (RFC 3161 §2.4.1, S15), with the characters that a digest of each has as hexadecimal text. */
+/** The hash algorithms of imprints (RFC 3161 §2.4.1, S15), with the number of hexadecimal characters of a digest. */
 export const digestCharacters = { sha256: 64, sha384: 96, sha512: 128 } as const;
 export type ImprintAlgorithm = keyof typeof digestCharacters;
 export const imprintAlgorithms = Object.keys(digestCharacters) as [ImprintAlgorithm, ...ImprintAlgorithm[]];
 
-/** As people write it. */
+/** The name for people. */
 export const hashNameOf = (algorithm: ImprintAlgorithm): string => algorithm.replace('sha', 'SHA-');
 
-/** What is stamped: a digest and how it was made. The digest is lower-case hexadecimal, so that it travels through JSON as it is. */
+/** The stamped digest and its algorithm. The digest is lower-case hexadecimal, so that JSON can carry it unchanged. */
 export interface Imprint {
   readonly algorithm: ImprintAlgorithm;
   readonly digest: string;
 }
 
-/** The imprint that a SHA-256 stands for: the only kind that the JSON interface takes (S15). */
+/** The imprint of a SHA-256, the only kind in the JSON interface (S15). */
 export const sha256Imprint = (digest: string): Imprint => ({ algorithm: 'sha256', digest });
 
-/** The imprint that a digest stands for whose length tells its algorithm (V7); undefined for any other text. */
+/** The imprint of a digest whose length shows its algorithm (V7); undefined for any other text. */
 export function imprintOfDigest(digest: string): Imprint | undefined {
   const algorithm = imprintAlgorithms.find((one) => digestCharacters[one] === digest.length);
   return algorithm && { algorithm, digest };
@@ -26,44 +26,44 @@ export function imprintOfDigest(digest: string): Imprint | undefined {
 export const isSameImprint = (a: Imprint, b: Imprint): boolean => a.algorithm === b.algorithm && a.digest === b.digest;
 
 interface ProofOfTime {
-  /** Name of the provider, as it was configured when the proof was made. */
+  /** Name of the provider in the configuration when the proof was made. */
   readonly provider: string;
-  /** Whether that provider was configured as qualified. For a reader it is a claim: verification judges anew (V1). */
+  /** Whether that provider was configured as qualified. For readers it is only a claim: verification checks it again. */
   readonly isQualified: boolean;
-  /** genTime of a time-stamp token, else the worker's clock (S8); RFC 3339 in UTC. */
+  /** genTime of a time-stamp token, otherwise the worker's clock; RFC 3339 in UTC. */
   readonly issuedAt: string;
-  /** What clients get as `token`: base64; empty where the record of the proof is damaged. */
+  /** The `token` in answers: base64; empty if the record of the proof is damaged. */
   readonly token: string;
 }
 
-/** How long a token holds by itself; after that an evidence record needs another one over it (RFC 4998 §5.2). */
+/** How long a token is valid by itself. After that an evidence record needs another token over it (RFC 4998 §5.2). */
 export interface EvidenceTerm {
-  /** The first certificate of its chain ends. */
+  /** End of the first certificate in its chain to expire. */
   readonly endsAt: Date;
-  /** That, or earlier: one of its algorithms is not to be relied on from then on. */
+  /** The same, or earlier if one of its algorithms becomes unreliable earlier. */
   readonly renewBy: Date;
 }
 
-/** A later token that covers what proved a time before (RFC 4998 §5.2). It is one for many: the path leads to the root that was signed. */
+/** A later token that covers an earlier proof (RFC 4998 §5.2). One token renews many proofs: the path leads to the root that was signed. */
 export interface Renewal {
   readonly renewalId: string;
-  /** Blind, then siblings; all as long as a digest of the root's algorithm. */
+  /** Blind, then siblings; each as long as a digest of the root's algorithm. */
   readonly path: readonly Buffer[];
-  /** DER TimeStampToken; undefined where the record of it is damaged. */
+  /** DER TimeStampToken; undefined if its record is damaged. */
   readonly tst: Buffer | undefined;
-  /** The document's digest of another algorithm, where the token covers that with all before: a hash-tree renewal (S17). */
+  /** The document's digest in another algorithm, if the token covers it with everything before: a hash-tree renewal. */
   readonly newImprint?: Imprint | undefined;
 }
 
-/** What a TSA signed, and what keeps it alive. */
+/** A TSA's signature and its renewals. */
 interface Renewable {
-  /** Of the last token; undefined: not looked at yet, or it has ended. */
+  /** The term of the last token; undefined: not read yet, or expired. */
   readonly term?: EvidenceTerm | undefined;
-  /** In the order of time. */
+  /** In order of time. */
   readonly renewals?: readonly Renewal[] | undefined;
 }
 
-/** A TSA signed this very imprint. */
+/** A TSA signed this imprint directly. */
 export interface TokenProof extends ProofOfTime, Renewable {
   readonly kind: 'token';
   /** DER of the TimeStampReq and the TimeStampResp, byte for byte. */
@@ -71,12 +71,12 @@ export interface TokenProof extends ProofOfTime, Renewable {
   readonly tsr: Buffer;
 }
 
-/** One answer of a TSA for many imprints: it signed the root of a hash tree over them (S14). Stored once for all its leaves. */
+/** One answer of a TSA for many imprints: the TSA signed the root of a hash tree over them (S14). Stored once for all its leaves. */
 export interface Batch extends Renewable {
   /** UUID version 7. */
   readonly batchId: string;
   readonly root: Imprint;
-  /** How many imprints the tree is over. */
+  /** Number of imprints in the tree. */
   readonly leaves: number;
   readonly provider: string;
   readonly isQualified: boolean;
@@ -87,29 +87,31 @@ export interface Batch extends Renewable {
   readonly tsr: Buffer;
   /** The TimeStampToken in `tsr`, DER. */
   readonly tst: Buffer;
-  /** The nodes that the paths of all its leaves end with (`crownOf`). */
+  /** The nodes at the end of the paths of all its leaves (`crownOf`). */
   readonly crown: Buffer;
 }
 
-/** What a leaf has beside its batch, once a digest of its document is covered that its batch knows nothing of (S17). */
+/** The evidence of a leaf apart from its batch, after a renewal covered a digest of its document that the batch does not have (S17). */
 export interface OwnEvidence extends Renewable {
-  /** How many renewals of the batch come before its own; those after them are not of its record. */
+  /** The number of batch renewals before its own. Its record does not contain later batch renewals. */
   readonly batchRenewals: number;
 }
 
-/** A TSA signed the root of a batch, and the path leads there. `token` is an EvidenceRecord (RFC 4998): it is composed, not stored. */
+/**
+ * A TSA signed the root of a batch, and the path leads to that root. `token` is an EvidenceRecord (RFC 4998), composed on demand and not stored.
+ */
 export interface LeafProof extends ProofOfTime {
   readonly kind: 'leaf';
   readonly batch: Batch;
-  /** Which leaf of the tree it is, from 0. */
+  /** The position of the leaf in the tree, from 0. */
   readonly index: number;
-  /** The blind of this leaf, then the sibling on each level; all as long as a digest of the root's algorithm. */
+  /** The blind of this leaf, then the sibling on each level; each as long as a digest of the root's algorithm. */
   readonly path: readonly Buffer[];
-  /** Undefined: what renews its batch renews it. */
+  /** Undefined: the renewals of its batch renew it. */
   readonly own?: OwnEvidence | undefined;
 }
 
-/** The mock provider's word, which proves nothing to a stranger. */
+/** The mock provider's statement, which proves nothing to third parties. */
 export interface MockProof extends ProofOfTime {
   readonly kind: 'mock';
 }
@@ -117,7 +119,7 @@ export interface MockProof extends ProofOfTime {
 export type Proof = TokenProof | LeafProof | MockProof;
 
 export interface Stamp {
-  /** UUID version 7 (S7). */
+  /** UUID version 7. */
   readonly tokenId: string;
   readonly imprint: Imprint;
   readonly proofs: readonly [Proof, ...Proof[]];

@@ -1,6 +1,6 @@
 /**
- * The bytes of a token as people and programs hand it on: base64 in either alphabet (RFC 4648 §4, §5), with or without padding, in one
- * line or in many. Undefined for any other text: nothing is left out, so that a text stands for one token only.
+ * The bytes of a token as people and programs pass it on: base64 in either alphabet (RFC 4648 §4, §5), with or without padding, in one or more
+ * lines. Undefined for any other text: no character is skipped, so that a text means only one token.
  */
 export function bytesOfTokenText(text: string): Buffer | undefined {
   const compact = text.replace(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/');

@@ -8,7 +8,7 @@ import {
 } from '../rfc3161/index.ts';
 import type { Imprint } from './stamp.ts';
 
-/** What API, command and page tell of a token that was judged: one form, so that they tell the same. Times are RFC 3339. */
+/** How API, command and page show a judged token: one form, so that they agree. Times are RFC 3339. */
 
 const textOfTime = (date: Date): string => date.toISOString().replace('.000Z', 'Z');
 
@@ -22,7 +22,10 @@ export const toldCertificate = ({ subject, issuer, serialHex, fingerprint, notBe
 });
 export type ToldCertificate = ReturnType<typeof toldCertificate>;
 
-/** One answer for one certificate (V10). `list`: what it rests on; `invalid_since`: where the list says since when; `reason`: why it was revoked, or is not known. */
+/**
+ * The status of one certificate (V10). `list`: the revocation list used; `invalid_since`: the date in the list, if any; `reason`: why it was
+ * revoked, or why the status is unknown.
+ */
 export interface ToldRevocation {
   readonly subject: string;
   readonly sha256: string;
@@ -44,10 +47,10 @@ function toldRevocation(answer: RevocationAnswer): ToldRevocation {
   return { ...about, list, revoked_at: textOfTime(revokedAt), invalid_since: invalidSince ? textOfTime(invalidSince) : null, reason };
 }
 
-/** Told with more than their sentence: the file by whoever compares it, certificates by their names. */
+/** Listed elsewhere in more detail: the caller describes the file, and certificates are listed by name. */
 const toldByName: readonly Unchecked[] = ['imprint', 'revocation'];
 
-/** What the verdict does not rest on, but for the file, of which its caller knows. */
+/** Everything that was not checked, except the file, which only the caller knows about. */
 function notCheckedOf({ revocation, certificatesEndedAt, unchecked }: Verified): readonly string[] {
   return [
     ...revocation.flatMap((answer) =>
@@ -55,12 +58,12 @@ function notCheckedOf({ revocation, certificatesEndedAt, unchecked }: Verified):
     ),
     ...(certificatesEndedAt === undefined
       ? []
-      : [`whether a key was stolen after its certificate had ended at ${textOfTime(certificatesEndedAt)}: nobody watches it any more`]),
+      : [`whether a key was stolen after its certificate expired at ${textOfTime(certificatesEndedAt)}: nobody reports that any more`]),
     ...unchecked.filter((code) => !toldByName.includes(code)).map((code) => UNCHECKED[code]),
   ];
 }
 
-/** What a token is for. */
+/** The imprint of a token. */
 export const imprintOf = ({ imprint: { algorithm, digest } }: Verified): Imprint => ({ algorithm, digest: digest.toString('hex') });
 
 export const toldToken = (verified: Verified) => ({

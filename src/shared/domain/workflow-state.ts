@@ -1,19 +1,19 @@
 import { needsVerifiedEmail, type WorkflowTier } from './tiers.ts';
 
-/** What is stored of a workflow's state. `closing`: no output can join any more, root and closing record are not both stamped yet. */
+/** The stored state of a workflow. `closing`: no more outputs can join; root and closing record are not both stamped yet. */
 export type StoredWorkflowStatus = 'pending' | 'active' | 'closing' | 'completed';
 
-/** What a reader is shown: `expired` is never stored, time alone makes it (W5). */
+/** The states that readers see. `expired` is never stored; it follows from the time (W5). */
 export const workflowStatuses = ['pending', 'active', 'completed', 'expired'] as const;
 export type WorkflowStatus = (typeof workflowStatuses)[number];
 
-/** How the mail with the link fares (W12). */
+/** The state of the mail with the link (W12). */
 export const linkMailStates = ['waiting', 'sent', 'failed'] as const;
 export type LinkMailState = (typeof linkMailStates)[number];
 
 export interface WorkflowSnapshot {
   readonly status: StoredWorkflowStatus;
-  /** Whether the challenge was answered; a workflow of tier standard can be completed without. */
+  /** Whether the challenge was answered; a workflow of tier standard can be completed without it. */
   readonly isEmailVerified: boolean;
   readonly tier: WorkflowTier;
   /** Milliseconds since the Unix epoch. */
@@ -21,11 +21,11 @@ export interface WorkflowSnapshot {
   readonly isRedacted: boolean;
 }
 
-/** Past `expires_at` an uncompleted workflow is expired; one that was closed in time is finished all the same (W5). */
+/** After `expires_at` an uncompleted workflow is expired; but one that was closed in time is still finished. */
 const isExpired = ({ status, expiresAtMs }: WorkflowSnapshot, nowMs: number): boolean =>
   (status === 'pending' || status === 'active') && nowMs >= expiresAtMs;
 
-/** The status that answers and pages show at a given time. */
+/** The status in answers and on pages at a given time. */
 export function readStatus(workflow: WorkflowSnapshot, nowMs: number): WorkflowStatus {
   if (isExpired(workflow, nowMs)) return 'expired';
   if (workflow.status === 'closing') return workflow.isEmailVerified ? 'active' : 'pending';
@@ -35,8 +35,8 @@ export function readStatus(workflow: WorkflowSnapshot, nowMs: number): WorkflowS
 export type WorkflowOperation = 'verify_user' | 'resend' | 'stamp' | 'complete' | 'redact';
 
 /**
- * What an operation meets: `go` on with it; `again`: it was done, answer as the first time; a refusal says whether it
- * is only for now (`conflict`) or for good (`gone`), and why.
+ * How a workflow answers an operation. `go`: do it. `again`: it was already done, so give the first answer again. A refusal says whether it is
+ * temporary (`conflict`) or permanent (`gone`), and why.
  */
 export type WorkflowAnswer = 'go' | 'again' | WorkflowRefusal;
 
@@ -69,8 +69,8 @@ function rowOf(workflow: WorkflowSnapshot, nowMs: number): Row {
 }
 
 /**
- * What an operation on a workflow meets at a given time. `complete` while `closing` is `go`: the completion is taken up where it
- * stands. Redaction works in every state, and again (W5, W10); it kills the challenge (W7).
+ * The answer to an operation on a workflow at a given time. `complete` while `closing` is `go`: the completion continues. Redaction works in every
+ * state and can be repeated (W5); it also ends the challenge.
  */
 export function answerTo(operation: WorkflowOperation, workflow: WorkflowSnapshot, nowMs: number): WorkflowAnswer {
   if (operation === 'redact') return workflow.isRedacted ? 'again' : 'go';

@@ -3,27 +3,27 @@
 import { openZip } from './zip.js';
 import { ZipFault } from './zip-source.js';
 
-/** The media type, which the first entry says (§4.3.3.1). */
+/** The media type, stored in the first entry (§4.3.3.1). */
 export const containerType = 'application/vnd.etsi.asic-s+zip';
 const fullContainerType = 'application/vnd.etsi.asic-e+zip';
-/** Where the proof is (§4.3.3.2): a time-stamp token, or an evidence record (RFC 4998). */
+/** The entry with the proof (§4.3.3.2): a time-stamp token, or an evidence record (RFC 4998). */
 export const proofEntries = /** @type {const} */ ({ token: 'META-INF/timestamp.tst', record: 'META-INF/evidencerecord.ers' });
-/** A list of the files inside, as OpenDocument has it, and the folder itself. */
+/** A list of the files inside, as in OpenDocument, and the folder itself. */
 const harmless = ['META-INF/manifest.xml', 'META-INF/'];
-/** Others renew a time-stamp by two more entries each time. */
+/** Other implementations add two entries for each renewal. */
 const mostEntries = 1_000;
 const mostProofBytes = 2 * 1024 * 1024;
 
 /**
- * An ASiC-S container with one file and a proof over it. Its octets were judged by nobody.
+ * An ASiC-S container with one file and a proof over it. Its contents are not verified.
  *
  * @typedef {object} Container
  * @property {string} name of the file inside
  * @property {number} size of the file inside
  * @property {string} proofName
- * @property {Uint8Array} proof a time-stamp token or an evidence record, as it is inside
- * @property {() => AsyncGenerator<Uint8Array>} readFile the file, unpacked as it is read; fails with a ZipFault
- * @property {readonly string[]} unread what else is in META-INF, and nobody looked at
+ * @property {Uint8Array} proof a time-stamp token or an evidence record, unchanged
+ * @property {() => AsyncGenerator<Uint8Array>} readFile the file, unpacked while it is read; fails with a ZipFault
+ * @property {readonly string[]} unread other entries in META-INF, which nothing checks
  */
 
 /** @param {DataView} head */
@@ -34,12 +34,12 @@ function checkHead(head) {
 }
 
 /**
- * Opens a container that holds a time-stamp token or an evidence record, whoever made it. Memory use does not grow with the file.
+ * Opens a container with a time-stamp token or an evidence record, from any program. Memory use does not grow with the file.
  *
  * @param {import('./zip-source.js').ZipSource} source
  * @param {import('./zip.js').Inflate} inflate
  * @returns {Promise<Container>}
- * @throws {ZipFault} whose message says in one sentence why it is not such a container
+ * @throws {ZipFault} with the reason in one sentence
  */
 export async function openContainer(source, inflate) {
   const { entries, read, readSmall } = await openZip(source, { inflate, mostEntries, checkHead });
@@ -49,7 +49,7 @@ export async function openContainer(source, inflate) {
   if (type === fullContainerType) throw new ZipFault('it is an ASiC-E container, for signatures and for several files');
   if (type !== containerType) throw new ZipFault('its mimetype names another type');
   const [data, ...others] = [...entries.values()].filter(({ name }) => name !== 'mimetype' && !/^META-INF\//i.test(name));
-  if (!data || others.length > 0 || data.name.includes('/')) throw new ZipFault('it must hold one file, and no folder');
+  if (!data || others.length > 0 || data.name.includes('/')) throw new ZipFault('it must have one file, and no folder');
   const proof = entries.get(proofEntries.token) ?? entries.get(proofEntries.record);
   if (!proof) throw new ZipFault(`it has neither ${proofEntries.token} nor ${proofEntries.record}`);
   return {

@@ -1,5 +1,5 @@
 // @ts-check
-// Which files an evidence bundle has, and in which order (W22): what a completed workflow leaves to strangers.
+// The files of an evidence bundle and their order (W22): the evidence of a completed workflow for third parties.
 
 /** Outputs in one file of proofs, and in one of stamps. */
 export const blockSize = 1_000;
@@ -11,7 +11,7 @@ export const bundleFiles = {
   readme: 'README.txt',
   script: 'verify.py',
   closingRecord: 'closing-record.json',
-  /** 0x01 ‖ left ‖ right: the file whose SHA-256 is the root. Of one output 0x00 ‖ hash, of none nothing. */
+  /** 0x01 ‖ left ‖ right: the file whose SHA-256 is the root. For one output 0x00 ‖ hash, for none empty. */
   rootPreimage: 'root.bin',
   /** A line for each output: number, output hash, chain hash, type, stamp id. */
   outputs: 'outputs.txt',
@@ -22,20 +22,25 @@ export const bundleFiles = {
   trustAnchors: 'certificates/anchors.pem',
   otherCertificates: 'certificates/others.pem',
   revocationLists: 'certificates/revocation-lists.pem',
-  /** SHA-256 and name of each file before it, in their order. */
+  /** SHA-256 and name of each earlier file, in the same order. */
   sums: 'SHA256SUMS',
 };
 
-/** What is stamped of the workflow as a whole. */
+/** The hashes that are stamped for the whole workflow. */
 export const sealNames = /** @type {const} */ (['closing-record', 'root']);
 /** @typedef {typeof sealNames[number]} SealName */
 
-/** The token; where it came in an evidence record, both; where the service has neither, none. @param {SealName} name */
+/** The token; also the evidence record if the token came in one; neither if the service has none. @param {SealName} name */
 export const sealFiles = (name) => ({ token: `${name}.tst`, record: `${name}.ers` });
 
-/** Which files the seals of a bundle have. @typedef {Readonly<Record<SealName, { readonly hasToken: boolean, readonly hasRecord: boolean }>>} Seals */
+/**
+ * Shows which files the seals of a bundle have. @typedef {Readonly<Record<SealName, { readonly hasToken: boolean, readonly hasRecord: boolean }>>}
+ * Seals
+ */
 
-/** The names of all files that are listed in SHA256SUMS, in their order. @param {number} outputCount @param {Seals} seals @returns {readonly string[]} */
+/**
+ * The names of all files that SHA256SUMS lists, in the same order. @param {number} outputCount @param {Seals} seals @returns {readonly string[]}
+ */
 export function listedFiles(outputCount, seals) {
   const blocks = blocksOf(outputCount);
   const filesOf = (/** @type {SealName} */ name) => [

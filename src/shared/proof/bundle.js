@@ -1,6 +1,5 @@
 // @ts-check
-// An evidence bundle (W22) as it is read: all of its files are there and no others, and each is the one that SHA256SUMS lists. What they prove is judged in
-// judge-bundle.js.
+// Reads an evidence bundle (W22): it has exactly the expected files, and each matches SHA256SUMS. judge-bundle.js judges what they prove.
 import { blocksOf, bundleFiles, listedFiles, sealFiles, sealNames } from './bundle-files.js';
 import { readClosingRecord } from './closing-record.js';
 import { concatOctets, hexOf } from './octets.js';
@@ -8,31 +7,31 @@ import { openZip } from './zip.js';
 import { ZipFault } from './zip-source.js';
 
 /**
- * What browsers and Node each have of their own.
+ * Functions that differ between browsers and Node.js.
  *
  * @typedef {object} BundleTools
  * @property {import('./zip.js').Inflate} inflate
  * @property {import('./octets.js').HashFunction} sha256
- * @property {() => { update(octets: Uint8Array): unknown, digest(): Uint8Array }} createSha256 of octets that come piece by piece
+ * @property {() => { update(octets: Uint8Array): unknown, digest(): Uint8Array }} createSha256 for octets in parts
  */
 
 /**
- * An evidence bundle whose files are all there and no others. Nothing in it was judged.
+ * An evidence bundle with exactly the expected files. Its contents are not verified yet.
  *
  * @typedef {object} OpenedBundle
  * @property {import('./closing-record.js').ClosingRecord} record
- * @property {Uint8Array} recordOctets the closing record as it was stamped
+ * @property {Uint8Array} recordOctets the closing record exactly as stamped
  * @property {import('./bundle-files.js').Seals} seals
- * @property {(name: string) => Promise<Uint8Array>} bytesOf the octets of a small file; fails with a BundleFault where it is not the one that is listed
- * @property {(name: string) => AsyncGenerator<string>} linesOf the lines of a file as they are unpacked; at its end it is compared with the list
- * @property {(name: string) => number} sizeOf what a file unpacks to, in octets, as the zip file says
- * @property {(name: string) => Promise<void>} check reads a file for its hash alone
+ * @property {(name: string) => Promise<Uint8Array>} bytesOf the octets of a small file; fails with a BundleFault if they do not match SHA256SUMS
+ * @property {(name: string) => AsyncGenerator<string>} linesOf the lines of a file while it is unpacked; at its end it is compared with SHA256SUMS
+ * @property {(name: string) => number} sizeOf the unpacked size in octets, according to the zip file
+ * @property {(name: string) => Promise<void>} check reads a file only to check its hash
  * @property {BundleTools} tools
  */
 
-/** Why a bundle does not hold, or is none. @typedef {'bundle_malformed' | 'bundle_changed' | 'chain_mismatch' | 'root_mismatch' | 'time_mismatch'} BundleCode */
+/** Why a bundle is refused. @typedef {'bundle_malformed' | 'bundle_changed' | 'chain_mismatch' | 'root_mismatch' | 'time_mismatch'} BundleCode */
 
-/** What is wrong with a bundle, in one sentence. */
+/** The fault of a bundle, in one sentence. */
 export class BundleFault extends Error {
   /** @override */
   name = 'BundleFault';
@@ -48,12 +47,12 @@ export class BundleFault extends Error {
 export const malformed = (sentence) => new BundleFault('bundle_malformed', sentence);
 
 const mostEntries = 4_096;
-/** No file that is read as a whole is larger. */
+/** The maximum size of a file that is read as a whole. */
 export const mostSmallBytes = 8 * 1024 * 1024;
-/** A line of stamps holds a token or a record, of 1 MiB at most, in base64. */
+/** A line of stamps has a token or a record of at most 1 MiB, in base64. */
 const mostLineBytes = 2 * 1024 * 1024;
 
-/** Lines are ASCII; what is not becomes something that no line has. @param {Uint8Array} octets */
+/** Lines are ASCII; other octets become characters that no valid line has. @param {Uint8Array} octets */
 const asciiOf = (octets) => new TextDecoder('latin1').decode(octets);
 
 /** Whether a zip file may be a bundle: it has a closing record. @param {import('./zip-source.js').ZipSource} source @param {import('./zip.js').Inflate} inflate @throws {ZipFault} */
@@ -61,13 +60,13 @@ export const hasClosingRecord = async (source, inflate) =>
   (await openZip(source, { inflate, mostEntries })).entries.has(bundleFiles.closingRecord);
 
 /**
- * Opens an evidence bundle. Memory does not grow with its outputs.
+ * Opens an evidence bundle. Memory use does not grow with its outputs.
  *
  * @param {import('./zip-source.js').ZipSource} source
  * @param {BundleTools} tools
  * @returns {Promise<OpenedBundle>}
  * @throws {ZipFault} if it is not a bundle
- * @throws {BundleFault} if it is a bundle but does not hold
+ * @throws {BundleFault} if it is a bundle with a fault
  */
 export async function openBundle(source, tools) {
   const { entries, read, readSmall } = await openZip(source, { inflate: tools.inflate, mostEntries });
@@ -87,14 +86,14 @@ export async function openBundle(source, tools) {
   });
   const seals = { 'closing-record': filesOf('closing-record'), root: filesOf('root') };
   if (sealNames.some((name) => seals[name].hasRecord && !seals[name].hasToken)) throw malformed('A time-stamp token is missing.');
-  // Before the list of them is made: a number that nobody stamped may be any.
+  // Checked before listing the files, because an unverified number may be of any size.
   if (blocksOf(Math.min(record.output_count, 1e9)).length * 2 > entries.size) throw malformed('Files of proofs or stamps are missing.');
   const expected = listedFiles(record.output_count, seals);
   const missing = expected.find((name) => !entries.has(name));
   if (missing !== undefined) throw malformed(`${missing} is missing.`);
   const known = new Set([...expected, bundleFiles.sums]);
   const unknown = [...entries.keys()].find((name) => !known.has(name));
-  if (unknown !== undefined) throw malformed(`${unknown} belongs to no bundle.`);
+  if (unknown !== undefined) throw malformed(`${unknown} does not belong to a bundle.`);
   const sums = readSums(asciiOf(await readSmall(entryOf(bundleFiles.sums), mostSmallBytes)), expected);
 
   /** @param {string} name */
@@ -126,18 +125,18 @@ export async function openBundle(source, tools) {
   };
 }
 
-/** What the list says of each file. @param {string} text @param {readonly string[]} expected @returns {ReadonlyMap<string, string>} */
+/** The hash of each file in the list. @param {string} text @param {readonly string[]} expected @returns {ReadonlyMap<string, string>} */
 function readSums(text, expected) {
   const lines = text.split('\n');
   const sums = new Map();
   for (const [index, name] of expected.entries()) {
     const [, sum, listed] = /^([0-9a-f]{64}) [ *](.+)$/.exec(lines[index] ?? '') ?? [];
-    if (sum === undefined || listed !== name) throw malformed(`SHA256SUMS should list ${name} where it lists ${listed ?? 'nothing'}.`);
+    if (sum === undefined || listed !== name) throw malformed(`SHA256SUMS should list ${name} but lists ${listed ?? 'nothing'}.`);
     sums.set(name, sum);
   }
   const [beyond, ...more] = lines.slice(expected.length);
   if (beyond === undefined) throw malformed('SHA256SUMS does not end with a line.');
-  if (beyond !== '' || more.length > 0) throw malformed(`SHA256SUMS lists what belongs to no bundle: ${beyond}.`);
+  if (beyond !== '' || more.length > 0) throw malformed(`SHA256SUMS lists a file that does not belong to a bundle: ${beyond}.`);
   return sums;
 }
 

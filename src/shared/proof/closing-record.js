@@ -1,6 +1,6 @@
 // @ts-check
-// The closing record: what a workflow was closed with, beside its root (W18). It is hashed and stamped as canonical JSON (RFC 8785) without a line
-// end. A reader that does not know the format must not guess, so every member and its form is checked.
+// The record that closes a workflow, beside its root (W18). It is hashed and stamped as canonical JSON (RFC 8785) without a line end. A reader that
+// does not know the format must not guess, so every member and its form is checked.
 import { isLowerSha256 } from './octets.js';
 
 /**
@@ -8,19 +8,19 @@ import { isLowerSha256 } from './octets.js';
  * @property {'qstamp-closing-record/1'} format
  * @property {string} workflow_id UUID
  * @property {'standard' | 'verified' | 'qualified'} tier
- * @property {string} briefing_hash SHA-256, lower-case hex, as all hashes
- * @property {string} created_at RFC 3339, UTC, as all times
- * @property {string | null} confirmed_at when the link of the mail was opened
- * @property {string} completed_at the time of the stamp of the root
+ * @property {string} briefing_hash SHA-256, lower-case hex, like all hashes
+ * @property {string} created_at RFC 3339, UTC, like all times
+ * @property {string | null} confirmed_at when the link in the mail was opened
+ * @property {string} completed_at when the root was stamped
  * @property {number} output_count
- * @property {string} chain_hash of the last output; without one the briefing hash
+ * @property {string} chain_hash of the last output; the briefing hash if there is no output
  * @property {string} merkle_root
- * @property {string | null} email_commitment SHA-256(salt ‖ e-mail address); null where it was erased before the end
+ * @property {string | null} email_commitment SHA-256(salt ‖ e-mail address); null if it was erased before completion
  * @property {string | null} agent_commitment SHA-256(salt ‖ agent id), likewise
  */
 
 /**
- * What a closing record is made of.
+ * The input of a closing record.
  *
  * @typedef {object} ClosingFacts
  * @property {string} workflowId
@@ -58,7 +58,7 @@ const isUuid = (value) => typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4
 function isTime(value) {
   if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)) return false;
   const time = new Date(value);
-  // A day that no month has becomes one of the next month.
+  // A date that does not exist becomes one of the next month.
   return !Number.isNaN(time.getTime()) && time.toISOString() === value;
 }
 
@@ -82,10 +82,10 @@ const forms = {
 };
 const members = /** @type {(keyof ClosingRecord)[]} */ (Object.keys(forms)).sort();
 
-/** The text that is hashed and stamped: canonical JSON has members in the order of their names (RFC 8785 §3.2.3). @param {ClosingRecord} record */
+/** The text that is hashed and stamped. Canonical JSON sorts members by name (RFC 8785 §3.2.3). @param {ClosingRecord} record */
 export const canonicalTextOf = (record) => JSON.stringify(Object.fromEntries(members.map((name) => [name, record[name]])));
 
-/** The record that a text is; undefined where it is none, or not in canonical form. @param {string} text @returns {ClosingRecord | undefined} */
+/** Parses a record; undefined if it is not one, or not in canonical form. @param {string} text @returns {ClosingRecord | undefined} */
 export function readClosingRecord(text) {
   let record;
   try {
@@ -94,6 +94,6 @@ export function readClosingRecord(text) {
     return undefined;
   }
   if (typeof record !== 'object' || record === null) return undefined;
-  // A member that is there twice or too much is not in the canonical text.
+  // A duplicate or unknown member is not in the canonical text.
   return members.every((name) => forms[name](record[name])) && canonicalTextOf(record) === text ? record : undefined;
 }

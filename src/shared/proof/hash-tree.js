@@ -1,13 +1,13 @@
 // @ts-check
-// Hash trees of RFC 4998 §4.2: a node is the hash of what is below it, in binary ascending order. The hash function is that of the record: SHA-256, 384
+// Hash trees of RFC 4998 §4.2: a node is the hash of its children, in binary ascending order. The hash function is that of the record: SHA-256, 384
 // or 512.
 import { compareOctets, concatOctets } from './octets.js';
 
-/** Holds two of the longest digests while they are hashed: nearly every node has two. */
+/** Holds two of the longest digests during hashing: nearly every node has two children. */
 const pairScratch = new Uint8Array(128);
 
 /**
- * Hashes several hashes, concatenated in binary ascending order. A single hash is returned as it is (RFC 4998 §4.2, §4.3).
+ * Hashes several hashes, concatenated in binary ascending order. A single hash is returned unchanged (RFC 4998 §4.2, §4.3).
  *
  * @template {Uint8Array} Hash
  * @param {(octets: Uint8Array) => Hash} hash
@@ -28,7 +28,7 @@ export function nodeOf(hash, hashes) {
 }
 
 /**
- * The root of a reduced hash tree (RFC 4998 §4.3, step 3): each list is hashed together with the hash of the one before.
+ * The root of a reduced hash tree (RFC 4998 §4.3, step 3): each list is hashed together with the hash of the previous list.
  *
  * @template {Uint8Array} Hash
  * @param {(octets: Uint8Array) => Hash} hash

@@ -1,5 +1,6 @@
 // @ts-check
-// What an evidence bundle proves (W22): chain, tree, inclusion proofs, closing record, root.bin and times. Time-stamps are judged by whoever asks.
+// Judges what an evidence bundle proves (W22): chain, tree, inclusion proofs, closing record, root.bin and times. The caller's judge verifies the
+// time-stamps.
 import { BundleFault, malformed } from './bundle.js';
 import { blockSize, bundleFiles, sealFiles } from './bundle-files.js';
 import { createProofVerifier } from './merkle-proof.js';
@@ -10,17 +11,17 @@ import { chainStart, createOutputChain } from './output-chain.js';
 /** @typedef {import('./bundle.js').OpenedBundle} OpenedBundle */
 
 /**
- * What the judge of time-stamps found about one.
+ * The result for one time-stamp.
  *
  * @typedef {object} StampJudgement
- * @property {'valid' | 'not_proved' | 'not_valid'} verdict `not_proved`: nothing is wrong with it, but nobody whom the reader trusts vouches for it
- * @property {string | undefined} reason a reason code, where it is not valid
- * @property {{ readonly genTime: Date } | undefined} stated what the time-stamp says, where it could be read
+ * @property {'valid' | 'not_proved' | 'not_valid'} verdict `not_proved`: it has no fault, but no trusted anchor covers it
+ * @property {string | undefined} reason a reason code, if it is not valid
+ * @property {{ readonly genTime: Date } | undefined} stated the contents of the time-stamp, if it could be read
  */
 
 /**
- * What a time-stamp must be for. `content` is what the hash is of, where it is in the bundle: a record that was renewed by another hash algorithm is judged
- * with the hash of that. Whether the content has this SHA-256 is checked afterwards.
+ * The required subject of a time-stamp. `content` is the hashed content if the bundle has it: a record that was renewed with another hash algorithm
+ * needs the content's hash in that algorithm. The SHA-256 of the content is checked afterwards.
  *
  * @typedef {{ readonly sha256: string, readonly content?: Uint8Array }} Stamped
  */
@@ -29,14 +30,14 @@ import { chainStart, createOutputChain } from './output-chain.js';
  * @template {StampJudgement} Judgement
  * @typedef {object} BundleJudge
  * @property {(bytes: Uint8Array, stamped: Stamped, what: string) => Promise<Judgement>} judgeStamp judges a token or evidence record, DER; `not_valid`, with
- *   the reason `imprint_mismatch`, also where it is for another hash. `what`: which one it is, for people
+ *   the reason `imprint_mismatch`, also if it is for another hash. `what`: which one it is, for people
  * @property {(record: Uint8Array) => Uint8Array} firstTokenOf the token in the first time-stamp of an evidence record, DER
- * @property {ReadonlySet<string>} wanted SHA-256 of the files that are looked for, lower-case hex
+ * @property {ReadonlySet<string>} wanted SHA-256 of the files to look for, lower-case hex
  * @property {(sequenceNumber: number) => void} onOutput called after each output
  */
 
 /**
- * A file that was looked for: where it is in the bundle, and what its own time-stamp says; undefined where that is not valid.
+ * A file that was found: its position in the bundle, and the contents of its own time-stamp; undefined if that is not valid.
  *
  * @template {StampJudgement} Judgement
  * @typedef {{ readonly sequenceNumber: number, readonly stamp: Judgement['stated'] }} FoundOutput
@@ -53,7 +54,7 @@ import { chainStart, createOutputChain } from './output-chain.js';
  * @property {ReadonlyMap<string, readonly FoundOutput<Judgement>[]>} found by the SHA-256 of a file, lower-case hex
  */
 
-/** A time-stamp of a bundle is refused, or the path of an output. `what`: which one, for people. */
+/** A time-stamp of a bundle, or the path of an output, is refused. `what`: which one, for people. */
 export class StampRefused extends Error {
   /** @override */
   name = 'StampRefused';
@@ -67,7 +68,7 @@ export class StampRefused extends Error {
 }
 
 /**
- * The verdict on a bundle as a whole: both seals must be valid. `reason`: that of the seal that is not; `missing`: which seals are not in it, for people.
+ * The verdict on a bundle as a whole: both seals must be valid. `reason`: that of the seal that is not valid; `missing`: the missing seals, for people.
  *
  * @param {Pick<BundleJudgement<StampJudgement>, 'root' | 'closing'>} judgement
  * @returns {{ verdict: 'valid' | 'not_proved', reason: string | undefined, missing: string }}
@@ -83,13 +84,13 @@ export function verdictOf({ root, closing }) {
 const breaks = (sentence) => new BundleFault('chain_mismatch', sentence);
 
 /**
- * Judges a bundle by what is in it: the seals, then in one pass each output with its link, its proof and its own time-stamp, then chain and root.
+ * Judges the contents of a bundle: the seals, then in one pass each output with its link, its proof and its own time-stamp, then chain and root.
  *
  * @template {StampJudgement} Judgement
  * @param {OpenedBundle} bundle
  * @param {BundleJudge<Judgement>} judge
  * @returns {Promise<BundleJudgement<Judgement>>}
- * @throws {BundleFault | StampRefused} also ZipFault, and whatever the source of the zip file and the judge throw
+ * @throws {BundleFault | StampRefused} also ZipFault, and errors of the zip file's source and of the judge
  */
 export async function judgeBundle(bundle, judge) {
   const { record, recordOctets } = bundle;
@@ -141,7 +142,7 @@ async function judgeSeal(bundle, name, stamped, judge) {
 /** @param {import('./closing-record.js').ClosingRecord} record @param {StampJudgement['stated']} root @param {StampJudgement['stated']} closing */
 function checkTimes({ completed_at }, root, closing) {
   if (root && root.genTime.getTime() !== Date.parse(completed_at))
-    throw new BundleFault('time_mismatch', 'The Merkle root was stamped at another time than the closing record says.');
+    throw new BundleFault('time_mismatch', 'The time-stamp of the Merkle root does not have the time in the closing record.');
   if (root && closing && Math.floor(closing.genTime.getTime() / 1000) < Math.floor(root.genTime.getTime() / 1000))
     throw new BundleFault('time_mismatch', 'The closing record was stamped before the Merkle root.');
 }
@@ -177,7 +178,7 @@ async function judgeOutputs(bundle, judge) {
       stamps = bundle.linesOf(bundleFiles.stamps(number));
     }
     const line = await nextOf(outputs);
-    if (line === undefined) throw breaks(`The closing record is of ${record.output_count} outputs, and outputs.txt has ${number - 1}.`);
+    if (line === undefined) throw breaks(`The closing record says ${record.output_count} outputs, but outputs.txt has ${number - 1}.`);
     const [listed, outputHash = '', chainHash = '', ...others] = line.split(' ');
     const link = { sequenceNumber: number, outputHash, chainHash };
     const isLine = listed === String(number) && isLowerSha256(outputHash) && others.length === 2;
@@ -198,10 +199,10 @@ async function judgeOutputs(bundle, judge) {
     judge.onOutput(number);
   }
   if ((await nextOf(outputs)) !== undefined)
-    throw breaks(`The closing record is of ${record.output_count} outputs, and outputs.txt has more.`);
-  if (end.chainHash !== record.chain_hash) throw breaks('The chain ends with another hash than the closing record says.');
+    throw breaks(`The closing record says ${record.output_count} outputs, but outputs.txt has more.`);
+  if (end.chainHash !== record.chain_hash) throw breaks('The chain does not end with the hash in the closing record.');
   if (hexOf(tree.head().rootHash) !== record.merkle_root)
-    throw new BundleFault('root_mismatch', 'The Merkle root of the outputs is another one than the closing record says.');
+    throw new BundleFault('root_mismatch', 'The Merkle root of the outputs is not the one in the closing record.');
   return { own, found };
 
   /** @param {string | undefined} line @param {number} number @param {string} outputHash */
@@ -214,22 +215,25 @@ async function judgeOutputs(bundle, judge) {
       throw new StampRefused('inclusion_proof_invalid', `output ${number}`);
   }
 
-  /** What the output's own time-stamp says; undefined where nobody vouches for it. @param {string | undefined} line @param {number} number @param {string} outputHash */
+  /**
+   * The contents of the output's own time-stamp; undefined if no trusted anchor covers it. @param {string | undefined} line @param {number} number
+   * @param {string} outputHash
+   */
   async function judgeOwn(line, number, outputHash) {
     const [listed, kind, token = '', ...others] = (line ?? '').split(' ');
     if (listed !== String(number)) throw malformed(`The stamp of output ${number} is missing.`);
     if (others.length > 0 || (kind === 'none' && line !== `${number} none`))
-      throw malformed(`The stamp of output ${number} has another form.`);
+      throw malformed(`The stamp of output ${number} has the wrong form.`);
     if (kind === 'none') {
       own.none += 1;
       return undefined;
     }
-    if (kind !== 'token' && kind !== 'record') throw malformed(`The stamp of output ${number} is of an unknown kind.`);
+    if (kind !== 'token' && kind !== 'record') throw malformed(`The stamp of output ${number} has an unknown kind.`);
     const bytes = octetsOfBase64(token);
     if (!bytes) throw malformed(`The stamp of output ${number} is not in base64.`);
     const what = `the own time-stamp of output ${number}`;
     const judged = await judge.judgeStamp(bytes, { sha256: outputHash }, what);
-    // A record that nobody renewed: nothing is wrong with it, and the root covers the output all the same.
+    // A record without renewals may have expired; that is not a fault, because the root still covers the output.
     const isExpired = judged.verdict === 'not_valid' && judged.reason === 'evidence_expired';
     if (judged.verdict === 'not_valid' && !isExpired) throw new StampRefused(judged.reason ?? 'unknown_format', what);
     if (judged.verdict === 'valid' && judged.stated) {

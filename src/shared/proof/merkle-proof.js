@@ -1,12 +1,12 @@
 // @ts-check
-// What a proof about a Merkle tree proves (RFC 9162 §2.1.3.2, §2.1.4.2).
+// Verifies proofs about a Merkle tree (RFC 9162 §2.1.3.2, §2.1.4.2).
 import { hashBytes, isIndexIn } from './merkle-tree.js';
 import { isSame } from './octets.js';
 
 /** @typedef {import('./merkle-tree.js').TreeHead} TreeHead */
 
 /**
- * Why a proof does not prove (refusal 48).
+ * Why a proof is refused (refusal 48).
  *
  * @typedef {'tree_size_mismatch' | 'leaf_index_out_of_range' | 'hash_malformed' | 'path_too_short' | 'path_too_long' | 'root_mismatch'} ProofFault
  */
@@ -18,7 +18,7 @@ const refuse = (fault) => ({ ok: false, fault });
 /** @param {readonly Uint8Array[]} nodes */
 const areHashes = (nodes) => nodes.every((node) => node.length === hashBytes);
 
-// Divided, not shifted: JavaScript shifts 32 bits only.
+// Divided, not shifted: JavaScript shifts only 32 bits.
 /** @param {number} value */
 const half = (value) => Math.floor(value / 2);
 /** @param {number} value */
@@ -27,10 +27,10 @@ const isOdd = (value) => value % 2 === 1;
 /** @param {Pick<import('./merkle-tree.js').Merkle, 'leafHash' | 'nodeHash'>} merkle */
 export function createProofVerifier({ leafHash, nodeHash }) {
   /**
-   * Verifies that a leaf input is in the tree of `head`, at the place that the proof names (RFC 9162 §2.1.3.2).
+   * Verifies that a leaf input is in the tree of `head`, at the position in the proof (RFC 9162 §2.1.3.2).
    *
-   * A root alone does not say how many leaves it covers: several sizes can share the shape of one path. Therefore the size comes
-   * with the trusted head, and a proof that names another one is refused. Never throws, whatever the proof holds.
+   * A root alone does not show how many leaves it covers: several sizes can have paths of the same shape. Therefore the size comes
+   * with the trusted head, and a proof with another size is refused. Never throws, whatever the proof contains.
    *
    * @param {Uint8Array} leafInput
    * @param {import('./merkle-tree.js').InclusionProof} proof
@@ -64,8 +64,8 @@ export function createProofVerifier({ leafHash, nodeHash }) {
   }
 
   /**
-   * Verifies that the tree of `second` begins with the leaves of the tree of `first` (RFC 9162 §2.1.4.2): what was shown before is still
-   * there, in the same order. Both heads, with their sizes, come from where they are trusted. Never throws, whatever the proof holds.
+   * Verifies that the tree of `second` begins with the leaves of the tree of `first` (RFC 9162 §2.1.4.2): the earlier outputs are still
+   * there, in the same order. Both heads, with their sizes, come from a trusted source. Never throws, whatever the proof contains.
    *
    * @param {import('./merkle-tree.js').ConsistencyProof} proof
    * @param {TreeHead} first
@@ -87,7 +87,7 @@ export function createProofVerifier({ leafHash, nodeHash }) {
       index = half(index);
       last = half(last);
     }
-    // A first tree that is perfect is a node of the second: the path leaves it out, as it is known.
+    // If the first tree is perfect, it is a node of the second: the path omits it, because its hash is known.
     const [start, ...rest] = index === 0 ? [first.rootHash, ...consistencyPath] : consistencyPath;
     if (start === undefined) return refuse('path_too_short');
     let ofFirst = start;

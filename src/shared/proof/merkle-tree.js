@@ -1,12 +1,12 @@
 // @ts-check
-// The Merkle tree of RFC 9162 §2.1 over SHA-256 (W9). Leaf inputs are the octets of the output hashes in their order. Leaves and nodes are hashed
-// under different prefixes, so that neither can be taken for the other. A last node without a partner rises unchanged instead of being doubled.
+// The Merkle tree of RFC 9162 §2.1 over SHA-256 (W9). Leaf inputs are the octets of the output hashes in order. Leaves and nodes are hashed under
+// different prefixes, so that one cannot be used as the other. A last node without a partner moves up unchanged instead of being doubled.
 import { isSame } from './octets.js';
 
 export const hashBytes = 32;
 
 /**
- * What a proof is judged against: the size and the root of a tree, known from a source that is trusted (RFC 9162 §4.10).
+ * The size and the root of a tree from a trusted source; proofs are checked against it (RFC 9162 §4.10).
  *
  * @typedef {object} TreeHead
  * @property {number} treeSize
@@ -14,7 +14,7 @@ export const hashBytes = 32;
  */
 
 /**
- * Where a leaf is in which tree, and the hashes that lead from it to the root, lowest first (RFC 9162 §4.11).
+ * The position of a leaf in a tree, and the hashes from the leaf to the root, lowest first (RFC 9162 §4.11).
  *
  * @typedef {object} InclusionProof
  * @property {number} treeSize
@@ -23,7 +23,7 @@ export const hashBytes = 32;
  */
 
 /**
- * That the first leaves of a tree are those of a smaller one (RFC 9162 §4.12).
+ * Proves that a tree begins with the leaves of a smaller one (RFC 9162 §4.12).
  *
  * @typedef {object} ConsistencyProof
  * @property {number} firstSize
@@ -38,7 +38,7 @@ export const hashBytes = 32;
 export const isIndexIn = (index, treeSize) =>
   Number.isSafeInteger(treeSize) && Number.isSafeInteger(index) && index >= 0 && index < treeSize;
 
-/** RFC 9162 §2.1.1: the largest power of two smaller than a number of leaves, which is two or more. @param {number} leaves */
+/** RFC 9162 §2.1.1: the largest power of two smaller than the number of leaves, which is at least two. @param {number} leaves */
 export function splitOf(leaves) {
   let split = 1;
   while (split * 2 < leaves) split *= 2;
@@ -47,7 +47,7 @@ export function splitOf(leaves) {
 
 /** Trees over a SHA-256. @param {import('./octets.js').HashFunction} sha256 */
 export function createMerkle(sha256) {
-  // One buffer serves all leaves of 32 octets, and one all nodes, so that a large tree leaves no garbage.
+  // One buffer serves all leaves of 32 octets, and one all nodes, so that a large tree does not produce garbage.
   const hashInput = new Uint8Array(1 + hashBytes);
   const nodeInput = new Uint8Array(1 + 2 * hashBytes).fill(1);
 
@@ -72,7 +72,7 @@ export function createMerkle(sha256) {
    * the empty string.
    */
   function createTreeHeadBuilder() {
-    /** The roots of the perfect subtrees that the leaves make up, largest first: one for each bit that is set in `treeSize`. @type {Uint8Array[]} */
+    /** The roots of the perfect subtrees over the leaves, largest first: one for each bit set in `treeSize`. @type {Uint8Array[]} */
     const subtrees = [];
     let treeSize = 0;
     return {
@@ -83,7 +83,7 @@ export function createMerkle(sha256) {
         subtrees.push(node);
         treeSize += 1;
       },
-      /** The head over what was appended so far; more may be appended afterwards. @returns {TreeHead} */
+      /** The head over all leaves so far; more may follow. @returns {TreeHead} */
       head: () => ({
         treeSize,
         rootHash: subtrees.length === 0 ? emptyRoot() : subtrees.reduceRight((right, left) => nodeHash(left, right)),
@@ -92,8 +92,8 @@ export function createMerkle(sha256) {
   }
 
   /**
-   * A tree that grows, and proves about every size that it ever had. It keeps the node of every perfect subtree, 64 octets a leaf, so that nothing is
-   * hashed twice: a root or a proof costs some hashes for each level.
+   * A growing tree that can make proofs for every size that it had. It keeps the node of every perfect subtree, 64 octets per leaf, so that nothing is
+   * hashed twice: a root or a proof needs a few hashes per level.
    */
   function createMerkleTree() {
     /** The nodes of each height, in buffers that double. @type {{ nodes: Uint8Array, count: number }[]} */
@@ -118,7 +118,10 @@ export function createMerkle(sha256) {
     /** A view: the caller gets copies. @param {number} height @param {number} index */
     const nodeAt = (height, index) => levelAt(height).nodes.subarray(index * hashBytes, (index + 1) * hashBytes);
 
-    /** The tree hash of the leaves from `start` on; perfect subtrees are at hand, since every split starts at a multiple of its size. @param {number} start @param {number} leaves @returns {Uint8Array} */
+    /**
+     * The tree hash of the leaves from `start` on. Perfect subtrees are already computed, since every split starts at a multiple of its size.
+     * @param {number} start @param {number} leaves @returns {Uint8Array}
+     */
     function hashOf(start, leaves) {
       const height = Math.log2(leaves);
       if (Number.isInteger(height)) return nodeAt(height, start / leaves).slice();
@@ -135,7 +138,10 @@ export function createMerkle(sha256) {
         : [...pathOf(index - split, start + split, leaves - split), hashOf(start, split)];
     }
 
-    /** SUBPROOF of RFC 9162 §2.1.4.1; `isKnown`: the verifier knows the hash of this subtree, as it is the first root. @param {number} first @param {number} start @param {number} leaves @param {boolean} isKnown @returns {Uint8Array[]} */
+    /**
+     * SUBPROOF of RFC 9162 §2.1.4.1; `isKnown`: the verifier knows the hash of this subtree, because it is the first root. @param {number} first
+     * @param {number} start @param {number} leaves @param {boolean} isKnown @returns {Uint8Array[]}
+     */
     function subproofOf(first, start, leaves, isKnown) {
       if (first === leaves) return isKnown ? [] : [hashOf(start, leaves)];
       const split = splitOf(leaves);
@@ -153,7 +159,7 @@ export function createMerkle(sha256) {
       get treeSize() {
         return treeSize();
       },
-      /** What its nodes take of memory. */
+      /** The memory of its nodes. */
       get bytes() {
         return levels.reduce((sum, { nodes }) => sum + nodes.length, 0);
       },
@@ -166,7 +172,7 @@ export function createMerkle(sha256) {
           push(height + 1, node);
         }
       },
-      /** The root when the tree had that many leaves. @param {number} size @throws {RangeError} it never had */
+      /** The root when the tree had this many leaves. @param {number} size @throws {RangeError} if it never had */
       rootAt(size) {
         checkSize(size);
         return size === 0 ? emptyRoot() : hashOf(0, size);
@@ -177,13 +183,16 @@ export function createMerkle(sha256) {
         if (!isIndexIn(leafIndex, size)) throw new RangeError(`no leaf ${leafIndex} in a tree of ${size}`);
         return { treeSize: size, leafIndex, inclusionPath: pathOf(leafIndex, 0, size) };
       },
-      /** RFC 9162 §2.1.4.1; the first tree has a leaf or more. @param {number} firstSize @param {number} secondSize @returns {ConsistencyProof} @throws {RangeError} no such sizes */
+      /**
+       * RFC 9162 §2.1.4.1; the first tree has at least one leaf. @param {number} firstSize @param {number} secondSize @returns {ConsistencyProof}
+       * @throws {RangeError} no such sizes
+       */
       proveConsistency(firstSize, secondSize) {
         checkSize(secondSize);
         if (!isIndexIn(firstSize - 1, secondSize)) throw new RangeError(`no tree of ${firstSize} in one of ${secondSize}`);
         return { firstSize, secondSize, consistencyPath: subproofOf(firstSize, 0, secondSize, true) };
       },
-      /** The places of the leaves with this input, at most so many. @param {Uint8Array} leafInput @param {number} most */
+      /** The positions of the leaves with this input, at most `most`. @param {Uint8Array} leafInput @param {number} most */
       indexesOf(leafInput, most) {
         const leaf = leafHash(leafInput);
         /** @type {number[]} */

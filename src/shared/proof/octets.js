@@ -1,7 +1,7 @@
 // @ts-check
-// Octets and their hexadecimal text, as Node and every browser have them.
+// Octets and their hexadecimal text, for Node.js and every browser.
 
-/** @typedef {(octets: Uint8Array) => Uint8Array} HashFunction what is hashed is not kept */
+/** @typedef {(octets: Uint8Array) => Uint8Array} HashFunction does not keep its input */
 
 const digitsOf = Array.from({ length: 256 }, (_, octet) => octet.toString(16).padStart(2, '0'));
 /** The value of each hexadecimal digit, by the code of its character. */
@@ -17,17 +17,17 @@ export function hexOf(octets) {
 /** Whether a text is a SHA-256: 64 hexadecimal characters. @param {unknown} text @returns {text is string} */
 export const isSha256Hex = (text) => typeof text === 'string' && /^[0-9a-fA-F]{64}$/.test(text);
 
-/** As hashes stand in records: in lower case. @param {unknown} text @returns {text is string} */
+/** The form of hashes in records: lower case. @param {unknown} text @returns {text is string} */
 export const isLowerSha256 = (text) => isSha256Hex(text) && text === text.toLowerCase();
 
 /**
- * The 32 octets of a SHA-256 written as 64 hexadecimal characters.
+ * The 32 octets of a SHA-256 in 64 hexadecimal characters.
  *
  * @param {string} hex
- * @throws {RangeError} Anything else: a hash that was shortened in silence would prove something else.
+ * @throws {RangeError} for anything else: a silently shortened hash would prove something else
  */
 export function octetsOfSha256(hex) {
-  if (!isSha256Hex(hex)) throw new RangeError('a SHA-256 takes 64 hexadecimal characters');
+  if (!isSha256Hex(hex)) throw new RangeError('a SHA-256 has 64 hexadecimal characters');
   const octets = new Uint8Array(32);
   for (let i = 0; i < 32; i += 1) {
     octets[i] = /** @type {number} */ (halves[hex.charCodeAt(2 * i)]) * 16 + /** @type {number} */ (halves[hex.charCodeAt(2 * i + 1)]);
@@ -61,7 +61,7 @@ export function concatOctets(parts) {
 /** @param {Uint8Array} octets */
 export const base64Of = (octets) => btoa(Array.from(octets, (octet) => String.fromCharCode(octet)).join(''));
 
-/** The octets that a base64 text is; undefined where it is none. @param {string} text */
+/** Decodes base64; undefined if the text is not base64. @param {string} text */
 export function octetsOfBase64(text) {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) return undefined;
   const binary = atob(text);

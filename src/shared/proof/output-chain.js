@@ -12,15 +12,15 @@ import { hexOf, isSha256Hex, octetsOfSha256 } from './octets.js';
  * @property {string} chainHash
  */
 
-/** An output as it is linked in. @typedef {ChainEnd & { outputHash: string }} ChainLink */
+/** A linked output. @typedef {ChainEnd & { outputHash: string }} ChainLink */
 
 /**
  * @typedef {object} ChainFault
- * @property {number} sequenceNumber the number that was due where the chain breaks
+ * @property {number} sequenceNumber the expected number at the break
  * @property {'number_out_of_order' | 'chain_hash_mismatch'} fault
  */
 
-/** The end of a chain that holds no output yet. @param {string} briefingHash @returns {ChainEnd} */
+/** The end of a chain without outputs. @param {string} briefingHash @returns {ChainEnd} */
 export const chainStart = (briefingHash) => ({ sequenceNumber: 0, chainHash: briefingHash });
 
 /** @param {import('./octets.js').HashFunction} sha256 */
@@ -29,12 +29,12 @@ export function createOutputChain(sha256) {
   const numbers = new DataView(link.buffer);
 
   /**
-   * The end of the chain once an output is appended.
+   * The end of the chain after an output is appended.
    *
    * @param {ChainEnd} end
    * @param {string} outputHash
    * @returns {ChainEnd}
-   * @throws {RangeError} a hash that is not 64 hexadecimal characters
+   * @throws {RangeError} if a hash does not have 64 hexadecimal characters
    */
   function extendChain(end, outputHash) {
     const sequenceNumber = end.sequenceNumber + 1;
@@ -45,7 +45,7 @@ export function createOutputChain(sha256) {
   }
 
   /**
-   * Whether `link` is what follows `end`; to walk a chain of any length in constant memory.
+   * Checks that `link` follows `end`. Callers can check a chain of any length in constant memory.
    *
    * @param {ChainEnd} end
    * @param {ChainLink} link

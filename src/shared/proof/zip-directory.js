@@ -1,5 +1,5 @@
 // @ts-check
-// The directory of a zip file (APPNOTE.TXT 6.3 §4.3.12 to §4.3.16): which files it has, and what is refused before any of them is read.
+// The directory of a zip file (APPNOTE.TXT 6.3 §4.3.12 to §4.3.16): lists the files, and refuses unsafe ones before any is read.
 import { octetsOf, viewOf, ZipFault } from './zip-source.js';
 
 /** @typedef {import('./zip-source.js').ZipSource} ZipSource */
@@ -7,7 +7,7 @@ import { octetsOf, viewOf, ZipFault } from './zip-source.js';
 /**
  * @typedef {object} ZipEntry
  * @property {string} name
- * @property {Uint8Array} rawName the name as its octets are
+ * @property {Uint8Array} rawName the octets of the name
  * @property {number} method
  * @property {number} packedSize octets in the zip file
  * @property {number} size octets when unpacked, as the directory claims
@@ -20,18 +20,18 @@ const locatorLength = 20;
 const largeEndLength = 56;
 const headerLength = 46;
 export const localLength = 30;
-/** What a field of 32 bits says if the number is in an extra field (§4.5.3). */
+/** Means that the number is in an extra field (§4.5.3). */
 const most32 = 0xffffffff;
-/** Octets of the directory: names, extra fields and comments may have 64 KiB each. */
+/** Maximum octets of the directory: names, extra fields and comments may have 64 KiB each. */
 const mostDirectoryBytes = 4 * 1024 * 1024;
-/** What unpacks to more than this, and to that many times what is packed, is made to hurt. */
+/** An entry that is larger than this unpacked, and larger than this many times its packed size, is an attack. */
 const suspiciousBytes = 64 * 1024 * 1024;
 const suspiciousRatio = 200;
 export const stored = 0;
 const deflated = 8;
 export const damaged = 'its directory is damaged';
 
-/** All entries by their names, as the directory has them (§4.3.12). @param {ZipSource} source @param {number} mostEntries */
+/** All entries by name, in the order of the directory (§4.3.12). @param {ZipSource} source @param {number} mostEntries */
 export async function readDirectory(source, mostEntries) {
   const { count, length, start, at: end } = await readEnd(source);
   if (count > mostEntries) throw new ZipFault(`it has more than ${mostEntries} entries`);
@@ -50,7 +50,7 @@ export async function readDirectory(source, mostEntries) {
     if (next > length) throw new ZipFault(damaged);
     const entry = entryOf(directory, at, extraAt, commentAt);
     checkEntry(entry, directory.getUint16(at + 8, true), source.size);
-    if (names.size === names.add(entry.name.toLowerCase()).size) throw new ZipFault(`${entry.name} is in it twice`);
+    if (names.size === names.add(entry.name.toLowerCase()).size) throw new ZipFault(`${entry.name} is in it more than once`);
     entries.set(entry.name, entry);
     at = next;
   }
@@ -62,7 +62,7 @@ export async function readDirectory(source, mostEntries) {
 /** @param {DataView} view @param {number} at */
 const uint64 = (view, at) => Number(view.getBigUint64(at, true));
 
-/** The end of the directory (§4.3.16) is last, and says how long the comment behind it is. @param {ZipSource} source */
+/** The end of the directory (§4.3.16) comes last, with the length of the comment after it. @param {ZipSource} source */
 async function readEnd(source) {
   const tailStart = Math.max(0, source.size - endLength - mostCommentBytes);
   const tail = await viewOf(source, tailStart, source.size - tailStart);
@@ -73,16 +73,16 @@ async function readEnd(source) {
   const [disk, directoryDisk, countHere, count] = [4, 6, 8, 10].map((offset) => tail.getUint16(at + offset, true));
   const end = { count: count ?? 0, length: tail.getUint32(at + 12, true), start: tail.getUint32(at + 16, true), at: tailStart + at };
   const large = await readLargeEnd(source, end.at);
-  if (disk !== 0 || directoryDisk !== 0 || countHere !== count) throw new ZipFault('it is a part of a zip file only');
+  if (disk !== 0 || directoryDisk !== 0 || countHere !== count) throw new ZipFault('it is only a part of a zip file');
   if (!large) return end;
-  /** Two readers must not see two directories. @param {number} said @param {number} most @param {number} number */
+  /** Two readers must not see two different directories. @param {number} said @param {number} most @param {number} number */
   const fits = (said, most, number) => said === most || said === number;
   if (!fits(end.count, 0xffff, large.count) || !fits(end.length, most32, large.length) || !fits(end.start, most32, large.start))
     throw new ZipFault(damaged);
   return large;
 }
 
-/** The end in the format for more than 4 GB, where there is one (§4.3.14, §4.3.15). @param {ZipSource} source @param {number} endAt */
+/** The end in the format for more than 4 GB, if there is one (§4.3.14, §4.3.15). @param {ZipSource} source @param {number} endAt */
 async function readLargeEnd(source, endAt) {
   if (endAt < locatorLength) return undefined;
   const locator = await viewOf(source, endAt - locatorLength, locatorLength);
@@ -91,7 +91,7 @@ async function readLargeEnd(source, endAt) {
   const large = await viewOf(source, at, largeEndLength);
   if (large.getUint32(0, true) !== 0x06064b50 || at + 12 + uint64(large, 4) !== endAt - locatorLength) throw new ZipFault(damaged);
   const isWhole = large.getUint32(16, true) === 0 && large.getUint32(20, true) === 0 && uint64(large, 24) === uint64(large, 32);
-  if (!isWhole) throw new ZipFault('it is a part of a zip file only');
+  if (!isWhole) throw new ZipFault('it is only a part of a zip file');
   return { count: uint64(large, 32), length: uint64(large, 40), start: uint64(large, 48), at };
 }
 
@@ -103,7 +103,10 @@ function entryOf(directory, at, extraAt, commentAt) {
   return { name: nameOf(rawName), rawName, method: directory.getUint16(at + 10, true), packedSize, size, at: header };
 }
 
-/** Numbers of 32 bits; each that is too large for them is in the extra field 1, in the same order (§4.5.3). @param {readonly number[]} fields @param {Uint8Array} extra */
+/**
+ * Numbers of 32 bits. If one is too large, it is in the extra field 1, in the same order (§4.5.3). @param {readonly number[]} fields @param
+ * {Uint8Array} extra
+ */
 export function largeNumbers(fields, extra) {
   const view = new DataView(extra.buffer, extra.byteOffset, extra.length);
   let at = 0;
@@ -138,15 +141,15 @@ export const isEncrypted = (flags) => (flags & 0x2041) !== 0;
 
 /** @param {ZipEntry} entry @param {number} flags @param {number} fileBytes */
 function checkEntry({ name, method, packedSize, size }, flags, fileBytes) {
-  if (leadsOut(name)) throw new ZipFault(`${name} leads out of it`);
+  if (leadsOut(name)) throw new ZipFault(`${name} would be unpacked outside of it`);
   if (isEncrypted(flags)) throw new ZipFault(`${name} is encrypted`);
   if (method !== stored && method !== deflated) throw new ZipFault(`${name} uses a compression method that is not allowed here`);
   if (packedSize > fileBytes) throw new ZipFault(`${name} is larger than the container`);
-  if (size > suspiciousBytes && size > suspiciousRatio * packedSize) throw new ZipFault(`${name} unpacks to far more than it holds`);
+  if (size > suspiciousBytes && size > suspiciousRatio * packedSize) throw new ZipFault(`${name} unpacks to far more than its packed size`);
   if (method === stored && packedSize !== size) throw new ZipFault(`${name} has two sizes`);
 }
 
-/** No entry begins before the end of another, or ends in the directory. @param {readonly ZipEntry[]} entries @param {number} directoryAt */
+/** No entry overlaps another one or the directory. @param {readonly ZipEntry[]} entries @param {number} directoryAt */
 function checkApart(entries, directoryAt) {
   const inOrder = entries.toSorted((a, b) => a.at - b.at);
   for (const [i, { at, rawName, packedSize }] of inOrder.entries()) {

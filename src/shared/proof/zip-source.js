@@ -1,15 +1,15 @@
 // @ts-check
-// Octets of a file of any size, a few at a time.
+// Reads octets of a file of any size, a few at a time.
 
 /**
- * Where the octets are: an open file, a Blob (by `blobSource`) or an array.
+ * The source of the octets: an open file, a Blob (by `blobSource`) or an array.
  *
  * @typedef {object} ZipSource
  * @property {number} size
- * @property {(at: number, length: number) => Promise<Uint8Array>} read fewer octets only where the source ends
+ * @property {(at: number, length: number) => Promise<Uint8Array>} read fewer octets only at the end of the source
  */
 
-/** What is wrong with a zip file, in a sentence without its subject. */
+/** The fault of a zip file, in a sentence without its subject. */
 export class ZipFault extends Error {
   code = /** @type {const} */ ('zip_malformed');
 }
@@ -22,7 +22,7 @@ export const blobSource = (blob) => ({
   read: async (at, length) => new Uint8Array(await blob.slice(at, at + length).arrayBuffer()),
 });
 
-/** Octets of a source, piece by piece. @param {ZipSource} source @param {number} from @param {number} length */
+/** Octets of a source, in parts. @param {ZipSource} source @param {number} from @param {number} length */
 export async function* piecesOf(source, from, length) {
   for (let done = 0; done < length; ) {
     const piece = await source.read(from + done, Math.min(pieceBytes, length - done));

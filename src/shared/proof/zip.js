@@ -1,6 +1,6 @@
 // @ts-check
-// Zip files (PKWARE's APPNOTE.TXT 6.3, with the format for more than 4 GB), read piece by piece: a file of any size in constant memory. The reader is
-// strict where readers of zip files are known to see different files in the same octets: what is refused here may be harmless elsewhere.
+// Reads zip files (PKWARE's APPNOTE.TXT 6.3, with the format for more than 4 GB) in parts: a file of any size in constant memory. This reader is
+// strict at points where zip readers are known to see different files in the same octets, so it refuses some files that may be harmless elsewhere.
 import { concatOctets, isSame } from './octets.js';
 import { damaged, isEncrypted, largeNumbers, localLength, readDirectory, stored } from './zip-directory.js';
 import { octetsOf, piecesOf, viewOf, ZipFault } from './zip-source.js';
@@ -8,14 +8,17 @@ import { octetsOf, piecesOf, viewOf, ZipFault } from './zip-source.js';
 /** @typedef {import('./zip-source.js').ZipSource} ZipSource */
 /** @typedef {import('./zip-directory.js').ZipEntry} ZipEntry */
 
-/** Unpacks deflate (RFC 1951) as it comes. Fails where the octets are cut off, damaged, or more than the last block. @typedef {(packed: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>} Inflate */
+/**
+ * Unpacks deflate (RFC 1951) as a stream. Fails if the octets are cut off or damaged, or continue after the last block. @typedef {(packed:
+ * AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>} Inflate
+ */
 
 /**
- * A zip file whose directory was checked: no entry is there twice, leads out, overlaps another or unpacks to far more than it holds.
+ * A zip file with a checked directory: no entry is duplicate, leads outside, overlaps another or unpacks to far more than its packed size.
  *
  * @typedef {object} OpenedZip
  * @property {ReadonlyMap<string, ZipEntry>} entries
- * @property {(entry: ZipEntry) => AsyncGenerator<Uint8Array>} read unpacked as it is read; fails with a ZipFault where it is not what the directory says
+ * @property {(entry: ZipEntry) => AsyncGenerator<Uint8Array>} read unpacked while it is read; fails with a ZipFault if it does not match the directory
  * @property {(entry: ZipEntry, mostBytes: number) => Promise<Uint8Array>} readSmall
  */
 
@@ -28,13 +31,13 @@ const headLength = 38;
  * @param {object} kind
  * @param {Inflate} kind.inflate
  * @param {number} kind.mostEntries
- * @param {(head: DataView) => void} [kind.checkHead] judges the first 38 octets, which say what the first entry is (§4.3.7), before anything else is read
+ * @param {(head: DataView) => void} [kind.checkHead] checks the first 38 octets, which describe the first entry (§4.3.7), before anything else is read
  * @returns {Promise<OpenedZip>}
  * @throws {ZipFault}
  */
 export async function openZip(source, { inflate, mostEntries, checkHead }) {
   const head = source.size < headLength ? undefined : await viewOf(source, 0, headLength);
-  if (head?.getUint32(0, true) !== 0x04034b50) throw new ZipFault('it is no zip file');
+  if (head?.getUint32(0, true) !== 0x04034b50) throw new ZipFault('it is not a zip file');
   checkHead?.(head);
   const entries = await readDirectory(source, mostEntries);
 
@@ -55,7 +58,7 @@ export async function openZip(source, { inflate, mostEntries, checkHead }) {
       }
     }
     let size = 0;
-    const wrongSize = () => new ZipFault(`${entry.name} unpacks to another size than it says`);
+    const wrongSize = () => new ZipFault(`${entry.name} does not unpack to the size that it says`);
     try {
       for await (const piece of entry.method === stored ? packed() : inflate(packed())) {
         size += piece.length;
@@ -63,7 +66,7 @@ export async function openZip(source, { inflate, mostEntries, checkHead }) {
         yield piece;
       }
     } catch (error) {
-      // What the source cannot give is no fault of the zip file.
+      // If the source cannot be read, that is not a fault of the zip file.
       throw error instanceof ZipFault || !isReadable ? error : new ZipFault(`${entry.name} is damaged`);
     }
     if (size !== entry.size) throw wrongSize();
@@ -82,7 +85,10 @@ export async function openZip(source, { inflate, mostEntries, checkHead }) {
   };
 }
 
-/** Where the octets of an entry begin. Both of its headers must say the same, so that no two readers see two files. @param {ZipSource} source @param {ZipEntry} entry */
+/**
+ * Where the octets of an entry begin. Its two headers must agree, so that two readers do not see different files. @param {ZipSource} source @param
+ * {ZipEntry} entry
+ */
 async function startOf(source, { name, rawName, method, packedSize, size, at }) {
   const header = await viewOf(source, at, localLength);
   if (header.getUint32(0, true) !== 0x04034b50) throw new ZipFault(damaged);
@@ -92,7 +98,7 @@ async function startOf(source, { name, rawName, method, packedSize, size, at }) 
   const flags = header.getUint16(6, true);
   if (isEncrypted(flags)) throw new ZipFault(`${name} is encrypted`);
   const fields = [22, 18].map((offset) => header.getUint32(offset, true));
-  // What was written as a stream has its sizes behind it (§4.3.9).
+  // An entry written as a stream has its sizes after it (§4.3.9).
   const isStreamed = (flags & 8) !== 0;
   const [localSize, localPacked] = isStreamed ? [size, packedSize] : largeNumbers(fields, rest.subarray(nameBytes));
   if (header.getUint16(8, true) !== method || localSize !== size || localPacked !== packedSize)

@@ -1,10 +1,10 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
 
-/** Every key of the service starts with it; the braces keep them in one slot of a Redis Cluster. */
+/** The prefix of all keys. The braces keep them in one slot of a Redis Cluster. */
 export const keyPrefix = '{qstamp}';
 
-/** How long a command of a producer may go unanswered: a Redis that hangs must not keep those who come after (E10). */
+/** Timeout of a producer's command: a hanging Redis must not block later requests (E10). */
 export const producerTimeoutMs = 800;
 
 function connect(
@@ -22,19 +22,19 @@ function connect(
   sendInOneWrite(redis);
   let down = false;
   redis.on('error', (error) => {
-    if (!down) log.warn({ err: error, role }, 'redis is not reachable');
+    if (!down) log.warn({ err: error, role }, 'Redis is not reachable');
     down = true;
   });
   redis.on('ready', () => {
-    if (down) log.info({ role }, 'redis is back');
+    if (down) log.info({ role }, 'Redis is reachable again');
     down = false;
   });
   return redis;
 }
 
 /**
- * Commands that are sent until the end of the present callback leave in one write. Redis mostly reads small ones at once, and then syncs once
- * for all (`appendfsync always`). Who duplicates the connection gets a plain one.
+ * Sends all commands of the current callback in one write. Redis mostly reads small ones at once, and then syncs once for all (`appendfsync
+ * always`). A duplicate of the connection does not do this.
  */
 function sendInOneWrite(redis: Redis): void {
   const send = redis.sendCommand.bind(redis);
@@ -53,7 +53,7 @@ function sendInOneWrite(redis: Redis): void {
   };
 }
 
-/** For whoever answers a client: fails at once when Redis is away, and after 800 ms when it hangs. */
+/** For processes that answer clients: fails at once if Redis is down, and after 800 ms if it hangs. */
 export function connectProducer(url: string, log: Logger): Redis {
   return connect(url, log, 'producer', { enableOfflineQueue: false, maxRetriesPerRequest: 0, commandTimeout: producerTimeoutMs });
 }
@@ -63,15 +63,15 @@ export function connectWorker(url: string, log: Logger): Redis {
   return connect(url, log, 'worker', { maxRetriesPerRequest: null });
 }
 
-/** For one reader that blocks up to `blockMs` at a time; a Redis that hangs longer counts as lost, and is dialled anew. */
+/** For one reader that blocks up to `blockMs` at a time. If Redis hangs longer, the connection counts as lost and is opened again. */
 export function connectBlockingReader(url: string, log: Logger, blockMs: number): Redis {
   return connect(url, log, 'reply', { maxRetriesPerRequest: 0, enableOfflineQueue: false, socketTimeout: blockMs + 2_000 });
 }
 
-/** Writes something small, which a Redis that is full or read-only refuses. */
+/** Writes a small value. A Redis that is full or read-only refuses it. */
 export const checkWrite = (redis: Redis): Promise<unknown> => redis.set(`${keyPrefix}:write-check`, '', 'EX', 60);
 
-/** Resolves when the connection is made, and after `withinMs` in any case: a process starts even while Redis is away. */
+/** Resolves when the connection is ready, or after `withinMs`: a process can start while Redis is down. */
 export async function untilReady(redis: Redis, withinMs = 2_000): Promise<void> {
   if (redis.status === 'ready') return;
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -82,7 +82,7 @@ export async function untilReady(redis: Redis, withinMs = 2_000): Promise<void> 
   redis.off('ready', resolve);
 }
 
-/** Ends a connection whatever its state: politely when Redis answers, by force when not. */
+/** Ends a connection in any state: with QUIT if Redis answers, otherwise by force. */
 export async function disconnect(redis: Redis): Promise<void> {
   if (redis.status === 'ready') await Promise.race([redis.quit(), new Promise((resolve) => setTimeout(resolve, producerTimeoutMs))]);
   redis.disconnect();

@@ -21,36 +21,36 @@ import { jobOptionsOf, openQueue } from './open-queue.ts';
 const lockMs = 5_000;
 const stalledCheckMs = 2_000;
 
-/** A job whose worker is lost for the tenth time is given up: it may be what kills them. */
+/** A job that loses its worker ten times is given up: the job itself may crash the workers. */
 const maxStalledCount = 9;
 
-/** A job is given up at its fifth failure that is its own fault. BullMQ counts every attempt, so these are counted in a field of the job. */
+/** A job is given up at its fifth own failure. BullMQ counts every attempt, so own failures have a separate counter in the job. */
 const mostOwnFailures = 5;
 export const ownFailuresField = 'qstamp-own-failures';
 
 const keyOf = ({ queueName, id }: Job): string => `${keyPrefix}:${queueName}:${id}`;
 
 /**
- * Pauses between attempts, milliseconds. Mail servers that put off unknown senders (greylisting) want them back after minutes. A
- * completion whose root nobody can stamp is tried slowly too; a caller who asks again starts it at once.
+ * Pauses between attempts, in milliseconds. Greylisting mail servers accept a mail only after minutes. A completion whose root cannot be stamped is
+ * also retried slowly; a new request of the caller starts it at once.
  */
 const retries: Readonly<Record<string, { readonly first: number; readonly longest: number }>> = {
   'otp-mail': { first: 1_000, longest: 300_000 },
   'workflow-completion': { first: 200, longest: 60_000 },
   webhook: { first: 1_000, longest: 900_000 },
-  // Evidence is renewed months before it ends.
+  // Renewals are due months before the evidence expires.
   'qstamp-renew': { first: 30_000, longest: 3_600_000 },
 };
 const defaultRetry = { first: 200, longest: 5_000 };
 
-/** When the next attempt at a failed job is due, in milliseconds: doubling from 0.2 s to 5 s, or as its kind says, half of it random. */
+/** The delay before the next attempt, in milliseconds: it doubles from 0.2 s to 5 s, or as `retries` says for this kind. Half of it is random. */
 export function retryDelayMs(attemptsMade: number, kind = '', random: () => number = Math.random): number {
   const { first, longest } = retries[kind] ?? defaultRetry;
   const delayMs = Math.min(first * 2 ** Math.min(attemptsMade - 1, 10), longest);
   return Math.round(delayMs / 2 + (random() * delayMs) / 2);
 }
 
-/** The job is of another version of the service: a worker of that version will take it. */
+/** The job belongs to another version of the service; a worker of that version will run it. */
 class UnknownJobError extends TransientError {
   override readonly name = 'UnknownJobError';
 }
@@ -60,13 +60,13 @@ class JobLostError extends TransientError {
   override readonly name = 'JobLostError';
 }
 
-/** ioredis 6, BullMQ and V8 have no class for a lost connection, a lost lock and a lack of memory: only the message says it. */
+/** ioredis 6, BullMQ and V8 have no class for a lost connection, a lost lock or missing memory, so only the message identifies them. */
 const transientMessage = /^(Connection is closed|Command timed out|Stream isn't writeable|Missing lock|Array buffer allocation failed)/;
 const transientName = /^(AbortError|TimeoutError|MaxRetriesPerRequestError)$/;
-/** Of the operating system, of streams and of sockets. */
+/** Codes of the operating system, of streams and of sockets. */
 const transientCode = /^(E[A-Z]+$|ERR_STREAM_|ERR_SOCKET_)/;
 
-/** Whether the job can succeed later without anybody mending it. Unknown errors count as the job's own fault. */
+/** Whether the job can succeed later without a change. Unknown errors count as the job's own failures. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof TransientError || error instanceof ServiceError || error instanceof ReplyError) return true;
   if (!(error instanceof Error)) return false;
@@ -77,7 +77,7 @@ export function isTransient(error: unknown): boolean {
 
 const unknownJobRetryMs = 60_000;
 
-/** KEYS: the lock of a job, the job. ARGV: who holds the lock. The scripts do nothing to a job that another worker runs, or that is gone. */
+/** KEYS: the lock of a job, the job. ARGV: the lock's token. The scripts do nothing if another worker runs the job, or if it is gone. */
 const replaceWhileLocked = `
   if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
   redis.call('HSET', KEYS[2], 'data', ARGV[2])
@@ -88,34 +88,31 @@ const countFailureWhileLocked = `
   return redis.call('HINCRBY', KEYS[2], ARGV[2], 1)
 `;
 
-/**
- * When Redis is lost while a worker stops: how long its jobs may still run, and how long Redis then has to come back and take their
- * outcome.
- */
+/** If Redis is lost while a worker stops: how long its jobs may still run, and then how long to wait for Redis to store their outcome. */
 const finishWithoutRedisMs = 10_000;
 const farewellMs = 1_000;
 
 export interface Consumer {
-  /** Takes no new job and resolves when those under way have ended. */
+  /** Stops taking jobs and resolves when the running ones have finished. */
   close(): Promise<void>;
 }
 
-/** Runs the jobs of every queue in this process, at most `concurrency` of each queue at a time. */
+/** Runs the jobs of all queues in this process, at most `concurrency` jobs of a queue at a time. */
 export function consumeJobs(options: {
   redis: Redis;
   processors: JobProcessors;
   concurrency: number;
   log: Logger;
-  /** Told of each run of a job that failed. */
+  /** Called for each failed run of a job. */
   onFailed?: (job: string) => void;
-  /** Told of a job that was given up, and stays in the queue until an operator retries or drops it. */
+  /** Called when a job is given up. The job stays in the queue until an operator retries or drops it. */
   onGivenUp?: (job: FailedJob) => Promise<void>;
 }): Consumer {
   const { redis, processors, concurrency, log, onFailed, onGivenUp } = options;
 
   async function run<Name extends JobName>(name: Name, job: Job, lock = ''): Promise<void> {
     const payload = jobContracts[name].payload.safeParse(job.data);
-    if (!payload.success) throw new UnknownJobError(`the payload does not fit its contract: ${payload.error.message}`);
+    if (!payload.success) throw new UnknownJobError(`the payload does not match its contract: ${payload.error.message}`);
     const process = processors[name] as (payload: unknown, run: JobRun) => Promise<void>;
     await process(payload.data, {
       jobId: job.id ?? '',
@@ -125,7 +122,7 @@ export function consumeJobs(options: {
     });
   }
 
-  /** @throws JobLostError; where Redis is away */
+  /** @throws JobLostError, or an error of Redis if it is down */
   async function replacePayload(job: Job, lock: string, payload: object): Promise<void> {
     const key = keyOf(job);
     const isReplaced = await redis.eval(replaceWhileLocked, 2, `${key}:lock`, key, lock, JSON.stringify(payload));
@@ -135,7 +132,7 @@ export function consumeJobs(options: {
 
   const running = new Set<Promise<void>>();
 
-  /** Decides what becomes of a job that failed. */
+  /** Decides whether a failed job is delayed, retried or given up. */
   async function judgeFailure(job: Job, lock: string | undefined, error: unknown): Promise<never> {
     if (error instanceof NotItsTurnError) {
       await job.moveToDelayed(Date.now() + error.waitMs, lock);
@@ -166,7 +163,7 @@ export function consumeJobs(options: {
     }
   }
 
-  /** Lets the running jobs end, then waits a moment for Redis to come back and take their outcome. */
+  /** Waits for the running jobs, then a moment for Redis to come back and store their outcome. */
   async function finishWithout(redis: Redis): Promise<void> {
     await new Promise<void>((resolve) => redis.once('close', resolve));
     await Promise.race([Promise.allSettled(running), delay(finishWithoutRedisMs, undefined, { ref: false })]);
@@ -188,7 +185,7 @@ export function consumeJobs(options: {
       },
     });
     worker.on('active', (job) => {
-      // Jobs of versions before 0.3.0 would be removed when they are given up.
+      // Jobs of versions before 0.3.0 would be deleted when they are given up.
       if (queue !== 'maintenance') job.opts.removeOnFail = false;
     });
     worker.on('failed', (job, error) => {
@@ -200,27 +197,27 @@ export function consumeJobs(options: {
       onFailed?.(job !== undefined && Object.hasOwn(jobContracts, job.name) ? job.name : 'unknown');
       if (job && isGivenUp) void tellGivenUp(job);
     });
-    worker.on('stalled', (job) => log.warn({ queue, job }, 'a job was taken over from a lost worker'));
+    worker.on('stalled', (job) => log.warn({ queue, job }, 'a job lost its worker and was restarted'));
     worker.on('error', (error) => log.debug({ err: error, queue }, 'worker connection'));
     return worker;
   });
   return {
     close: async () => {
-      // Without Redis no job can be handed back. Its lock runs out, and another worker starts it again.
+      // Without Redis, jobs cannot be handed back. Their locks expire, and another worker restarts them.
       const isForced = redis.status !== 'ready';
       await Promise.race([Promise.all(workers.map((worker) => worker.close(isForced))), finishWithout(redis)]);
     },
   };
 }
 
-/** Ends a schedule of maintenance that an earlier version has made. */
+/** Removes a maintenance schedule of an earlier version. */
 export async function forgetSchedule(redis: Redis, name: string, log: Logger): Promise<void> {
   const queue = openQueue('maintenance', { redis, log });
   await queue.removeJobScheduler(name);
   await queue.close();
 }
 
-/** Makes sure that a job without payload runs regularly, once for all workers. `when`: every so many milliseconds, or a cron pattern in UTC. */
+/** Schedules a job without payload, once for all workers. `when`: an interval in milliseconds, or a cron pattern in UTC. */
 export async function scheduleJob(
   redis: Redis,
   name: 'sweep' | 'recount' | 'qstamp-renew',
@@ -228,7 +225,7 @@ export async function scheduleJob(
   log: Logger,
 ): Promise<void> {
   const queue = openQueue(jobContracts[name].queue, { redis, log });
-  // Of all workers together, as `queueConcurrency` is of one.
+  // The limit for all workers together; `queueConcurrency` is the limit for one.
   if (queueConcurrency[queue.name] === 1) await queue.setGlobalConcurrency(1);
   const repeat = 'pattern' in when ? { ...when, tz: 'UTC' } : when;
   await queue.upsertJobScheduler(name, repeat, {

@@ -6,14 +6,14 @@ import { stampQueueName } from './stamp-job.ts';
 const jobsPerRead = 200;
 
 /**
- * Reads the ids of all sealed contents that unfinished jobs refer to, in whatever form a version has written its jobs. Jobs move while they
- * are read, so each place where one may go next is read after the one that it leaves.
+ * Reads the ids of all sealed contents in unfinished jobs, whatever version wrote the jobs. Jobs move during the read, so each place is read before
+ * the places that its jobs can move to.
  */
 export function createContentsUnderWay({ redis, log }: { redis: Redis; log: Logger }): () => Promise<ReadonlySet<string>> {
   const queue = openQueue<object>(stampQueueName, { redis, log });
   return async () => {
     const found = new Set<string>();
-    // Behind `active`, a job that failed is delayed, one whose worker was killed waits again, and one that was given up is `failed`.
+    // From `active`, a failed job moves to `delayed`, a job of a killed worker moves to `wait`, and a job that was given up moves to `failed`.
     for (const place of ['failed', 'delayed', 'wait', 'active', 'delayed', 'wait', 'failed'] as const) {
       for (let start = 0; ; start += jobsPerRead) {
         const jobs = await queue.getJobs([place], start, start + jobsPerRead - 1);

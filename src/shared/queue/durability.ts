@@ -2,7 +2,7 @@ import { type Redis, ReplyError } from 'ioredis';
 import type { Durability } from '../domain/service-state.ts';
 import type { Logger } from '../runtime/log.ts';
 
-/** A setting of Redis, or undefined where it is not told: who hosts a Redis often forbids CONFIG. */
+/** A setting of Redis, or undefined if it cannot be read: hosted Redis services often forbid CONFIG. */
 async function readSetting(redis: Redis, name: string): Promise<string | undefined> {
   try {
     const [, value] = (await redis.config('GET', name)) as string[];
@@ -16,33 +16,33 @@ async function readSetting(redis: Redis, name: string): Promise<string | undefin
 const readInfo = async (redis: Redis, section: string, field: string): Promise<string | undefined> =>
   new RegExp(`^${field}:(\\S*)`, 'm').exec(await redis.info(section))?.[1];
 
-/** What becomes of accepted stamps when this Redis crashes, as far as its settings tell (E11). */
+/** Whether accepted stamps survive a crash of this Redis, according to its settings (E11). */
 export async function readDurability(redis: Redis): Promise<Durability> {
   const [appendOnly, sync, policy = await readInfo(redis, 'memory', 'maxmemory_policy')] = await Promise.all(
     ['appendonly', 'appendfsync', 'maxmemory-policy'].map((name) => readSetting(redis, name)),
   );
   const isLogged = appendOnly === undefined ? (await readInfo(redis, 'persistence', 'aof_enabled')) === '1' : appendOnly === 'yes';
-  // A Redis that may drop any key when it is full keeps no promise at all.
+  // A Redis that may evict any key when it is full guarantees nothing.
   if (!isLogged || sync === 'no' || policy?.startsWith('allkeys-')) return 'none';
   if (sync === undefined) return 'unknown';
   return sync === 'always' ? 'every_write' : 'every_second';
 }
 
 const warnings: Readonly<Record<Exclude<Durability, 'every_write'>, string>> = {
-  every_second: 'redis may lose the last second of accepted stamps in a crash: set appendfsync to always',
-  none: 'redis may lose accepted stamps: set appendonly to yes, appendfsync to always, maxmemory-policy to noeviction',
-  unknown: 'redis does not tell its settings: whether accepted stamps survive its crash is not known',
+  every_second: 'Redis may lose the last second of accepted stamps in a crash: set appendfsync to always',
+  none: 'Redis may lose accepted stamps: set appendonly to yes, appendfsync to always, maxmemory-policy to noeviction',
+  unknown: 'Redis does not show its settings: it is not known whether accepted stamps survive a crash',
 };
 
-/** Logs which promise Redis can keep, whenever it is connected to: the next one may be another. */
+/** Logs the durability of Redis after every connection, because it may be another server. */
 export function watchDurability(redis: Redis, log: Logger): void {
   redis.on('ready', async () => {
     try {
       const durability = await readDurability(redis);
-      if (durability === 'every_write') log.info({ durability }, 'redis keeps what was accepted');
+      if (durability === 'every_write') log.info({ durability }, 'Redis keeps accepted stamps');
       else log.warn({ durability, outcome: 'advice' }, warnings[durability]);
     } catch (error) {
-      log.debug({ err: error }, 'the settings of redis cannot be read');
+      log.debug({ err: error }, 'the settings of Redis cannot be read');
     }
   });
 }

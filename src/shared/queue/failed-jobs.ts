@@ -6,17 +6,17 @@ import { ownFailuresField } from './consumer.ts';
 import { type FailedJob, failedJobOf } from './jobs.ts';
 import { keptQueues, openQueue } from './open-queue.ts';
 
-/** A job that was given up, as an operator sees it. */
+/** A job that was given up, for operators. */
 export interface ShownJob {
   readonly id: string;
   readonly kind: string;
-  /** Undefined where the payload is of another version of the service. */
+  /** Undefined if another version of the service wrote the payload. */
   readonly job: FailedJob | undefined;
   readonly reason: string;
   readonly failedAt: Date;
 }
 
-/** Jobs that were given up. They stay, in any number, until an operator retries or drops them. */
+/** Jobs that were given up. All of them stay until an operator retries or drops them. */
 export interface FailedJobs {
   /** Oldest first. */
   list(): AsyncIterable<ShownJob>;
@@ -66,7 +66,7 @@ export function openFailedJobs({ redis, log }: { redis: Redis; log: Logger }): F
       const found = await findJob(id);
       if (!found) return;
       const { queue, job } = found;
-      // BullMQ 6.7 keeps on the job that it stalled too often, and would give it up at once.
+      // BullMQ 6.7 keeps the stalled counter of a job, and would give the job up at once.
       await redis.hdel(`${keyPrefix}:${queue.name}:${id}`, 'stc', 'defa', ownFailuresField);
       await job.retry('failed', { resetAttemptsMade: true });
     },

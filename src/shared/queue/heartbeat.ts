@@ -6,14 +6,14 @@ import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 
 const workersKey = `${keyPrefix}:workers`;
-/** When each provider last made a stamp. A key of its own, because it must stay when workers end. */
+/** The time of each provider's last stamp. It has its own key, because it must stay after the workers end. */
 const lastSuccessKey = `${keyPrefix}:last-success`;
 
-/** How often a worker says that it lives, and after how long a silent one counts as gone. */
+/** The interval of a worker's heartbeats, and the time after which a silent worker counts as gone. */
 const heartbeatMs = 2_000;
 const lostAfterMs = 6_000;
 
-/** What one worker knows of one provider; latencies in milliseconds, null before the first stamp. */
+/** A worker's view of one provider. Latencies in milliseconds, null before the first stamp. */
 const providerHealth = z.object({
   name: z.string(),
   isQualified: z.boolean(),
@@ -25,7 +25,7 @@ const providerHealth = z.object({
   p95: z.number().nullable(),
   /** PEM of the certificates of its last good answer, from the signer to the trust anchor. */
   certificateChain: z.string().optional(),
-  /** Of a key of one's own; `driftMs`: how far its clock is ahead of what others say. */
+  /** For an own signing key; `driftMs`: how far its clock is ahead of the reference clocks. */
   clock: z.object({ state: z.enum(clockStates), driftMs: z.number().nullable() }).optional(),
 });
 export type ProviderHealth = z.output<typeof providerHealth>;
@@ -38,7 +38,7 @@ const heartbeatSchema = z.object({
   isStoreFull: z.boolean().default(false),
 });
 
-/** What a worker says about itself: the providers that it calls, most preferred first, whether its mails leave, and whether its stamps find space. */
+/** The state of a worker: its providers, most preferred first, whether mail works, and whether there is space for stamps. */
 export type Heartbeat = z.output<typeof heartbeatSchema>;
 
 const laterOf = (a: string | null, b: string | null | undefined): string | null => (a === null || (b && b > a) ? (b ?? null) : a);
@@ -59,7 +59,7 @@ function sortBeats(beats: Readonly<Record<string, string>>, now: number): Beats 
   return { alive, lostWorkerIds };
 }
 
-/** The heartbeats of the workers that live at `now` (ms). */
+/** The heartbeats of all workers alive at `now` (ms). */
 export async function readHeartbeats(redis: Redis, now: number): Promise<Heartbeat[]> {
   const [beats, lastSuccess] = await Promise.all([redis.hgetall(workersKey), redis.hgetall(lastSuccessKey)]);
   return sortBeats(beats, now).alive.map(({ providers, ...beat }) => ({
@@ -68,15 +68,15 @@ export async function readHeartbeats(redis: Redis, now: number): Promise<Heartbe
   }));
 }
 
-/** A worker that was killed could not remove its heartbeat; the next worker that starts removes it. */
+/** Removes the heartbeats of killed workers when a worker starts. */
 async function forgetLostWorkers(redis: Redis, now: number): Promise<void> {
   const { lostWorkerIds } = sortBeats(await redis.hgetall(workersKey), now);
   if (lostWorkerIds.length > 0) await redis.hdel(workersKey, ...lostWorkerIds);
 }
 
 /**
- * Writes a heartbeat every two seconds until it is stopped, and one more at each `beat`. One that fails is not repeated: no heartbeat is the right message then. On
- * stop the heartbeat is removed, but nobody waits for that, since Redis may be away.
+ * Writes a heartbeat every two seconds until it is stopped, and one more at each `beat`. A failed one is not repeated: a missing heartbeat is the
+ * right message then. Stopping removes the heartbeat without waiting, since Redis may be down.
  */
 export function startHeartbeat(options: {
   redis: Redis;
@@ -95,7 +95,7 @@ export function startHeartbeat(options: {
     beat.exec().catch((error) => log.debug({ err: error }, 'a heartbeat could not be written'));
   };
   send();
-  forgetLostWorkers(redis, clock()).catch((error) => log.debug({ err: error }, 'workers that are gone could not be removed from the list'));
+  forgetLostWorkers(redis, clock()).catch((error) => log.debug({ err: error }, 'lost workers could not be removed from the list'));
   const timer = setInterval(send, heartbeatMs);
   return {
     beat: send,

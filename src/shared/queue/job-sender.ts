@@ -4,23 +4,23 @@ import type { Logger } from '../runtime/log.ts';
 import { type JobName, type JobPayload, jobContracts } from './jobs.ts';
 import { type Acceptance, acceptanceOf, checkConnection, jobOptionsOf, openQueue } from './open-queue.ts';
 
-/** The kinds of job that are sent one by one. */
+/** The kinds of jobs that are sent one by one. */
 type SentJob = Extract<JobName, 'otp-mail' | 'workflow-completion' | 'webhook'>;
 
 export interface JobSender {
-  /** @throws ServiceError `queue_unavailable` without a connection. */
+  /** @throws ServiceError `queue_unavailable` without a connection */
   checkConnection(): void;
   /**
-   * Resolves when Redis has acknowledged the job, or can be waited for no longer. While a job with this id waits, runs, is to be retried or was given up,
-   * another one with it changes nothing.
+   * Resolves when Redis has acknowledged the job, or the wait has timed out. While a job with this id waits, runs, is to be retried or was given
+   * up, sending it again changes nothing.
    *
-   * @throws ServiceError `queue_unavailable` when the job surely did not reach Redis.
+   * @throws ServiceError `queue_unavailable` if the job certainly did not reach Redis
    */
   send<Name extends SentJob>(name: Name, payload: JobPayload<Name>, jobId: string): Promise<Acceptance>;
   close(): Promise<void>;
 }
 
-/** Sends jobs that travel alone: mails, completions and webhooks. */
+/** Sends single jobs: mails, completions and webhooks. */
 export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): JobSender {
   const queueOf = (name: SentJob): Queue => openQueue(jobContracts[name].queue, { redis, log });
   const queues: Readonly<Record<SentJob, Queue>> = {
@@ -29,7 +29,7 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
     webhook: queueOf('webhook'),
   };
 
-  /** A job that has just left its pause by itself is as good as promoted; one that is not promoted leaves it later. */
+  /** Ends the pause of a delayed job. If that fails, the job has just started by itself or starts after its pause. */
   async function promote(job: Job): Promise<void> {
     try {
       if (await job.isDelayed()) await job.promote();
@@ -43,7 +43,7 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
     send: (name, payload, jobId) =>
       acceptanceOf(redis, async () => {
         const job = await queues[name].add(name, payload, { ...jobOptionsOf(name), jobId });
-        // Somebody asks for it now: it need not sit out the pause after its last failure.
+        // A caller asks for it now, so it does not wait for the end of its retry pause.
         if (name === 'workflow-completion') await promote(job);
       }),
     close: async () => void (await Promise.all(Object.values(queues).map((queue) => queue.close()))),

@@ -1,8 +1,8 @@
 import { digestCharacters, type ImprintAlgorithm } from '../domain/stamp.ts';
 
 /**
- * Jobs that earlier versions wrote may still wait in Redis when this version takes over. They are read here and never written. Version 0.2.0
- * named a SHA-256 as `hash` and had metadata in the clear. Later versions said once what the items of a job had in common (`alike`).
+ * Jobs of earlier versions may still wait in Redis when this version starts. This module only reads them. Version 0.2.0 called a SHA-256 `hash` and
+ * stored metadata unencrypted. Later versions stored the common fields of a job's items once (`alike`).
  */
 
 type Members = Readonly<Record<string, unknown>>;
@@ -33,13 +33,13 @@ function itemInPresentForm(item: unknown): unknown {
   return { ...rest, ...metadata, imprint: { algorithm: 'sha256', digest: hash } };
 }
 
-/** The payload of a stamp job as this version writes it. Anything else is returned as it is, and does not parse. */
+/** Converts the payload of a stamp job to the current form. Anything else is returned unchanged and does not parse. */
 export function inPresentForm(payload: unknown): unknown {
   if (!isObject(payload)) return payload;
   const { alike, items, ...rest } = payload;
   if (Array.isArray(alike)) {
     const groups = alike.map(itemsOfGroup);
-    // A group that cannot be read must not be lost: without items the job waits for a version that can.
+    // An unreadable group must not be lost: without items the job waits for a version that can read it.
     return { ...rest, items: groups.some(({ length }) => length === 0) ? [] : groups.flat() };
   }
   return { ...rest, items: Array.isArray(items) ? items.map(itemInPresentForm) : items };

@@ -4,14 +4,14 @@ import { ServiceError } from '../domain/service-error.ts';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 
-/** The queues whose jobs are kept when they are given up. What `maintenance` does not do, its next run does. */
+/** The queues that keep jobs after giving them up. `maintenance` is not one: its next run does the same work. */
 export const keptQueues = ['stamps', 'emails', 'workflows', 'webhooks', 'renewals'] as const;
 export type QueueName = (typeof keptQueues)[number] | 'maintenance';
 
-/** A job is tried until it succeeds: what was accepted gets done, whenever the servers are back (E11). */
+/** Retry a job until it succeeds: an accepted request is always done once the servers are back. */
 const unlimitedAttempts = 1_000_000;
 
-/** How jobs of a kind are kept: when a failed one is due again (`retryDelayMs`), and, once it was given up, until an operator decides. */
+/** Options for a kind of job: the retry pause (`retryDelayMs`); a job that was given up stays until an operator decides. */
 export const jobOptionsOf = (kind: string) => ({
   attempts: unlimitedAttempts,
   backoff: { type: kind },
@@ -19,7 +19,7 @@ export const jobOptionsOf = (kind: string) => ({
   removeOnFail: false,
 });
 
-/** A queue, to add to it or to look at it. */
+/** A queue, for adding or reading jobs. */
 export function openQueue<Payload>(name: QueueName, { redis, log }: { redis: Redis; log: Logger }): Queue<Payload> {
   const queue = new Queue<Payload>(name, {
     connection: redis,
@@ -32,24 +32,24 @@ export function openQueue<Payload>(name: QueueName, { redis, log }: { redis: Red
   return queue;
 }
 
-/** Redis does not take a job (E10). */
+/** Redis does not accept a job (E10). */
 export const queueUnavailable = (cause: unknown): ServiceError =>
-  new ServiceError('queue_unavailable', 'The queue cannot take requests at the moment.', { retryAfterSeconds: 2, cause });
+  new ServiceError('queue_unavailable', 'The queue cannot accept requests at the moment.', { retryAfterSeconds: 2, cause });
 
-/** @throws ServiceError `queue_unavailable` without a connection. */
+/** @throws ServiceError `queue_unavailable` without a connection */
 export function checkConnection(redis: Redis): void {
   if (redis.status !== 'ready') throw queueUnavailable('not connected');
 }
 
-/** `unanswered`: the command was given to the connection and nothing was heard of it, so that the job may be in the queue and may not. */
+/** `unanswered`: the command was sent but not answered, so the job may or may not be in the queue. */
 export type Acceptance = 'acknowledged' | 'unanswered';
 
-/** Words of ioredis 6 for a command that it did not send. */
+/** The message of ioredis 6 for a command that it did not send. */
 const neverSent = "Stream isn't writeable";
 
 /**
- * Adds a job and says what is known of it. Only what surely never reached the queue is an error, since a caller who is told 503
- * sends his request again (E11): it was not sent, or Redis itself refused it.
+ * Adds a job and reports the result. It throws only if the job certainly did not reach the queue (not sent, or refused by Redis), because a caller
+ * who gets 503 sends the request again (E11).
  *
  * @throws ServiceError `queue_unavailable`
  */

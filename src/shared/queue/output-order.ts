@@ -3,34 +3,34 @@ import { timeOfId } from '../domain/stamp-id.ts';
 import { keyPrefix } from './connection.ts';
 import { type StampItem, stampQueueName } from './stamp-job.ts';
 
-/** The jobs that carry outputs of a workflow and are not done with them. Their ids begin with a time, and sort by it. */
+/** The jobs with unfinished outputs of a workflow. Their ids begin with a time and sort by it. */
 const keyOf = (workflowId: string): string => `${keyPrefix}:outputs:${workflowId}`;
 const jobKeyOf = (jobId: string): string => `${keyPrefix}:${stampQueueName}:${jobId}`;
 
-/** What a crash leaves behind goes away by itself. */
+/** Entries that a crash leaves behind expire. */
 const keptForSeconds = 7 * 24 * 3_600;
 
 /**
- * Notes that a job carries outputs of workflows. Send it ahead of the job on the same connection: a job that a worker can take is noted
- * then, and before any that is sent later.
+ * Records that a job has outputs of workflows. Send this before the job on the same connection: then the record exists before a worker can take the
+ * job, and before later jobs.
  */
 export async function announceOutputs(redis: Redis, jobId: string, items: readonly StampItem[]): Promise<void> {
   const keys = new Set(items.flatMap(({ output }) => (output ? [keyOf(output.workflowId)] : [])));
   await Promise.all([...keys].flatMap((key) => [redis.zadd(key, 0, jobId), redis.expire(key, keptForSeconds)]));
 }
 
-/** Whose turn it is: of the jobs asked about, those that no earlier one precedes, in order; and the one that keeps the others waiting. */
+/** `ready` jobs have no earlier job before them; `blockedBy` is the job that the others wait for. */
 export interface Turn {
   readonly ready: readonly string[];
   readonly blockedBy: string | undefined;
 }
 
-/** The order in which the outputs of a workflow were accepted, as the workers see it (W8). */
+/** The order in which the outputs of a workflow were accepted, for the workers (W8). */
 export interface OutputOrder {
   readTurn(workflowId: string, jobIds: ReadonlySet<string>): Promise<Turn>;
-  /** Whether outputs that were accepted before that time (Unix, milliseconds) are on their way still. */
+  /** Whether outputs that were accepted before that time (Unix, milliseconds) are still in progress. */
   hasEarlier(workflowId: string, timeMs: number): Promise<boolean>;
-  /** Says that jobs have nothing more to append, or are not to be waited for. */
+  /** Removes jobs that have nothing more to append, or that others should not wait for. */
   leave(workflowId: string, jobIds: readonly string[]): Promise<void>;
 }
 
@@ -42,18 +42,18 @@ export function createOutputOrder(redis: Redis): OutputOrder {
   async function readTurn(workflowId: string, jobIds: ReadonlySet<string>): Promise<Turn> {
     const key = keyOf(workflowId);
     for (;;) {
-      // One more than could be ours: a job of somebody else is among them, or there is none.
+      // Ask for one more than we have: then the result includes another job, if there is one.
       const first = await redis.zrange(key, '0', String(jobIds.size));
       const blockedBy = first.find((jobId) => !jobIds.has(jobId));
       if (blockedBy === undefined) return { ready: [...new Set([...first, ...jobIds])], blockedBy };
       const ready = first.slice(0, first.indexOf(blockedBy));
       if (ready.length > 0) return { ready, blockedBy };
       if ((await redis.exists(jobKeyOf(blockedBy))) === 0) {
-        // It never arrived, or ended without leaving.
+        // The job never arrived, or ended without leaving.
         await leave(workflowId, [blockedBy]);
         continue;
       }
-      // Those that are not in line any more were waited for long enough: they wait for nobody.
+      // Jobs that were removed from the order do not wait for others.
       const places = await redis.zmscore(key, ...jobIds);
       return { ready: [...jobIds].filter((_, index) => places[index] === null), blockedBy };
     }

@@ -6,26 +6,26 @@ import { keptQueues, openQueue } from './open-queue.ts';
 import { stampQueueName } from './stamp-job.ts';
 
 const lookMs = 1_000;
-/** The service is not to refuse for longer than Redis does. */
+/** While Redis is silent, ask more often, so that the service does not refuse for longer than Redis does. */
 const silentLookMs = 100;
 const rememberedJobs = 1_000;
 
-/** What waits in the queue of stamps, and what was given up in all queues. */
+/** The size of the stamp queue, and the failed jobs of all queues. */
 export interface QueueState {
-  /** Stamps that wait or are to be tried again: the number of jobs, times the mean size of those that this process has sent last. */
+  /** Stamps that wait or will be retried: the number of jobs, times the mean size of the jobs that this process sent last. */
   readonly waiting: number;
-  /** When the oldest of the jobs that are next was accepted, in milliseconds since the epoch; null when none waits. */
+  /** When the oldest of the next jobs was accepted, in milliseconds since the epoch; null if no job waits. */
   readonly oldestAt: number | null;
-  /** Jobs that were given up and wait for an operator. */
+  /** Jobs that were given up and need an operator. */
   readonly failedJobs: number;
 }
 
 export interface QueueWatch {
-  /** Notes how many stamps a job had that this process has sent. */
+  /** Records the number of stamps in a job that this process has sent. */
   sent(items: number): void;
-  /** Stamps that waited when Redis was asked last, at most a second ago. */
+  /** Waiting stamps at the last check, at most a second ago. */
   depth(): number;
-  /** Whether Redis did not answer when it was asked last. */
+  /** Whether Redis did not answer the last check. */
   isSilent(): boolean;
   /** Asks Redis now. */
   read(): Promise<QueueState>;
@@ -37,7 +37,7 @@ const waitingJobsIn = async (queue: Queue): Promise<number> => {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 };
 
-/** Asks Redis once a second how much waits; the answer is an estimate, since jobs are counted and not their stamps. */
+/** Reads the queue size from Redis once a second. It is an estimate, since Redis counts jobs and not their stamps. */
 export function watchQueue({ redis, log }: { redis: Redis; log: Logger }): QueueWatch {
   const stopping = new AbortController();
   const queues = keptQueues.map((name) => openQueue(name, { redis, log }));
@@ -56,7 +56,7 @@ export function watchQueue({ redis, log }: { redis: Redis; log: Logger }): Queue
     );
 
   async function look(): Promise<void> {
-    // A process that stood still finds its first question expired, whether Redis answered or not. So a second one decides.
+    // If this process was suspended, its first question has expired even if Redis answered. So the second one decides.
     const isAnswered = (await answers()) || (await answers());
     isSilent = !isAnswered && redis.status === 'ready';
     if (isAnswered) depth = await readDepth();
@@ -65,7 +65,7 @@ export function watchQueue({ redis, log }: { redis: Redis; log: Logger }): Queue
   async function lookUntilStopped(): Promise<void> {
     while (!stopping.signal.aborted) {
       await look().catch((error) => log.debug({ err: error }, 'the depth of the queue cannot be read'));
-      // It rejects only when the watch is stopped.
+      // It rejects only when the watch stops.
       await delay(isSilent ? silentLookMs : lookMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   }

@@ -7,29 +7,29 @@ import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 import { type StampedReply, type StampReply, stampedReplyFields, stampedReplyOf, stampReplySchema } from './stamp-job.ts';
 
-/** How long one read waits for a reply. */
+/** The maximum wait of one read. */
 export const replyBlockMs = 2_000;
 
 /**
- * Replies are read within milliseconds, so a short stream is enough and limits the memory of Redis. What falls out of it is looked up in
- * the store. The stream has fewer entries where they are so long that these would take more than `mostStreamBytes`.
+ * Replies are read within milliseconds, so a short stream is enough and limits the memory of Redis. Replies that the stream has dropped are read
+ * from the store. If entries are so long that the stream would exceed `mostStreamBytes`, it keeps fewer.
  */
 const maxStreamLength = 1_024;
 const leastStreamLength = 128;
 const mostStreamBytes = 12 * 1024 * 1024;
 
-/** When its API process is gone, Redis removes the stream after this time. */
+/** Redis removes the stream this long after its API process has ended. */
 const streamTtlMs = 60_000;
 
 const repliesField = 'r';
 
-/** The stream in which one API process takes its replies. */
+/** The reply stream of one API process. */
 export const replyStreamOf = (apiId: string): string => `${keyPrefix}:replies:${apiId}`;
 
 /**
- * Writes the outcomes of a job to the stream of the API process that waits for them. Where Redis refuses them, for lack of memory, that
- * is only logged: the job is done, and the API finds the stamps in the store. Two commands instead of a pipeline: with BullMQ's many
- * scripts on the connection, ioredis takes as long to build a pipeline as to send both.
+ * Writes the outcomes of a job to the stream of the waiting API process. If Redis refuses them because it has no memory, that is only logged: the
+ * job is done, and the API finds the stamps in the store. Two commands instead of a pipeline: with BullMQ's many scripts on the connection, ioredis
+ * takes as long to build a pipeline as to send both.
  */
 export async function sendReplies(
   { redis, log }: { redis: Redis; log: Logger },
@@ -51,14 +51,14 @@ export interface ReplyReader {
 }
 
 /**
- * A reader is `reading` at first. When Redis cannot be read it is `lost`, and asks again every 100 ms; the next read that succeeds reports the
- * gap, and it is `reading` again. From both it is `stopped`, for good.
+ * A reader starts as `reading`. If Redis cannot be read it is `lost` and tries again every 100 ms. The next successful read reports the gap, and it
+ * is `reading` again. From both states it can become `stopped`, which is final.
  */
 type ReaderState = 'reading' | 'lost' | 'stopped';
 
 /**
- * Reads one reply stream over a connection of its own until it is stopped. After a lost connection replies may be missing: then `onGap`
- * is called, and the caller asks the store.
+ * Reads one reply stream over its own connection until stopped. After a lost connection replies may be missing: then it calls `onGap`, and the
+ * caller reads the store.
  */
 export function readReplies(options: {
   redis: Redis;
@@ -73,7 +73,7 @@ export function readReplies(options: {
 
   async function readOnce(): Promise<void> {
     const streams = await redis.xread('COUNT', 128, 'BLOCK', replyBlockMs, 'STREAMS', stream, lastId);
-    // The stream was removed. A new one may begin with smaller ids, so read it from its start.
+    // The stream was removed. A new one may begin with smaller ids, so start again from its beginning.
     if (!streams && lastId !== '0-0' && (await redis.exists(stream)) === 0) lastId = '0-0';
     for (const [, entries] of streams ?? []) {
       for (const [id, [field, text = 'null'] = []] of entries) {
@@ -82,8 +82,8 @@ export function readReplies(options: {
         try {
           repliesIn(text).forEach(onReply);
         } catch (error) {
-          // A worker of another version wrote it.
-          log.error({ err: error }, 'replies cannot be understood; the store is asked');
+          // Written by a worker of another version.
+          log.error({ err: error }, 'replies cannot be parsed; reading the store instead');
           onGap();
         }
       }
@@ -120,9 +120,9 @@ export function readReplies(options: {
 const { tokenId, output, ...fieldsOfBatch } = stampedReplyFields;
 
 /**
- * The replies of a job as they travel. Nearly all of the evidence record of a leaf is the token of its batch, so that token travels once, and
- * the API composes the records: `hashes` are digest, blind and siblings of a leaf, one after the other. With whole records the service makes
- * two thirds of the batched stamps a second.
+ * The replies of a job as sent. A leaf's evidence record is mostly the token of its batch, so that token is sent once and the API composes the
+ * records: `hashes` are digest, blind and siblings of a leaf, concatenated. Sending whole records would reduce the batched stamps per second by a
+ * third.
  */
 const sentRepliesSchema = z.object({
   batches: z.array(z.object({ ...fieldsOfBatch, tst: z.string() })),
@@ -133,7 +133,7 @@ const sentRepliesSchema = z.object({
         outcome: z.literal('leaf'),
         tokenId,
         output,
-        /** Its place among the batches. */
+        /** Index in the list of batches. */
         batch: z.int(),
         algorithm: z.enum(imprintAlgorithms),
         hashes: z.string(),
@@ -153,7 +153,7 @@ interface LeafReply extends Pick<StampedReply, 'tokenId' | 'output'> {
 /** A reply of a worker. */
 export type WorkerReply = StampReply | LeafReply;
 
-/** What a worker says of a stamp that exists. */
+/** The reply about an existing stamp. */
 export function workerReplyOf(stamp: Stamp): StampedReply | LeafReply {
   const { tokenId, imprint, proofs } = stamp;
   const [proof] = proofs;
@@ -175,7 +175,7 @@ export function textOfReplies(given: readonly WorkerReply[]): string {
   } satisfies SentReplies);
 }
 
-/** @throws Error for a text that is not of `textOfReplies` */
+/** @throws Error for a text that `textOfReplies` did not write */
 export function repliesIn(text: string): StampReply[] {
   const { batches, replies } = sentRepliesSchema.parse(JSON.parse(text));
   const made = batches.map(({ tst, ...batch }) => ({ ...batch, recordOf: createLeafRecords(Buffer.from(tst, 'base64')) }));
@@ -183,7 +183,7 @@ export function repliesIn(text: string): StampReply[] {
     if (reply.outcome !== 'leaf') return reply;
     const { batch, algorithm, hashes, ...rest } = reply;
     const { recordOf, ...stamped } = made[batch] ?? {};
-    if (!recordOf) throw new RangeError('the reply of a leaf names a batch that is not there');
+    if (!recordOf) throw new RangeError('the reply of a leaf names a missing batch');
     return { ...rest, ...stamped, outcome: 'stamped', token: recordOf(algorithm, Buffer.from(hashes, 'base64')) } as StampedReply;
   });
 }

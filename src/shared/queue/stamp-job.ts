@@ -10,8 +10,8 @@ const callerSchema = z.object({ kind: z.enum(callerKinds), product: z.string().o
 const imprintSchema = z.object({ algorithm: z.enum(imprintAlgorithms), digest: z.string() });
 
 /**
- * What the TimeStampReq of a client asks for beside its imprint (T2): the TSA is asked in the same words, so that its token is the answer to
- * that request. Without it the request is ours: a nonce of our own, and the provider's policy.
+ * The parts of a client's TimeStampReq beside the imprint. The request to the TSA repeats them, so that its token answers the client's
+ * request. Without them we use our own nonce and the provider's policy.
  */
 const askedSchema = z.object({
   /** Decimal; absent: none. */
@@ -23,26 +23,26 @@ const askedSchema = z.object({
   policy: z.string().optional(),
   /** Whether the AlgorithmIdentifier of the imprint has NULL parameters. */
   hasNullParameters: z.boolean().optional(),
-  /** Whether the client gets the token without its certificates. The TSA is asked for them all the same. */
+  /** Whether the client gets the token without its certificates. We still request them from the TSA. */
   omitsCertificates: z.boolean().optional(),
 });
 export type Asked = z.infer<typeof askedSchema>;
 
-/** What is stored of a sealed stamp's content: where it lies, and a hash of the secret that opens it (S11). */
+/** The stored reference to sealed content: its id, and a hash of the secret that decrypts it. */
 const sealedRefSchema = z.object({ contentId: z.string(), secretSha256: z.string(), bytes: z.number().int() });
 
-/** The output of a workflow that a stamp is for: it is appended to the workflow's chain once the stamp exists (W8). */
+/** The workflow output of a stamp: it is appended to the workflow's chain once the stamp exists. */
 const outputRefSchema = z.object({
   workflowId: z.uuid(),
   briefingHash: z.string().length(64),
   outputId: z.uuid(),
   type: z.string(),
-  /** Encrypted under the workflow's key (W10). Items that version 0.2.0 accepted have JSON. */
+  /** Encrypted under the workflow's key. Items from version 0.2.0 have plain JSON. */
   metadata: z.string().optional(),
 });
 export type OutputRef = z.infer<typeof outputRefSchema>;
 
-/** One accepted stamp on its way to a worker: ids and hashes, never content (S11). */
+/** One accepted stamp for a worker: ids and hashes, never content. */
 const stampItemSchema = z.object({
   tokenId: z.uuid(),
   imprint: imprintSchema,
@@ -54,47 +54,47 @@ const stampItemSchema = z.object({
   metadata: z.string().optional(),
   paymentClaim: z.string().optional(),
   sealed: sealedRefSchema.optional(),
-  /** Only a qualified provider may make it (W2). */
+  /** Only a qualified provider may make it. */
   requiresQualified: z.boolean().optional(),
   output: outputRefSchema.optional(),
   asked: askedSchema.optional(),
-  /** Its caller was promised the stamp and waits for nothing (N1). */
+  /** The caller was promised the stamp and does not wait. */
   isPromised: z.boolean().optional(),
-  /** Where a webhook tells of it (N2), encrypted under a key of this stamp. */
+  /** The webhook's address, encrypted under a key of this stamp. */
   callback: z.string().optional(),
 });
 export type StampItem = z.infer<typeof stampItemSchema>;
 
-/** The most stamps that travel in one job. */
+/** The maximum number of stamps in one job. */
 export const maxItemsPerJob = 64;
 
-/** A job of the `stamps` queue: a micro-batch of one API process, and the stream that it reads replies from. */
+/** A job of the `stamps` queue: a micro-batch of one API process, and the stream for its replies. */
 export const stampJobSchema = z.preprocess(
   inPresentForm,
   z.object({
     replyTo: z.string(),
-    /** It may have been sent before: what it is to make may be there already. */
+    /** It may have been sent before, so its results may already exist. */
     isRepeated: z.boolean().optional(),
     items: z.array(stampItemSchema).min(1),
   }),
 );
 export type StampJob = z.output<typeof stampJobSchema>;
 
-/** What is told of every stamp that exists. */
+/** The fields of a reply about an existing stamp. */
 export const stampedReplyFields = {
   tokenId: z.string(),
   issuedAt: z.string(),
   provider: z.string(),
   isQualified: z.boolean(),
-  /** The place of a workflow's output in its chain. */
+  /** The position of a workflow's output in its chain. */
   output: z.object({ outputId: z.string(), sequenceNumber: z.number().int() }).optional(),
 };
 
 /**
- * The outcome of one item. `stamped`: what is stored, also when another run of the job wrote it. `tier_unavailable`: no configured
- * provider may make it, so none was asked (W19). `workflow_closed`: the output came after its workflow was closed, and is not part of it
- * (W4). `time_unavailable`: nobody confirms the clock that it would be stamped by. `request_refused`: no provider takes what the client's TimeStampReq asks for, and `fault` is what they find wrong with it, where they say so (T2).
- * `stamp_failed`: the service itself cannot make it, and an operator has to look at it.
+ * The outcome of one item. `stamped`: the stored stamp, even if another run of the job wrote it. `tier_unavailable`: no configured provider may
+ * make it, so none was asked. `workflow_closed`: the output came after its workflow was closed and is not part of it (W4). `time_unavailable`: the
+ * clock of the signing key is not confirmed. `request_refused`: no provider accepts the client's TimeStampReq; `fault` is their reason, if they
+ * give one. `stamp_failed`: the service itself cannot make it, and an operator has to check.
  */
 export const stampReplySchema = z.discriminatedUnion('outcome', [
   z.object({ ...stampedReplyFields, outcome: z.literal('stamped'), /** Base64. */ token: z.string() }),
@@ -102,14 +102,14 @@ export const stampReplySchema = z.discriminatedUnion('outcome', [
     outcome: z.literal('failed'),
     tokenId: z.string(),
     code: z.enum(['provider_failed', 'time_unavailable', 'tier_unavailable', 'workflow_closed', 'request_refused', 'stamp_failed']),
-    /** Of `request_refused`. */
+    /** For `request_refused`. */
     fault: z.enum(REQUEST_FAULTS).optional(),
   }),
 ]);
 export type StampReply = z.infer<typeof stampReplySchema>;
 export type StampedReply = Extract<StampReply, { outcome: 'stamped' }>;
 
-/** What a worker answers, or the store says later, of a stamp that exists. */
+/** The reply about an existing stamp, from a worker or later from the store. */
 export function stampedReplyOf({ tokenId, proofs: [{ issuedAt, token, provider, isQualified }] }: Stamp): StampedReply {
   return { outcome: 'stamped', tokenId, issuedAt, token, provider, isQualified };
 }

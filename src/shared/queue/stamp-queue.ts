@@ -10,26 +10,26 @@ import { announceOutputs } from './output-order.ts';
 import type { QueueWatch } from './queue-state.ts';
 import { maxItemsPerJob, type StampItem, type StampJob, stampQueueName } from './stamp-job.ts';
 
-/** The API's end of the `stamps` queue. */
+/** The API's side of the `stamps` queue. */
 export interface StampQueue {
   /**
-   * Says early what `accept` would say of so many items (default 1), before anything is stored for a request.
+   * Checks in advance whether `accept` would take this many items (default 1), before anything is stored for a request.
    *
-   * @throws ServiceError `overloaded` beyond the depth allowed, `queue_unavailable` while Redis does not answer.
+   * @throws ServiceError `overloaded` if too many stamps wait, `queue_unavailable` while Redis does not answer
    */
   checkCapacity(items?: number): void;
   /**
-   * Accepts items, all or none; their jobs sort in the order of the items. Each promise resolves when Redis has acknowledged the job that
-   * carries the item. Where Redis does not say whether it took a job, it is sent again for as long as somebody waits for one of its items.
-   * A promise rejects with `queue_unavailable` when its job surely did not reach Redis.
+   * Accepts all items or none; their jobs sort in the order of the items. Each promise resolves when Redis has acknowledged the job of the item. If
+   * Redis does not confirm a job, it is sent again as long as a caller waits for one of its items. A promise rejects with `queue_unavailable` if
+   * its job certainly did not reach Redis.
    *
-   * @throws ServiceError as `checkCapacity`
+   * @throws ServiceError see `checkCapacity`
    */
   accept(items: readonly StampItem[], isWaitedFor: (item: StampItem) => boolean): Promise<Acceptance>[];
   close(): Promise<void>;
 }
 
-/** Before a job is sent again: its replies, should it have been taken, need that long to arrive. */
+/** The pause before a job is sent again: if Redis did take it, its replies need this long to arrive. */
 const sendAgainMs = 500;
 
 interface Entering {
@@ -37,7 +37,7 @@ interface Entering {
   readonly isWaitedFor: (item: StampItem) => boolean;
 }
 
-/** Ids of jobs: UUIDs version 7. Those of one process sort as they were made, also within a millisecond, unless its clock is set back. */
+/** Ids of jobs: UUIDs version 7. Those of one process sort in order of creation, even within a millisecond, unless its clock is set back. */
 function createJobIds(): () => string {
   let seriesId = randomUUIDv7();
   let made = 0;
@@ -49,7 +49,7 @@ function createJobIds(): () => string {
   };
 }
 
-/** `maxDepth`: how many stamps may wait before more are refused. `replyTo`: the stream that replies are read from. */
+/** `maxDepth`: how many stamps may wait before more are refused. `replyTo`: the stream for replies. */
 export function createStampQueue(options: {
   redis: Redis;
   replyTo: string;
@@ -70,14 +70,14 @@ export function createStampQueue(options: {
     acceptanceOf(redis, async () => {
       const announcing = announceOutputs(redis, jobId, job.items);
       const adding = queue.add('stamp', job, { ...jobOptionsOf('stamp'), jobId });
-      // An order that could not be noted is lost with the next failure; the job is what was promised.
+      // If the order cannot be recorded, it is lost at the next failure; only the job itself was promised.
       await Promise.allSettled([announcing, adding]);
       await adding;
     });
 
   /**
-   * Sends a job again under its id: if Redis has taken it after all, it is not added twice while it waits or runs. Once it has run, its
-   * replies have come and nobody waits for them any more.
+   * Sends a job again with the same id. If Redis did take it, it is not added twice while it waits or runs. After it has run, its replies have
+   * arrived and no caller waits for them.
    */
   async function sendAgain(jobId: string, entering: readonly Entering[]): Promise<Acceptance> {
     for (;;) {
@@ -102,7 +102,7 @@ export function createStampQueue(options: {
       const answered = await send(jobId, { replyTo, items: entering.map(({ item }) => item) });
       watch.sent(entering.length);
       if (answered === 'acknowledged') return entering.map(() => answered);
-      log.warn({ job: jobId, stamps: entering.length }, 'redis did not say whether it took a job');
+      log.warn({ job: jobId, stamps: entering.length }, 'Redis did not confirm a job');
       const acceptance = sendAgain(jobId, entering);
       return entering.map(() => acceptance);
     },

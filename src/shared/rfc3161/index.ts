@@ -1,17 +1,17 @@
 /**
- * RFC 3161 time-stamps: asking for one, judging one, issuing one. A library in itself: pure functions over bytes that take the time and
- * the keys as arguments and import nothing but `node:crypto`. Its rooms import only those before them:
- * `refusal` → `asn1` → `x509` → `cms` → `tsp` → `ers` → `issue`, and none imports `issue`. What is not listed here is nobody else's business.
+ * RFC 3161 time-stamps: requesting, verifying and issuing them. This library is self-contained: pure functions over bytes, which take the time and
+ * the keys as arguments and import only `node:crypto`. Each folder imports only those before it: `refusal` → `asn1` → `x509` → `cms` → `tsp` →
+ * `ers` → `issue`, and none imports `issue`. Everything else is private.
  */
 
-// To write certificates and revocation lists with.
+// For writing certificates and revocation lists.
 export * as der from './asn1/der-writer.ts';
 export { OID } from './asn1/oids.ts';
-// To leave out what was not asked for.
+// For removing certificates that were not requested.
 export { withoutCertificates } from './cms/signed-data.ts';
-// To judge one, or whatever proves a time.
+// For verifying a token or any other proof of time.
 export { verifyByItself } from './ers/by-itself.ts';
-// To write evidence records and their hash trees, and to renew them.
+// For writing evidence records and their hash trees, and renewing them.
 export {
   type ArchiveTimeStampParts,
   addTimeStamp,
@@ -32,7 +32,7 @@ export {
   verifyEvidence,
   verifyEvidenceRecord,
 } from './ers/verify.ts';
-// To issue a time-stamp: the steps of `issueResponse`, each with plain data, for a TSA that is to fail at one of them.
+// For issuing a time-stamp: the steps of `issueResponse` with plain data, so that a test TSA can fail at one of them.
 export { acceptRequest } from './issue/accept-request.ts';
 export {
   type Attribute,
@@ -63,13 +63,13 @@ export { SCHEMES, type SignatureScheme } from './issue/sign.ts';
 export { closedSet, REFUSALS, type RefusalCode } from './refusal/codes.ts';
 export type { Refused } from './refusal/refusal.ts';
 export { type AnswerSpans, answerSpansOf } from './tsp/answer-spans.ts';
-// To ask a TSA, and to be asked.
+// For requesting a time-stamp, and reading requests.
 export type { Imprint } from './tsp/imprint.ts';
 export { PKI_FAILURE, PKI_STATUS, type PkiFailure, REQUEST_FAULTS, type RequestFault } from './tsp/pki-status.ts';
 export { decodeRequest, encodeRequest, type RequestFields, type TimeStampRequest } from './tsp/request.ts';
 export { requestFaultOf } from './tsp/response.ts';
 export { tokenIn } from './tsp/token.ts';
-// To judge an answer or a token.
+// For verifying an answer or a token.
 export {
   type CertificateIdentity,
   type RecordToken,
@@ -83,7 +83,7 @@ export {
   type VerifyResult,
 } from './tsp/types.ts';
 export { verifyResponse, verifyToken } from './tsp/verify.ts';
-// To tell people of certificates, and whether a list speaks of them.
+// For showing certificates, and whether a revocation list covers them.
 export type { Certificate } from './x509/certificate.ts';
 export { isCrlOf } from './x509/crl.ts';
 export { isSameName, nameText } from './x509/name.ts';

@@ -1,6 +1,4 @@
-/**
- * The answer of `ask`, or undefined when it fails or takes longer than `timeoutMs`. For reports on a state, which must not hang with it.
- */
+/** The answer of `ask`, or undefined if it fails or takes longer than `timeoutMs`. For status reports, which must not hang. */
 export async function answerWithin<T>(timeoutMs: number, ask: () => Promise<T>): Promise<T | undefined> {
   const timeout = Promise.withResolvers<undefined>();
   const timer = setTimeout(() => timeout.resolve(undefined), timeoutMs);

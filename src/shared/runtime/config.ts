@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
 
-/** The service token of development, for when `SERVICE_TOKENS` is not set. */
+/** The service token for development, used if `SERVICE_TOKENS` is not set. */
 export const developmentToken = { product: 'dev', token: 'dev-service-token' };
 
 const integer = (low: number, high: number) =>
@@ -32,7 +32,7 @@ const url = (protocols: readonly string[]) =>
 
 const line = z.string().regex(/^\P{Cc}{1,200}$/u, 'takes one line of at most 200 characters');
 
-/** A caller of the internal endpoints: its service token and the product that it stands for (S13). */
+/** A caller of the internal endpoints: its service token and its product (S13). */
 export interface ServiceToken {
   readonly product: string;
   readonly token: string;
@@ -59,7 +59,7 @@ const masterKey = z
   .regex(/^[A-Za-z0-9+/]{43}=$/, 'takes 32 bytes as base64, as `openssl rand -base64 32` prints them')
   .transform((text): KeyObject => createSecretKey(text, 'base64'));
 
-/** Keys as Standard Webhooks writes them: 24 to 64 bytes in base64 behind `whsec_`; several while one is replaced. */
+/** Keys in the format of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. Several keys are allowed during a key change. */
 const webhookSecrets = z.string().transform((text, context): Buffer[] => {
   const secrets = text.split(/[\s,]+/).filter(Boolean);
   const keys = secrets.map((secret) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64'));
@@ -74,7 +74,7 @@ const webhookSecrets = z.string().transform((text, context): Buffer[] => {
   return keys;
 });
 
-/** An IP address, or one with the length of a prefix. */
+/** An IP address, or a CIDR. */
 function isAddressOrCidr(text: string): boolean {
   const [address = '', prefix, ...rest] = text.split('/');
   const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
@@ -83,16 +83,16 @@ function isAddressOrCidr(text: string): boolean {
 
 const addressList = list.refine((items) => items.every(isAddressOrCidr), 'takes a comma-separated list of addresses or CIDRs');
 
-/** Origins as browsers write them in `Origin`: a scheme and a host, and a port where it is not the scheme's own. */
+/** Origins as browsers write them in `Origin`: a scheme, a host, and a port if it is not the default. */
 const originList = list.refine(
   (items) => items.every((item) => URL.canParse(item) && new URL(item).origin === item),
   'takes origins separated by commas, such as https://app.example',
 );
 
-/** Content comes as base64 in a body that is one text for Node.js: of 2^29 − 24 characters at most, and some clients write each `/` as two. */
+/** Content is base64 in a body that Node.js holds as one text of at most 2^29 − 24 characters, and some clients write each `/` as two. */
 const mostSealedBytes = 200_000_000;
 
-/** Every environment variable of the service, as text in and as typed values out. The table of docs/settings.md is tested against it. */
+/** Every environment variable of the service, parsed from text to typed values. A test compares them with the table in docs/settings.md. */
 export const settingsSchema = z.object({
   NODE_ENV: z.enum(['development', 'production', 'test'], 'takes development, test or production').default('development'),
   HOST: z.string().min(1).default('127.0.0.1'),
@@ -102,9 +102,9 @@ export const settingsSchema = z.object({
     .transform((text) => (text.endsWith('/') ? text.slice(0, -1) : text))
     .optional(),
   REDIS_URL: url(['redis:', 'rediss:']),
-  // An address with several hosts is no URL for Node, so only its start is checked here; the driver checks the rest (`connectStore`).
+  // An address with several hosts is not a URL for Node.js, so this checks only its start; the driver checks the rest (`connectStore`).
   MONGODB_URL: z.string().regex(/^mongodb(\+srv)?:\/\/[^\s/?#]+/, 'takes an address that starts with mongodb:// or mongodb+srv://'),
-  // No default, not on a laptop either: a key that everybody knows protects nothing. `npm start` makes one.
+  // No default, not even for development: a known key protects nothing. `npm start` makes one.
   MASTER_KEY: masterKey,
   SERVICE_TOKENS: serviceTokens.default([developmentToken]),
   TSP: z.enum(['mock', 'local', 'file'], 'takes mock, local or file').optional(),
@@ -115,7 +115,11 @@ export const settingsSchema = z.object({
     .enum(['0', '1'], 'takes 0 or 1')
     .default('0')
     .transform((flag) => flag === '1'),
-  TSP_REQUIRED: z.string().regex(/^1$/, 'takes 1: stamps of several providers at once are not made yet').transform(Number).default(1),
+  TSP_REQUIRED: z
+    .string()
+    .regex(/^1$/, 'takes 1: stamps from several providers at once are not supported yet')
+    .transform(Number)
+    .default(1),
   STAMP_WAIT_MS: setting(1, 600_000, 10_000),
   SEALED_MAX_BYTES: setting(0, mostSealedBytes, 10_485_760),
   QUEUE_MAX_DEPTH: setting(1, 10_000_000, 50_000),
@@ -127,7 +131,7 @@ export const settingsSchema = z.object({
     .refine((text) => /^smtps?:\/\/[^/?#]/.test(text), 'takes an address with a host')
     .optional(),
   WEBHOOK_SECRET: webhookSecrets.optional(),
-  MAIL_FROM: z.string().min(3, 'takes an e-mail address, with a name before it or without').optional(),
+  MAIL_FROM: z.string().min(3, 'takes an e-mail address, with or without a name before it').optional(),
   WORKFLOW_TTL_HOURS: setting(1, 87_600, 168),
   OTP_TTL_MINUTES: setting(1, 10_080, 30),
   RATE_WORKFLOW_START_PER_HOUR: setting(0, 1_000_000, 5),
@@ -160,7 +164,7 @@ export type Config = Omit<Settings, 'TSP' | 'TSA_DOOR'> & {
   readonly TSA_DOOR: NonNullable<Settings['TSA_DOOR']>;
 };
 
-/** The settings that say who stamps, and who is trusted. */
+/** The settings for providers and trust. */
 const providerSettingNames = {
   NODE_ENV: true,
   TSP: true,
@@ -171,7 +175,7 @@ const providerSettingNames = {
 } as const;
 export type ProviderConfig = Pick<Config, Exclude<keyof typeof providerSettingNames, 'NODE_ENV'>> & Partial<Pick<Config, 'NODE_ENV'>>;
 
-/** Settings that hold a secret: each may be read from the file that `<NAME>_FILE` names, and is never printed. */
+/** Settings with secrets: each may be read from the file in `<NAME>_FILE`, and is never printed. */
 export const secretSettings = [
   'REDIS_URL',
   'MONGODB_URL',
@@ -182,7 +186,7 @@ export const secretSettings = [
   'WEBHOOK_SECRET',
 ] as const;
 
-/** A setting that the process cannot start with. The message is one line and names the variable. */
+/** A setting that prevents the start. The message is one line and names the variable. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
@@ -190,7 +194,7 @@ export class ConfigError extends Error {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The environment, with secrets that are kept in files read from there.
+ * The environment, with secrets read from their files.
  *
  * @throws ConfigError
  */
@@ -199,7 +203,7 @@ export function withSecretFiles(environment: Environment): Record<string, string
   for (const name of secretSettings) {
     const file = environment[`${name}_FILE`];
     if (!file) continue;
-    if (environment[name]) throw new ConfigError(`${name}_FILE: got a file although ${name} is set too; it takes only one of them`);
+    if (environment[name]) throw new ConfigError(`${name}_FILE: got a file, but ${name} is set too; set only one of them`);
     try {
       settings[name] = readFileSync(file, 'utf8').trim();
     } catch {
@@ -210,27 +214,27 @@ export function withSecretFiles(environment: Environment): Record<string, string
 }
 
 function refuseLaptopDefaults(config: Config, environment: Environment): void {
-  if (!environment.SERVICE_TOKENS) throw new ConfigError('SERVICE_TOKENS: got nothing; production takes product:token pairs of its own');
+  if (!environment.SERVICE_TOKENS) throw new ConfigError('SERVICE_TOKENS: got nothing; production needs its own product:token pairs');
   for (const { product, token } of config.SERVICE_TOKENS) {
     if (token.length < 32) {
       throw new ConfigError(
-        `SERVICE_TOKENS: got a token of ${token.length} characters for "${product}"; production takes at least 32, and never the development default`,
+        `SERVICE_TOKENS: got a token of ${token.length} characters for "${product}"; production takes at least 32, and not the development default`,
       );
     }
   }
-  if (!environment.TSP) throw new ConfigError('TSP: got nothing; production takes file, or mock or local when asked for by name');
+  if (!environment.TSP) throw new ConfigError('TSP: got nothing; production takes file, or mock or local if set explicitly');
   if (config.SMTP_URL?.startsWith('smtp://') && !new URL(config.SMTP_URL).searchParams.has('plain')) {
-    throw new ConfigError('SMTP_URL: got plain smtp://; production takes smtps://, or smtp://…?plain when asked for by name');
+    throw new ConfigError('SMTP_URL: got plain smtp://; production takes smtps://, or smtp://…?plain if set explicitly');
   }
   if (config.SMTP_URL && !config.PUBLIC_BASE_URL) {
-    throw new ConfigError('PUBLIC_BASE_URL: got nothing; production takes the address that the links in its e-mails lead to');
+    throw new ConfigError('PUBLIC_BASE_URL: got nothing; production takes the address for the links in its e-mails');
   }
 }
 
 /**
- * The variables of `schema` out of the environment; an empty one counts as not set.
+ * Reads the variables of `schema` from the environment; an empty one counts as not set.
  *
- * @throws ConfigError one line: the variable, what it got (secrets are not shown) and what it takes.
+ * @throws ConfigError one line: the variable, its value (secrets are not shown) and what it takes
  */
 export function parseSettings<Schema extends z.ZodObject>(schema: Schema, environment: Environment): z.output<Schema> {
   const given = Object.fromEntries(
@@ -246,7 +250,7 @@ export function parseSettings<Schema extends z.ZodObject>(schema: Schema, enviro
   throw new ConfigError(`${name}: got ${got}; it ${takes}`);
 }
 
-/** @throws ConfigError where providers are to be asked and none is named. */
+/** @throws ConfigError if providers are needed and none is named */
 function chooseProvider<Given extends Pick<Settings, 'TSP' | 'TSP_PROVIDERS_FILE'>>(given: Given) {
   const { TSP = 'mock' } = given;
   if (TSP !== 'mock' && !given.TSP_PROVIDERS_FILE) {
@@ -256,7 +260,7 @@ function chooseProvider<Given extends Pick<Settings, 'TSP' | 'TSP_PROVIDERS_FILE
 }
 
 /**
- * The settings of the providers alone, for a command that needs no server.
+ * The settings of the providers only, for commands that run without a server.
  *
  * @throws ConfigError see `parseSettings`
  */
@@ -264,18 +268,18 @@ export const loadProviderConfig = (environment: Environment): ProviderConfig =>
   chooseProvider(parseSettings(settingsSchema.pick(providerSettingNames), environment));
 
 /**
- * Reads and checks the settings once, at start.
+ * Reads and checks the settings once, at the start.
  *
  * @throws ConfigError see `parseSettings`
  */
 export function loadConfig(processEnvironment: Environment): Config {
   const environment = withSecretFiles(processEnvironment);
   const settings = parseSettings(settingsSchema, environment);
-  // A door for everybody is opened by whoever runs the service, not by default (T4).
+  // In production the operator opens a public endpoint explicitly.
   const TSA_DOOR = settings.TSA_DOOR ?? (settings.NODE_ENV === 'production' ? 'off' : 'public');
   const config: Config = { ...chooseProvider(settings), TSA_DOOR };
   const unnamed = (['OPERATOR_URL', 'OPERATOR_CONTACT'] as const).find((name) => config[name] !== undefined);
-  if (unnamed && config.OPERATOR_NAME === undefined) throw new ConfigError(`OPERATOR_NAME: got nothing; ${unnamed} takes a name beside it`);
+  if (unnamed && config.OPERATOR_NAME === undefined) throw new ConfigError(`OPERATOR_NAME: got nothing; ${unnamed} needs it too`);
   if (config.NODE_ENV === 'production') refuseLaptopDefaults(config, environment);
   return config;
 }

@@ -2,11 +2,11 @@ import closeWithGrace from 'close-with-grace';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import { createLogger, type Logger } from './log.ts';
 
-/** Resources in the order they were opened; closed in reverse (architecture rule 5). */
+/** Resources in the order of opening; closed in reverse (architecture rule 5). */
 export interface Lifecycle {
-  /** Registers how to close what was just opened. */
+  /** Registers how to close a resource that was just opened. */
   onClose(name: string, close: () => unknown): void;
-  /** Closes everything once, in reverse order; a failing step is logged and the rest goes on. */
+  /** Closes everything once, in reverse order. A failing step is logged and the rest continues. */
   close(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export function createLifecycle(log: Logger): Lifecycle {
   };
 }
 
-/** How long a process may take to finish what is under way when it is told to stop. */
+/** The time that a process has to finish its work after a stop signal. */
 const shutdownDelayMs = 15_000;
 
 export interface ProcessContext<Settings> {
@@ -40,7 +40,7 @@ export interface ProcessContext<Settings> {
   readonly lifecycle: Lifecycle;
 }
 
-/** What `load` answers; a ConfigError that it throws ends the process with its one line, exit code 1. */
+/** The result of `load`. If it throws a ConfigError, the process prints its line and exits with code 1. */
 export function loadOrExit<Settings>(load: () => Settings): Settings {
   try {
     return load();
@@ -52,8 +52,8 @@ export function loadOrExit<Settings>(load: () => Settings): Settings {
 }
 
 /**
- * Runs one process of the service: `open` registers its resources and answers when it serves; a signal, or the end of a
- * parent that holds an IPC channel to it, closes them. A wrong setting ends the process with its one line, exit code 1.
+ * Runs one process of the service. `open` registers its resources and resolves when it serves. A signal, or the end of a parent with an IPC
+ * channel, closes them. A wrong setting ends the process with one line and exit code 1.
  */
 export function runProcess(
   name: string,
@@ -63,7 +63,7 @@ export function runProcess(
   return runProcessWith(name, () => loadConfig(environment), open);
 }
 
-/** `runProcess` for a process with settings of its own; `load` throws a ConfigError. */
+/** `runProcess` for a process with its own settings; `load` throws a ConfigError. */
 export async function runProcessWith<Settings extends { readonly LOG_LEVEL: string }>(
   name: string,
   load: () => Settings,

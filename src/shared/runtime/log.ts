@@ -2,7 +2,7 @@ import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'p
 
 export type { Logger };
 
-/** What must never reach a log, wherever an object that holds it is logged (architecture rule 6, S11, W10). */
+/** Members that must never reach a log, in any logged object (architecture rule 6). */
 const redactedMembers = [
   'token',
   'hash_secret',
@@ -27,8 +27,7 @@ interface LoggedError {
 const deepestCause = 8;
 
 /**
- * What the log says about an error. Drivers attach whole commands and documents to theirs, with tokens in them, so only members that are
- * known to be harmless are taken.
+ * The logged part of an error. Drivers attach whole commands and documents with tokens to their errors, so only known harmless members are copied.
  */
 function describeError(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: typeof error === 'string' ? error : 'not an error' };
@@ -45,17 +44,15 @@ function describeError(error: unknown, depth = 0): LoggedError {
   };
 }
 
-// Written at once. An asynchronous log is flushed when the process ends, and with a broken pipe that goes on for ever.
+// Synchronous: an asynchronous log is flushed at exit, and with a broken pipe that never ends.
 const standardOutput = () => pino.destination({ dest: 1, sync: true });
 
 const warnLevel = 40;
 
-/** From level warn on a line tells a failure, unless it says that it is advice. What is refused is never above level info. */
+/** A line of level warn or higher reports a failure, unless it is marked as advice. Refused requests are logged at most at level info. */
 const failedFromWarnOn = (_merged: object, level: number) => (level >= warnLevel ? { outcome: 'failed' } : {});
 
-/**
- * One JSON line an event, on standard output unless told. `outcome` tells failures from all else. `process` names the kind of process (`api`, `worker`, `tsa`).
- */
+/** One JSON line per event, by default on standard output. `outcome` marks failures. `process` is the kind of process (`api`, `worker`, `tsa`). */
 export function createLogger(options: { level: string; process: string; destination?: DestinationStream }): Logger {
   const settings: LoggerOptions = {
     level: options.level,

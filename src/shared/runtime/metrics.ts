@@ -8,10 +8,10 @@ import type { Clock } from './clock.ts';
 import { ConfigError } from './config.ts';
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** A scrape does not wait longer for the queue. */
+/** The maximum time that a scrape waits for the queue. */
 const queueTimeoutMs = 1_000;
 
-/** What waits in the queue of stamps: how many, and since when (milliseconds since the epoch; null when none waits). */
+/** The stamp queue: how many wait, and since when (milliseconds since the epoch; null if none waits). */
 interface QueueFigures {
   readonly waiting: number;
   readonly oldestAt: number | null;
@@ -22,29 +22,29 @@ interface QueueFigures {
 interface NamedState {
   readonly name: string;
   readonly status: ServiceState;
-  /** Of a key of one's own: whether its clock is confirmed, and by how many milliseconds it is ahead. */
+  /** For an own signing key: whether its clock is confirmed, and how many milliseconds it is ahead. */
   readonly clock?: { readonly state: ClockState; readonly driftMs: number | null } | undefined;
 }
 
-/** What is asked at every scrape; while the queue does not answer, its figures are NaN. Workers do not tell of the queue. */
+/** The sources of every scrape. If the queue does not answer, its figures are NaN. Workers do not report the queue. */
 export interface MetricSources {
   readonly readQueueState?: () => Promise<QueueFigures>;
   readonly readHealth?: () => readonly NamedState[];
 }
 
-/** What the processes of the service tell Prometheus. Labels name routes, providers and outcomes, never a caller. */
+/** The Prometheus metrics of the service's processes. Labels contain routes, providers and outcomes, never a caller. */
 export interface Metrics {
   answered(request: { method: string; route: string; status: number; outcome: 'done' | 'refused' | 'failed'; seconds: number }): void;
   /** Why a request was refused or failed. */
   faulted(fault: { outcome: 'refused' | 'failed'; code: string }): void;
   rateLimited(limit: string): void;
-  /** One call of a provider, for so many stamps. */
+  /** One call of a provider for this number of stamps. */
   stamped(call: { provider: string; outcome: 'stamped' | 'failed' | 'refused'; seconds: number; stamps: number }): void;
   mailed(outcome: 'sent' | 'deferred' | 'failed'): void;
   jobFailed(job: string): void;
-  /** What a run of renewals did, how much is still due, and how much cannot be judged. */
+  /** The result of a renewal run, how much is still due, and how much cannot be judged. */
   renewed(run: { renewed: number; lapsed: number; asks: number; due: number; unknown: number }): void;
-  /** The text of a scrape, and its media type. */
+  /** The text of a scrape and its media type. */
   read(sources: MetricSources): Promise<{ body: string; contentType: string }>;
 }
 
@@ -60,38 +60,38 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   const requestsHelp = 'Requests answered, by route, status and outcome (done, refused, failed).';
   const requests = histogram('qstamp_http_request_duration_seconds', requestsHelp, seconds, 'method', 'route', 'status', 'outcome');
   const refusals = counter('qstamp_refusals_total', 'Requests refused by a rule, by the code of the answer; nothing failed.', 'code');
-  const failuresHelp = 'Requests that failed, by the code of the answer: something of the service or around it did not work.';
+  const failuresHelp = 'Requests that failed, by the code of the answer: the service or one of its dependencies did not work.';
   const failures = counter('qstamp_failures_total', failuresHelp, 'code');
   const limited = counter('qstamp_rate_limited_total', 'Requests refused by a rate limit.', 'limit');
-  const stampsHelp = 'Stamps asked of providers, by outcome; refused: no provider may make it, none was asked and none failed.';
+  const stampsHelp = 'Stamps asked of providers, by outcome; refused: no provider may make it, so none was asked.';
   const stamps = histogram('qstamp_stamp_duration_seconds', stampsHelp, seconds, 'provider', 'outcome');
-  const leavesHelp = 'Stamps that one answer of a provider was for; its count is what a TSA may bill.';
+  const leavesHelp = 'Stamps per answer of a provider; its count is the number of requests that a TSA may bill.';
   const leaves = histogram(
     'qstamp_stamps_per_request',
     leavesHelp,
     Array.from({ length: 13 }, (_, power) => 2 ** power),
     'provider',
   );
-  const mailsHelp = 'Mails handed to the server; deferred: not taken and tried again, failed: not taken for good.';
+  const mailsHelp = 'Mails handed to the server; deferred: not accepted and tried again, failed: refused permanently.';
   const mails = counter('qstamp_mails_total', mailsHelp, 'outcome');
-  const jobs = counter('qstamp_job_failures_total', 'Runs of jobs that failed: they are tried again or given up.', 'job');
+  const jobs = counter('qstamp_job_failures_total', 'Failed runs of jobs, which are tried again or given up.', 'job');
   const renewalsHelp =
-    'Stamps and batches whose evidence was renewed, or had lapsed: ended without a renewal; and requests to TSAs for it (asked).';
+    'Stamps and batches whose evidence was renewed or lapsed (expired without a renewal), and requests to TSAs for renewals (asked).';
   const renewals = counter('qstamp_renewals_total', renewalsHelp, 'outcome');
-  const dueHelp = 'Stamps and batches whose evidence the last run of this worker should have renewed and could not.';
+  const dueHelp = 'Stamps and batches whose evidence was due in the last run of this worker and could not be renewed.';
   const due = gauge('qstamp_evidence_due', dueHelp);
-  const unknownHelp = 'Stamps and batches whose evidence the last run of this worker could not judge, and so not renew.';
+  const unknownHelp = 'Stamps and batches whose evidence the last run of this worker could not judge, so did not renew.';
   const unknown = gauge('qstamp_evidence_unknown', unknownHelp);
-  const depth = gauge('qstamp_queue_depth', 'Stamps that wait.');
-  const age = gauge('qstamp_queue_oldest_age_seconds', 'Age of the oldest stamp that waits.');
-  const failedJobs = gauge('qstamp_failed_jobs', 'Jobs that were given up and wait for an operator.');
-  // Of a process that is not asked for the queue, nothing is shown, rather than zeros.
+  const depth = gauge('qstamp_queue_depth', 'Waiting stamps.');
+  const age = gauge('qstamp_queue_oldest_age_seconds', 'Age of the oldest waiting stamp.');
+  const failedJobs = gauge('qstamp_failed_jobs', 'Jobs that were given up and need an operator.');
+  // A process that does not read the queue shows no queue metrics, instead of zeros.
   for (const ofQueue of [depth, age, failedJobs]) ofQueue.remove();
-  const statesHelp = '1 for the state that a provider is in; an open breaker is an outage.';
+  const statesHelp = '1 for the current state of a provider; an open breaker is an outage.';
   const states = gauge('qstamp_provider_state', statesHelp, 'provider', 'state');
-  const clocksHelp = '1 for the state of the clock that a key of one’s own stamps by; off and unknown: it stamps nothing.';
+  const clocksHelp = '1 for the state of the clock of an own signing key; with off or unknown the key does not stamp.';
   const clocks = gauge('qstamp_clock_state', clocksHelp, 'provider', 'state');
-  const driftsHelp = 'How far the clock that a key of one’s own stamps by is ahead of what others say; NaN while nobody says anything.';
+  const driftsHelp = 'How far the clock of an own signing key is ahead of the reference clocks; NaN if none answers.';
   const drifts = gauge('qstamp_clock_drift_seconds', driftsHelp, 'provider');
 
   const ageSeconds = ({ oldestAt }: QueueFigures) => (oldestAt === null ? 0 : Math.max(0, (clock() - oldestAt) / 1_000));
@@ -135,9 +135,9 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
 }
 
 /**
- * Serves `GET /metrics` on a port of its own; port 0: any free one.
+ * Serves `GET /metrics` on its own port; port 0: any free one.
  *
- * @throws ConfigError when the port is taken.
+ * @throws ConfigError if the port is taken
  */
 export async function serveMetrics(options: MetricSources & { metrics: Metrics; host: string; port: number }) {
   const { metrics, host, port, ...sources } = options;
@@ -155,7 +155,9 @@ export async function serveMetrics(options: MetricSources & { metrics: Metrics; 
   try {
     await once(server, 'listening');
   } catch (error) {
-    throw new ConfigError(`METRICS_PORT: got "${port}"; it cannot be listened on (${error instanceof Error ? error.message : error})`);
+    throw new ConfigError(
+      `METRICS_PORT: got "${port}"; the service cannot listen on it (${error instanceof Error ? error.message : error})`,
+    );
   }
   const address = server.address() as AddressInfo;
   return {

@@ -1,35 +1,35 @@
 /**
- * Sends items together (natural batching), without a timer unless one is asked for: an item that finds nothing under way is sent at once, and those
- * that arrive while a batch is under way leave together when it has returned, or as soon as they fill a batch.
+ * Sends items in batches (natural batching), without a timer unless `windowMs` is set. If no batch is in progress, an item is sent at once. Items
+ * that arrive during a batch are sent together when it returns, or as soon as they fill a batch.
  */
 export interface MicroBatcher<Item, Result> {
-  /** Resolves with the result of this item, or rejects as its batch does. */
+  /** Resolves with the result of this item, or rejects if its batch rejects. */
   add(item: Item): Promise<Result>;
 }
 
 export interface MicroBatcherOptions<Item, Result> {
-  /** The most items of one batch. */
+  /** The maximum number of items in a batch. */
   readonly maxItems: number;
   /**
-   * Returns a result for each item, in their order. The next batch leaves when `send` itself has returned; a result that is a promise may come later.
+   * Returns a result for each item, in the same order. The next batch starts when `send` itself returns; a result that is a promise may come later.
    */
   readonly send: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>;
   /**
-   * Also takes what arrives until this resolves. Do not wait for the end of a turn of the event loop before a write to the store: mongodb 7.9 may
-   * then write to a socket that is destroyed but not yet closed, and waits for ever.
+   * A batch also takes items that arrive until this resolves. Do not wait for the end of an event loop turn before a write to the store: mongodb
+   * 7.9 may then write to a socket that is destroyed but not yet closed, and wait forever.
    */
   readonly gather?: () => Promise<unknown>;
-  /** The most batches under way at a time; default: no limit. */
+  /** The maximum number of batches at a time; default: no limit. */
   readonly maxUnderWay?: number;
-  /** How long the first of a batch waits for others though nothing is under way, milliseconds; default: not at all. */
+  /** How long the first item of a batch waits for others if no batch is in progress, in milliseconds; default: not at all. */
   readonly windowMs?: number;
-  /** How long the first waits for a batch that is under way, milliseconds; default: until it has returned. */
+  /** How long the first item waits for a batch in progress, in milliseconds; default: until it returns. */
   readonly patienceMs?: number;
 }
 
 /**
- * A batcher is `idle` until an item arrives, a batch returns or the timer ends. Then it is `gathering`: it also takes what arrives until `gather`
- * resolves. After that it sends every batch that is due, sets the timer for one that is not, and is `idle` again.
+ * A batcher is `idle` until an item arrives, a batch returns or the timer ends. Then it is `gathering`: it takes more items until `gather`
+ * resolves. After that it sends every batch that is due, sets the timer for the next one, and is `idle` again.
  */
 type BatcherState = 'idle' | 'gathering';
 
@@ -65,7 +65,7 @@ export function createMicroBatcher<Item, Result>({
     void sendWaiting();
   }
 
-  /** In how many milliseconds the first that waits leaves, if nothing returns meanwhile. */
+  /** The milliseconds until the first waiting item is due, if no batch returns before. */
   function dueInMs({ since }: Waiting<Item, Result>): number {
     if (waiting.length >= maxItems) return 0;
     return since + (underWay > 0 ? Math.max(patienceMs, windowMs) : windowMs) - performance.now();
@@ -77,7 +77,7 @@ export function createMicroBatcher<Item, Result>({
     try {
       await gather?.();
     } catch {
-      // Then the batch leaves with what there is.
+      // Then send the batch without more items.
     }
     state = 'idle';
     clearTimeout(timer);

@@ -1,4 +1,4 @@
-/** Gives the last result again for the same argument (`===`), which must not change: leaves that follow each other are mostly of one batch. */
+/** Repeats the last result for the same argument (`===`), which must not change. Consecutive leaves mostly belong to the same batch. */
 export function rememberLast<Given, Made>(make: (given: Given) => Made): (given: Given) => Made {
   let last: { readonly given: Given; readonly made: Made } | undefined;
   return (given) => {

@@ -11,7 +11,7 @@ import { insertNew } from './insert.ts';
 import type { RenewalStore } from './renewals.ts';
 import { evidenceOf, renewalIdsIn, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
 
-/** A leaf of a batch that is about to be written. */
+/** A leaf of a batch before it is written. */
 export interface NewLeaf {
   readonly tokenId: string;
   readonly blind: Buffer;
@@ -22,7 +22,7 @@ const entryBytes = blindBytes + 16;
 
 const idOf = (hex: string): string => hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 
-/** Whose the leaves of a batch are, as its document says it: 20 octets for each. An index of the stamps would take a hundred. */
+/** The stamps of a batch's leaves in its document: 20 octets for each leaf. An index of the stamps would take a hundred. */
 function leafIdsOf(leaves: readonly NewLeaf[]): Buffer {
   const ids = Buffer.alloc(leaves.length * entryBytes);
   for (const [i, { tokenId, blind }] of leaves.entries()) {
@@ -32,7 +32,7 @@ function leafIdsOf(leaves: readonly NewLeaf[]): Buffer {
   return ids;
 }
 
-/** The id of each leaf's stamp, and the first octets of its blind, in whatever the database holds. */
+/** The stamp id and the first octets of the blind for each leaf, from any stored data. */
 function leavesIn(leafIds: unknown): { blind: Buffer; tokenId: string }[] {
   if (!(leafIds instanceof Binary)) return [];
   const bytes = bytesOf(leafIds);
@@ -42,10 +42,10 @@ function leavesIn(leafIds: unknown): { blind: Buffer; tokenId: string }[] {
   });
 }
 
-/** Whether a leaf that has this blind may be that one. */
+/** Whether a leaf with this blind may be that one. */
 const isMarkedBy = (blind: Buffer, leaf: { readonly blind: Buffer }): boolean => blind.subarray(0, blindBytes).equals(leaf.blind);
 
-/** What is recorded of all stamps of a batch. */
+/** The fields that all stamps of a batch share. */
 type BatchClaims = Pick<Batch, 'provider' | 'isQualified' | 'issuedAt'>;
 
 /** `_id` is the batch's id. */
@@ -55,13 +55,13 @@ interface BatchDocument extends Omit<Batch, 'batchId' | 'tsq' | 'tsr' | 'tst' | 
   readonly tsq: Binary;
   readonly tsr: Binary;
   readonly crown: Binary;
-  /** SHA-256 of the token, hex; by it the batch of a raw record is found. */
+  /** SHA-256 of the token, hex; finds the batch of a raw record. */
   readonly tokenDigest: string;
-  /** Whose its leaves are (`leafIdsOf`), so that the stamp of a raw record is found (V2), and a batch that is nobody's. */
+  /** The stamps of its leaves (`leafIdsOf`); finds the stamp of a raw record, and batches without stamps. */
   readonly leafIds: Binary;
 }
 
-/** Who reads a batch has no need of the ids of its stamps, which may be most of it. */
+/** Normal reads omit the stamp ids, which may be most of a batch. */
 const withoutLeafIds = { leafIds: 0 } as const;
 
 function isImprint(stored: Partial<Imprint> | undefined): stored is Imprint {
@@ -73,7 +73,7 @@ function claimsOf({ provider, isQualified, issuedAt }: Partial<BatchDocument>): 
   return { provider, isQualified: isQualified === true, issuedAt: withUsualFraction(issuedAt) };
 }
 
-/** Whatever the database holds; undefined where it is no batch. */
+/** Reads any stored data; undefined if it is not a batch. */
 function batchOf(document: Partial<BatchDocument>, renewalTokens: ReadonlyMap<string, Buffer>): Batch | undefined {
   const { _id: batchId, root, leaves, tsq, tsr, crown, evidence } = document;
   const claims = claimsOf(document);
@@ -89,7 +89,7 @@ const digestOf = (tst: Buffer): string => hash('sha256', tst, 'hex');
 
 export type BatchStore = ReturnType<typeof createBatchStore>;
 
-/** What a TSA answered for many stamps at once (S14). `renewals`: the tokens that keep batches alive. */
+/** Batches: one TSA answer for many stamps (S14). `renewals`: the tokens that renew batches. */
 export function createBatchStore(db: Db, renewals: Pick<RenewalStore, 'findTokens'>) {
   const batches: Collection<BatchDocument> = db.collection('batches');
 
@@ -99,25 +99,25 @@ export function createBatchStore(db: Db, renewals: Pick<RenewalStore, 'findToken
   }
 
   return {
-    /** Writes a batch and whose its leaves are; one that is there already stays as it is. */
+    /** Writes a batch and the stamps of its leaves; an existing one stays unchanged. */
     insertOnce: async (batch: Batch, leaves: readonly NewLeaf[]): Promise<void> => {
       const { batchId, tsq, tsr, tst, crown, term, renewals: _, ...rest } = batch;
       const bytes = { tsq: new Binary(tsq), tsr: new Binary(tsr), crown: new Binary(crown), leafIds: new Binary(leafIdsOf(leaves)) };
       const document = { _id: batchId, ...rest, ...storedEvidenceOf(term), ...bytes, tokenDigest: digestOf(tst) };
       await inStore(() => insertNew(db, batches, [document]));
     },
-    /** By their ids; absent are those that are unknown or damaged. */
+    /** By id; unknown or damaged ones are absent. */
     findMany: async (batchIds: readonly string[]): Promise<ReadonlyMap<string, Batch>> => {
       const found = await find(batchIds);
       const tokens = await renewals.findTokens(found.flatMap(({ evidence }) => renewalIdsIn(evidence)));
       return new Map(found.flatMap((document) => batchOf(document, tokens) ?? []).map((batch) => [batch.batchId, batch]));
     },
-    /** The same, without what is large in it. */
+    /** The same without the large fields. */
     findClaims: async (batchIds: readonly string[]): Promise<ReadonlyMap<string, BatchClaims>> => {
       const found = await find(batchIds, { provider: 1, isQualified: 1, issuedAt: 1 });
       return new Map(found.flatMap((document) => [claimsOf(document) ?? []].flat().map((claims) => [document._id, claims] as const)));
     },
-    /** The ids of the stamps that this leaf may be of: one, but for a chance of one in a million. */
+    /** The ids of the stamps that may have this leaf: one, except with a probability of one in a million. */
     findLeaves: async ({ tst, blind }: LeafMarks): Promise<readonly string[]> => {
       const projection = { leafIds: 1 };
       const found = await inStore(() => batches.findOne({ tokenDigest: digestOf(tst) }, { projection, maxTimeMS }));

@@ -6,7 +6,7 @@ import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { insertIfAbsent } from './insert.ts';
 
-/** What an id stands for never changes, so a process remembers so many sets. A TSA has one, and another when its certificate ends. */
+/** A set never changes, so a process caches this many. A TSA has one, and another when its certificate expires. */
 const mostRemembered = 256;
 
 interface CertificateSetDocument {
@@ -16,7 +16,7 @@ interface CertificateSetDocument {
 
 export type CertificateSetStore = ReturnType<typeof createCertificateSetStore>;
 
-/** Certificates as they stand in tokens, by the SHA-256 of their octets: the tokens of a TSA have the same ones, which are kept once. */
+/** The certificate sets in tokens, by the SHA-256 of their octets. The tokens of a TSA share one set, which is stored once. */
 export function createCertificateSetStore(db: Db) {
   const collection: Collection<CertificateSetDocument> = db.collection('certificate_sets');
   const remembered = new LRUCache<string, Buffer>({ max: mostRemembered });
@@ -27,11 +27,11 @@ export function createCertificateSetStore(db: Db) {
   }
 
   return {
-    /** Writes those that are not there yet. */
+    /** Writes the sets that do not exist yet. */
     insertOnce: async (sets: ReadonlyMap<string, Buffer>): Promise<void> => {
       await Promise.all([...sets].map(([id, der]) => (remembered.has(id) ? undefined : insert(id, der))));
     },
-    /** By their ids; absent are those that are unknown or damaged. */
+    /** By id; unknown or damaged ones are absent. */
     findMany: async (ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>> => {
       const sets = new Map<string, Buffer>();
       const unknown: string[] = [];

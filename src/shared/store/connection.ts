@@ -4,19 +4,19 @@ import { answerWithin } from '../runtime/answer-within.ts';
 import { ConfigError } from '../runtime/config.ts';
 import type { Logger } from '../runtime/log.ts';
 
-/** The database used when `MONGODB_URL` names none. */
+/** The database if `MONGODB_URL` does not name one. */
 const defaultDatabase = 'qstamp';
 
-/** How long an operation may take on the server. `timeoutMS` of the driver has no effect (docs/adr/0005-one-document-is-atomic.md). */
+/** The maximum time of an operation on the server. `timeoutMS` of the driver has no effect (docs/adr/0005-one-document-is-atomic.md). */
 export const maxTimeMS = 5_000;
 
 const reconnectMs = 250;
 const connectTimeoutMS = 2_000;
 
-/** How long closing may take: the store may not answer any more. */
+/** The maximum time for closing: the store may not answer any more. */
 const closeMs = 2_000;
 
-/** A heartbeat fails by itself when its connection has been silent for `connectTimeoutMS`, while it is made and afterwards. */
+/** A heartbeat fails by itself if its connection is silent for `connectTimeoutMS`, while it is opened or afterwards. */
 const longestHeartbeatMs = 2 * connectTimeoutMS + 1_000;
 
 export interface StoreConnection {
@@ -25,7 +25,8 @@ export interface StoreConnection {
 }
 
 /**
- * Dials in the background, and again whenever the server is back, so that a process starts and stays up while the store is away. Writes are journaled before they are acknowledged.
+ * Connects in the background, and reconnects when the server is back, so that a process starts and keeps running while the store is down. Writes
+ * are journaled before they are acknowledged.
  */
 export function connectStore(url: string, log: Logger): StoreConnection {
   const client = createClient(url, {
@@ -59,8 +60,8 @@ export function connectStore(url: string, log: Logger): StoreConnection {
 }
 
 /**
- * Calls `onStuck` when a heartbeat of the driver neither succeeds nor fails: mongodb 7.9 can wait for ever for a socket that is destroyed
- * but not yet closed, and then never looks for that server again.
+ * Calls `onStuck` if a heartbeat of the driver neither succeeds nor fails: mongodb 7.9 can wait forever for a socket that is destroyed but not yet
+ * closed, and then never checks that server again.
  */
 function watchHeartbeats(client: MongoClient, onStuck: () => void): void {
   const limits = new Map<string, NodeJS.Timeout>();
@@ -71,25 +72,25 @@ function watchHeartbeats(client: MongoClient, onStuck: () => void): void {
   });
   client.on('serverHeartbeatSucceeded', ended);
   client.on('serverHeartbeatFailed', ended);
-  // No more events come from a server that the driver has dropped.
+  // The driver sends no more events about a server that it has dropped.
   client.on('serverClosed', ({ address }) => clearTimeout(limits.get(address)));
 }
 
 /**
- * Makes the driver forget its servers, so that connecting looks for them anew. `client.close()` will not do: it first sends a goodbye to
- * the store, which may hang, and ends all running operations.
+ * Makes the driver forget its servers, so that it connects to them again. `client.close()` does not work: it first sends a goodbye to the store,
+ * which may hang, and it ends all running operations.
  */
 function forgetServers(client: MongoClient & { readonly topology?: { close(): void } | undefined }): void {
   client.topology?.close();
 }
 
-/** The database that a connection string names; the driver itself falls back to `test`. */
+/** The database in the connection string; the driver itself falls back to `test`. */
 function databaseOf(url: string): string | undefined {
   const named = /^[^:]+:\/\/[^/]+\/([^?]+)/.exec(url)?.[1];
   return named && decodeURIComponent(named);
 }
 
-/** @throws ConfigError for a connection string that the driver does not take; it may hold a password and is not repeated. */
+/** @throws ConfigError for a connection string that the driver refuses; it may contain a password, so it is not shown */
 function createClient(url: string, options: MongoClientOptions): MongoClient {
   try {
     return new MongoClient(url, options);
@@ -99,8 +100,8 @@ function createClient(url: string, options: MongoClientOptions): MongoClient {
 }
 
 /**
- * Connects, again and again until it succeeds: a client whose first connection failed answers "Topology is closed" for ever
- * (mongodb 7.9). Once connected, the driver finds its way back by itself.
+ * Connects until it succeeds: a client whose first connection failed answers "Topology is closed" forever (mongodb 7.9). Once connected, the driver
+ * reconnects by itself.
  */
 async function connectUntil(client: MongoClient, signal: AbortSignal, log: Logger): Promise<void> {
   while (!signal.aborted) {

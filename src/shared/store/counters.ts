@@ -27,8 +27,8 @@ import {
 import { createStampCounts } from './stamp-counts.ts';
 
 /**
- * Counts latencies in buckets, each a quarter wider than the one before. To count one is one increment, and percentiles of a day need no
- * scan. A percentile read from it is at most 25 % too high.
+ * Counts latencies in buckets, each 25 % wider than the one before. Counting is one increment, and percentiles of a day need no scan. A percentile
+ * is at most 25 % too high.
  */
 const growth = 1.25;
 
@@ -38,8 +38,8 @@ function bucketOf(latencyMs: number): number {
 }
 
 /**
- * The latency in whole milliseconds that the share `q` (0…1) of the counted ones does not exceed; null when none was counted.
- * `counts` maps a bucket to how often it occurred.
+ * The latency in whole milliseconds that the share `q` (0…1) of all counted ones does not exceed; null if none was counted. `counts` maps a bucket
+ * to its number of latencies.
  */
 function quantile(counts: Readonly<Record<string, number>>, q: number): number | null {
   const buckets = Object.entries(counts)
@@ -59,16 +59,16 @@ export { type ActivityTotals, utcDay } from './period-counts.ts';
 
 /** A finished stamp. */
 export interface StampTally extends Series {
-  /** When its id was made, in milliseconds since the epoch: it counts in that hour. */
+  /** When its id was made, in milliseconds since the epoch; it counts in that hour. */
   readonly idMadeAt: number;
   readonly outcome: 'stamped' | 'failed';
-  /** As `storedProductOf` names it. */
+  /** See `storedProductOf`. */
   readonly product: string | undefined;
   /** From acceptance to evidence, in milliseconds. */
   readonly latencyMs: number;
 }
 
-/** One day of the stamps of one provider for one kind of caller; latencies in milliseconds, null where nothing was stamped. */
+/** One day of stamps of one provider for one kind of caller. Latencies in milliseconds, null if nothing was stamped. */
 export interface DailyFigures extends Series {
   /** `YYYY-MM-DD` in UTC. */
   readonly date: string;
@@ -80,22 +80,22 @@ export interface DailyFigures extends Series {
 const writeEveryMs = 100;
 const hourMs = 3_600_000;
 const settledAfterMs = 15 * 60_000;
-/** An hour counts as open for one more minute: some of its counts are not written yet. */
+/** An hour counts as open for one more minute, because some of its counts are not written yet. */
 const lateMs = 60_000;
-/** Up to so many stamps of an hour are counted when somebody asks. */
+/** In an open hour, up to this many stamps are counted at each read. */
 const countedWhenAsked = 10_000;
 
 export type CounterStore = ReturnType<typeof createCounterStore>;
 
 /**
- * Counts what the service does, in one document for each hour. A process counts in memory and writes ten times a second; what it had not written
- * when it was killed is missing until `recountEnded`.
+ * Counts the activities of the service, one document per hour. A process counts in memory and writes ten times a second. Unwritten counts of a
+ * killed process are missing until `recountEnded`.
  */
 export function createCounterStore(db: Db, { batches, log }: { batches: Pick<BatchStore, 'findClaims'>; log: Logger }) {
   const counts: Collection<PeriodDocument> = db.collection('counts');
   const stamps = createStampCounts(db, batches);
 
-  /** What is to be added to each hour, by the path of the figure. */
+  /** The pending increments of each hour, by the path of the figure. */
   let pending = new Map<string, Record<string, number>>();
   let timer: NodeJS.Timeout | undefined;
   let writing = Promise.resolve();
@@ -110,19 +110,19 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
   }
 
   async function addToHour(hour: string, $inc: Record<string, number>): Promise<void> {
-    // A count that arrives after the recount makes the next run recount this hour.
+    // If a count arrives after the recount, the next run recounts this hour.
     const change = { $inc, $unset: { recountedAt: '' } } as UpdateFilter<PeriodDocument>;
     const update = () => counts.updateOne({ _id: hour }, change, { upsert: true });
     try {
       await update();
     } catch (error) {
-      // Another process has made the document of the hour in between.
+      // Another process has made the hour's document meanwhile.
       if (!isDuplicateKey(error)) throw error;
       await update();
     }
   }
 
-  /** A write that fails is not repeated: the stamps are counted again when the hour is over. */
+  /** A failed write is not repeated: the stamps are recounted when the hour is over. */
   async function write(): Promise<void> {
     const taken = pending;
     pending = new Map();
@@ -135,7 +135,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
   const readAll = async (projection: object): Promise<PeriodDocument[]> =>
     withoutParts(await inStore(() => counts.find({}, { projection, maxTimeMS }).toArray()));
 
-  /** The stamps of the hours that are not over, counted now; hours with many stamps are left out. */
+  /** Counts the stamps of open hours now; hours with many stamps are left out. */
   async function countOpenHours(documents: readonly PeriodDocument[], timeMs: number): Promise<ReadonlyMap<string, PeriodCounts>> {
     const open = new Map<string, PeriodCounts>();
     for (const hour of new Set([hourOf(timeMs - lateMs), hourOf(timeMs)])) {
@@ -147,14 +147,14 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
     return open;
   }
 
-  /** The documents, with the stamps of open hours as they are counted now. */
+  /** The documents, with the current stamps of open hours. */
   async function withOpenHours(documents: readonly PeriodDocument[], timeMs: number): Promise<PeriodDocument[]> {
     const open = await countOpenHours(documents, timeMs);
     const closed = documents.map((document) => (open.has(document._id) ? { ...document, ...withoutStamps(document) } : document));
     return [...closed, ...[...open].map(([_id, counted]) => ({ _id, ...counted }))];
   }
 
-  /** Counts the stamps of an hour or a day again. */
+  /** Recounts the stamps of an hour or a day. */
   async function recountPeriod(period: string): Promise<void> {
     const projection = { series: 1, 'done.stamps': 1 };
     const known = await inStore(() => counts.findOne({ _id: period }, { projection, maxTimeMS }));
@@ -179,30 +179,30 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
 
   let isUpgraded = false;
 
-  /** Takes over what an earlier version has counted, once. */
+  /** Takes over the counts of an earlier version, once. */
   async function upgrade(timeMs: number): Promise<void> {
     if (!isUpgraded) await takeOverOlderCounters({ db, counts, countStamps: stamps.count, recountHours, timeMs });
     isUpgraded = true;
   }
 
-  /** Hours before this one hold counts taken over from an earlier version and are never recounted. */
+  /** Hours before this one contain counts from an earlier version and are never recounted. */
   const firstHour = async (): Promise<string> =>
     (await inStore(() => counts.findOne<OlderCounts>({ _id: olderCountsId }, { maxTimeMS })))?.before ?? '';
 
-  /** Hours that ended 15 minutes ago or earlier and were not counted again since. */
+  /** Hours that ended at least 15 minutes ago and were not recounted since. */
   async function hoursToRecount(timeMs: number): Promise<string[]> {
     const known = await inStore(() => counts.find({}, { projection: { recountedAt: 1 }, maxTimeMS }).toArray());
     const recounted = new Set(
       known.filter(({ _id, recountedAt }) => isDay(_id) || Number(recountedAt) >= spanOf(_id).toMs + settledAfterMs).map(({ _id }) => _id),
     );
-    // Of the last day also those in which nothing was counted.
+    // Includes the empty hours of the last day.
     const settled = hoursBetween(timeMs - 25 * hourMs, timeMs - hourMs - settledAfterMs + 1);
     const [last = '', first] = [settled.at(-1), await firstHour()];
     const hours = new Set([...settled, ...known.map(({ _id }) => _id).filter((id) => id.length === last.length)]);
     return [...hours].filter((hour) => hour >= first && hour <= last && !recounted.has(hour) && !recounted.has(dayOf(hour)));
   }
 
-  /** Replaces the hours of days before the last month by one document for each day. The hours are removed last. */
+  /** Replaces the hours of days before the last month with one document per day. The hours are removed last. */
   async function foldDays(timeMs: number): Promise<void> {
     const today = new Date(timeMs);
     const kept = utcDay(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() - 1));
@@ -232,11 +232,11 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
         if (product !== undefined) count(hour, `products.${keyOfName(product)}`);
       }
     },
-    /** Counts other activities, such as verifications, that were done at `timeMs`. */
+    /** Counts other activities at `timeMs`, such as verifications. */
     add: (done: Partial<ActivityTotals>, timeMs: number): void => {
       for (const [activity, amount] of Object.entries(done)) count(hourOf(timeMs), `done.${activity}`, amount);
     },
-    /** What was done in the hour of `timeMs` and the 23 before it, and ever. */
+    /** The activities in the hour of `timeMs` and the 23 before it, and in total. */
     totals: async (timeMs: number): Promise<{ last24h: ActivityTotals; lifetime: ActivityTotals }> => {
       const documents = await withOpenHours(await readAll({ done: 1 }), timeMs);
       const [first, last] = [hourOf(timeMs - 23 * hourMs), hourOf(timeMs)];
@@ -262,15 +262,15 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
         .filter(({ stamps, failed }) => stamps + failed > 0)
         .sort((a, b) => b.date.localeCompare(a.date) || a.callerKind.localeCompare(b.callerKind) || a.provider.localeCompare(b.provider));
     },
-    /** How many stamps these products have, as `storedProductOf` names them. */
+    /** The number of stamps of these products, named as in `storedProductOf`. */
     productTotal: async (products: readonly string[]): Promise<number> => {
       const keys = products.map(keyOfName);
       const documents = await readAll(Object.fromEntries(keys.map((key) => [`products.${key}`, 1])));
       return documents.reduce((sum, document) => sum + keys.reduce((ofKeys, key) => ofKeys + (document.products?.[key] ?? 0), 0), 0);
     },
     /**
-     * Counts the stamps of each hour that begins between the two times again, from the stamps themselves. Failures and latencies stay as they
-     * were counted. Returns how many hours were counted.
+     * Recounts each hour that begins between the two times from the stamps themselves. Failures and latencies stay unchanged. Returns the number of
+     * hours.
      */
     recount: async (fromMs: number, toMs: number): Promise<number> => {
       const first = await firstHour();
@@ -278,14 +278,14 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
       await recountHours(hours);
       return hours.length;
     },
-    /** Counts every hour that ended 15 minutes ago or earlier again, once, and folds the hours of old months into days. */
+    /** Recounts every hour that ended at least 15 minutes ago, once, and replaces the hours of old months with days. */
     recountEnded: async (timeMs: number): Promise<void> => {
       await upgrade(timeMs);
       await recountHours(await hoursToRecount(timeMs));
       await foldDays(timeMs);
     },
     upgrade,
-    /** Writes what is counted. To be called when the process stops. */
+    /** Writes pending counts. Call it when the process stops. */
     close: async (): Promise<void> => {
       clearTimeout(timer);
       await writing;
@@ -294,7 +294,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
   };
 }
 
-/** The same counts without stamps, which are counted otherwise. */
+/** The same counts without stamps, which are counted separately. */
 function withoutStamps({ done = {}, series = {} }: PeriodCounts): PeriodCounts {
   const { stamps: _, ...rest } = done;
   return {

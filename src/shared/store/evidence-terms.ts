@@ -5,18 +5,18 @@ import { inStore } from './errors.ts';
 import { createNote } from './notes.ts';
 import { never, notKnown, renewByField, type StoredEvidence } from './stored-evidence.ts';
 
-/** What is renewed: a stamp with a token of its own, or a batch for all its leaves. */
+/** What renewals renew: a stamp with its own token, or a batch for all its leaves. */
 export const subjectKinds = ['stamp', 'batch'] as const;
 export type SubjectKind = (typeof subjectKinds)[number];
 
-/** A subject with its way to the root of a renewal: blind, then siblings. */
+/** A subject with its path to the root of a renewal: blind, then siblings. */
 export interface RenewedSubject {
   readonly kind: SubjectKind;
   readonly id: string;
-  /** How many renewals it had before. */
+  /** Number of its earlier renewals. */
   readonly renewals: number;
   readonly path: readonly Buffer[];
-  /** As of the member of a renewal. */
+  /** See the member of a renewal. */
   readonly newImprint?: Imprint | undefined;
   readonly batchRenewals?: number | undefined;
 }
@@ -26,40 +26,40 @@ export interface DueSubject {
   readonly endsAt: Date;
 }
 
-/** A token that renewed nobody: the next one would not either, until the TSA has other certificates. */
+/** A token that renewed nothing. The next one will not either, until the TSA has other certificates. */
 export interface UselessToken {
   readonly issuedAt: string;
   readonly term: EvidenceTerm;
   readonly boughtAt: Date;
 }
 
-/** A subject whose evidence cannot be renewed, as it was read. */
+/** A subject whose evidence cannot be renewed, as read. */
 export interface LapsedSubject {
   readonly id: string;
-  /** Undefined: it could not be read. */
+  /** Undefined if it could not be read. */
   readonly term: Pick<EvidenceTerm, 'endsAt'> | undefined;
-  /** How many were read. */
+  /** Number of renewals that were read. */
   readonly renewals: number;
 }
 
-/** With both ends: DocumentDB takes no partial index for a range that is open (a look through 20 000 stamps: 2 s, by the index 5 ms). */
+/** With both bounds, because DocumentDB does not use a partial index for an open range (20 000 stamps: 2 s without the index, 5 ms with it). */
 const renewBy = (until: Date) => ({ [renewByField]: { $gt: new Date(0), $lte: until } });
 
 const unknown = { [renewByField]: { $gte: notKnown, $lt: never } };
 
 const uselessId = 'evidence-useless';
 
-/** What shows whether a stamp has a token of its own: of version 0.2.0, which knew no batches, that it is found by one. */
+/** The fields that show whether a stamp has its own token. Version 0.2.0 had no batches: there `tokenDigest` shows it. */
 const tokenFields = { 'proofs.kind': 1, tokenDigest: 1, 'evidence.renewBy': 1 } as const;
 const hasToken = ({ proofs, tokenDigest }: SubjectDocument): boolean =>
   Array.isArray(proofs) ? proofs[0]?.kind === 'token' : tokenDigest !== undefined;
 
-/** A leaf is one once it has evidence of its own. */
+/** A leaf is a subject once it has its own evidence. */
 const isSubject = (kind: SubjectKind, one: SubjectDocument): boolean => kind === 'batch' || hasToken(one) || one.evidence !== undefined;
 
 interface SubjectDocument {
   readonly _id: string;
-  /** Of stamps. */
+  /** Only for stamps. */
   readonly proofs?: readonly { readonly kind?: unknown }[];
   readonly tokenDigest?: unknown;
   readonly evidence?: StoredEvidence;
@@ -70,10 +70,10 @@ export const collectionsOfSubjects = (db: Db): Readonly<Record<SubjectKind, Coll
   batch: db.collection('batches'),
 });
 
-/** That one bulk write changes. */
+/** The maximum number of changes in one bulk write. */
 const subjectsPerWrite = 500;
 
-/** Writes a change for each item, and answers how many of them changed something. */
+/** Writes a change for each item, and returns how many changed something. */
 export async function writeInParts<T>(
   collection: Collection<SubjectDocument>,
   items: readonly T[],
@@ -88,28 +88,28 @@ export async function writeInParts<T>(
 }
 
 export interface TermWalk {
-  /** Of the algorithm policy by which terms are found. */
+  /** The algorithm policy for which terms are found. */
   readonly revision: string;
-  /** Whether what has a term is looked at too: the policy was another one before. */
+  /** Whether subjects that already have a term are checked too, because the policy has changed. */
   readonly isAnew: boolean;
-  /** The last id that was looked at; undefined: all were. */
+  /** The last id that was checked; undefined: all were. */
   readonly after: Readonly<Partial<Record<SubjectKind, string>>>;
 }
 
-/** What is kept alive by renewals, in stamps and batches. */
+/** The state of renewals, in stamps and batches. */
 export interface EvidenceState {
   readonly lastRunAt: Date;
-  /** To be renewed, and no TSA could do it. */
+  /** Due, but no TSA could renew it. */
   readonly due: number;
-  /** Ended without a renewal. */
+  /** Expired without a renewal. */
   readonly lapsed: number;
-  /** Could not be judged, and so not renewed. Absent in what an earlier version noted. */
+  /** Could not be judged, so it was not renewed. Absent in records of an earlier version. */
   readonly unknown?: number;
 }
 
 export type EvidenceTermStore = ReturnType<typeof createEvidenceTermStore>;
 
-/** Until when evidence holds, and what is due to be renewed. Every write may be repeated. */
+/** The end dates of evidence, and the evidence that is due for renewal. Every write may be repeated. */
 export function createEvidenceTermStore(db: Db) {
   const subjects = collectionsOfSubjects(db);
   const lastWalk = createNote<TermWalk>(db, 'evidence-walk', 'walk');
@@ -120,7 +120,7 @@ export function createEvidenceTermStore(db: Db) {
   };
   const ids = { projection: { _id: 1 }, maxTimeMS } as const;
   return {
-    /** Those that must be renewed by `until`, `limit` at most: first whose certificates end first. */
+    /** At most `limit` subjects that must be renewed by `until`, in the order in which their certificates end. */
     findDue: (kind: SubjectKind, until: Date, limit: number): Promise<DueSubject[]> =>
       inStore(async () => {
         const found = await subjects[kind]
@@ -130,25 +130,25 @@ export function createEvidenceTermStore(db: Db) {
           .toArray();
         return found.map(({ _id: id, evidence }) => ({ id, endsAt: evidence?.endsAt ?? until }));
       }),
-    /** Of those that could not be judged the next `limit` ids after `after`. */
+    /** The next `limit` ids after `after` of subjects that could not be judged. */
     findUnknown: (kind: SubjectKind, after: string, limit: number): Promise<string[]> =>
       inStore(async () => {
         const found = await subjects[kind]
           .find({ ...unknown, _id: { $gt: after } }, ids)
-          // By the other index all that is unknown would be sorted for each page.
+          // With the other index every page would sort all unknown subjects.
           .hint({ _id: 1 })
           .sort({ _id: 1 })
           .limit(limit)
           .toArray();
         return found.map(({ _id }) => _id);
       }),
-    /** Notes that subjects could not be judged: they are not due, and to be looked at again. */
+    /** Records that subjects could not be judged: they are not due, and will be checked again. */
     setUnknown: async (kind: SubjectKind, ids: readonly string[]): Promise<void> => {
       await writeInParts(subjects[kind], ids, (_id) => ({ filter: { _id }, update: { $set: { [renewByField]: notKnown } } }));
     },
     /**
-     * Takes subjects out of what is due for good: there is nothing that could be renewed. Those that got another term or renewal since they
-     * were read stay. Answers how many were taken out.
+     * Removes subjects from renewal permanently, because there is nothing to renew. Subjects that have a new term or renewal since they were read
+     * stay. Returns how many were removed.
      */
     lapse: (kind: SubjectKind, lapsed: readonly LapsedSubject[], at: Date): Promise<number> => {
       const update = { $set: { [renewByField]: never, 'evidence.lapsedAt': at } } as const;
@@ -157,7 +157,7 @@ export function createEvidenceTermStore(db: Db) {
         return { filter: { _id: id, ...had, ...(term && { 'evidence.endsAt': term.endsAt }) }, update };
       });
     },
-    /** Writes what was found out of subjects. */
+    /** Writes the terms of subjects. */
     setTerms: async (kind: SubjectKind, terms: ReadonlyMap<string, EvidenceTerm>): Promise<void> => {
       await writeInParts(subjects[kind], [...terms], ([_id, { endsAt, renewBy }]) => ({
         filter: { _id },
@@ -165,8 +165,8 @@ export function createEvidenceTermStore(db: Db) {
       }));
     },
     /**
-     * Of the next `limit` documents after `after` the ids of those that have a token and, unless `isAnew`, no term. `next`: the last of these
-     * documents; undefined: there are no more.
+     * Reads the next `limit` documents after `after` and returns the ids of those with a token and, unless `isAnew`, without a term. `next`: the
+     * last of these documents; undefined: there are no more.
      */
     listTokens: (kind: SubjectKind, after: string, limit: number, isAnew: boolean): Promise<{ ids: string[]; next: string | undefined }> =>
       inStore(async () => {
@@ -178,10 +178,10 @@ export function createEvidenceTermStore(db: Db) {
         const ids = page.filter((one) => isSubject(kind, one) && (isAnew || !one.evidence)).map(({ _id }) => _id);
         return { ids, next: page.length < limit ? undefined : page.at(-1)?._id };
       }),
-    /** How far the walk came that gives a term to whatever has none. */
+    /** The progress of the search for evidence without a term. */
     readWalk: lastWalk.read,
     writeWalk: lastWalk.write,
-    /** Counts what is due by `until` and what has ended, and notes it with the time of the run. */
+    /** Counts the evidence that is due by `until` and that has lapsed, and records it with the time of the run. */
     noteRun: async (lastRunAt: Date, until: Date): Promise<EvidenceState> => {
       const state = {
         lastRunAt,
@@ -192,9 +192,9 @@ export function createEvidenceTermStore(db: Db) {
       await lastState.write(state);
       return state;
     },
-    /** As the last run saw it; undefined before the first. */
+    /** The state after the last run; undefined before the first. */
     readState: lastState.read,
-    /** The last tokens that renewed nobody, by the kind of token. */
+    /** The last useless token of each kind. */
     readUseless: async (): Promise<ReadonlyMap<string, UselessToken>> => {
       const useless = await createNote<Record<string, UselessToken>>(db, uselessId, 'useless').read();
       return new Map(Object.entries(useless ?? {}));

@@ -6,7 +6,7 @@ import { insertIfAbsent } from './insert.ts';
 interface IdempotencyRecord {
   readonly _id: string;
   readonly requestDigest: string;
-  /** The id that the first request was given; an answer is built again from what is stored under it. */
+  /** The id that the first request got; answers are rebuilt from the data stored under it. */
   readonly resourceId: string;
   readonly expiresAt: Date;
 }
@@ -20,8 +20,8 @@ export function createIdempotencyStore(db: Db) {
     isBound: async (key: string, now: Date): Promise<boolean> =>
       (await bindings.findOne({ _id: key, expiresAt: { $gt: now } }, { projection: { _id: 1 }, maxTimeMS })) !== null,
     /**
-     * Binds a caller's key to a request and to the id of what it makes (S9). The first to come binds it; everybody after gets
-     * the binding that is there, to be compared by `requestDigest`.
+     * Binds a caller's key to a request and to the id of its result (S9). The first caller binds it. Later callers get the existing binding and
+     * compare `requestDigest`.
      */
     bind: async (given: {
       key: string;

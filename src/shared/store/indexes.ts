@@ -6,9 +6,9 @@ import { renewByField } from './stored-evidence.ts';
 
 const retryMs = 2_000;
 
-/** Makes every index of the database; repeating it changes nothing. */
+/** Makes all indexes of the database. May be repeated. */
 export async function createIndexes(db: Db): Promise<void> {
-  // Partial, not sparse: a sparse index doubles what the insert of a stamp costs that has no such member (DocumentDB).
+  // Partial, not sparse: a sparse index doubles the insert cost of a stamp without this member (DocumentDB).
   await db
     .collection('stamps')
     .createIndex({ tokenDigest: 1 }, { name: 'rfc3161_token', partialFilterExpression: { tokenDigest: { $exists: true } } });
@@ -20,14 +20,15 @@ export async function createIndexes(db: Db): Promise<void> {
     );
   await db.collection('batches').createIndex({ tokenDigest: 1 });
   for (const subjects of Object.values(collectionsOfSubjects(db))) {
-    // All stamps of one certificate have the same `renewBy`. An index whose entries all differ costs DocumentDB half as much (docs/adr/0006-what-an-insert-costs.md).
+    // All stamps under one certificate have the same `renewBy`. With `_id` the entries differ, which halves the cost in DocumentDB
+    // (docs/adr/0006-what-an-insert-costs.md).
     await subjects.createIndex({ [renewByField]: 1, _id: 1 }, { partialFilterExpression: { [renewByField]: { $exists: true } } });
   }
   await db.collection('outputs').createIndex({ workflowId: 1, hash: 1 });
   await db.collection('idempotency').createIndex({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 }
 
-/** Runs `prepare` until the store can be reached or `signal` says to stop. */
+/** Runs `prepare` until it succeeds or `signal` aborts. */
 export async function prepareDatabase(prepare: () => Promise<void>, { signal, log }: { signal: AbortSignal; log: Logger }): Promise<void> {
   while (!signal.aborted) {
     try {

@@ -10,20 +10,20 @@ import {
 } from 'mongodb';
 import { duplicateKey, isDuplicateKey } from './errors.ts';
 
-/** A command is a document of BSON, of 16 MiB at most (MongoDB's limit). The rest is far more than it says beside its documents. */
+/** A command is a BSON document of at most 16 MiB (MongoDB's limit). The remainder is more than enough for its other fields. */
 const mostBytesPerCommand = 12 * 1024 * 1024;
 
-/** What a value has beside its octets, or more: type, length, the end of its name; of a number or a date, all of it. */
+/** At least the size of a value beside its octets: type, length, end of its name; for a number or a date all of it. */
 const overheadBytes = 24;
 
-/** Never fewer octets than a value that we store takes in BSON, found without encoding it: a character of a string is up to three octets of UTF-8. */
+/** An upper bound for the BSON size of a value, without encoding it: a character takes at most three octets of UTF-8. */
 function mostBytesOf(value: unknown): number {
   if (typeof value === 'string') return overheadBytes + 3 * value.length;
   if (value instanceof Binary) return overheadBytes + value.position;
   if (ArrayBuffer.isView(value)) return overheadBytes + value.byteLength;
   if (typeof value !== 'object' || value === null) return overheadBytes;
   let bytes = overheadBytes;
-  // `Object.entries` would leave two kilobytes of each stamp to the garbage collector.
+  // `Object.entries` would produce two kilobytes of garbage per stamp.
   for (const name of Object.keys(value)) bytes += 3 * name.length + mostBytesOf((value as Record<string, unknown>)[name]);
   return bytes;
 }
@@ -33,19 +33,19 @@ interface WriteFault {
   readonly code: number | string | undefined;
 }
 
-/** The positions in `faults`, or undefined where one of them is no taken key. */
+/** The positions in `faults`, or undefined if one of them is not a duplicate key. */
 function duplicatesIn(faults: readonly WriteFault[]): number[] | undefined {
   return faults.every(({ code }) => code === duplicateKey) ? faults.map(({ index }) => index) : undefined;
 }
 
-/** Sends the documents within the command; throws what `insertMany` would, but for taken keys. */
+/** Sends the documents inside the command. Throws like `insertMany`, except for duplicate keys. */
 async function insertWithin<T extends Document>(
   db: Db,
   { collectionName, writeConcern, bsonOptions }: Collection<T>,
   documents: readonly T[],
 ): Promise<number[]> {
   const command = { insert: collectionName, documents, ordered: false };
-  // `db.command` takes neither write concern nor BSON options from the collection.
+  // `db.command` does not use the collection's write concern and BSON options.
   if (writeConcern) WriteConcern.apply(command, writeConcern);
   const { writeErrors = [], writeConcernError } = await db.command(command, bsonOptions);
   const duplicates = duplicatesIn(writeErrors);
@@ -67,7 +67,7 @@ async function insertMany<T extends Document>(collection: Collection<T>, documen
   }
 }
 
-/** Inserts one document, unless its `_id` is taken. Returns whether it did. @throws MongoError as `insertOne` */
+/** Inserts one document, unless its `_id` exists. Returns whether it did. @throws MongoError like `insertOne` */
 export async function insertIfAbsent<T extends Document>(
   collection: Collection<T>,
   document: OptionalUnlessRequiredId<T>,
@@ -82,10 +82,10 @@ export async function insertIfAbsent<T extends Document>(
 }
 
 /**
- * Inserts the documents whose `_id` is not taken yet, and returns the positions of the others. The driver's `insertMany` sends documents beside
- * the command, which costs DocumentDB's gateway twice as much, so they are sent within it where they fit (docs/adr/0006-what-an-insert-costs.md).
+ * Inserts the documents whose `_id` does not exist yet, and returns the positions of the others. The driver's `insertMany` sends documents beside
+ * the command, which costs DocumentDB's gateway twice as much, so they are sent inside it if they fit (docs/adr/0006-what-an-insert-costs.md).
  *
- * @throws MongoError where any failed for another reason; the others may be written
+ * @throws MongoError if any failed for another reason; the others may be written
  */
 export async function insertNew<T extends Document>(db: Db, collection: Collection<T>, documents: readonly T[]): Promise<number[]> {
   if (documents.length === 0) return [];

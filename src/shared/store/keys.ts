@@ -6,7 +6,7 @@ import { maxTimeMS } from './connection.ts';
 import { inStore, unavailable } from './errors.ts';
 import { insertIfAbsent } from './insert.ts';
 
-/** Wrapped by the master key, which is in no database. `wrappedBy`: the fingerprint of that key. */
+/** Encrypted with the master key, which is in no database. `wrappedBy`: the fingerprint of that key. */
 interface WrappedKey {
   readonly _id: string;
   readonly wrapped: Binary;
@@ -14,7 +14,7 @@ interface WrappedKey {
   readonly createdAt: Date;
 }
 
-/** As version 0.2.0 kept it. */
+/** The format of version 0.2.0. */
 interface PlainKey {
   readonly _id: string;
   readonly key: Binary;
@@ -23,13 +23,13 @@ interface PlainKey {
 
 type Keys = Collection<WrappedKey | PlainKey>;
 
-/** In the order in which they are made: of two processes with different master keys, one makes the first and the other makes none. */
+/** In the order of creation: if two processes have different master keys, only the one that makes the first key makes the others. */
 const keyNames = ['mock-provider', 'idempotency', 'challenge', 'workflows', 'stamp-metadata', 'cose-receipts'] as const;
 export type KeyName = (typeof keyNames)[number];
 
 const wrong = (wrappedBy: string, given: KeyObject) =>
   new ConfigError(
-    `MASTER_KEY: got the key ${fingerprintOf(given)} (not shown); this database takes ${wrappedBy}, which wraps the secrets in it`,
+    `MASTER_KEY: got the key ${fingerprintOf(given)} (not shown); this database needs ${wrappedBy}, which encrypts the secrets in it`,
   );
 
 const contextOf = (name: string): string => `key:${name}`;
@@ -48,7 +48,7 @@ function unwrapped(masterKey: KeyObject, record: WrappedKey): KeyObject {
 
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
-/** Keys of the service itself, made once for a database and shared by every process on it. */
+/** The service's own keys, made once for a database and shared by all its processes. */
 export function createKeyStore(db: Db, masterKey: KeyObject) {
   const keys: Keys = db.collection('keys');
   const known = new Map<KeyName, KeyObject>();
@@ -75,19 +75,19 @@ export function createKeyStore(db: Db, masterKey: KeyObject) {
   }
 
   return {
-    /** The 256-bit secret of that name; whoever asks first makes it. Read once in a process. */
+    /** The 256-bit secret with that name; the first request makes it. Read once per process. */
     secret: async (name: KeyName): Promise<KeyObject> => {
       try {
         return await secret(name);
       } catch (error) {
-        // The store was away at start, and came back as another one: nothing is made under a key of our own, and nothing is lost.
+        // The store was down at start and came back as another database: do not make keys with a wrong master key. Nothing is lost.
         throw error instanceof ConfigError ? unavailable(error) : error;
       }
     },
     /**
-     * Reads every key, so that a wrong master key shows at start; makes those that are missing and wraps those that are not.
+     * Reads every key, so that a wrong master key is found at start. Makes missing keys and encrypts unencrypted ones.
      *
-     * @throws ConfigError when another master key wraps them
+     * @throws ConfigError if another master key encrypts them
      */
     open: async (): Promise<void> => {
       for (const name of keyNames) await secret(name);
@@ -96,9 +96,9 @@ export function createKeyStore(db: Db, masterKey: KeyObject) {
 }
 
 /**
- * Wraps every key by `next` in place of `current`, and answers how many there were to wrap; what an earlier run has wrapped stays.
+ * Re-encrypts every key with `next` instead of `current`, and returns their number. Keys that an earlier run has done stay unchanged.
  *
- * @throws ConfigError when neither wraps a key
+ * @throws ConfigError if neither decrypts a key
  */
 export function rewrapKeys(db: Db, { current, next }: { current: KeyObject; next: KeyObject }): Promise<number> {
   const keys: Keys = db.collection('keys');

@@ -5,14 +5,14 @@ import { eachInStore } from './errors.ts';
 import { insertIfAbsent } from './insert.ts';
 import { digestIn, storedDigestOf } from './stored-evidence.ts';
 
-/** A stamp whose document has a digest of another algorithm, which its evidence does not cover yet (S17). */
+/** A stamp whose document has a digest in another algorithm that its evidence does not cover yet (S17). */
 export interface NewDigest {
   readonly tokenId: string;
   readonly imprint: Imprint;
 }
 
 interface NewDigestDocument {
-  /** Of the stamp. */
+  /** The stamp's id. */
   readonly _id: string;
   readonly algorithm: ImprintAlgorithm;
   readonly digest: Binary;
@@ -20,15 +20,15 @@ interface NewDigestDocument {
 
 export type NewDigestStore = ReturnType<typeof createNewDigestStore>;
 
-/** What waits for the next run of renewals. */
+/** New digests that wait for the next renewal run. */
 export function createNewDigestStore(db: Db) {
   const newDigests: Collection<NewDigestDocument> = db.collection('new_digests');
   return eachInStore({
-    /** The digest must have been computed from the very content that was stamped. One that is there stays. */
+    /** The digest must come from the stamped content. An existing one stays. */
     insertOnce: async ({ tokenId, imprint }: NewDigest): Promise<void> => {
       await insertIfAbsent(newDigests, { _id: tokenId, ...storedDigestOf(imprint) });
     },
-    /** Up to `limit` of those after an id, in the order of ids. */
+    /** At most `limit` after an id, in order of ids. */
     list: async (after: string, limit: number): Promise<NewDigest[]> => {
       const found = await newDigests
         .find({ _id: { $gt: after } }, { maxTimeMS })

@@ -2,7 +2,7 @@ import type { Collection, Db } from 'mongodb';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 
-/** A member of a document of the collection `checks`, where the service notes how far it has come with work of its own. */
+/** A member of a document in the collection `checks`, where the service records the progress of its own work. */
 export function createNote<T>(db: Db, id: string, member: string) {
   const checks: Collection<{ readonly _id: string; readonly [member: string]: unknown }> = db.collection('checks');
   return {

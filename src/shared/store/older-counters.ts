@@ -17,30 +17,30 @@ import {
 import type { StampCounts } from './stamp-counts.ts';
 
 /**
- * Until version 0.3.0 the collection `counters` had one row for each figure of each day, for each hour, for each product and for ever, and
- * `count_ledgers` had what processes had counted and not added to the rows yet. Both stay as they were.
+ * Until version 0.3.0 the collection `counters` had one row per figure and day, per hour, per product and in total, and `count_ledgers` had counts
+ * of processes that were not yet added to the rows. Both stay unchanged.
  */
 interface OlderRow extends Partial<ActivityTotals> {
   readonly _id: string;
   readonly latency?: Readonly<Record<string, number>>;
-  /** When which ledgers were added to the row. */
+  /** The ledgers that were added to the row, and when. */
   readonly folded?: Readonly<Record<string, unknown>>;
 }
 
 interface OlderLedger {
   readonly _id: string;
-  /** The ids of rows by their numbers in this ledger, and what is to be added to each. */
+  /** The ids of rows by their numbers in this ledger, and the increments of each. */
   readonly rows?: Readonly<Record<string, string>>;
   readonly counts?: Readonly<Record<string, Omit<OlderRow, '_id'>>>;
 }
 
 export const olderCountsId = 'older';
 
-/** What was counted by an earlier version and cannot be dated. */
+/** Counts of an earlier version without a date. */
 export interface OlderCounts extends PeriodDocument {
-  /** Hours before this one were not counted by this version. */
+  /** This version did not count hours before this one. */
   readonly before: string;
-  /** When the counters were taken over for the first time. */
+  /** When the counters were first taken over. */
   readonly takenAt: Date;
   readonly isComplete?: boolean;
 }
@@ -48,7 +48,7 @@ export interface OlderCounts extends PeriodDocument {
 const dayRow = /^day:([^:]*):([^:]*):([^:]*):(.*)$/s;
 
 async function readRows(db: Db): Promise<OlderRow[]> {
-  // The ledgers first: if an earlier version folds one meanwhile, the rows say so.
+  // The ledgers first: if an earlier version adds one to the rows meanwhile, the rows show it.
   const ledgers = await inStore(() => db.collection<OlderLedger>('count_ledgers').find({}, { maxTimeMS }).toArray());
   const rows = await inStore(() => db.collection<OlderRow>('counters').find({}, { maxTimeMS }).toArray());
   const foldedInto = new Map(rows.map(({ _id, folded = {} }) => [_id, folded]));
@@ -61,9 +61,8 @@ async function readRows(db: Db): Promise<OlderRow[]> {
 const doneOf = ({ _id: _, latency: __, folded: ___, ...figures }: OlderRow): Partial<ActivityTotals> => totalsOf([{ done: figures }]);
 
 /**
- * Takes over, once, what earlier versions have counted. Days before the one on which this begins keep their counts. The stamps of that day are
- * counted from the stamps, hour by hour, and what has no date goes into one document of its own. May be cut off anywhere, and run by several
- * processes at once.
+ * Takes over the counts of earlier versions, once. Days before the first run keep their counts. The stamps of that day are counted hour by hour
+ * from the stamps, and counts without a date get their own document. May be interrupted anywhere, and run in several processes at once.
  */
 export async function takeOverOlderCounters(options: {
   db: Db;
@@ -103,7 +102,7 @@ export async function takeOverOlderCounters(options: {
     }
   }
   const dated = [...Map.groupBy(parts, ({ id }) => id)].map(([id, same]) => ({
-    // Beside the document of the hour, which is of this version.
+    // Separate from this version's document of the hour.
     _id: `${id}${olderCountsId}`,
     ...mergeCounts(same.map(({ counted }) => counted)),
   }));
@@ -112,14 +111,14 @@ export async function takeOverOlderCounters(options: {
   for (const document of dated) {
     await inStore(() => options.counts.replaceOne({ _id: document._id }, document, { upsert: true }));
   }
-  // The first process to arrive here wins. It takes jobs from now on, so what the others have counted may be too much.
+  // The first process to finish wins. It takes jobs from now on, so the counts of the others may be too high.
   const ofIncomplete = { ...ofOlder, isComplete: { $exists: false } };
   if (!(await inStore(() => counts.findOne(ofIncomplete, { maxTimeMS })))) return;
   await recountHours(hoursBetween(midnight, takenAt.getTime()));
   await inStore(() => counts.updateOne(ofIncomplete, { $set: { ...older, isComplete: true } }));
 }
 
-/** What of the first is not in the second; never less than nothing. */
+/** The counts of the first without those of the second; never below zero. */
 function subtract(first: PeriodCounts, second: PeriodCounts): PeriodCounts {
   const rest = (all: Readonly<Record<string, number>> = {}, taken: Readonly<Record<string, number>> = {}) =>
     Object.fromEntries(Object.entries(all).map(([name, value]) => [name, Math.max(0, value - (taken[name] ?? 0))]));

@@ -5,14 +5,14 @@ import { type ChainEnd, type ChainLink, chainStart } from '../proof/output-chain
 import { maxTimeMS } from './connection.ts';
 import { eachInStore, inStore, isDuplicateKey } from './errors.ts';
 
-/** An output whose stamp exists, on its way into the chain of its workflow. */
+/** A stamped output, before it is appended to the chain of its workflow. */
 export interface NewOutput {
   readonly outputId: string;
-  /** The id of its stamp: an output is appended once, however often it is tried. */
+  /** The id of its stamp: an output is appended once, even after several tries. */
   readonly tokenId: string;
   readonly hash: string;
   readonly type: string;
-  /** Encrypted under the workflow's key, and forgotten when the workflow is redacted. Version 0.2.0 kept JSON. */
+  /** Encrypted with the workflow's key, and deleted when the workflow is redacted. Version 0.2.0 stored JSON. */
   readonly metadata: string | undefined;
   readonly stampedAt: string;
   readonly provider: string;
@@ -20,12 +20,12 @@ export interface NewOutput {
 }
 
 interface ChainRecord {
-  /** Workflow and number: the unique key that gives each number away once. Its order is the chain's. */
+  /** Workflow and number: the unique key that assigns each number once. It sorts like the chain. */
   readonly _id: string;
   readonly workflowId: string;
   readonly sequenceNumber: number;
   readonly chainHash: string;
-  /** How many of the outputs up to here were stamped by a provider that is not qualified. */
+  /** The number of outputs up to here whose provider is not qualified. */
   readonly unqualifiedTotal: number;
 }
 
@@ -33,36 +33,36 @@ export interface OutputRecord extends ChainRecord, NewOutput {
   readonly kind: 'output';
 }
 
-/** The last record of a chain: nothing can follow it. It has the number of the output that it keeps out. */
+/** The last record of a chain: nothing can follow it. It takes the next number, so no output can. */
 export interface ClosingLink extends ChainRecord {
   readonly kind: 'closing';
-  /** The id of the stamp of the root. */
+  /** The id of the root's stamp. */
   readonly tokenId: string;
 }
 
-/** What a chain begins with. */
+/** The start of a chain. */
 export interface ChainOf {
   readonly workflowId: string;
   readonly briefingHash: string;
 }
 
-/** Where a chain stands. */
+/** The current end of a chain. */
 export interface ChainState extends ChainEnd {
   readonly unqualifiedTotal: number;
   /** No output can follow. */
   readonly isClosed: boolean;
 }
 
-/** Ids sort as numbers do. */
+/** Ids sort like numbers. */
 const keyOf = (workflowId: string, sequenceNumber: number): string => `${workflowId}/${String(sequenceNumber).padStart(12, '0')}`;
 
-/** Ids are `<workflow>/<number>`, and `0` is the character after `/`: all ids of a workflow lie between the two. */
+/** Ids are `<workflow>/<number>`, and `0` is the character after `/`: all ids of a workflow are between the two. */
 const rangeOf = (workflowId: string) => ({ $gt: `${workflowId}/`, $lt: `${workflowId}0` });
 
-/** How many links are read at a time: a chain of a hundred thousand takes twenty reads. */
+/** The number of links per read: a chain of a hundred thousand takes twenty reads. */
 const scanPage = 5_000;
 
-/** What a link of the chain is read from. */
+/** The fields of a link. */
 const linkFields = { _id: 0, kind: 1, sequenceNumber: 1, chainHash: 1, hash: 1 } as const;
 
 export type OutputStore = ReturnType<typeof createOutputStore>;
@@ -107,7 +107,7 @@ export function createOutputStore(db: Db) {
     });
   }
 
-  /** Whether it was written; not when a key in it is taken, before which everything was written (ordered). */
+  /** Whether all were written. False if a key is taken: the records before it are written (ordered insert). */
   async function tryInsert(records: readonly (OutputRecord | ClosingLink)[]): Promise<boolean> {
     try {
       await outputs.insertMany([...records], { ordered: true });
@@ -118,7 +118,7 @@ export function createOutputStore(db: Db) {
     }
   }
 
-  /** The links of a chain from number `first` on, in order, a page at a time: memory does not grow with the chain. */
+  /** The links of a chain from number `first` on, in order, one page at a time: memory use does not grow with the chain. */
   async function* scanLinks(workflowId: string, first = 1): AsyncIterable<ChainLink> {
     for (let next = first; ; ) {
       const page = await inStore(() => scan(workflowId, next, scanPage, { projection: linkFields }));
@@ -130,8 +130,8 @@ export function createOutputStore(db: Db) {
 
   const store = eachInStore({
     /**
-     * Appends outputs under the next free numbers, without a gap and each once, and returns by token id what is in the chain: also
-     * what was there before. Absent are those that came after the closing link.
+     * Appends outputs under the next free numbers, without gaps and each once. Returns by token id the outputs in the chain, including earlier
+     * ones. Outputs that came after the closing link are absent.
      */
     append: async (chain: ChainOf, given: readonly NewOutput[]): Promise<Map<string, OutputRecord>> => {
       const appended = new Map<string, OutputRecord>();
@@ -152,13 +152,14 @@ export function createOutputStore(db: Db) {
         const left = waiting.length;
         // A key is taken: the number by another process, or the stamp's id by an earlier run of the same job.
         take((await tryInsert(records)) ? records : await findByTokens(waiting.map(({ tokenId }) => tokenId)));
-        // Nobody else has moved the end, and yet a key of ours is taken: trying again would go on for ever.
-        if (waiting.length === left && endId === endBefore) throw new Error(`the chain of workflow ${chain.workflowId} takes no output`);
+        // The end has not moved, but one of our keys is taken: a retry would loop forever.
+        if (waiting.length === left && endId === endBefore)
+          throw new Error(`the chain of workflow ${chain.workflowId} does not accept outputs`);
         endBefore = endId;
       }
       return appended;
     },
-    /** Appends the closing link, or returns the one that is there. */
+    /** Appends the closing link, or returns the existing one. */
     close: async ({ workflowId, briefingHash }: ChainOf, rootTokenId: string): Promise<ClosingLink> => {
       await ensureUnique();
       for (;;) {
@@ -177,7 +178,7 @@ export function createOutputStore(db: Db) {
         if (await tryInsert([closing])) return closing;
       }
     },
-    /** The last output of a chain (number 0 and the briefing hash where it was closed without one); undefined where nothing is written yet. */
+    /** The last output of a chain (number 0 and the briefing hash if it was closed without outputs); undefined if nothing is written yet. */
     findEnd: async (workflowId: string): Promise<ChainState | undefined> => {
       const end = await findLast(workflowId);
       if (!end) return undefined;
@@ -199,7 +200,7 @@ export function createOutputStore(db: Db) {
         .sort((a, b) => a - b)
         .slice(0, limit);
     },
-    /** Removes what callers said about outputs in words of their own (W10). */
+    /** Deletes the callers' metadata about outputs. */
     forgetMetadata: async (workflowId: string): Promise<void> => {
       await outputs.updateMany({ _id: rangeOf(workflowId), metadata: { $exists: true } }, { $unset: { metadata: '' } });
     },

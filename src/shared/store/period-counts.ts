@@ -1,6 +1,6 @@
 import type { CallerKind } from '../domain/caller.ts';
 
-/** What is counted for everybody to see, for each hour and in total. */
+/** The public activity counts, per hour and in total. */
 const activities = ['stamps', 'failed', 'verifications', 'workflowsStarted', 'workflowsCompleted', 'renewed'] as const;
 export type Activity = (typeof activities)[number];
 export type ActivityTotals = Readonly<Record<Activity, number>>;
@@ -12,7 +12,7 @@ export interface SeriesCounts {
   readonly latency?: Readonly<Record<string, number>>;
 }
 
-/** What was counted in a period. A figure that is absent is zero. */
+/** The counts of a period. An absent figure is zero. */
 export interface PeriodCounts {
   readonly done?: Partial<ActivityTotals>;
   /** Stamps of a product, by `keyOfName`. */
@@ -21,10 +21,10 @@ export interface PeriodCounts {
   readonly series?: Readonly<Record<string, SeriesCounts>>;
 }
 
-/** The counts of an hour, `2026-11-24T18`, or a day, `2026-09-13`, in UTC. The document of a day replaces those of its hours, which are not to be added to it. */
+/** The counts of an hour, `2026-11-24T18`, or a day, `2026-09-13`, in UTC. A day's document replaces those of its hours; do not add them. */
 export interface PeriodDocument extends PeriodCounts {
   readonly _id: string;
-  /** When the stamps of the period were counted again, from the stamps themselves. */
+  /** When the stamps of the period were recounted from the stamps themselves. */
   readonly recountedAt?: Date;
 }
 
@@ -41,13 +41,13 @@ export function spanOf(period: string): { fromMs: number; toMs: number } {
   return { fromMs, toMs: fromMs + (isDay(period) ? 24 : 1) * hourMs };
 }
 
-/** The hours that a span of time touches, oldest first. */
+/** The hours that overlap a span of time, oldest first. */
 export function hoursBetween(fromMs: number, toMs: number): string[] {
   const first = Math.floor(fromMs / hourMs);
   return Array.from({ length: Math.max(0, Math.ceil(toMs / hourMs) - first) }, (_, index) => hourOf((first + index) * hourMs));
 }
 
-/** A name as a member of a document: MongoDB gives dots and dollars in a path a meaning. */
+/** A name as a member of a document: dots and dollars have a meaning in MongoDB paths. */
 export const keyOfName = (product: string): string => encodeURIComponent(product).replaceAll('.', '%2E');
 
 export interface Series {
@@ -64,7 +64,7 @@ export function seriesOfKey(key: string): Series {
   return { callerKind: callerKind as CallerKind, isQualified: qualification === 'qualified', provider };
 }
 
-/** The documents without the hours of days that have one of their own. */
+/** The documents, without the hours of days that have their own document. */
 export function withoutParts<T extends { readonly _id: string }>(documents: readonly T[]): T[] {
   const days = new Set(documents.map(({ _id }) => _id).filter(isDay));
   return documents.filter(({ _id }) => isDay(_id) || !days.has(dayOf(_id)));

@@ -5,16 +5,16 @@ import { eachInStore } from './errors.ts';
 import { insertNew } from './insert.ts';
 
 /**
- * Why an accepted stamp was not made (E11). `request_refused`: no TSA took the request of a time-stamp client. `stamp_failed`: the service itself
- * could not make it, and an operator has to look at its job.
+ * Why an accepted stamp was not made (E11). `request_refused`: no TSA accepted the request of a time-stamp client. `stamp_failed`: the service
+ * itself could not make it, and an operator has to check its job.
  */
 export type RefusalReason = 'request_refused' | 'stamp_failed';
 
-/** That a stamp was not made, so that its id can tell why. Nothing of the request is kept. */
+/** Records that a stamp was not made, so that its id shows why. Nothing else of the request is stored. */
 export interface StoredRefusal {
   readonly tokenId: string;
   readonly reason: RefusalReason;
-  /** What the TSA finds wrong with the request, where it says so. */
+  /** The TSA's reason, if it gives one. */
   readonly fault?: RequestFault | undefined;
   readonly at: Date;
 }
@@ -32,7 +32,7 @@ export type RefusalStore = ReturnType<typeof createRefusalStore>;
 export function createRefusalStore(db: Db) {
   const refusals: Collection<RefusalDocument> = db.collection('refusals');
   return eachInStore({
-    /** Writes what is not there yet. */
+    /** Writes the refusals that do not exist yet. */
     insertOnce: async (given: readonly StoredRefusal[]): Promise<void> => {
       const documents = given.map(({ tokenId, reason, fault, at }) => ({
         _id: tokenId,
@@ -46,7 +46,7 @@ export function createRefusalStore(db: Db) {
       const found = await refusals.findOne({ _id: tokenId }, { projection: { reason: 1 }, maxTimeMS });
       return found === null ? undefined : (found.reason ?? 'request_refused');
     },
-    /** Removes those of stamps that failed and are tried again. */
+    /** Removes the records of failed stamps that are retried. */
     forgetFailed: async (tokenIds: readonly string[]): Promise<void> => {
       await refusals.deleteMany({ _id: { $in: [...tokenIds] }, reason: 'stamp_failed' });
     },

@@ -8,7 +8,7 @@ import { collectionsOfSubjects, type RenewedSubject, type SubjectKind, writeInPa
 import { insertIfAbsent } from './insert.ts';
 import { storedDigestOf } from './stored-evidence.ts';
 
-/** A token over the evidence of many stamps and batches, and what is still to be written of it (RFC 4998 §5.2). */
+/** A token over the evidence of many stamps and batches, with its unwritten parts (RFC 4998 §5.2). */
 export interface OpenRenewal {
   readonly renewalId: string;
   readonly algorithm: ImprintAlgorithm;
@@ -26,18 +26,18 @@ export interface OpenRenewal {
 /** One leaf of the tree. */
 export interface RenewalMember {
   readonly kind: SubjectKind;
-  /** Of the stamp, or of the batch. */
+  /** Of the stamp or the batch. */
   readonly id: string;
-  /** How many renewals it had: the token is over these, and is nothing to it once it has another one. */
+  /** Number of its earlier renewals, which the token covers. If it has another one meanwhile, the token is useless for it. */
   readonly renewals: number;
-  /** The hash of what must be covered, and the blind beside it. */
+  /** The hash to cover, and the blind beside it. */
   readonly group: Buffer;
   readonly blind: Buffer;
-  /** The document's digest that is covered with it (S17). */
+  /** The document's digest in another algorithm, covered with it (S17). */
   readonly newImprint?: Imprint | undefined;
-  /** Of a leaf that had no renewal of its own: how many its batch had. */
+  /** For a leaf without own renewals: the number of its batch's renewals. */
   readonly batchRenewals?: number | undefined;
-  /** False: the token is of no use to it, it is a leaf of the tree only. */
+  /** False: the token is useless for it; it is only a leaf of the tree. */
   readonly isRenewed: boolean;
 }
 
@@ -55,19 +55,19 @@ interface RenewalDocument extends Omit<OpenRenewal, 'renewalId' | 'tsq' | 'tsr' 
   readonly members?: readonly MemberDocument[];
 }
 
-/** A token never changes once it is written, and thousands of stamps share it. */
+/** A written token never changes, and thousands of stamps share it. */
 const mostRemembered = 1_000;
 
 export type RenewalStore = ReturnType<typeof createRenewalStore>;
 
-/** Renewals are written in steps: first the token with all its members, then the way of each member, and last that nothing is left. */
+/** Renewals are written in steps: first the token with all its members, then the path of each member, and last a mark that it is finished. */
 export function createRenewalStore(db: Db) {
   const renewals: Collection<RenewalDocument> = db.collection('renewals');
   const subjects = collectionsOfSubjects(db);
   const remembered = new LRUCache<string, Buffer>({ max: mostRemembered });
 
   return {
-    /** DER tokens by the ids of renewals; absent are those that are unknown. */
+    /** DER tokens by the ids of renewals; unknown ones are absent. */
     findTokens: async (renewalIds: readonly string[]): Promise<ReadonlyMap<string, Buffer>> => {
       const tokens = new Map(renewalIds.flatMap((id) => (remembered.has(id) ? [[id, remembered.get(id)!]] : [])));
       const missing = [...new Set(renewalIds)].filter((id) => !tokens.has(id));
@@ -80,13 +80,13 @@ export function createRenewalStore(db: Db) {
       }
       return tokens;
     },
-    /** Writes a renewal that nobody knows of yet. */
+    /** Writes a new renewal. */
     begin: async ({ renewalId, tsq, tsr, tst, members, ...rest }: OpenRenewal): Promise<void> => {
       const written = members.map(({ group, blind, ...member }) => ({ ...member, group: new Binary(group), blind: new Binary(blind) }));
       const bytes = { tsq: new Binary(tsq), tsr: new Binary(tsr), tst: new Binary(tst) };
       await inStore(() => insertIfAbsent(renewals, { _id: renewalId, ...rest, ...bytes, isOpen: true, members: written }));
     },
-    /** The oldest renewal that was not finished; undefined: there is none. */
+    /** The oldest unfinished renewal; undefined if there is none. */
     findUnfinished: async (): Promise<OpenRenewal | undefined> => {
       const found = await inStore(() => renewals.findOne({ isOpen: true }, { maxTimeMS }));
       if (!found) return undefined;
@@ -94,7 +94,7 @@ export function createRenewalStore(db: Db) {
       const read = members.map(({ group, blind, ...member }) => ({ ...member, group: bytesOf(group), blind: bytesOf(blind) }));
       return { renewalId, algorithm, provider, issuedAt, term, tsq: bytesOf(tsq), tsr: bytesOf(tsr), tst: bytesOf(tst), members: read };
     },
-    /** Gives members their way to the root of the renewal, unless they have it, or another renewal, already; answers how many were given it. */
+    /** Writes the members' paths to the root of the renewal, unless they already have it or another renewal. Returns how many were written. */
     give: async ({ renewalId, term }: Pick<OpenRenewal, 'renewalId' | 'term'>, members: readonly RenewedSubject[]): Promise<number> => {
       let given = 0;
       for (const [kind, ofKind] of Map.groupBy(members, (member) => member.kind)) {
@@ -112,7 +112,7 @@ export function createRenewalStore(db: Db) {
       }
       return given;
     },
-    /** Notes that every member has been seen to. */
+    /** Records that every member is done. */
     finish: (renewalId: string): Promise<void> =>
       inStore(async () => void (await renewals.updateOne({ _id: renewalId }, { $unset: { isOpen: '', members: '' } }))),
   };

@@ -6,7 +6,7 @@ import { inStore, limitForBytes } from './errors.ts';
 import { createNote } from './notes.ts';
 
 const chunkSizeBytes = 256 * 1024;
-/** The driver sends the chunks of one write side by side, and gives up each that takes ten seconds: two of them get there on slow lines too. */
+/** The driver sends the chunks of one write in parallel, and gives up each after ten seconds: two of them succeed even on slow lines. */
 const bytesPerWrite = 2 * chunkSizeBytes;
 
 const bytesPerRead = 4 * chunkSizeBytes;
@@ -18,11 +18,11 @@ function* partsOf(bytes: Buffer): Generator<Buffer> {
 export interface StoredContent {
   /** Bytes. */
   readonly size: number;
-  /** The bytes from `start` up to `end`, which is not among them. */
+  /** The bytes from `start` up to, but not including, `end`. */
   read(start: number, end: number): AsyncIterable<Buffer>;
 }
 
-/** A content and the token id that it was meant for. */
+/** A content and its intended token id. */
 export interface SweptContent {
   readonly contentId: string;
   readonly tokenId: string;
@@ -32,12 +32,12 @@ const perPage = 500;
 
 export type SealedContentStore = ReturnType<typeof createSealedContentStore>;
 
-/** Sealed content in GridFS, as the bytes that it is given: encrypted by the caller, never readable here (S11). */
+/** Sealed content in GridFS, encrypted by the caller and never readable here (S11). */
 export function createSealedContentStore(db: Db) {
   const bucket = new GridFSBucket(db, { bucketName: 'sealed', chunkSizeBytes });
   const lastSwept = createNote<ObjectId>(db, 'content-sweep', 'after');
 
-  /** In ranges of a MiB: the driver holds all that it is asked for at a time. */
+  /** In ranges of a MiB: the driver keeps everything that it reads at a time in memory. */
   async function* readPart(id: ObjectId, start: number, end: number): AsyncGenerator<Buffer> {
     for (let at = start, to = start; at < end; at = to) {
       to = Math.min(end, (Math.floor(at / bytesPerRead) + 1) * bytesPerRead);
@@ -63,7 +63,7 @@ export function createSealedContentStore(db: Db) {
         await pipeline(Readable.from(partsOf(bytes)), upload);
         return upload.id.toHexString();
       }, limitForBytes(bytes.length)),
-    /** The content, or null when there is none under that id. */
+    /** The content, or null if there is none with that id. */
     open: async (contentId: string): Promise<StoredContent | null> => {
       const [file] = await inStore(() => bucket.find({ _id: new ObjectId(contentId) }).toArray());
       return file === undefined ? null : { size: file.length, read: (start, end) => readPart(file._id, start, end) };
@@ -75,8 +75,8 @@ export function createSealedContentStore(db: Db) {
         if (file) await bucket.delete(id);
       }),
     /**
-     * Contents that were put before `before` and that no earlier call has returned to its end, oldest first, some hundred at a time. Whoever
-     * asks for the next ones has dealt with those before: the next call begins behind them.
+     * Contents from before `before` that no earlier call has fully returned, oldest first, some hundred at a time. Asking for the next page
+     * confirms the pages before: the next call begins after them.
      */
     listNotSwept: async function* (before: Date): AsyncIterable<readonly SweptContent[]> {
       // Ids sort by the second in which an upload began.

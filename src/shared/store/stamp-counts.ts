@@ -7,7 +7,7 @@ import { inStore } from './errors.ts';
 import { keyOfName, keyOfSeries, mergeCounts, type PeriodCounts } from './period-counts.ts';
 import type { AnyStamp } from './stamp-document.ts';
 
-/** Stamps that are alike in all that is counted. */
+/** Stamps with the same values in all counted fields. */
 interface Group {
   readonly _id: {
     readonly kind?: unknown;
@@ -19,12 +19,12 @@ interface Group {
   readonly stamps: number;
 }
 
-/** So much is counted by one query, milliseconds: no query of a busy hour takes longer than the store allows. */
+/** The time span of one query, in milliseconds: even in a busy hour no query exceeds the store's time limit. */
 const spanMs = 60_000;
 
-/** A damaged document may have anything in place of its proofs. */
+/** A damaged document may have any value as its proofs. */
 const firstProof = { $cond: [{ $isArray: '$proofs' }, { $arrayElemAt: ['$proofs', 0] }, null] };
-/** A member of the first proof, or of a document of version 0.2.0, which had only one. */
+/** A member of the first proof, or of a document from version 0.2.0, which had only one. */
 const ofFirstProof = (member: string) => ({ $let: { vars: { proof: firstProof }, in: { $ifNull: [`$$proof.${member}`, `$${member}`] } } });
 
 const grouping = {
@@ -42,7 +42,7 @@ const grouping = {
 
 export type StampCounts = ReturnType<typeof createStampCounts>;
 
-/** Counts the stamps whose ids were made in a span of time. `batches`: what is recorded of those that stamps are leaves of. */
+/** Counts the stamps whose ids were made in a span of time. `batches`: the shared fields of leaves' batches. */
 export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'>) {
   const stamps: Collection<AnyStamp> = db.collection('stamps');
 
@@ -90,7 +90,7 @@ export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'
       }
       return mergeCounts(parts);
     },
-    /** Undefined where there are more than `limit`. */
+    /** Undefined if there are more than `limit`. */
     countUpTo: async (limit: number, fromMs: number, toMs: number): Promise<PeriodCounts | undefined> => {
       const counted = await countGroups(await readGroups(fromMs, toMs, limit));
       return (counted.done?.stamps ?? 0) > limit ? undefined : counted;

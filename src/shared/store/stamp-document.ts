@@ -9,66 +9,69 @@ import { evidenceOf, ownEvidenceOf, type StoredEvidence, storedEvidenceOf } from
 import { batchIdIn, type Found, proofsOf, type SharedParts, type StoredProof, storedProofOf, tokenDigestOf } from './stored-proof.ts';
 import { certificateSetIdIn } from './stored-token.ts';
 
-/** Where the content of a sealed stamp lies; the secret of its capability address is stored as a hash only (S11). */
+/** The sealed content of a stamp; the secret of its address is stored only as a hash (S11). */
 export interface SealedRef {
   readonly contentId: string;
   readonly secretSha256: string;
   readonly bytes: number;
 }
 
-/** A stamp with what was asked beside it. */
+/** A stamp with the other data of its request. */
 export interface StoredStamp extends Stamp {
   readonly tier: StampTier;
   readonly caller: Caller;
   readonly acceptedAt: Date;
   readonly requestId: string;
-  /** Encrypted under a key of this stamp (`deriveKey`, with the key `stamp-metadata`). Version 0.2.0 kept JSON. */
+  /** Encrypted with a key of this stamp (`deriveKey`, from the key `stamp-metadata`). Version 0.2.0 stored JSON. */
   readonly metadata?: string | undefined;
   readonly paymentClaim?: string | undefined;
   readonly sealed?: SealedRef | undefined;
-  /** Another form in which its token was given out, base64: it is written as a digest only, so that the stamp is found by it. */
+  /** Another form in which its token was sent, base64. Only its digest is stored, so that this form also finds the stamp. */
   readonly tokenAsSent?: string | undefined;
 }
 
 const othersMark = ':other-imprints';
 
-/** The name under which a product's stamps of other imprints than SHA-256 are stored. No product has a colon in its name (S13). */
+/** The name for a product's stamps of imprints other than SHA-256. No product has a colon in its name. */
 export const othersOf = (product: string): string => `${product}${othersMark}`;
 
 /**
- * The name under which a product's stamp is stored and counted; undefined of other callers. Stamps of other imprints than SHA-256 have a name
- * of their own: the list of a product leaves them out (S12), and costs the same however many they are.
+ * The name under which a product's stamp is stored and counted; undefined for other callers. Stamps of imprints other than SHA-256 have their own
+ * name: the product's list leaves them out (S12), and so their number does not slow it down.
  */
 export const storedProductOf = ({ product }: Caller, { algorithm }: Pick<Imprint, 'algorithm'>): string | undefined =>
   product === undefined || algorithm === 'sha256' ? product : othersOf(product);
 
 const storedCallerOf = (caller: Caller, imprint: Imprint): Caller => ({ ...caller, product: storedProductOf(caller, imprint) });
 
-/** Of a damaged document, whatever is there (V1). */
+/** From a damaged document, the existing parts. */
 const callerOf = (stored: Caller): Caller => {
   const product: unknown = stored?.product;
   const isOther = typeof product === 'string' && product.endsWith(othersMark);
   return isOther ? { ...stored, product: product.slice(0, -othersMark.length) } : stored;
 };
 
-/** `_id` is the stamp's id: a UUID version 7, so that its order is time order (S7). */
+/** `_id` is the stamp's id: a UUID version 7, so that it sorts by time (S7). */
 export interface StampDocument extends Omit<StoredStamp, 'tokenId' | 'imprint' | 'proofs' | 'tokenAsSent'> {
   readonly _id: string;
-  /** Of a leaf, which is to be small, the digest is in bytes. */
+  /** In a leaf the digest is stored as bytes, to keep it small. */
   readonly imprint: Imprint | (Omit<Imprint, 'digest'> & { readonly digest: Binary });
   readonly proofs: readonly [StoredProof, ...StoredProof[]];
-  /** SHA-256 of each RFC 3161 `token`, hex: by it a raw token is found again. Mock tokens know their id, and leaves are found by their batch. */
+  /**
+   * SHA-256 of each RFC 3161 `token`, hex, to find the stamp of a raw token. Mock tokens contain their id, and leaves are found through their
+   * batch.
+   */
   readonly tokenDigest?: string | readonly string[] | undefined;
-  /** Of the first proof, where that is a token of its own, or a leaf that has more than its batch (S17). */
+  /** Of the first proof, if that is its own token, or a leaf with its own evidence. */
   readonly evidence?: StoredEvidence | undefined;
 }
 
-/** What documents refer to: batches, certificates, and DER tokens of renewals, by their ids. */
+/** The shared parts that documents refer to by id: batches, certificates, and DER tokens of renewals. */
 export interface SharedProofs extends SharedParts {
   readonly renewalTokens: ReadonlyMap<string, Buffer>;
 }
 
-/** A stamp as version 0.2.0 wrote it: one proof, spread over the document. Such documents are read as they are. */
+/** A stamp from version 0.2.0: one proof, spread over the document. Such documents are read unchanged. */
 export interface FlatStampDocument extends Omit<StampDocument, 'imprint' | 'proofs'> {
   /** SHA-256, hex. */
   readonly hash: string;
@@ -80,7 +83,7 @@ export interface FlatStampDocument extends Omit<StampDocument, 'imprint' | 'proo
   readonly tsr?: Binary | undefined;
 }
 
-/** A stamp as it may be found. */
+/** A stamp in any stored form. */
 export type AnyStamp = StampDocument | FlatStampDocument;
 
 function proofsIn(document: AnyStamp): readonly unknown[] {
@@ -94,7 +97,7 @@ export const batchIdsIn = (document: AnyStamp): string[] => proofsIn(document).f
 /** The ids of the certificates that a document refers to. */
 export const certificateSetIdsIn = (document: AnyStamp): string[] => proofsIn(document).flatMap((proof) => certificateSetIdIn(proof) ?? []);
 
-/** An imprint that is missing reads as an empty digest, which no token is for. */
+/** A missing imprint becomes an empty digest, which no token matches. */
 function imprintOf(stored: unknown): Imprint {
   const { algorithm, digest: written } = (stored ?? {}) as Partial<StampDocument['imprint']>;
   const digest = written instanceof Binary ? bytesOf(written).toString('hex') : written;
@@ -104,7 +107,7 @@ function imprintOf(stored: unknown): Imprint {
 
 const isFlat = (document: AnyStamp): document is FlatStampDocument => !('proofs' in document) && !('imprint' in document);
 
-/** What is written of a stamp. @param sets takes the certificates that are kept once for many, by their ids */
+/** The document of a stamp. @param sets receives shared certificates by id */
 export function documentOf(
   { tokenId, imprint, proofs: [first, ...others], tokenAsSent, ...rest }: StoredStamp,
   sets: Map<string, Buffer>,
@@ -126,7 +129,7 @@ export function documentOf(
   };
 }
 
-/** What both kinds of document say of a stamp without its proofs' bytes. */
+/** The parts of a stamp in both kinds of document, without the bytes of its proofs. */
 export interface StampSummary {
   readonly tokenId: string;
   readonly imprint: Imprint;
@@ -152,7 +155,7 @@ export const summaryFields = {
   isQualified: 1,
 } as const;
 
-/** @param batches what is recorded of those that the document may refer to, by id */
+/** @param batches the shared fields of the batches that the document may refer to, by id */
 export function summaryOf(document: AnyStamp, batches: ReadonlyMap<string, Found>): StampSummary {
   const { _id: tokenId, tier, caller } = document;
   const recorded: Found = isFlat(document) ? { ...document } : { ...document.proofs?.[0], ...batches.get(batchIdsIn(document)[0] ?? '') };
@@ -168,7 +171,7 @@ export function summaryOf(document: AnyStamp, batches: ReadonlyMap<string, Found
   };
 }
 
-/** Reads any document; of one that is damaged, or whose batch is not there, a stamp that proves nothing (V1). */
+/** Reads any document. If it or its batch is damaged or missing, the stamp proves nothing (V1). */
 export function stampOf(document: AnyStamp, { renewalTokens, ...shared }: SharedProofs): StoredStamp {
   const { evidence, stored, claimed, ...rest } = isFlat(document) ? flatOf(document) : nestedOf(document);
   const imprint = imprintOf(claimed);

@@ -23,14 +23,14 @@ import { tokenDigestOf } from './stored-proof.ts';
 
 export type { SealedRef, StampSummary, StoredStamp } from './stamp-document.ts';
 
-/** Part of a product's stamps: those of SHA-256, or all. */
+/** A page of a product's stamps: those of SHA-256, or all. */
 export interface ProductPage {
   readonly imprints?: 'sha256' | 'all' | undefined;
   readonly limit: number;
   readonly offset: number;
 }
 
-/** What is stored under the id of a stamp, and whether this write has added it. */
+/** The stamp stored under an id, and whether this write has added it. */
 export interface InsertedStamp {
   readonly stored: StoredStamp;
   readonly isNew: boolean;
@@ -38,7 +38,7 @@ export interface InsertedStamp {
 
 export type StampStore = ReturnType<typeof createStampStore>;
 
-/** `batches`, `renewals`, `certificateSets`: what stamps share. */
+/** `batches`, `renewals`, `certificateSets`: the parts that stamps share. */
 export function createStampStore(
   db: Db,
   batches: Omit<BatchStore, 'insertOnce'>,
@@ -68,7 +68,7 @@ export function createStampStore(
     stampsOf(await inStore(() => stamps.find({ _id: { $in: [...tokenIds] } }, { maxTimeMS }).toArray()));
 
   return {
-    /** Writes what is not there yet and returns what is stored under each id, in the order given: whoever wrote first wins. */
+    /** Writes stamps that do not exist yet and returns the stored ones in the given order: the first writer wins. */
     insertOnce: (given: readonly StoredStamp[]): Promise<InsertedStamp[]> =>
       inStore(async () => {
         const sets = new Map<string, Buffer>();
@@ -82,24 +82,24 @@ export function createStampStore(
       }),
     find: async (tokenId: string): Promise<StoredStamp | null> => (await findMany([tokenId]))[0] ?? null,
     findMany,
-    /** The id of the stamp that holds this RFC 3161 token, or whose record this is (base64), or null. */
+    /** The id of the stamp with this RFC 3161 token or evidence record (base64), or null. */
     findIdByToken: async (token: string): Promise<string | null> => {
       const leaf = leafMarksOf(Buffer.from(token, 'base64'));
       if (!leaf) {
         const found = await inStore(() => stamps.findOne({ tokenDigest: tokenDigestOf(token) }, { projection: { _id: 1 }, maxTimeMS }));
         return found?._id ?? null;
       }
-      // Whose leaf it is is one question; whether these are the octets of its record, another (V2).
+      // Finding the leaf's stamp is not enough: its record must have exactly these octets (V2).
       const candidates = await findMany(await batches.findLeaves(leaf));
       return candidates.find(({ proofs }) => proofs.some((proof) => proof.token === token))?.tokenId ?? null;
     },
-    /** A product's stamps of SHA-256, or of all imprints, newest first (S12). */
+    /** A product's stamps of SHA-256, or of all imprints, newest first. */
     listByProduct: (product: string, { imprints, offset, limit }: ProductPage): Promise<StampSummary[]> =>
       inStore(async () => {
         const options = { projection: summaryFields, maxTimeMS };
         return summariesOf(await stamps.find(ofProduct(product, imprints), options).sort({ _id: -1 }).skip(offset).limit(limit).toArray());
       }),
-    /** How many stamps a product has, at most `limit`. */
+    /** The number of a product's stamps, at most `limit`. */
     countByProduct: (product: string, imprints: ProductPage['imprints'], limit: number) =>
       inStore(() => stamps.countDocuments(ofProduct(product, imprints), { limit, maxTimeMS })),
   };

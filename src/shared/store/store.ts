@@ -21,15 +21,12 @@ import { createSealedContentStore } from './sealed-content.ts';
 import { createStampStore } from './stamps.ts';
 import { createWorkflowStore } from './workflows.ts';
 
-/** A store that is away does not keep a process from stopping, milliseconds. */
+/** The maximum wait for the store when a process stops, in milliseconds. */
 const longestFarewellMs = 1_000;
 
 export type Store = ReturnType<typeof openStore>;
 
-/**
- * Everything that is kept in MongoDB. Every read and every write throws ServiceError `store_unavailable` if the database does not answer
- * (`inStore`).
- */
+/** All data in MongoDB. Every read and write throws ServiceError `store_unavailable` if the database does not answer (`inStore`). */
 export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL' | 'MASTER_KEY'>, log: Logger) {
   const { db, close } = connectStore(MONGODB_URL, log);
   const keys = createKeyStore(db, MASTER_KEY);
@@ -52,12 +49,12 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
     workflows: createWorkflowStore(db, () => keys.secret('workflows')),
     outputs: createOutputStore(db),
     ping: async (): Promise<void> => void (await inStore(() => db.command({ ping: 1, maxTimeMS: 1_000 }))),
-    /** Writes something small: a store that answers may be full or read-only. */
+    /** Writes a small value: a store that answers may still be full or read-only. */
     checkWrite: () => lastCheck.write(new Date()),
     /**
-     * Opens the keys of the service. If the store is away, this does not wait for it: the keys are opened when they are needed.
+     * Opens the keys of the service. Does not wait for a store that is down: then the keys are opened when needed.
      *
-     * @throws ConfigError when they are wrapped by another master key
+     * @throws ConfigError if another master key encrypts them
      */
     openKeys: async (): Promise<void> => {
       try {
@@ -67,7 +64,7 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
         log.warn({ err: error }, 'the keys in the store cannot be opened yet');
       }
     },
-    /** Makes the indexes, which only make reading fast, and takes over the counters of earlier versions, as soon as the store can be reached. */
+    /** Makes the indexes, which only speed up reads, and takes over the counters of earlier versions, as soon as the store is reachable. */
     prepare: () =>
       prepareDatabase(() => counters.upgrade(systemClock()).then(() => inStore(() => createIndexes(db))), { signal: closing.signal, log }),
     close: async (): Promise<void> => {

@@ -10,23 +10,23 @@ import {
 import { bytesOf } from './binary.ts';
 
 /**
- * What stands in the document of a stamp that has a token of its own, and in that of a batch: how long the token holds, and what renewed it. A leaf has it
- * once a new digest of its document is covered (S17).
+ * The evidence in the document of a batch or of a stamp with its own token: how long the token is valid, and its renewals. A leaf gets it when a
+ * new digest of its document is covered (S17).
  */
 export interface StoredEvidence {
   readonly endsAt: Date;
-  /** What renewals are found by; `never` once nothing can be renewed any more. */
+  /** Renewals are found by this; `never` once nothing can be renewed. */
   readonly renewBy: Date;
   readonly renewals?: readonly StoredRenewal[];
-  /** When it was seen that the evidence had ended, or is none. */
+  /** When the evidence was found to be expired or missing. */
   readonly lapsedAt?: Date;
-  /** Of a leaf: how many renewals of its batch come before its own. */
+  /** For a leaf: the number of batch renewals before its own. */
   readonly batchRenewals?: number;
 }
 
 /**
- * `id`: the document of the token in the collection `renewals`. `path`: blind and siblings, one after the other. `newDigest`: of the document, by another
- * algorithm, where the token covers it.
+ * `id`: the document of the token in the collection `renewals`. `path`: blind and siblings, concatenated. `newDigest`: the document's digest in
+ * another algorithm, if the token covers it.
  */
 export interface StoredRenewal {
   readonly id: string;
@@ -39,7 +39,7 @@ export const storedDigestOf = ({ algorithm, digest }: Imprint): NonNullable<Stor
   digest: new Binary(Buffer.from(digest, 'hex')),
 });
 
-/** Whatever stands where a digest should be; undefined where it is none. */
+/** Reads any stored data as a digest; undefined if it is not one. */
 export function digestIn(stored: unknown): Imprint | undefined {
   const { algorithm, digest } = (stored ?? {}) as Partial<NonNullable<StoredRenewal['newDigest']>>;
   if (!(digest instanceof Binary) || algorithm === undefined || !Object.hasOwn(digestCharacters, algorithm)) return undefined;
@@ -48,21 +48,21 @@ export function digestIn(stored: unknown): Imprint | undefined {
 
 /** Indexed, in both collections. */
 export const renewByField = 'evidence.renewBy';
-/** `renewBy` of what has lapsed: one index finds what is due, and counts what is not any more. */
+/** `renewBy` of lapsed evidence: one index finds evidence that is due and counts evidence that has lapsed. */
 export const never = new Date('9999-12-31T00:00:00Z');
-/** `renewBy` of what could not be judged, so that nobody knows how long it holds: it is looked at again. */
+/** `renewBy` of evidence that could not be judged, so its end is unknown: it is checked again. */
 export const notKnown = new Date('9999-12-30T00:00:00Z');
 
 export const storedEvidenceOf = (term: EvidenceTerm | undefined): { evidence?: StoredEvidence } =>
   term === undefined ? {} : { evidence: { endsAt: term.endsAt, renewBy: term.renewBy } };
 
-/** Whatever stands where evidence should be. */
+/** Reads any stored data as evidence. */
 const renewalsIn = (stored: unknown): readonly unknown[] => {
   const { renewals } = (stored ?? {}) as { renewals?: unknown };
   return Array.isArray(renewals) ? renewals : [];
 };
 
-/** The ids of the renewals that a document refers to. */
+/** The ids of the renewals in a document. */
 export const renewalIdsIn = (stored: unknown): string[] =>
   renewalsIn(stored).flatMap((one) => (typeof (one as StoredRenewal | null)?.id === 'string' ? [(one as StoredRenewal).id] : []));
 
@@ -73,10 +73,10 @@ const digestsIn = (path: unknown, octets: number): Buffer[] => {
 };
 
 /**
- * What a document says of its evidence; of a renewal that is damaged, one that proves nothing.
+ * The evidence in a document; a damaged renewal proves nothing.
  *
  * @param tokens DER, by the ids of renewals
- * @param first the algorithm of what was stamped: paths are of that, until another one follows
+ * @param first the algorithm of the stamped digest: paths use it until a renewal changes it
  */
 export function evidenceOf(
   stored: unknown,
@@ -98,7 +98,7 @@ export function evidenceOf(
   return { ...(term && { term }), ...(renewals.length > 0 && { renewals }) };
 }
 
-/** The same of a leaf; undefined: it has none of its own. */
+/** The same for a leaf; undefined if it has no own evidence. */
 export function ownEvidenceOf(stored: unknown, tokens: ReadonlyMap<string, Buffer>, algorithm: ImprintAlgorithm): OwnEvidence | undefined {
   const { batchRenewals } = (stored ?? {}) as { batchRenewals?: unknown };
   if (renewalsIn(stored).length === 0) return undefined;

@@ -10,7 +10,7 @@ import { answerIn, type StoredAnswer, storedAnswerOf } from './stored-token.ts';
 
 type StoredTokenProof = Omit<TokenProof, 'token' | 'tsq' | 'tsr' | 'term' | 'renewals'> & StoredAnswer;
 
-/** What is stored of a leaf: all else is in the document of its batch. `path`: blind and the siblings below the crown of the tree. */
+/** The stored part of a leaf; the rest is in its batch. `path`: blind and the siblings below the crown of the tree. */
 interface StoredLeafProof {
   readonly kind: 'leaf';
   readonly batch: UUID;
@@ -20,12 +20,12 @@ interface StoredLeafProof {
 
 export type StoredProof = MockProof | StoredTokenProof | StoredLeafProof;
 
-/** What a token is found by: whatever text it is. */
+/** The digest that finds a token, for any text. */
 export const tokenDigestOf = (token: string): string => hash('sha256', token, 'hex');
 
 const uuidOf = rememberLast((id: string) => new UUID(id));
 
-/** What is written of a proof. @param sets takes the certificates that are kept once for many */
+/** The stored form of a proof. @param sets receives certificates that are stored once for many */
 export function storedProofOf(proof: Proof, sets: Map<string, Buffer>): StoredProof {
   switch (proof.kind) {
     case 'mock':
@@ -42,22 +42,22 @@ export function storedProofOf(proof: Proof, sets: Map<string, Buffer>): StoredPr
   }
 }
 
-/** What the database may hold where a document of ours should be: everything is to be looked at first. */
+/** Unverified data from the database: check everything before use. */
 export type Found = Readonly<Record<string, unknown>>;
 
-/** Stands where a record has no proof that can be read. Without a token it proves nothing (V1). */
+/** Used if a record has no readable proof. Without a token it proves nothing (V1). */
 const noProof: MockProof = { kind: 'mock', provider: '', isQualified: false, issuedAt: '', token: '' };
 
-/** The batches that stamps refer to, by id. */
+/** The batches of stamps, by id. */
 export type Batches = ReadonlyMap<string, Batch>;
 
-/** What proofs refer to, by their ids. */
+/** The shared parts of proofs, by id. */
 export interface SharedParts {
   readonly batches: Batches;
   readonly certificateSets: ReadonlyMap<string, Buffer>;
 }
 
-/** The id of the batch that something read from the database refers to. */
+/** The id of the batch in stored data. */
 export function batchIdIn(proof: unknown): string | undefined {
   const { kind, batch } = (proof ?? {}) as Found;
   return kind === 'leaf' && batch instanceof Binary && UUID.isValid(batch) ? new UUID(batch.buffer).toHexString() : undefined;
@@ -84,7 +84,7 @@ function proofOf(stored: Found | null, imprint: Imprint, { batches, certificateS
   return answer ? { kind: 'token', ...claims, ...answer } : noProof;
 }
 
-/** Reads whatever stands where proofs should be. */
+/** Reads any stored data as proofs. */
 export function proofsOf(stored: unknown, imprint: Imprint, shared: SharedParts): readonly [Proof, ...Proof[]] {
   const [first = noProof, ...others] = Array.isArray(stored) ? stored.map((proof) => proofOf(proof, imprint, shared)) : [];
   return [first, ...others];

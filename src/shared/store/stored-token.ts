@@ -5,14 +5,14 @@ import { partsOfAnswer } from '../domain/tsa-answer.ts';
 import { bytesOf } from './binary.ts';
 
 /**
- * What is stored of a TSA's answer. Its certificates, which are most of it and the same in all answers of a TSA, are cut out and kept once
- * (`certificate_sets`); the token is not written twice.
+ * The stored form of a TSA's answer. Its certificates are most of it and the same in all answers of a TSA, so they are cut out and stored once
+ * (`certificate_sets`). The token is not stored twice.
  */
 export interface StoredAnswer {
   readonly tsq: Binary;
-  /** Without the certificates, where `certificates` says which and where. */
+  /** Without the certificates, if `certificates` says which and where. */
   readonly tsr: Binary;
-  /** Where the token starts in the whole answer, which it ends. Absent: the token is written beside it, as base64. */
+  /** Where the token starts in the answer; it goes up to the end. Absent: the token is stored beside it, as base64. */
   readonly tokenAt?: number;
   readonly token?: string;
   readonly certificates?: { readonly set: string; readonly at: number };
@@ -20,13 +20,13 @@ export interface StoredAnswer {
 
 let lastSet: { readonly der: Buffer; readonly id: string } | undefined;
 
-/** Tokens that come one after the other mostly have the same certificates, which are not hashed again. */
+/** Consecutive tokens mostly have the same certificates, so these are not hashed again. */
 function setIdOf(der: Buffer): string {
   if (!lastSet?.der.equals(der)) lastSet = { der: Buffer.from(der), id: hash('sha256', der, 'hex') };
   return lastSet.id;
 }
 
-/** @param sets takes the certificates that were cut out, by their ids */
+/** @param sets receives the certificates that were cut out, by id */
 export function storedAnswerOf({ token, tsq, tsr }: Pick<TokenProof, 'token' | 'tsq' | 'tsr'>, sets: Map<string, Buffer>): StoredAnswer {
   const spans = partsOfAnswer(tsr);
   const asked = { tsq: new Binary(tsq) };
@@ -43,16 +43,16 @@ export function storedAnswerOf({ token, tsq, tsr }: Pick<TokenProof, 'token' | '
 
 type Found = Readonly<Record<string, unknown>>;
 
-/** Whatever stands where an answer should be. */
+/** Reads any stored data as an answer. */
 const setIn = (found: Found): { set: string; at: number } | undefined => {
   const { set, at } = (found.certificates ?? {}) as Found;
   return typeof set === 'string' && typeof at === 'number' ? { set, at } : undefined;
 };
 
-/** The id of the certificates that something read from the database refers to. */
+/** The id of the certificates in stored data. */
 export const certificateSetIdIn = (proof: unknown): string | undefined => setIn((proof ?? {}) as Found)?.set;
 
-/** What was answered, octet for octet; undefined where that cannot be read. */
+/** The exact octets of the answer; undefined if they cannot be read. */
 export function answerIn(found: Found, sets: ReadonlyMap<string, Buffer>): Pick<TokenProof, 'token' | 'tsq' | 'tsr'> | undefined {
   const { tsq, tsr, tokenAt } = found;
   if (!(tsq instanceof Binary && tsr instanceof Binary)) return undefined;

@@ -6,7 +6,7 @@ import { redactedEmail } from '../domain/mask-email.ts';
 import type { WorkflowTier } from '../domain/tiers.ts';
 import type { StoredWorkflowStatus } from '../domain/workflow-state.ts';
 
-/** What is kept of a challenge: never the challenge (W6). */
+/** The stored part of a challenge: never the challenge itself (W6). */
 export interface StoredChallenge {
   readonly digest: string;
   readonly expiresAt: Date;
@@ -14,33 +14,33 @@ export interface StoredChallenge {
   readonly usedAt?: Date;
 }
 
-/** What a client of ours says of a person, in words of its own. */
+/** Personal data about people, from the caller. */
 interface PersonalWords {
-  /** `[REDACTED]` once it was redacted. */
+  /** `[REDACTED]` after redaction. */
   readonly email: string;
-  /** `[REDACTED]` once it was redacted. */
+  /** `[REDACTED]` after redaction. */
   readonly agentId: string;
-  /** JSON: names in it are no field names of ours. */
+  /** JSON, because its names are not field names of ours. */
   readonly briefingMetadata?: string | undefined;
-  /** Where webhooks tell of the workflow (N4); it may hold a secret. */
+  /** The address for webhooks about the workflow; it may contain a secret. */
   readonly callbackUrl?: string | undefined;
-  /** Which product asked for them; earlier versions did not record it. */
+  /** The product that asked for them; earlier versions did not record it. */
   readonly callbackProduct?: string | undefined;
 }
 
-/** What a closed chain comes to. */
+/** The result of a closed chain. */
 export interface ChainSum {
-  /** Merkle root (W9), lower-case hex. */
+  /** Merkle root, lower-case hex. */
   readonly hash: string;
   readonly outputCount: number;
-  /** Of the last output, or the briefing hash. */
+  /** Of the last output; the briefing hash if there is none. */
   readonly chainHash?: string;
 }
 
 export interface StoredClosingRecord {
   /** Canonical JSON. */
   readonly text: string;
-  /** The id that its stamp has, or is to have. */
+  /** The id of its current or future stamp. */
   readonly tokenId: string;
 }
 
@@ -54,29 +54,29 @@ interface WorkflowFields {
   readonly expiresAt: Date;
   readonly emailVerifiedAt?: Date;
   readonly redactedAt?: Date;
-  /** The challenge that counts; its mail is made from this id. Absent in workflows that version 0.2.0 started. */
+  /** The current challenge; its mail is made from this id. Absent in workflows from version 0.2.0. */
   readonly challengeId?: string;
   readonly challenge?: StoredChallenge;
-  /** Digests of the challenges that newer ones have replaced. */
+  /** Digests of challenges that were replaced. */
   readonly formerChallenges?: readonly string[];
-  /** How the mail with the link fares. `failedAt`: it will not be tried again; `fault` says why, without the address. */
+  /** The state of the mail with the link. `failedAt`: it is not retried; `fault` says why, without the address. */
   readonly mail?: { readonly attempts: number; readonly sentAt?: Date; readonly failedAt?: Date; readonly fault?: string };
-  /** Set when the workflow is closed for good; the id of the root's stamp is fixed here. */
+  /** Set when the workflow is closed permanently; it fixes the id of the root's stamp. */
   readonly closing?: { readonly rootTokenId: string; readonly at: Date };
-  /** Set when the chain is closed and the root is computed. Version 0.2.0 kept no chain hash. */
+  /** Set when the chain is closed and the root is computed. Version 0.2.0 did not store a chain hash. */
   readonly root?: ChainSum;
-  /** What is stamped beside the root (W18), set when that is stamped; workflows that earlier versions completed have none. */
+  /** The closing record, set when the root is stamped. Workflows that earlier versions completed do not have one. */
   readonly closingRecord?: StoredClosingRecord;
   /** How often no provider could stamp the root or the closing record. */
   readonly rootFailures?: number;
   readonly completedAt?: Date;
 }
 
-/** A workflow as the service sees it. */
+/** A workflow in decrypted form. */
 export interface WorkflowRecord extends WorkflowFields, PersonalWords {
-  /** The workflow's own key, under which words about its outputs travel and rest; none once it was redacted (W10). */
+  /** The workflow's own key for metadata of its outputs; absent after redaction. */
   readonly wordsKey?: KeyObject | undefined;
-  /** The salts of the commitments in the closing record (W18); none once it was redacted. */
+  /** The salts of the commitments in the closing record; absent after redaction. */
   readonly salts?: CommitmentSalts | undefined;
 }
 
@@ -87,22 +87,22 @@ export type NewWorkflow = Pick<
   PersonalWords;
 
 interface EncryptedWords {
-  /** The workflow's own key, wrapped by one of the service; redaction destroys it. */
+  /** The workflow's own key, encrypted with a service key; redaction destroys it. */
   readonly wrappedKey: Binary;
-  /** PersonalWords as JSON, encrypted under it. */
+  /** PersonalWords as JSON, encrypted with the workflow's key. */
   readonly words: string;
-  /** CommitmentSalts as JSON, encrypted under it. */
+  /** CommitmentSalts as JSON, encrypted with the workflow's key. */
   readonly encryptedSalts?: string;
 }
 
-/** A workflow as it is stored. In workflows that version 0.2.0 started the personal words are plain until they are first read. */
+/** A stored workflow. In workflows from version 0.2.0 the personal data is not encrypted until the first read. */
 export interface WorkflowDocument extends WorkflowFields, Partial<EncryptedWords>, Partial<PersonalWords> {}
 
 const keyContext = (workflowId: string): string => `workflow:${workflowId}`;
 const wordsContext = (workflowId: string): string => `workflow-words:${workflowId}`;
 const saltsContext = (workflowId: string): string => `workflow-salts:${workflowId}`;
 
-/** Personal words under a new key of the workflow, which `serviceKey` wraps. */
+/** Encrypts personal data with a new key of the workflow, which `serviceKey` encrypts. */
 export function encryptWords(serviceKey: KeyObject, workflowId: string, words: PersonalWords): EncryptedWords {
   const key = createSecretKey(randomBytes(keyBytes));
   const wrapped = wrapKey({ key: serviceKey, nonce: randomBytes(nonceBytes), context: keyContext(workflowId) }, key);
@@ -110,11 +110,11 @@ export function encryptWords(serviceKey: KeyObject, workflowId: string, words: P
   return { wrappedKey: new Binary(wrapped), words: encryptText(cipher, JSON.stringify(words)) };
 }
 
-/** The salts of a closing record under the workflow's own key, so that they go with it. */
+/** Encrypts the salts of a closing record with the workflow's own key, so that they are destroyed with it. */
 export const encryptSalts = (key: KeyObject, workflowId: string, salts: CommitmentSalts): string =>
   encryptText({ key, nonce: randomBytes(nonceBytes), context: saltsContext(workflowId) }, JSON.stringify(salts));
 
-/** The personal words of a document that version 0.2.0 wrote and nobody has redacted. */
+/** The personal data in a document from version 0.2.0 that was not redacted. */
 export function plainWordsOf({ email, agentId, briefingMetadata, redactedAt }: WorkflowDocument): PersonalWords | undefined {
   if (email === undefined || agentId === undefined || redactedAt) return undefined;
   return { email, agentId, ...(briefingMetadata !== undefined && { briefingMetadata }) };
@@ -126,14 +126,14 @@ export function documentOf(serviceKey: KeyObject, workflow: NewWorkflow): Workfl
   return { ...fields, status: 'pending', ...encryptWords(serviceKey, fields._id, words) };
 }
 
-/** @throws Error when a byte of what is encrypted was changed */
+/** @throws Error if an encrypted byte was changed */
 export function recordOf(serviceKey: KeyObject, document: WorkflowDocument): WorkflowRecord {
   const { wrappedKey, words, encryptedSalts, email = redactedEmail, agentId = redactedEmail, briefingMetadata, ...fields } = document;
   if (!wrappedKey || words === undefined) return { ...fields, email, agentId, briefingMetadata };
   const wordsKey = unwrapKey(serviceKey, keyContext(fields._id), wrappedKey.buffer);
   const open = (context: string, encrypted: string): string => {
     const text = wordsKey && decryptText(wordsKey, context, encrypted);
-    if (text === undefined) throw new Error(`what is encrypted in workflow ${fields._id} does not open`);
+    if (text === undefined) throw new Error(`the encrypted data of workflow ${fields._id} cannot be decrypted`);
     return text;
   };
   const personal: PersonalWords = JSON.parse(open(wordsContext(fields._id), words));

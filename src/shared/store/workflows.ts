@@ -20,7 +20,7 @@ import {
 
 export type { ChainSum, NewWorkflow, StoredClosingRecord, WorkflowRecord } from './workflow-document.ts';
 
-/** What the rules of `domain/workflow-state.ts` ask of a workflow. */
+/** The input of the rules in `domain/workflow-state.ts`. */
 export const snapshotOf = ({ status, emailVerifiedAt, tier, expiresAt, redactedAt }: WorkflowRecord): WorkflowSnapshot => ({
   status,
   isEmailVerified: emailVerifiedAt !== undefined,
@@ -34,7 +34,7 @@ export function linkMailStateOf({ mail }: Pick<WorkflowRecord, 'mail'>): LinkMai
   return mail?.failedAt ? 'failed' : 'waiting';
 }
 
-/** The workflow while its address can still be confirmed. */
+/** Matches the workflow while its address can still be confirmed. */
 const confirmable = (workflowId: string, now: Date) => ({
   _id: workflowId,
   status: 'pending' as const,
@@ -42,30 +42,30 @@ const confirmable = (workflowId: string, now: Date) => ({
   redactedAt: { $exists: false },
 });
 
-/** The workflow while this challenge is the one that counts. */
+/** Matches the workflow while this challenge is the current one. */
 const counting = (challengeId: string) => ({ $or: [{ challengeId }, { challengeId: { $exists: false } }] });
 
-/** In a pipeline: a list of the digest that was offered, or an empty one. */
+/** In a pipeline: a list with the digest of the current challenge, or an empty list. */
 const offeredDigests = { $cond: [{ $gt: ['$challenge.digest', null] }, ['$challenge.digest'], []] };
 
 export type WorkflowStore = ReturnType<typeof createWorkflowStore>;
 
 /**
- * Every transition is one atomic step on one document; undefined or null where the workflow is not in a state to take it.
+ * Every transition is one atomic step on one document. The result is undefined or null if the workflow's state does not allow it.
  *
- * @param serviceKey wraps the key of each workflow
+ * @param serviceKey encrypts the key of each workflow
  */
 export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>) {
   const workflows: Collection<WorkflowDocument> = db.collection('workflows');
 
-  /** The workflow that an operation found, or null. */
+  /** The decrypted workflow that an operation found, or null. */
   async function read(operation: (key: KeyObject) => Promise<WorkflowDocument | null>): Promise<WorkflowRecord | null> {
     const key = await serviceKey();
     const document = await inStore(() => operation(key));
     return document && recordOf(key, document);
   }
 
-  /** Encrypts what version 0.2.0 left plain; a redaction that comes between wins. */
+  /** Encrypts the plain data of version 0.2.0; a redaction in between wins. */
   async function encryptPlain(key: KeyObject, document: WorkflowDocument): Promise<WorkflowDocument | null> {
     const words = plainWordsOf(document);
     if (!words) return document;
@@ -83,16 +83,16 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       return document && encryptPlain(key, document);
     });
 
-  /** Changes a workflow in one step: as it is afterwards, or null where the filter finds none. */
+  /** Changes a workflow in one step. Returns its new state, or null if the filter finds none. */
   const change = (filter: Filter<WorkflowDocument>, update: UpdateFilter<WorkflowDocument> | Document[]): Promise<WorkflowRecord | null> =>
     read(() => workflows.findOneAndUpdate(filter, update, { returnDocument: 'after', maxTimeMS }));
 
-  /** The same for whoever does not ask what it is afterwards. */
+  /** The same without returning the new state. */
   const update = (filter: Filter<WorkflowDocument>, fields: UpdateFilter<WorkflowDocument>): Promise<UpdateResult> =>
     inStore(() => workflows.updateOne(filter, fields));
 
   return {
-    /** Writes a new workflow in state `pending`, unless its id is taken: then what is stored stays. */
+    /** Writes a new workflow in state `pending`, unless its id exists: then the stored one stays. */
     create: async (workflow: NewWorkflow): Promise<{ stored: WorkflowRecord; isNew: boolean }> => {
       const key = await serviceKey();
       const document = documentOf(key, workflow);
@@ -112,7 +112,10 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
     remove: async (workflowId: string): Promise<void> => {
       await inStore(() => workflows.deleteOne({ _id: workflowId }));
     },
-    /** Stores the digest of the challenge that is about to be mailed, and returns the workflow; wrong tries stay counted. Null for one that was replaced. */
+    /**
+     * Stores the digest of the challenge before it is mailed, and returns the workflow; wrong tries stay counted. Null if the challenge was
+     * replaced.
+     */
     offerChallenge: (
       workflowId: string,
       { challengeId, digest, expiresAt }: { challengeId: string; digest: string; expiresAt: Date },
@@ -126,7 +129,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
           },
         },
       ]),
-    /** Ends the challenge that counts, if another one does, and makes way for the mail of this one (W6): the workflow as it is afterwards. */
+    /** Replaces the current challenge with this one, and resets the state of the mail (W6). Returns the new state of the workflow. */
     replaceChallenge: async (workflowId: string, challengeId: string, now: Date): Promise<WorkflowRecord | null> => {
       const replaced = await change({ ...confirmable(workflowId, now), challengeId: { $ne: challengeId } }, [
         { $set: { challengeId, formerChallenges: { $concatArrays: [{ $ifNull: ['$formerChallenges', []] }, offeredDigests] } } },
@@ -134,7 +137,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       ]);
       return replaced ?? find(workflowId);
     },
-    /** Nothing is recorded of the mail of a challenge that was replaced. */
+    /** Records nothing about the mail of a replaced challenge. */
     recordMail: async (
       workflowId: string,
       challengeId: string,
@@ -144,8 +147,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       await update({ _id: workflowId, ...counting(challengeId) }, { $set: fields });
     },
     /**
-     * Consumes the challenge, or counts a wrong try, in one step (W6): the workflow as it is afterwards. Null when there is no
-     * challenge that could be answered.
+     * Uses the challenge, or counts a wrong try, in one step. Returns the new state of the workflow; null if no challenge can be answered.
      */
     answerChallenge: (workflowId: string, digest: string, now: Date): Promise<WorkflowRecord | null> => {
       const isRight = { $eq: ['$challenge.digest', digest] };
@@ -164,7 +166,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       };
       return change(open, [{ $set: answered }]);
     },
-    /** Closes a workflow that has not expired by `now`, under the id that its root's stamp is to have; a closed one is returned as it is. */
+    /** Closes a workflow that has not expired by `now`, with the id of the root's future stamp; a closed one is returned unchanged. */
     beginClosing: async (workflowId: string, rootTokenId: string, now: Date): Promise<WorkflowRecord | null> => {
       const closed = await change(
         { _id: workflowId, status: { $in: ['pending', 'active'] }, expiresAt: { $gt: now } },
@@ -178,8 +180,8 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       await update({ _id: workflowId }, { $set: { root } });
     },
     /**
-     * Writes the closing record, unless one is there, and returns the workflow as it is then. Its salts rest under the workflow's key, and
-     * nowhere when the workflow was redacted meanwhile.
+     * Writes the closing record, unless one exists, and returns the new state of the workflow. Its salts are encrypted with the workflow's key, or
+     * not stored if the workflow was redacted meanwhile.
      */
     setClosingRecord: async (
       { _id: workflowId, wordsKey }: WorkflowRecord,
@@ -205,7 +207,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       const { modifiedCount } = await update({ _id: workflowId, status: 'closing' }, { $set: { status: 'completed', completedAt } });
       return modifiedCount === 1;
     },
-    /** Destroys the workflow's key, and with it the address, the agent's id and what callers said in words of their own; forgets the challenge (W10). */
+    /** Destroys the workflow's key, and so the address, the agent's id and the caller's metadata; deletes the challenge. */
     redact: async (workflowId: string, now: Date): Promise<void> => {
       const forgotten = {
         wrappedKey: '',

@@ -19,7 +19,7 @@ import {
 import type { Clock } from '../runtime/clock.ts';
 import type { TrustedProvider, TrustSettings } from './trusted-providers.ts';
 
-/** What a token says, and who vouches for it. */
+/** The contents of a trusted token, and the provider. */
 export interface Vouched {
   readonly ok: true;
   /** Mock tokens carry the id of their stamp; RFC 3161 tokens do not. */
@@ -27,17 +27,14 @@ export interface Vouched {
   /** RFC 3339 in UTC. */
   readonly issuedAt: string;
   readonly imprint: Imprint;
-  /**
-   * Name of the provider; undefined where a raw token leads to an anchor of `TRUST_ANCHORS_FILE`, or has another policy than its
-   * provider.
-   */
+  /** Name of the provider. Undefined if a raw token leads to an anchor of `TRUST_ANCHORS_FILE`, or has another policy than its provider. */
   readonly provider: string | undefined;
-  /** Whether the provider of that name is configured. If not, the name is only what the record says. */
+  /** Whether a provider with that name is configured. If not, the name comes only from the record. */
   readonly isProviderKnown: boolean;
   readonly isQualified: boolean;
-  /** The TimeStampToken, or the EvidenceRecord (RFC 4998), as it was given. */
+  /** The TimeStampToken or the EvidenceRecord (RFC 4998), unchanged. */
   readonly tst: Buffer | undefined;
-  /** What such a token says beside that, and who signed it; of a record, its first token. */
+  /** The other contents of such a token and its signer; for a record, of its first token. */
   readonly verified: Verified | undefined;
 }
 
@@ -48,17 +45,16 @@ export type Judgement =
       readonly code: ReasonCode;
       readonly detail?: string;
       readonly cause?: unknown;
-      /** What a token says that is in order, but that nobody whom we trust vouches for. */
+      /** The contents of a correct token that no trust anchor covers. */
       readonly stated?: Verified;
     };
 
-/** Says whether a token is valid, and whether it is qualified: the one place that does (V2). */
+/** Decides whether a token is valid and whether it is qualified. No other code decides this (V2). */
 export interface TokenJudge {
   /**
-   * Judges any text; a token is base64 of a mock token, a TimeStampToken, a TimeStampResp or an EvidenceRecord. With `provider`,
-   * the name that the stamp is recorded under, only that provider's trust anchors count; without it, all that are configured. An evidence
-   * record may cover several hashes: `expected` says of which it is asked (S14), and `otherDigests` what the same document's are in the
-   * algorithms of later chains (S17). Of other tokens they are not used.
+   * Judges any text. A token is base64 of a mock token, a TimeStampToken, a TimeStampResp or an EvidenceRecord. With `provider`, the recorded name,
+   * only that provider's trust anchors count; without it, all configured ones. An evidence record may cover several hashes: `expected` is the one
+   * to check, and `otherDigests` are the same document's digests in the algorithms of later chains. They are ignored for other tokens.
    */
   judge(token: string, provider?: string, expected?: Imprint, otherDigests?: readonly Imprint[]): Promise<Judgement>;
 }
@@ -96,7 +92,7 @@ const policyFits = ({ settings }: TrustedProvider, { policy }: Verified): boolea
 const areQualified = (providers: readonly TrustedProvider[]): boolean =>
   providers.length > 0 && providers.every(({ settings }) => settings.isQualified);
 
-/** Whether the provider takes answers that grant something else than was asked for, where this is one (refusal 4). */
+/** Whether the provider accepts answers that grant something else than requested (grantedWithMods), if this is one (refusal 4). */
 const statusFits = ({ provider, result }: { readonly provider: TrustedProvider; readonly result: Verified }): boolean =>
   !result.grantedWithMods || provider.settings.acceptGrantedWithMods === true;
 
@@ -121,7 +117,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     };
   }
 
-  /** A renewal may be any TSA's that is trusted; whose a record is, its first token says. */
+  /** A renewal may come from any trusted TSA; the first token decides whose record it is. */
   const renewalTrust = [...trust.providers.map((provider) => provider.trust), trust.extraTrust];
 
   function contextOf({ bytes, expected, otherDigests }: Presented, store: TrustStore, acceptGrantedWithMods: boolean): EvidenceContext {
@@ -136,7 +132,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
   const providersOf = (token: RecordToken, stores: readonly TrustStore[]): readonly TrustedProvider[] =>
     trust.providers.filter((provider) => stores.includes(provider.trust) && policyFits(provider, token));
 
-  /** Whether a record, cut off after one of its tokens, holds by itself now, with renewals by none but qualified providers (V12). */
+  /** Whether a prefix of the record, cut after one of its tokens, is valid by itself now, with renewals only from qualified providers. */
   function hasQualifiedPrefix({ record }: Verified): boolean {
     const [first, ...renewals] = record?.tokens ?? [];
     if (first === undefined || first.holdsAloneBy.length > 0) return true;
@@ -145,7 +141,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     return prefix.some((token) => providersOf(token, token.holdsAloneBy).length > 0);
   }
 
-  /** Whether a token leads to the anchors of a provider that is not qualified, beside those that were asked. */
+  /** Whether a token also leads to the anchors of a provider that is not qualified, besides `asked`. */
   async function leadsToUnqualified(presented: Presented, asked: readonly TrustedProvider[]): Promise<boolean> {
     for (const provider of trust.providers) {
       if (asked.includes(provider) || provider.settings.isQualified) continue;
@@ -156,13 +152,13 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
   }
 
   /**
-   * Judges an RFC 3161 token, or an evidence record, by the trust anchors of each provider that it may come from: the named one, or all of them where none is
-   * named or the named one is no longer configured. Then `TRUST_ANCHORS_FILE` is tried, but never for a stamp of a configured provider.
+   * Judges an RFC 3161 token or an evidence record with the trust anchors of each possible provider: the named one, or all if none is named or the
+   * named one is not configured any more. Then it tries `TRUST_ANCHORS_FILE`, but never for a stamp of a configured provider.
    *
    * A token may lead to trust anchors of several providers. So it is qualified only if all of them are, whatever name a record gives, and it is
-   * refused if one of them knows that a certificate was revoked. The status of an answer, which is not signed, is judged after everything
-   * else, and each store has the certificates and revocation lists of all. What is in the token is not signed either: where several roots
-   * certify a CA, only configured certificates show every way (docs/providers.md).
+   * refused if one of them knows that a certificate was revoked. The status of an answer is not signed, so it is judged last. Each store has the
+   * certificates and revocation lists of all providers. Certificates in the token are not signed either: if several roots certify a CA, only
+   * configured certificates show every path (docs/providers.md).
    */
   async function judgeTst(presented: Presented, providerName: string | undefined): Promise<Judgement> {
     const named = trust.providers.filter(({ settings }) => settings.name === providerName);
@@ -174,7 +170,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
       const result = await verifyWith(presented, provider.trust, true);
       if (result.ok) trusting.push({ provider, result });
       else refusals.push(result);
-      // What is wrong with the encoding is wrong for everybody.
+      // Encoding errors are the same for every provider.
       if (!result.ok && result.code.startsWith('der_')) return result;
     }
     const revoked = refusals.find(({ code }) => code === 'certificate_revoked');
@@ -187,8 +183,8 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
       const provider = providerName ?? first.provider.settings.name;
       return vouchedBy(first.result, { provider, isProviderKnown: isConfigured, isQualified });
     }
-    // Trusted, but under another policy than the provider is configured with. That refuses a stamp of this provider; a token that
-    // somebody brings is valid, only not as this provider's (V2).
+    // Trusted, but under another policy than the provider's. For a stamp of this provider that is a refusal. A token from a client is valid, but
+    // not attributed to this provider.
     const otherPolicy = trusting.find((each) => !policyFits(each.provider, each.result) && statusFits(each));
     if (otherPolicy && named.length > 0) return { ok: false, code: 'policy_mismatch' };
     const unknown = { isProviderKnown: false, isQualified: false };
@@ -201,10 +197,10 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     }
     const refusal = refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
     if (verdictOf(refusal.code) === 'not_valid') return refusal;
-    // Nobody whom we trust vouches for it. Something may be wrong with it all the same, and then that is the answer (V11).
+    // No trust anchor covers it. If the token also has a fault of its own, that fault is the answer.
     const { crls } = trust.extraTrust;
     const own = await verifyByItself(presented.bytes, { nowMs: clock(), crls }, (store) =>
-      // A record needs no other store here: the certificates of all its tokens are in this one.
+      // A record needs no other store here: this one has the certificates of all its tokens.
       verifyEvidence(presented.bytes, { ...contextOf(presented, store, true), renewalTrust: [] }),
     );
     if (own.ok) return { ...refusal, stated: own };

@@ -1,9 +1,9 @@
 import { isIPv6 } from 'node:net';
 import { z } from 'zod';
 
-/** A time server, `port` 123 unless told. */
+/** A time server; the default `port` is 123. */
 export interface TimeServer {
-  /** As it is configured. */
+  /** As configured. */
   readonly name: string;
   readonly host: string;
   readonly port: number;
@@ -23,16 +23,16 @@ const clock = z.union(
   [
     z.literal('unchecked'),
     z.strictObject({
-      ntp: z.array(timeServer).min(1, 'takes a time server at least').max(16),
+      ntp: z.array(timeServer).min(1, 'takes at least one time server').max(16),
       max_drift_ms: z.int().min(1).max(60_000).nullish(),
     }),
   ],
   'takes {"ntp": ["host or host:port", …], "max_drift_ms": 1 to 60000}, or "unchecked"',
 );
 
-/** What the entry of a key of one's own has beside what every provider has. */
+/** The members of an own key's entry besides those of every provider. */
 export const keyMembers = {
-  qualified: z.literal(false, 'takes false: a key of one’s own is not qualified, whatever its owner says').default(false),
+  qualified: z.literal(false, 'takes false: an own key is never qualified').default(false),
   key_file: z.string().min(1),
   passphrase_file: z.string().min(1).nullish(),
   certificates_file: z.string().min(1),
@@ -44,26 +44,26 @@ export const keyMembers = {
 
 type KeyEntry = z.output<z.ZodObject<typeof keyMembers>>;
 
-/** A token states no accuracy that its clock is not held to. Left out, the drift is as much as may be. */
+/** The allowed drift must not exceed the accuracy in the tokens. By default it is as large as possible. */
 export function checkDrift({ value, issues }: z.core.ParsePayload<Pick<KeyEntry, 'accuracy_ms' | 'clock'>>): void {
   const { accuracy_ms: accuracyMs, clock } = value;
   const maxDriftMs = typeof clock === 'object' ? clock?.max_drift_ms : undefined;
   if (!maxDriftMs || maxDriftMs <= accuracyMs) return;
-  const message = `takes no more than accuracy_ms, which is ${accuracyMs}: tokens would state an accuracy that nobody confirms`;
+  const message = `takes no more than accuracy_ms, which is ${accuracyMs}: tokens would state an accuracy that the clock check does not confirm`;
   issues.push({ code: 'custom', path: ['clock', 'max_drift_ms'], message, input: maxDriftMs });
 }
 
-/** `unchecked`: asked for by name. */
+/** `unchecked` must be set explicitly. */
 export type ClockCheck = { readonly ntp: readonly TimeServer[]; readonly maxDriftMs: number } | 'unchecked' | undefined;
 
-/** How far a clock may be off where nothing else is configured. */
+/** The default allowed drift of a clock. */
 const usualDriftMs = 1_000;
-/** Long for a signature, but a worker that comes up may first wait for its time servers. */
+/** Long for a signature, but a starting worker may first wait for its time servers. */
 const timeoutMs = 5_000;
-/** A signature waits for nobody, so there is nothing to bound. */
+/** A signature does not wait for a server, so this is practically no limit. */
 const maxConcurrent = 100_000;
 
-/** A key of one's own that the workers sign with. */
+/** An own key that the workers sign with. */
 export type KeySettings = ReturnType<typeof keySettingsOf>;
 
 /** The settings of a key's entry. `readCertificates` reads and checks the PEM file of a member. */
@@ -78,7 +78,7 @@ export function keySettingsOf(
     /** Only workers open these two (absolute paths). */
     keyFile: deps.locate(entry.key_file),
     passphraseFile: entry.passphrase_file ? deps.locate(entry.passphrase_file) : undefined,
-    /** As it is configured, for messages. */
+    /** As configured, for messages. */
     certificatesFile: entry.certificates_file,
     certificatesPem,
     intermediatesPem: certificatesPem,
@@ -92,7 +92,7 @@ export function keySettingsOf(
   };
 }
 
-/** The last certificate of a chain that begins with the TSA's own. */
+/** The last certificate of a chain that begins with the TSA certificate. */
 function topOf(pem: string): string {
   return pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)?.at(-1) ?? pem;
 }

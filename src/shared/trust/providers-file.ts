@@ -20,16 +20,16 @@ const name = z
   .refine((text) => text !== mockProviderName, 'takes another name: "mock" is the mock provider');
 const oid = z.string().regex(/^[0-2](\.(0|[1-9]\d*))+$/, 'takes an object identifier');
 
-/** One request for what waits (S14). */
+/** One request for all waiting stamps (S14). */
 export interface AggregateSettings {
-  /** The most stamps that one request is for. */
+  /** The maximum number of stamps in one request. */
   readonly maxLeaves: number;
   /** How long the first stamp waits for others, milliseconds. */
   readonly windowMs: number;
   readonly callers: readonly CallerKind[];
 }
 
-/** Whose stamps may be leaves of a batch: a client of the RFC 3161 door wants an answer to its own request (T2). */
+/** Callers whose stamps may be leaves of a batch. A client of the RFC 3161 endpoint wants an answer to its own request. */
 const batchedCallers = callerKinds.filter((kind) => kind !== 'tsa');
 
 const aggregateMembers = z.strictObject({
@@ -38,7 +38,7 @@ const aggregateMembers = z.strictObject({
   callers: z.array(z.enum(batchedCallers)).default([...batchedCallers]),
 });
 
-/** The member `aggregate` of a provider; undefined where it is not there. */
+/** The member `aggregate` of a provider; undefined if absent. */
 const aggregate = aggregateMembers
   .transform(({ max_leaves, window_ms, callers }): AggregateSettings => ({ maxLeaves: max_leaves, windowMs: window_ms, callers }))
   .nullish()
@@ -65,7 +65,7 @@ const tsaEntry = z.strictObject({
 
 const keyEntry = z.strictObject({ type: z.literal('key'), name, policy_oid: oid, aggregate, ...keyMembers }).check(checkDrift);
 
-/** Without a `type` it is a TSA that is asked over HTTP. */
+/** Without a `type` it is a TSA over HTTP. */
 const entry = z.preprocess(
   (given) => (typeof given === 'object' && given !== null && !('type' in given) ? { type: 'rfc3161', ...given } : given),
   z.discriminatedUnion('type', [tsaEntry, keyEntry], 'takes an entry whose type is "rfc3161" or "key"'),
@@ -76,14 +76,14 @@ const fileSchema = z
   .min(1, 'takes at least one provider')
   .refine((entries) => new Set(entries.map(({ name }) => name)).size === entries.length, 'takes each name once');
 
-/** How a provider wants to be authenticated to. Secrets stay in the files that are named (absolute paths): only workers read them. */
+/** How to authenticate to a provider. Secrets stay in the named files (absolute paths): only workers read them. */
 export type ProviderAuth =
   | { readonly type: 'none' }
   | { readonly type: 'basic'; readonly username: string; readonly passwordFile: string }
   | { readonly type: 'bearer'; readonly tokenFile: string }
   | { readonly type: 'client_certificate'; readonly certificateFile: string; readonly keyFile: string };
 
-/** One entry of the providers file, with the certificates and revocation lists that it refers to and none of the secrets. */
+/** One entry of the providers file, with its certificates and revocation lists but without the secrets. */
 interface CommonSettings {
   readonly name: string;
   readonly isQualified: boolean;
@@ -98,20 +98,20 @@ interface CommonSettings {
   /** Default false. */
   readonly acceptGrantedWithMods?: boolean;
   readonly maxAccuracySeconds?: number | undefined;
-  /** What the TSA's policy promises of tokens that state no accuracy. */
+  /** The accuracy that the TSA's policy promises for tokens without an accuracy. */
   readonly policyAccuracySeconds?: number | undefined;
-  /** Undefined: each stamp is asked for by itself. */
+  /** Undefined: one request for each stamp. */
   readonly aggregate: AggregateSettings | undefined;
 }
 
-/** A TSA that is asked over HTTP. */
+/** A TSA over HTTP. */
 export interface TsaSettings extends CommonSettings {
   readonly type: 'rfc3161';
   readonly url: string;
   readonly auth: ProviderAuth;
 }
 
-/** A key of one's own; it always has a policy. */
+/** An own key; it always has a policy. */
 export type KeyProviderSettings = CommonSettings & KeySettings & { readonly policyOid: string };
 
 export type ProviderSettings = TsaSettings | KeyProviderSettings;
@@ -122,12 +122,12 @@ function readJson(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    // The message of the parser quotes the file and may have several lines; a ConfigError has one.
+    // The parser's message quotes the file and may have several lines; a ConfigError has one.
     throw wrong(file, '', `cannot be read as JSON (${String(error instanceof Error ? error.message : error).replace(/\s+/g, ' ')})`);
   }
 }
 
-/** The entry by its name, where it has one, and the member: `(acme).auth.username`. */
+/** The entry by name, if it has one, and the member: `(acme).auth.username`. */
 function placeOf(path: readonly PropertyKey[], given: unknown): string {
   const [index, ...members] = path;
   if (typeof index !== 'number' || !Array.isArray(given)) return '';
@@ -141,7 +141,7 @@ const faultOf = (issue: z.core.$ZodIssue): string =>
 /**
  * Reads the providers file, most preferred first; paths in it are relative to it.
  *
- * @throws ConfigError naming the entry and the member; also for a provider without a trust anchor.
+ * @throws ConfigError that names the entry and the member; also if a provider has no trust anchor
  */
 export function loadProvidersFile(file: string): ProviderSettings[] {
   const given = readJson(file);

@@ -4,19 +4,19 @@ import { createTrustStore, type TrustMaterial, TrustMaterialError, type TrustSto
 import { ConfigError, type ProviderConfig } from '../runtime/config.ts';
 import { loadProvidersFile, type ProviderSettings } from './providers-file.ts';
 
-/** A TSA as it is configured, with what it is trusted by. */
+/** A configured TSA with its trust material. */
 export interface TrustedProvider {
   readonly settings: ProviderSettings;
   readonly trust: TrustStore;
 }
 
-/** Everything that RFC 3161 tokens are judged by. */
+/** Everything needed to judge RFC 3161 tokens. */
 export interface TrustSettings {
   /** In order of preference; empty with the mock provider. */
   readonly providers: readonly TrustedProvider[];
   /**
-   * From `TRUST_ANCHORS_FILE`: for raw tokens, and for stamps of providers that are no longer configured (V2). Without that file it
-   * trusts nobody.
+   * From `TRUST_ANCHORS_FILE`: for raw tokens, and for stamps of providers that are not configured any more. Without that file it trusts no
+   * token.
    */
   readonly extraTrust: TrustStore;
 }
@@ -37,16 +37,16 @@ function readPem(setting: string, file: string): string {
   }
 }
 
-/** A time that nobody looked at is no time to sign, unless somebody asks for it by name. */
+/** Signing with an unchecked clock in production must be requested explicitly. */
 function refuseUncheckedClocks({ NODE_ENV, TSP_PROVIDERS_FILE: file }: ProviderConfig, settings: readonly ProviderSettings[]): void {
   const blind = NODE_ENV === 'production' && settings.find((one) => one.type === 'key' && one.clock === undefined);
   if (!blind) return;
   throw new ConfigError(
-    `TSP_PROVIDERS_FILE: ${file} (${blind.name}).clock: got nothing; production takes {"ntp": ["…"]}, or "unchecked" when asked for by name`,
+    `TSP_PROVIDERS_FILE: ${file} (${blind.name}).clock: got nothing; production takes {"ntp": ["…"]}, or "unchecked" if set explicitly`,
   );
 }
 
-/** @throws ConfigError for a file that cannot be read or holds no certificate. */
+/** @throws ConfigError for a file that cannot be read or has no certificate */
 export function loadTrustSettings(config: ProviderConfig): TrustSettings {
   const settings = config.TSP_PROVIDERS_FILE && config.TSP !== 'mock' ? loadProvidersFile(config.TSP_PROVIDERS_FILE) : [];
   refuseUncheckedClocks(config, settings);
@@ -73,10 +73,7 @@ export function loadTrustSettings(config: ProviderConfig): TrustSettings {
   };
 }
 
-/**
- * The same with the revocation lists of all providers: a list is signed by its CA, so it is a fact and nobody's opinion. Not those of
- * another CA that has the same name.
- */
+/** Adds the revocation lists of all providers, because a list is signed by its CA. Lists of another CA with the same name are left out. */
 function withListsOf(settings: readonly ProviderSettings[], own: TrustMaterial): TrustMaterial {
   const { crls = [] } = own;
   const others = settings.flatMap(({ crl }) => (crl === undefined || crls.includes(crl) ? [] : [crl]));
@@ -92,11 +89,11 @@ function withListsOf(settings: readonly ProviderSettings[], own: TrustMaterial):
   return { ...own, crls: [...crls, ...fitting] };
 }
 
-/** The providers by configuration, most preferred first. */
+/** The configured providers, most preferred first. */
 export const namesOf = ({ providers }: TrustSettings): { name: string; isQualified: boolean }[] =>
   providers.length > 0
     ? providers.map(({ settings: { name, isQualified } }) => ({ name, isQualified }))
     : [{ name: mockProviderName, isQualified: false }];
 
-/** Whether any configured provider is qualified: without one a stamp that must be qualified can never be made (W19). */
+/** Whether any configured provider is qualified: otherwise a stamp that must be qualified can never be made (W19). */
 export const canServeQualified = ({ providers }: TrustSettings): boolean => providers.some(({ settings }) => settings.isQualified);

@@ -2,16 +2,16 @@ import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
 import { count, dayText, duration, hash, inlineCode, latency, plural, stampTime, time, timeText } from './format.ts';
 
-/** Where templates, e-mails and assets lie. */
+/** The folder of templates, e-mails and assets. */
 export const viewsFolder = fileURLToPath(new URL('../../../views', import.meta.url));
 
-/** The functions that templates may call by their bare names. */
+/** Functions that templates can call by their plain names. */
 const templateFunctions = { count, dayText, duration, hash, inlineCode, latency, plural, stampTime, time, timeText };
 
 /**
- * Renders the templates of `views/`. Whatever a template writes with `<%= %>` is escaped; templates see their model as `it`.
+ * Renders the templates of `views/`. Everything in `<%= %>` is escaped; templates see their model as `it`.
  *
- * `assetUrl` maps a file of `views/assets` to its address; e-mails need none.
+ * `assetUrl` maps a file of `views/assets` to its address; e-mails do not need it.
  */
 export function createViewEngine(assetUrl: (file: string) => string = String): Eta {
   const functions = { ...templateFunctions, asset: assetUrl };

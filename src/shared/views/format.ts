@@ -1,4 +1,4 @@
-/** How figures, times and hashes are written for people: what every template calls, and nothing that needs a clock or a locale. */
+/** Formats figures, times and hashes for people. All templates use these functions; none needs a clock or a locale. */
 
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
@@ -15,17 +15,17 @@ function partsOf(iso: string): { readonly text: string; readonly fraction: strin
 }
 
 /**
- * An RFC 3339 time in UTC as a person reads it, to the second: `21 November 2026, 11:46:07 UTC`.
+ * An RFC 3339 time in UTC for people, to the second: `21 November 2026, 11:46:07 UTC`.
  *
- * @throws RangeError not RFC 3339 in UTC
+ * @throws RangeError if it is not RFC 3339 in UTC
  */
 export const timeText = (iso: string): string => `${partsOf(iso).text} UTC`;
 
 /**
- * The time of a stamp with all digits that its provider gave: genTime may be finer than a millisecond, and a shortened one would be too
- * early. Zeros at the end are left out.
+ * The time of a stamp with all digits from its provider: genTime may be finer than a millisecond, and a shortened one would be too early. Trailing
+ * zeros are left out.
  *
- * @throws RangeError not RFC 3339 in UTC
+ * @throws RangeError if it is not RFC 3339 in UTC
  */
 export function stampTimeText(iso: string): string {
   const { text, fraction } = partsOf(iso);
@@ -37,27 +37,27 @@ export const dayText = (date: string): string => timeText(`${date}T00:00:00Z`).s
 
 const timeElement = (iso: string, text: string): string => `<time datetime="${escapeHtml(iso)}">${text}</time>`;
 
-/** The `time` element of a time of our own clocks (RFC 3339, UTC). */
+/** The `time` element for a time of our own clocks (RFC 3339, UTC). */
 export const time = (iso: string): string => timeElement(iso, timeText(iso));
 
-/** The `time` element of the time of a stamp; what is recorded as one and is none is shown as it was found. */
+/** The `time` element for the time of a stamp. A recorded value that is not a time is shown unchanged. */
 export const stampTime = (iso: string): string =>
   timePattern.test(iso) ? timeElement(iso, stampTimeText(iso)) : `<code>${escapeHtml(iso)}</code>`;
 
-/** A hash in groups of eight that wrap between each other and copy as one word. */
+/** A hash in groups of eight that wrap between groups and copy as one word. */
 export function hash(hex: string): string {
   const groups = hex.match(/.{1,8}/g) ?? [];
   return `<code class="hash">${groups.map((group) => `<span>${escapeHtml(group)}</span>`).join('<wbr>')}</code>`;
 }
 
-/** A sentence of CommonMark whose only mark is `code`. */
+/** A CommonMark sentence in which only `code` is formatted. */
 export const inlineCode = (text: string): string =>
   text
     .split('`')
     .map((part, i) => (i % 2 === 0 ? escapeHtml(part) : `<code>${escapeHtml(part)}</code>`))
     .join('');
 
-/** `12,345`, or an en dash when it is not known. */
+/** `12,345`, or an en dash if unknown. */
 export const count = (value: number | null): string => value?.toLocaleString('en-GB') ?? '–';
 
 /** `no output`, `1 output`, `12,345 outputs` */
@@ -71,7 +71,7 @@ const units = [
   { noun: 'second', seconds: 1 },
 ];
 
-/** A span of time in its largest unit and the next: `3 days 4 hours`, `12 seconds`. */
+/** A duration in its largest unit and the next: `3 days 4 hours`, `12 seconds`. */
 export function duration(seconds: number): string {
   let rest = Math.round(seconds);
   const first = units.findIndex((unit) => rest >= unit.seconds);
@@ -87,7 +87,7 @@ export function duration(seconds: number): string {
     .join(' ');
 }
 
-/** `240 ms`, `1.2 s`, or an en dash when nothing was measured. */
+/** `240 ms`, `1.2 s`, or an en dash if nothing was measured. */
 export function latency(ms: number | null): string {
   if (ms === null) return '–';
   return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;

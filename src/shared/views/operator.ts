@@ -1,6 +1,6 @@
 import type { Config } from '../runtime/config.ts';
 
-/** Who runs this installation, as pages and mails name it. */
+/** The operator of this installation, as pages and mails name it. */
 export interface Operator {
   readonly name: string;
   readonly url: string | null;
@@ -8,7 +8,7 @@ export interface Operator {
   readonly contact: string | null;
 }
 
-/** Null where it is not stated: an address or a contact without a name says nothing. */
+/** Null if no name is set: an address or a contact alone says nothing. */
 export function operatorOf(config: Pick<Config, 'OPERATOR_NAME' | 'OPERATOR_URL' | 'OPERATOR_CONTACT'>): Operator | null {
   const { OPERATOR_NAME: name, OPERATOR_URL: url = null, OPERATOR_CONTACT: contact = null } = config;
   return name === undefined ? null : { name, url, contact };

@@ -1,2 +1,2 @@
-/** What is tidied up once an hour. */
+/** Hourly cleanup. */
 export { createSweepProcessor } from './sweep.ts';

@@ -5,13 +5,13 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import type { SealedContentStore, SweptContent } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 
-/** Content is stored before its stamp is accepted. After this time it is removed, unless its stamp was made or is still on its way. */
+/** Content is stored before its stamp is accepted. After this time it is removed, unless its stamp was made or is still in progress. */
 const orphanAgeMs = 7 * 24 * 3_600_000;
 
-/** Removes sealed content that no stamp refers to, and records given-up jobs that a worker failed to record. */
+/** Removes sealed content without a stamp, and records given-up jobs that a worker failed to record. */
 export function createSweepProcessor(deps: {
   sealedContents: Pick<SealedContentStore, 'listNotSwept' | 'remove'>;
-  /** The ids of the contents that unfinished jobs refer to: theirs it is to remove them. */
+  /** The ids of contents in unfinished jobs, which remove their content themselves. */
   readContentsUnderWay: () => Promise<ReadonlySet<string>>;
   stamps: Pick<StampStore, 'find'>;
   listFailedJobs: FailedJobs['list'];
@@ -27,7 +27,7 @@ export function createSweepProcessor(deps: {
       const unused = await keep(contents, isUnused);
       if (unused.length === 0) continue;
       const underWay = await deps.readContentsUnderWay();
-      // A stamp may have been made since it was looked for.
+      // A stamp may have been made since the first check.
       for (const { contentId } of await keep(unused, async (one) => !underWay.has(one.contentId) && (await isUnused(one)))) {
         await deps.sealedContents.remove(contentId);
         removed += 1;

@@ -4,17 +4,17 @@ import { leafRecordOf } from '../../shared/domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint, type LeafProof, type TokenProof } from '../../shared/domain/stamp.ts';
 import { buildHashTree } from '../../shared/rfc3161/index.ts';
 
-/** A hash tree over what is asked for at once, before and after a TSA has signed its root (RFC 4998 §4.2). */
+/** A hash tree over stamps that are requested together, before and after a TSA has signed its root (RFC 4998 §4.2). */
 export interface BatchTree {
   readonly batchId: string;
   readonly root: Imprint;
-  /** The batch that the TSA's answer for the root makes of it. */
+  /** The batch, made from the TSA's answer for the root. */
   batchOf(answer: TokenProof): Batch;
-  /** Of each imprint, in their order. */
+  /** The proof of each imprint, in the same order. */
   proofsOf(batch: Batch): LeafProof[];
 }
 
-/** All imprints of the same algorithm. */
+/** All imprints have the same algorithm. */
 export function plantTree(imprints: readonly [Imprint, ...Imprint[]]): BatchTree {
   const [{ algorithm }] = imprints;
   const octets = digestCharacters[algorithm] / 2;
@@ -38,7 +38,7 @@ export function plantTree(imprints: readonly [Imprint, ...Imprint[]]): BatchTree
   };
 }
 
-/** A leaf whose record is composed where somebody wants it: neither the store nor the queue does. A copy by `...` has no `token`. */
+/** A leaf composes its record on demand: neither the store nor the queue needs it. A copy by `...` has no `token`. */
 class Leaf implements LeafProof {
   readonly kind = 'leaf';
   readonly provider: string;

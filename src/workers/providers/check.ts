@@ -5,35 +5,35 @@ import type { Verified } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { StampSubject } from './provider.ts';
 
-/** What a test stamp showed about a provider; null is what its answer did not tell. */
+/** The result of a provider's test stamp. Null values were not in the answer. */
 export interface ProviderCheck {
   readonly provider: string;
-  /** Configured as qualified, and what it answered was verified (V9). */
+  /** Configured as qualified, and its answer was verified (V9). */
   readonly isQualified: boolean;
   readonly verdict: 'ok' | 'failed';
   readonly fault: string | null;
   readonly latencyMs: number;
-  /** Whose certificate signed; `validUntil` is RFC 3339 in UTC. */
+  /** The signer's certificate; `validUntil` is RFC 3339 in UTC. */
   readonly certificate: { readonly subject: string; readonly validUntil: string } | null;
   /** Dotted OID. */
   readonly policy: string | null;
-  /** How far the provider's clock is ahead of ours, judged by the middle of the exchange; as fine as its genTime is. */
+  /** How far the provider's clock is ahead of ours, measured at the middle of the exchange and as exact as its genTime. */
   readonly clockDifferenceMs: number | null;
-  /** Of a key of one's own, which stamps by our clock; then the difference is that of ours from the others'. */
+  /** Only for an own key, which uses our clock; then the difference is between our clock and the others. */
   readonly clock?: ClockState;
 }
 
-/** What is asked of a provider. */
+/** The functions of a provider that a check needs. */
 export interface CheckedProvider {
   readonly name: string;
   readonly isQualified: boolean;
   readonly stamp: (subject: StampSubject) => Promise<Proof>;
-  /** What a token of the provider says; absent where its stamps are no tokens. */
+  /** Reads a token of the provider; absent if its stamps are not tokens. */
   readonly readToken?: (proof: TokenProof) => Promise<Verified>;
   readonly readClock?: (() => { readonly state: ClockState; readonly driftMs: number | null }) | undefined;
 }
 
-/** The reason that an error gives, with those of its causes: system errors say only there what happened. */
+/** The reason of an error with those of its causes: with system errors only the causes are specific. */
 function faultOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
@@ -41,7 +41,7 @@ function faultOf(error: unknown): string {
   return error.cause === undefined ? said : `${said}: ${faultOf(error.cause)}`;
 }
 
-/** Asks a provider for one stamp, of random bytes, that nobody keeps. Whatever it does is an answer; nothing is thrown. */
+/** Requests one stamp of random bytes from a provider and discards it. Any failure is part of the result; this never throws. */
 export async function checkProvider(provider: CheckedProvider, clock: Clock): Promise<ProviderCheck> {
   const check = await askProvider(provider, clock);
   const read = provider.readClock?.();

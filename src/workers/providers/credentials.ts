@@ -2,16 +2,16 @@ import { readFileSync } from 'node:fs';
 import { ConfigError } from '../../shared/runtime/config.ts';
 import type { TsaSettings } from '../../shared/trust/providers-file.ts';
 
-/** What a worker shows to a TSA: headers of each request, or a certificate for TLS. */
+/** How a worker authenticates to a TSA: headers of each request, or a TLS certificate. */
 export interface Credentials {
   readonly headers: Readonly<Record<string, string>>;
   readonly clientCertificate: { readonly cert: string; readonly key: string } | undefined;
 }
 
 /**
- * Reads the secrets of a provider from the files that its entry names.
+ * Reads the secrets of a provider from the files in its entry.
  *
- * @throws ConfigError naming the provider and the member whose file cannot be read.
+ * @throws ConfigError that names the provider and the member if a file cannot be read
  */
 export function readCredentials({ name, auth }: Pick<TsaSettings, 'name' | 'auth'>): Credentials {
   const secret = (file: string, member: string): string => {

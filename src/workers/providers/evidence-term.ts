@@ -4,12 +4,12 @@ import { type AlgorithmEnd, type AlgorithmPolicy, algorithmPolicy } from '../../
 import type { EvidenceTerm } from '../../shared/domain/stamp.ts';
 import type { Verified } from '../../shared/rfc3161/index.ts';
 
-/** Certificates of TSAs are few, and each signs many tokens. */
+/** TSAs have few certificates, and each signs many tokens. */
 const keys = new LRUCache<string, SigningKey>({ max: 256 });
 
 interface SigningKey {
   readonly type: KeyType | undefined;
-  /** Of RSA's modulus; endless for all other keys. */
+  /** Size of RSA's modulus; infinite for all other keys. */
   readonly bits: number;
 }
 
@@ -22,7 +22,7 @@ function keyOf({ fingerprint, der }: Verified['chain'][number]): SigningKey {
   return key;
 }
 
-/** How long a token holds by itself, by its certificates and by the policy. */
+/** How long a token is valid by itself, according to its certificates and the algorithm policy. */
 export function evidenceTermOf(
   { chain, imprint }: Pick<Verified, 'chain' | 'imprint'>,
   policy: AlgorithmPolicy = algorithmPolicy,

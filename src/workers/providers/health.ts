@@ -4,23 +4,23 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import { checkProvider, type ProviderCheck } from './check.ts';
 import { TierUnavailableError, type TimestampProvider } from './provider.ts';
 
-/** Failed calls in a row from which on a provider counts as out. */
+/** After this many failed calls in a row a provider is in outage. */
 const outageAfterFailures = 3;
 
-/** Latencies are those of this many last successes. */
+/** Latencies come from this many last successes. */
 const rememberedCalls = 512;
 
-/** Whether the provider should be asked for a test stamp: it has not answered yet, or failed last time. */
+/** Whether the provider needs a test stamp: it has not answered yet, or its last call failed. */
 export const isDoubtful = ({ status, lastSuccessAt }: ProviderHealth): boolean => status !== 'operational' || lastSuccessAt === null;
 
-/** Follows the calls of one provider. */
+/** Records the calls of one provider. */
 export interface HealthRecord {
   succeeded(latencyMs: number): void;
   failed(): void;
   read(): ProviderHealth;
 }
 
-/** `isOut`: whether the circuit breaker of the provider lets no call through. */
+/** `isOut`: whether the provider's circuit breaker is open. */
 export function createHealthRecord(options: { name: string; isQualified: boolean; clock: Clock; isOut?: () => boolean }): HealthRecord {
   const { name, isQualified, clock, isOut = () => false } = options;
   const latencies: number[] = [];
@@ -51,16 +51,16 @@ export function createHealthRecord(options: { name: string; isQualified: boolean
   };
 }
 
-/** How a stamp ended that was asked of a provider; `refused`: the provider may not make such a stamp, and was not asked. */
+/** How a stamp request to a provider ended; `refused`: the provider may not make such a stamp, and was not asked. */
 export type StampOutcome = 'stamped' | 'failed' | 'refused';
 
-/** Told of each call for stamps that callers want, and of how many: for the metrics. */
+/** Called for each request for callers' stamps, with their number; for the metrics. */
 export type OnCall = (call: { provider: string; outcome: StampOutcome; seconds: number; stamps: number; error?: unknown }) => void;
 
-/** Who is to blame for a call that failed: the provider; the caller, who asked for a stamp that this provider may not make; or nobody. */
+/** The cause of a failed call: the provider; the caller, who asked for a stamp that this provider may not make; or neither. */
 type Blame = (error: unknown) => 'provider' | 'caller' | 'nobody';
 
-/** Runs one call of a provider and records how it went. */
+/** Runs one call of a provider and records the result. */
 export async function recordCall<T>(
   { record, clock, onCall, provider }: { record: HealthRecord; clock: Clock; onCall: OnCall; provider: string },
   call: () => Promise<T>,
@@ -83,7 +83,7 @@ export async function recordCall<T>(
   }
 }
 
-/** The same provider, with a record of how its calls went. */
+/** Adds a record of its calls to a provider. */
 export function withHealthRecord(
   provider: TimestampProvider,
   clock: Clock,
@@ -91,7 +91,7 @@ export function withHealthRecord(
 ): { provider: TimestampProvider; record: HealthRecord; check(): Promise<ProviderCheck> } {
   const { name, isQualified } = provider;
   const record = createHealthRecord({ name, isQualified, clock });
-  // The mock provider's key is in the store: when that is away, the provider has not failed.
+  // The mock provider's key is in the store: if the store is down, the provider has not failed.
   const blame: Blame = (error) => {
     if (error instanceof TierUnavailableError) return 'caller';
     return error instanceof ServiceError ? 'nobody' : 'provider';

@@ -1,4 +1,6 @@
-/** Who stamps: the mock, TSAs over HTTP, keys of one's own, and the pool that chooses among them. Passwords of TSAs are read here and nowhere else. */
+/**
+ * Providers of time-stamps: the mock, TSAs over HTTP, own keys, and the pool that chooses among them. Only this folder reads passwords of TSAs.
+ */
 export { checkProvider, type ProviderCheck } from './check.ts';
 export { evidenceTermOf } from './evidence-term.ts';
 export { openProvider, openTsas } from './open-provider.ts';

@@ -9,8 +9,8 @@ import { type StampSubject, TimeUnavailableError, TsaRefusedError } from './prov
 import type { Rfc3161Provider } from './rfc3161.ts';
 
 /**
- * Runs a call whose signal aborts after so many milliseconds, or when `outer` does. Where the call ends before, nothing is left of it:
- * AbortSignal.timeout would keep its timer, and thousands of them cost more than the calls.
+ * Runs a call with a signal that aborts after `ms` milliseconds, or when `outer` does. It clears its timer when the call ends: AbortSignal.timeout
+ * would keep it, and thousands of timers cost more than the calls.
  */
 async function withDeadline<T>(ms: number, call: (signal: AbortSignal) => Promise<T>, outer?: AbortSignal): Promise<T> {
   const controller = new AbortController();
@@ -27,20 +27,20 @@ async function withDeadline<T>(ms: number, call: (signal: AbortSignal) => Promis
 }
 
 /**
- * The circuit breaker of a provider is *closed* at first, and lets every call through. After so many failures in a row it is *open*, and refuses
- * each at once. After the pause it is *half open*, and lets one call through: a success closes it, a failure opens it again. What a caller is to
- * blame for, and what ended because a stamp's time was up, is no failure.
+ * The circuit breaker of a provider is *closed* at first and lets every call through. After several failures in a row it is *open* and refuses each
+ * call at once. After the pause it is *half open* and lets one call through: a success closes it, a failure opens it again. A call does not count
+ * as a failure if the caller caused it or if the stamp's time ran out.
  */
 const failuresUntilOpen = 5;
 const openMs = 10_000;
 
-/** A call that was cut off after this share of its time still counts as a failure of the provider. */
+/** A call that was aborted after this share of its time still counts as a failure of the provider. */
 const patience = 0.9;
 
-/** How many stamps may wait for a free place at a provider: more than a worker ever holds, so none is refused here. */
+/** The maximum number of stamps that wait for a provider: more than a worker ever has, so none is refused here. */
 const mostWaiting = 1_000_000;
 
-/** The call ended because the stamp's time was used up by waiting for others. The provider is not to blame. */
+/** The call ended because the stamp had spent its time waiting for others. It is not the provider's fault. */
 class CutShortError extends Error {
   override readonly name = 'CutShortError';
 }
@@ -49,8 +49,8 @@ class CutShortError extends Error {
 export interface Member {
   readonly provider: Rfc3161Provider;
   /**
-   * @param shareMs how much of the time for the stamp this provider may use, including the wait for a free place
-   * @param stamps how many callers' stamps the answer is for: they are counted, not the calls
+   * @param shareMs how much of the stamp's time this provider may use, including the wait for a free place
+   * @param stamps the number of callers' stamps in this request: stamps are counted, not calls
    */
   ask(subject: StampSubject, shareMs: number, stamps: number): Promise<TokenProof>;
   check(shareMs: number): Promise<ProviderCheck>;
@@ -102,7 +102,7 @@ export function createMember(provider: Rfc3161Provider, clock: Clock, onCall: On
   };
 }
 
-/** A key does not stamp by a clock that nobody confirms. */
+/** A key does not stamp with an unconfirmed clock. */
 function isClockOut({ readClock }: Rfc3161Provider): boolean {
   const state = readClock?.().state;
   return state === 'off' || state === 'unknown';
@@ -113,7 +113,7 @@ function clockShown({ readClock }: Rfc3161Provider): Pick<ProviderHealth, 'clock
   return clock ? { clock: { state: clock.state, driftMs: clock.driftMs } } : {};
 }
 
-/** The certificates of a provider as PEM, for whoever asks the door for them (T5). */
+/** The certificates of a provider as PEM, for clients of the RFC 3161 endpoint (T5). */
 function chainShown(provider: Rfc3161Provider): Pick<ProviderHealth, 'certificateChain'> {
   const chain = provider.chain();
   return chain ? { certificateChain: chain.map(({ der }) => new X509Certificate(der).toString()).join('') } : {};

@@ -4,16 +4,16 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import { TierUnavailableError, type TimestampProvider } from './provider.ts';
 
 /**
- * The mock provider: it needs no account, its tokens are authenticated by a key of the service, and its stamps are never qualified. It
- * takes SHA-256 only.
+ * The mock provider: it needs no account, a key of the service authenticates its tokens, and its stamps are never qualified. It accepts only
+ * SHA-256.
  */
 export function createMockProvider(deps: { key: () => Promise<KeyObject>; clock: Clock }): TimestampProvider {
   return {
     name: mockProviderName,
     isQualified: false,
     stamp: async ({ tokenId, imprint: { algorithm, digest }, tier, requiresQualified }) => {
-      if (requiresQualified) throw new TierUnavailableError('a qualified stamp was asked for, and the mock provider is not qualified');
-      if (algorithm !== 'sha256') throw new TierUnavailableError(`the mock provider stamps SHA-256 only, not ${algorithm}`);
+      if (requiresQualified) throw new TierUnavailableError('a qualified stamp is required, but the mock provider is not qualified');
+      if (algorithm !== 'sha256') throw new TierUnavailableError(`the mock provider stamps only SHA-256, not ${algorithm}`);
       const timeMs = deps.clock();
       return {
         kind: 'mock',

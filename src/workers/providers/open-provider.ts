@@ -15,20 +15,20 @@ import { createRfc3161Provider, type Rfc3161Provider } from './rfc3161.ts';
 import { createTsaClient } from './tsa-client.ts';
 import { watchProviders } from './watch.ts';
 
-/** What a worker stamps with, as configured. */
+/** The configured source of stamps for a worker. */
 export interface OpenedProvider {
   readonly provider: TimestampProvider;
   health(): ProviderHealth[];
   close(): void;
 }
 
-/** The share of the caller's time that all providers together may use, so that it gets 502 (E9) rather than 504 (E11). */
+/** The part of the caller's time that all providers together may use, so that the caller gets 502 rather than 504. */
 const deadlineMsOf = (stampWaitMs: number): number => Math.max(1_000, Math.floor(stampWaitMs * 0.8));
 
 /**
- * The TSAs as they are configured, and the keys of one's own. What the first say of the time is a second opinion on the clock of the others.
+ * Opens the configured TSAs and own keys. The times in the TSAs' tokens are a second opinion on the clock of the own keys.
  *
- * @throws ConfigError where a secret of one cannot be read, or a key is not fit
+ * @throws ConfigError if a secret cannot be read or a key is not suitable
  */
 export async function openTsas(
   providers: readonly TrustedProvider[],
@@ -51,12 +51,12 @@ export async function openTsas(
 }
 
 /**
- * Opens the mock provider, or the pool of the providers file. Each provider is asked once, in the background, so that the status only
- * says what was seen (V9).
+ * Opens the mock provider, or the pool of the providers file. Each provider gets a test request in the background, so that the status shows only
+ * observed facts (V9).
  */
 export function openProvider(deps: {
   config: Config;
-  /** Of the providers file; none with the mock. */
+  /** From the providers file; empty with the mock. */
   tsas: readonly Rfc3161Provider[];
   mockKey: () => Promise<KeyObject>;
   clock: Clock;

@@ -20,18 +20,21 @@ import {
 } from './provider.ts';
 import type { Rfc3161Provider } from './rfc3161.ts';
 
-/** Nobody waits longer for others' request to a TSA, milliseconds: the next one goes beside it, as far as `max_concurrent` allows. */
+/**
+ * The maximum wait for a request to a TSA in progress, in milliseconds. Then the next request is sent in parallel, as far as `max_concurrent`
+ * allows.
+ */
 const batchPatienceMs = 250;
 
 /**
- * All configured TSAs as one provider. They are asked in order of preference; each has its own circuit breaker and its own limit of calls
- * at a time.
+ * All configured TSAs as one provider. They are asked in order of preference. Each has its own circuit breaker and its own limit of
+ * concurrent calls.
  */
 export interface ProviderPool extends TimestampProvider {
   health(): ProviderHealth[];
   /**
-   * Asks each provider that has not answered yet or failed last time. Without this, a provider behind one that works would never be
-   * asked. It costs one stamp at start and one at each recovery; these belong to no caller and are not counted.
+   * Sends a test request to each provider that has not answered yet or failed last time. Without this, a provider behind a working one would never
+   * be asked. It costs one stamp at start and one at each recovery. These stamps belong to no caller and are not counted.
    */
   check(): Promise<ProviderCheck[]>;
   close(): void;
@@ -39,7 +42,7 @@ export interface ProviderPool extends TimestampProvider {
 
 export type KeepBatch = BatchStore['insertOnce'];
 
-/** A stamp on its way through the providers that may make it. */
+/** A stamp on its way through its possible providers. */
 interface Pending {
   readonly subject: StampSubject;
   readonly serving: readonly Member[];
@@ -54,21 +57,21 @@ function takesLeaf({ provider: { aggregate } }: Member, { callerKind, asked }: S
 const takesGroup = (member: Member, group: readonly Pending[]): boolean =>
   group.length <= (member.provider.aggregate?.maxLeaves ?? 0) && group.every(({ subject }) => takesLeaf(member, subject));
 
-/** `deadlineMs`: how long all providers together may take for a stamp; shorter than the time that a caller waits. */
+/** `deadlineMs`: the time for all providers together; shorter than the time that a caller waits. */
 export function createProviderPool(options: {
   providers: readonly Rfc3161Provider[];
   deadlineMs: number;
   clock: Clock;
   log: Logger;
   onCall?: OnCall;
-  /** Keeps a batch: it is there when a leaf of it is given out. @throws ServiceError `store_unavailable` */
+  /** Stores a batch before a leaf of it is returned. @throws ServiceError `store_unavailable` */
   keepBatch: KeepBatch;
 }): ProviderPool {
   const { providers, deadlineMs, clock, log, onCall = () => undefined, keepBatch } = options;
   const members = providers.map((provider) => createMember(provider, clock, onCall));
   const lanes = new Map<string, MicroBatcher<Pending, Proof>>();
   const preferred = providers[0];
-  if (!preferred) throw new RangeError('a pool has at least one provider');
+  if (!preferred) throw new RangeError('a pool needs at least one provider');
 
   function refuse(error: TierUnavailableError | TsaRefusedError): never {
     onCall({ provider: preferred!.name, outcome: 'refused', seconds: 0, stamps: 1 });
@@ -79,7 +82,7 @@ export function createProviderPool(options: {
 
   function servingOf({ requiresQualified, asked }: StampSubject): readonly Member[] {
     const fitting = requiresQualified ? qualified : members;
-    if (fitting.length === 0) refuse(new TierUnavailableError('a qualified stamp was asked for, and no provider is qualified'));
+    if (fitting.length === 0) refuse(new TierUnavailableError('a qualified stamp is required, but no provider is qualified'));
     const policy = asked?.policy;
     if (policy === undefined) return fitting;
     const serving = fitting.filter(({ provider }) => provider.policyOid === policy);
@@ -87,10 +90,10 @@ export function createProviderPool(options: {
     return serving;
   }
 
-  /** The time that is left is divided among the providers not yet asked, so that one that hangs leaves time for the next. */
+  /** The remaining time is divided among the providers not yet asked, so that a hanging one leaves time for the next. */
   const shareMsOf = ({ endsAt, serving }: Pending, index: number): number => (endsAt - clock()) / (serving.length - index);
 
-  /** @param ids of the stamp, or of the batch, that the provider failed to make */
+  /** @param ids of the failed stamp or batch */
   function noteFailure(error: unknown, { provider: { name } }: Member, ids: object, group: readonly Pending[]): void {
     if (error instanceof ServiceError) throw error;
     for (const { failures } of group) failures.push(error);
@@ -108,7 +111,7 @@ export function createProviderPool(options: {
     throw new ProviderError('every provider failed', { cause: new AggregateError(failures) });
   }
 
-  /** Asks for one stamp, from the provider with that index on; together with others, where that provider makes batches. */
+  /** Requests one stamp, starting with the provider at that index; together with others if that provider makes batches. */
   function askOne(pending: Pending, index: number): Promise<Proof> {
     const member = pending.serving[index];
     if (member && takesLeaf(member, pending.subject) && shareMsOf(pending, index) > 0) return laneOf(pending, index).add(pending);
@@ -129,8 +132,8 @@ export function createProviderPool(options: {
   }
 
   /**
-   * Asks once for all, from the provider with that index on. When a provider fails, the next one is asked for the same root, so that no
-   * imprint is in two trees; if that one makes no batches, or not such, each stamp goes on by itself.
+   * Sends one request for all, starting with the provider at that index. If a provider fails, the next one is asked for the same root, so that no
+   * imprint is in two trees. If that one does not make such batches, each stamp continues by itself.
    */
   async function askTogether(group: readonly [Pending, ...Pending[]], start: number): Promise<readonly (Proof | Promise<Proof>)[]> {
     const [oldest] = group;
@@ -156,7 +159,7 @@ export function createProviderPool(options: {
     return group.map(async (pending) => giveUp(pending));
   }
 
-  /** Where stamps wait for each other that the same providers may make, in trees of the same algorithm. */
+  /** The batcher for stamps with the same possible providers and the same algorithm. */
   function laneOf({ subject: { imprint, requiresQualified }, serving }: Pending, index: number): MicroBatcher<Pending, Proof> {
     const { name, aggregate, maxConcurrent } = serving[index]!.provider;
     const key = `${imprint.algorithm} ${requiresQualified === true} ${name}`;

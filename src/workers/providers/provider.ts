@@ -4,20 +4,20 @@ import { TransientError } from '../../shared/domain/service-error.ts';
 import type { Imprint, Proof } from '../../shared/domain/stamp.ts';
 import type { StampTier } from '../../shared/domain/tiers.ts';
 
-/** What a provider is asked to put a time on. */
+/** The input of a stamp. */
 export interface StampSubject {
   readonly tokenId: string;
   readonly imprint: Imprint;
   readonly tier: StampTier;
-  /** Only a qualified provider may make it (W2). */
+  /** Only a qualified provider may make it. */
   readonly requiresQualified?: boolean;
-  /** Whose stamp it is; undefined: nobody's, and it is asked for by itself. */
+  /** The kind of caller; undefined: a stamp without a caller, which is requested by itself. */
   readonly callerKind?: CallerKind;
-  /** In whose words the TSA is asked: those of a client's TimeStampReq (T2), or our own. */
+  /** The request parameters for the TSA: those of a client's TimeStampReq, or undefined for our own. */
   readonly asked?: AskedWords | undefined;
 }
 
-/** What a client's TimeStampReq asks for beside its imprint (RFC 3161 §2.4.1). */
+/** The parameters of a client's TimeStampReq beside its imprint (RFC 3161 §2.4.1). */
 export interface AskedWords {
   readonly nonce: bigint | undefined;
   /** Dotted OID; undefined: any. */
@@ -25,27 +25,27 @@ export interface AskedWords {
   readonly hasNullParameters: boolean;
 }
 
-/** What every source of time-stamps offers: a TSA, the pool of them, the mock. */
+/** The interface of every source of time-stamps: a TSA, the pool, the mock. */
 export interface TimestampProvider {
   /** The name of the provider asked first; failures are counted under it. */
   readonly name: string;
   readonly isQualified: boolean;
   /**
-   * Makes a proof, which is verified when it is returned.
+   * Makes a proof and verifies it before returning.
    *
-   * @throws TierUnavailableError where no provider may make it; TsaRefusedError where none takes the client's request; ProviderError when none can be had; the reasons are in its causes.
+   * @throws TierUnavailableError if no provider may make it; TsaRefusedError if none accepts the client's request; ProviderError if all fail; the
+   *   reasons are in its causes
    */
   stamp(subject: StampSubject): Promise<Proof>;
 }
 
-/** No provider could make the stamp (E9). The reasons are for the log, never for the client. */
+/** No provider could make the stamp (E9). The reasons are only for the log. */
 export class ProviderError extends TransientError {
   override readonly name: string = 'ProviderError';
 }
 
 /**
- * A client's request was refused, and it is of a form that we would not have sent: the provider has not failed. `fault` is what the
- * provider finds wrong with it, where it says so.
+ * The TSA refused a client's request that differs from our own requests: the provider has not failed. `fault` is the TSA's reason, if it gives one.
  */
 export class TsaRefusedError extends ProviderError {
   override readonly name = 'TsaRefusedError';
@@ -57,12 +57,12 @@ export class TsaRefusedError extends ProviderError {
   }
 }
 
-/** Nobody was asked: no provider that is configured may make this stamp (W19). It is no provider's failure. */
+/** No configured provider may make this stamp, so none was asked (W19). This is not a provider's failure. */
 export class TierUnavailableError extends ProviderError {
   override readonly name = 'TierUnavailableError';
 }
 
-/** The clock that a provider would stamp by is not confirmed (`timeNotAvailable`, RFC 3161 §2.4.2). */
+/** The clock of the provider's key is not confirmed (`timeNotAvailable`, RFC 3161 §2.4.2). */
 export class TimeUnavailableError extends ProviderError {
   override readonly name = 'TimeUnavailableError';
 }

@@ -22,16 +22,16 @@ import { TransportError, type TsaClient } from './tsa-client.ts';
 
 const nonceBytes = 16;
 
-/** The longest pause before the one retry. The pause is random, so that many calls that failed together do not come back together. */
+/** The maximum pause before the one retry. The pause is random, so that calls that failed together do not come back together. */
 const longestRetryDelayMs = 250;
-/** When a TSA asks for a longer pause than this (`Retry-After`), the next TSA is asked instead. */
+/** If a TSA asks for a longer pause than this (`Retry-After`), the next TSA is asked instead. */
 const longestRetryAfterMs = 1_000;
 
-/** A TSA's answer that is no proof of what was asked for. Never tried again at the same TSA (docs/refusals.md "How a TSA is asked"). */
+/** A TSA's answer that does not prove the requested stamp. Never retried at the same TSA (docs/refusals.md "How a TSA is asked"). */
 class InvalidAnswerError extends Error {
   override readonly name = 'InvalidAnswerError';
   readonly code: ReasonCode;
-  /** What the TSA finds wrong with the request, where it rejects one. */
+  /** The TSA's reason, if it rejects a request. */
   readonly fault: RequestFault | undefined;
 
   constructor(code: ReasonCode, detail: string, fault?: RequestFault) {
@@ -41,50 +41,50 @@ class InvalidAnswerError extends Error {
   }
 }
 
-/** One TSA: every answer is verified in full before anybody sees it. */
+/** One TSA. Every answer is fully verified before it is returned. */
 export interface Rfc3161Provider {
   readonly name: string;
   readonly isQualified: boolean;
-  /** Under which it is configured to stamp, dotted OID. */
+  /** The configured policy, dotted OID. */
   readonly policyOid: string | undefined;
   readonly maxConcurrent: number;
-  /** Undefined: each stamp is asked for by itself. */
+  /** Undefined: one request for each stamp. */
   readonly aggregate: AggregateSettings | undefined;
-  /** How long one call may take, milliseconds. */
+  /** The maximum time of one call, in milliseconds. */
   readonly timeoutMs: number;
   /**
-   * Asks for a time-stamp; transport faults, 429 and 5xx are tried once more.
+   * Requests a time-stamp; transport faults, 429 and 5xx are retried once.
    *
-   * @throws TransportError, InvalidAnswerError; TsaRefusedError for a client's request that is of another form than ours.
+   * @throws TransportError, InvalidAnswerError; TsaRefusedError for a client's request that differs from our own
    */
   stamp(subject: StampSubject, signal: AbortSignal): Promise<TokenProof>;
-  /** What a token of this TSA says. @throws InvalidAnswerError */
+  /** Reads a token of this TSA. @throws InvalidAnswerError */
   readToken(proof: TokenProof): Promise<Verified>;
   /** The certificates of the last good answer, from the signer to the trust anchor; undefined before the first one. */
   chain(): Verified['chain'] | undefined;
-  /** Of the clock that it stamps by, where that is ours. */
+  /** The state of its clock, if that is ours. */
   readClock?(): ReturnType<ClockWatch['read']>;
   close(): void;
 }
 
-/** The sizes of nonces that every TSA takes: at most 128 bits, as ours are. */
+/** The nonce sizes that every TSA accepts: at most 128 bits, like ours. */
 const isUsualNonce = (nonce: bigint | undefined): boolean => nonce !== undefined && nonce >= 0n && nonce >> BigInt(nonceBytes * 8) === 0n;
 
 /**
- * Whether a TSA that refuses such a request has failed. Strangers choose what they ask for, and must not be able to make a TSA that works
- * look as if it did not.
+ * Whether a refusal of such a request counts as the TSA's failure. Clients choose their requests, and must not be able to make a working TSA look
+ * broken.
  */
 const isOfOurForm = ({ imprint, asked }: StampSubject): boolean =>
   asked === undefined || (imprint.algorithm === 'sha256' && !asked.hasNullParameters && isUsualNonce(asked.nonce));
 
-/** Whether the TSA has answered at all: with a refusal, or with what is no proof. */
+/** Whether the TSA answered at all: with a refusal, or with something that is not a proof. */
 const isAnswer = (error: unknown): boolean =>
   error instanceof InvalidAnswerError || (error instanceof TransportError && error.fault === 'http_status' && !error.isRetryable);
 
-/** Whether an answer was refused for its time, which is looked at before its signature. */
+/** Whether an answer was refused for its time, which is checked before its signature. */
 const isFarOff = (result: VerifyResult): boolean => !result.ok && /^gen_time_(future|outside_window)$/.test(result.code);
 
-/** What a TSA means that names a whole second: some time in it. */
+/** The possible times of a genTime in whole seconds: any time in that second. */
 function meantTimeOf({ genTime, genTimeText, accuracyMicroseconds = 0n }: Verified): { genTimeMs: number; uncertaintyMs: number } {
   const halfMs = genTimeText.includes('.') ? 0 : 500;
   return { genTimeMs: genTime.getTime() + halfMs, uncertaintyMs: halfMs + Number(accuracyMicroseconds) / 1_000 };
@@ -101,7 +101,7 @@ export function createRfc3161Provider(deps: {
   trust: TrustStore;
   client: Pick<TsaClient, 'ask' | 'close'>;
   clock: Clock;
-  /** Told of each time that the TSA vouches for, also of one that is far from ours, for which its answer is refused. */
+  /** Called for each time that the TSA states, even if it is far from ours and its answer is refused for that. */
   onTime?: (opinion: SecondOpinion) => void;
 }): Rfc3161Provider {
   const { settings, trust, client, clock, onTime } = deps;

@@ -1,21 +1,24 @@
 import { type Dispatcher, errors, Pool } from 'undici';
 import type { Credentials } from './credentials.ts';
 
-/** The most bytes of an answer that are read: no time-stamp needs more. */
+/** The maximum size of an answer; time-stamps are smaller. */
 const maxAnswerBytes = 64 * 1024;
 const connectTimeoutMs = 2_000;
-/** How long a connection waits for its next exchange, where the TSA does not say: a new one takes several round trips. Load balancers often end it after 60 s. */
+/**
+ * How long a connection is kept for its next exchange if the TSA does not say: a new one takes several round trips. Load balancers often close it
+ * after 60 s.
+ */
 const keepAliveMs = 50_000;
-/** It is given up so much earlier than the TSA says, so that no query meets its end. */
+/** The connection is closed this much earlier than the TSA says, so that no query meets its end. */
 const keepAliveMarginMs = 1_000;
 
 export type TransportFault = 'unreachable' | 'timeout' | 'http_status' | 'content_type' | 'oversized' | 'cut_off';
 
-/** A TSA that could not be asked, or whose answer is none (refusal 5). */
+/** A TSA that could not be reached, or whose answer is not a time-stamp response (refusal 5). */
 export class TransportError extends Error {
   override readonly name = 'TransportError';
   readonly fault: TransportFault;
-  /** Whether asking again may help: transport faults, 429 and 5xx. */
+  /** Whether a retry may help: transport faults, 429 and 5xx. */
   readonly isRetryable: boolean;
   readonly retryAfterMs: number | undefined;
 
@@ -34,7 +37,7 @@ export class TransportError extends Error {
 /** Asks a TSA over HTTP (RFC 3161 §3.4). */
 export interface TsaClient {
   /**
-   * Sends the DER of a TimeStampReq and resolves with the body of the answer, whatever it holds. Ends when the time for an exchange is up.
+   * Sends the DER of a TimeStampReq and resolves with the body of the answer, unchecked. Limited to the time of one exchange.
    *
    * @throws TransportError
    */
@@ -44,7 +47,7 @@ export interface TsaClient {
 
 type ResponseHead = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2];
 
-/** A header that is there more than once counts as it was first. */
+/** The first value of a header that occurs more than once. */
 const headerOf = (headers: ResponseHead, name: string): string | undefined => [headers[name]].flat()[0];
 
 function retryAfterMsOf(headers: ResponseHead): number | undefined {
@@ -66,14 +69,14 @@ function refusalOfHead(status: number, headers: ResponseHead): TransportError | 
 
 const noTimeLeft = (cause: unknown) => new TransportError('timeout', 'no answer in time', { isRetryable: false, cause });
 
-/** What an exchange that broke says. `hasHead`: whether the answer had begun. */
+/** The error of a broken exchange. `hasHead`: whether the answer had begun. */
 function faultOf(error: Error, hasHead: boolean): TransportError {
   if (error instanceof errors.ConnectTimeoutError)
     return new TransportError('timeout', 'no connection in time', { isRetryable: true, cause: error });
   return new TransportError(hasHead ? 'cut_off' : 'unreachable', 'the exchange failed', { isRetryable: true, cause: error });
 }
 
-/** Takes one answer, of `maxAnswerBytes` at most, and settles once: what comes later is dropped with its connection. */
+/** Reads one answer of at most `maxAnswerBytes`, and settles once: later data is dropped with its connection. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #settle: PromiseWithResolvers<Buffer>;
   readonly #parts: Buffer[] = [];
@@ -94,7 +97,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // To throw keeps the connection, to abort would end it.
+    // Throwing keeps the connection; aborting would end it.
     if (this.#fault) throw this.#fault;
   }
 
@@ -122,14 +125,14 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** `maxConcurrent`: the connections kept at most. `timeoutMs`: how long one exchange may take, milliseconds. */
+/** `maxConcurrent`: the maximum number of connections. `timeoutMs`: the maximum time of one exchange, in milliseconds. */
 export function createTsaClient(options: { url: string; credentials: Credentials; maxConcurrent: number; timeoutMs: number }): TsaClient {
   const { credentials, maxConcurrent, timeoutMs } = options;
   const { origin, pathname, search, username, password } = new URL(options.url);
   const pool = new Pool(origin, {
     connections: maxConcurrent,
     allowH2: false,
-    // An exchange has a time of its own, which holds for all of it.
+    // The exchange as a whole has its own timeout.
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: keepAliveMs,

@@ -1,18 +1,18 @@
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { ProviderCheck } from './check.ts';
 
-/** How often providers that have not answered or have failed are asked again. An open circuit breaker stops these calls too. */
+/** How often providers that have not answered or have failed are asked again. An open circuit breaker also stops these calls. */
 const checkEveryMs = 5_000;
 
 /**
- * A watch that is `idle` asks when its time comes. While it is `asking`, no second round begins. Once it is `stopped`, it asks no more, and the
- * answers of a round under way are not reported.
+ * An `idle` watch asks when its time comes. While it is `asking`, no second round begins. When `stopped`, it asks no more, and does not report the
+ * answers of a round in progress.
  */
 type WatchState = 'idle' | 'asking' | 'stopped';
 
 /**
- * Asks every provider once at start, in the background, and later those for which `check` sees a need. Logs the result of each, and then
- * only changes.
+ * Sends a test request to every provider at start, in the background, and later to those that `check` selects. Logs the first result of each, and
+ * then only changes.
  */
 export function watchProviders({ check, log }: { check: () => Promise<readonly ProviderCheck[]>; log: Logger }): { stop(): void } {
   const verdicts = new Map<string, ProviderCheck['verdict']>();

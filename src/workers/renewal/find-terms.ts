@@ -9,7 +9,7 @@ import { readSubjects, type Subject, type SubjectSources } from './renewal-subje
 
 const perStep = 1_000;
 
-/** Nothing that could come back would help such a record. */
+/** Such a record stays invalid, even if a trust anchor is configured again. */
 const hasEnded: ReadonlySet<ReasonCode> = new Set(['evidence_expired', 'evidence_renewed_late']);
 
 export interface FindTermsDeps extends SubjectSources {
@@ -19,13 +19,13 @@ export interface FindTermsDeps extends SubjectSources {
 }
 
 /**
- * Finds until when evidence holds that was stored without saying so, by an earlier version; after a change of the algorithm policy, of all; and each time
- * that of what could not be judged before: its trust anchor may be back. It goes on where it was interrupted.
+ * Finds the end of evidence that an earlier version stored without one; after a change of the algorithm policy, of all evidence; and on each run of
+ * evidence that could not be judged before: its trust anchor may be back. An interrupted run continues.
  *
  * @throws ServiceError `store_unavailable`
  */
 export async function findTerms({ evidenceTerms, tokenJudge, log, ...sources }: FindTermsDeps): Promise<void> {
-  /** A token by itself may have ended and is still valid (V5): its term then says that it is too late. */
+  /** A token by itself may have expired and still be valid (V5): then it is too late for its renewal. */
   async function termOf({ record, renewals, token, provider, imprint, newImprints }: Subject): Promise<EvidenceTerm | 'ended' | 'unknown'> {
     const judged = renewals === 0 ? token : record?.toString('base64');
     const judgement = judged === undefined ? undefined : await tokenJudge.judge(judged, provider, imprint, newImprints);
@@ -48,7 +48,7 @@ export async function findTerms({ evidenceTerms, tokenJudge, log, ...sources }: 
     await evidenceTerms.setTerms(kind, terms);
     await evidenceTerms.setUnknown(kind, [...unknown]);
     if (unknown.size > 0)
-      log.warn({ kind, unknown: unknown.size, first: [...unknown][0] }, 'evidence cannot be judged, and is not renewed');
+      log.warn({ kind, unknown: unknown.size, first: [...unknown][0] }, 'evidence cannot be judged, so it is not renewed');
   }
 
   async function judgeUnknown(kind: SubjectKind): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Candidate } from './renewal-tree.ts';
 
-/** What goes into one tree: of one algorithm, and all for the same kind of TSA. */
+/** The contents of one tree: one algorithm, and one kind of TSA. */
 export interface Gathering {
   readonly kind: TokenKind;
   readonly candidates: readonly Candidate[];
@@ -13,7 +13,7 @@ export interface TokenKind {
 
 export const keyOf = ({ algorithm, requiresQualified }: TokenKind): string => `${algorithm}${requiresQualified ? ' qualified' : ''}`;
 
-/** Gathers candidates for trees of `mostLeaves` at most, and has each tree signed as soon as it is full. */
+/** Collects candidates for trees of at most `mostLeaves`, and signs each tree as soon as it is full. */
 export function createGatherings(mostLeaves: number, sign: (gathering: Gathering) => Promise<void>) {
   const open = new Map<string, { readonly kind: TokenKind; readonly candidates: Candidate[] }>();
   return {
@@ -25,7 +25,7 @@ export function createGatherings(mostLeaves: number, sign: (gathering: Gathering
       open.delete(key);
       await sign(gathering);
     },
-    /** Has the rest signed. */
+    /** Signs the rest. */
     signAll: async (): Promise<void> => {
       for (const gathering of open.values()) await sign(gathering);
       open.clear();

@@ -11,15 +11,15 @@ import { readSubjects, type Subject, type SubjectRef, type SubjectSources } from
 import { type Candidate, isRenewedBy, renewedBy, signTree } from './renewal-tree.ts';
 
 const hourMs = 3_600_000;
-/** Runs come a day apart, some a little sooner. */
+/** Runs are a day apart, some a little less. */
 const soonestMs = 20 * hourMs;
 const latestMs = 7 * 24 * hourMs;
-/** Of the time that is left. */
+/** A share of the remaining time. */
 const share = 0.1;
 
 /**
- * Tokens that renewed nobody: while a TSA has no better certificates, another one is bought only after a week, or a tenth of the time that is left where that
- * is less, but at least a day.
+ * Tokens that renewed nothing. While a TSA has no better certificates, the next one is bought only after a week, or after a tenth of the remaining
+ * time if that is less, but at the earliest after a day.
  *
  * @param known the last one of each kind
  */
@@ -31,7 +31,7 @@ function createUselessTokens(known: ReadonlyMap<string, UselessToken>, clock: Cl
       tokens.set(keyOf(kind), useless);
       return useless;
     },
-    /** Whether a token of this kind that was bought not long ago would be of no use to this candidate either. */
+    /** Whether a recently bought token of this kind would be useless for this candidate too. */
     has: (kind: TokenKind, candidate: Pick<Candidate, 'newImprint' | 'term'>, dueBy: Date): boolean => {
       const token = tokens.get(keyOf(kind));
       if (token === undefined || isRenewedBy(token, candidate, dueBy)) return false;
@@ -41,11 +41,11 @@ function createUselessTokens(known: ReadonlyMap<string, UselessToken>, clock: Cl
   };
 }
 
-/** The most records that one request is for. */
+/** The maximum number of records in one request. */
 const mostLeavesOfAll = 4_096;
-/** How many ids of what is due are read at a time. */
+/** The number of due ids that are read at a time. */
 const idsPerRead = 65_536;
-/** How many new digests are read at a time. */
+/** The number of new digests that are read at a time. */
 const digestsPerRead = 1_000;
 
 export interface RenewalDeps extends SubjectSources {
@@ -53,18 +53,18 @@ export interface RenewalDeps extends SubjectSources {
   readonly renewals: Pick<RenewalStore, 'begin' | 'findUnfinished' | 'give' | 'finish'>;
   readonly newDigests: Pick<NewDigestStore, 'list' | 'remove'>;
   readonly provider: TimestampProvider;
-  /** Whether any provider is qualified: then what is qualified is renewed by such a one. */
+  /** Whether any provider is qualified: then qualified evidence is renewed by a qualified provider. */
   readonly servesQualified: boolean;
   readonly renewBeforeMs: number;
-  /** Asks a TSA whose last token was of no use at once again, as by command: it may have other certificates now. */
+  /** Asks a TSA again at once even if its last token was useless, for a run by command: it may have other certificates now. */
   readonly isByCommand?: boolean;
-  /** The most records that one request is for; default 4 096. */
+  /** The maximum number of records in one request; default 4 096. */
   readonly mostLeaves?: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** What was done: stamps and batches that were renewed, and that had ended or are damaged; requests to TSAs. */
+/** The result of a run: stamps and batches that were renewed, or that had expired or are damaged; requests to TSAs. */
 export interface RenewalOutcome {
   renewed: number;
   lapsed: number;
@@ -72,13 +72,13 @@ export interface RenewalOutcome {
 }
 
 /**
- * Renews what must be renewed within `renewBeforeMs`, and covers the new digests of documents, a token for up to 4 096 stamps and batches (RFC 4998 §5.2).
- * First it finishes what an earlier run began, and last it covers new digests, which are not urgent. Where no TSA makes a token of one kind, the others are
- * made all the same. It may be killed at any time, and may run twice at once: nothing is renewed by a token that is not over its
- * last one.
+ * Renews evidence that must be renewed within `renewBeforeMs`, and covers the new digests of documents, with one token for up to 4 096 stamps and
+ * batches (RFC 4998 §5.2). It first finishes what an earlier run began. New digests come last, because they are not urgent. If no TSA makes one
+ * kind of token, the other kinds are still made. It may be killed at any time and may run twice at once: a token renews only
+ * evidence whose last token it covers.
  *
- * @param done is told what was done, as it is done
- * @throws ServiceError `store_unavailable`, ProviderError: what was done until then stays, and the next run goes on.
+ * @param done updated during the run
+ * @throws ServiceError `store_unavailable`, ProviderError: everything done so far stays, and the next run continues
  */
 export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Promise<void> {
   const { evidenceTerms, renewals, newDigests, provider, servesQualified, renewBeforeMs, clock, log } = deps;
@@ -95,7 +95,7 @@ export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Pr
     log.info({ renewalId, provider: name, renewed, holdsUntil: term.endsAt.toISOString() }, 'evidence was renewed');
   }
 
-  /** By kinds of tokens: none is asked for again in this run. */
+  /** By kind of token: a kind that failed is not requested again in this run. */
   const failures = new Map<string, ProviderError>();
 
   async function sign({ kind, candidates }: Gathering): Promise<void> {
@@ -127,7 +127,7 @@ export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Pr
     const lapsed = await evidenceTerms.lapse(kind, subjects, new Date(clock()));
     if (lapsed === 0) return;
     done.lapsed += lapsed;
-    log.error({ kind, lapsed, first: subjects[0]!.id }, 'evidence has ended without a renewal, or is damaged');
+    log.error({ kind, lapsed, first: subjects[0]!.id }, 'evidence has expired without a renewal, or is damaged');
   }
 
   async function findDue(until: Date): Promise<{ refs: SubjectRef[]; isMore: boolean }> {
@@ -138,7 +138,7 @@ export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Pr
     return { refs, isMore: found.some(({ length }) => length === idsPerRead) };
   }
 
-  /** One look at what is due; whether there may be more that can be renewed. */
+  /** Renews due evidence once; returns whether there may be more to renew. */
   async function pass(): Promise<boolean> {
     const before = done.renewed;
     const until = dueBy();
@@ -171,8 +171,8 @@ export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Pr
   const isSettled = (subject: Subject, { algorithm }: Imprint) => subject.lastAlgorithm === algorithm || hasEnded(subject, clock());
 
   /**
-   * What is covered, or has ended, waits no longer; of what has lapsed nobody knows any more when it ended. What this run covers is seen to be so by the
-   * next one: another token may have come first.
+   * Removes new digests that are covered, or whose evidence has expired; the end of lapsed evidence is not known any more. Digests that this run
+   * covered are removed by the next run: another token may have come first.
    */
   async function dropSettledDigests(): Promise<void> {
     for await (const page of readNewDigests())
@@ -200,9 +200,9 @@ export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Pr
 }
 
 /**
- * Undefined: there is nothing left that a new token could vouch for.
+ * Undefined: there is nothing left that a new token could cover.
  *
- * @param newImprint of the document, to be covered with all before
+ * @param newImprint of the document, to be covered together with everything before
  */
 function candidateOf(subject: Subject, nowMs: number, newImprint?: Imprint): Candidate | undefined {
   const { kind, id, record, renewals, batchRenewals, term } = subject;

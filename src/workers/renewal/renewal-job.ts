@@ -10,16 +10,16 @@ export interface RenewProcessorDeps extends RenewalDeps, FindTermsDeps {
   readonly metrics?: Pick<Metrics, 'renewed'>;
 }
 
-/** What is left: due, and not to be judged. */
+/** What remains after a run: evidence still due, and evidence that cannot be judged. */
 export interface RunNotes {
   readonly due: number;
   readonly unknown: number;
 }
 
 /**
- * Renews the evidence that is due, and notes what is left. What a run did before it failed is counted too.
+ * Renews due evidence and records what remains. Work done before a failure is counted too.
  *
- * @throws ServiceError `store_unavailable`, ProviderError: the job is tried again and goes on.
+ * @throws ServiceError `store_unavailable`, ProviderError: the job is retried and continues
  */
 export function createRenewProcessor(deps: RenewProcessorDeps): () => Promise<RenewalOutcome & RunNotes> {
   const { evidenceTerms, counters, metrics, renewBeforeMs, clock, log } = deps;
@@ -29,7 +29,7 @@ export function createRenewProcessor(deps: RenewProcessorDeps): () => Promise<Re
     const { due, unknown = 0 } = await evidenceTerms.noteRun(new Date(clock()), new Date(clock() + renewBeforeMs));
     metrics?.renewed({ ...done, due, unknown });
     if (done.renewed + done.lapsed + done.asks + due + unknown > 0)
-      log.info({ ...done, due, unknown }, 'evidence was searched for what has to be renewed');
+      log.info({ ...done, due, unknown }, 'finished a search for evidence to renew');
     return { due, unknown };
   }
 

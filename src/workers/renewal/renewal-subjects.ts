@@ -10,19 +10,19 @@ export interface SubjectRef {
   readonly id: string;
 }
 
-/** What can be renewed: the token of a stamp, or of a batch for all its leaves. */
+/** Evidence that can be renewed: the token of a stamp, or of a batch for all its leaves. */
 export interface Subject extends SubjectRef {
   readonly provider: string;
   readonly isQualified: boolean;
   readonly imprint: Imprint;
   readonly term: EvidenceTerm | undefined;
-  /** How many it has had; of a leaf those of its own, beside its batch's. */
+  /** Number of its renewals; for a leaf only its own, without those of its batch. */
   readonly renewals: number;
-  /** Of a leaf without any of its own: how many its batch has had. */
+  /** For a leaf without own renewals: the number of its batch's renewals. */
   readonly batchRenewals: number | undefined;
-  /** That the last renewal is of. */
+  /** The algorithm of the last renewal. */
   readonly lastAlgorithm: ImprintAlgorithm;
-  /** Digests of the document in other algorithms: the record is judged with them. */
+  /** Digests of the document in other algorithms, needed to judge the record. */
   readonly newImprints: readonly Imprint[];
   /** DER EvidenceRecord; undefined: damaged, or none. */
   readonly record: Buffer | undefined;
@@ -35,10 +35,10 @@ export interface SubjectSources {
   readonly batches: Pick<BatchStore, 'findMany'>;
 }
 
-/** So many are read, and worked on without a pause, at a time: stamps are made in the same process. */
+/** The number of subjects read and processed without a pause: the same process also makes stamps. */
 const perTurn = 64;
 
-/** Reads subjects in the order given, a few at a time. @throws ServiceError `store_unavailable` */
+/** Reads subjects in the given order, a few at a time. @throws ServiceError `store_unavailable` */
 export async function* readSubjects({ stamps, batches }: SubjectSources, refs: readonly SubjectRef[]): AsyncGenerator<Subject> {
   for (let first = 0; first < refs.length; first += perTurn) {
     const some = refs.slice(first, first + perTurn);

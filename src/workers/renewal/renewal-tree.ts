@@ -5,9 +5,9 @@ import type { RenewedSubject } from '../../shared/store/evidence-terms.ts';
 import type { OpenRenewal, RenewalMember } from '../../shared/store/renewals.ts';
 import { ProviderError, type TimestampProvider } from '../providers/index.ts';
 
-/** What is to be covered by the next token. */
+/** Evidence for the next token to cover. */
 export interface Candidate extends Omit<RenewalMember, 'blind' | 'isRenewed'> {
-  /** Of the hashes to cover. */
+  /** The algorithm of the hashes to cover. */
   readonly algorithm: ImprintAlgorithm;
   readonly term: EvidenceTerm;
 }
@@ -21,26 +21,26 @@ const treeOf = ({ algorithm, members }: Grown): HashTree =>
     members.map(({ blind }) => blind),
   );
 
-/** Those that a renewal is for, with their ways to its root. */
+/** The subjects that a renewal covers, with their paths to its root. */
 export function renewedBy(renewal: OpenRenewal): RenewedSubject[] {
   const tree = treeOf(renewal);
   return renewal.members.flatMap(({ kind, id, renewals, newImprint, batchRenewals, isRenewed }, index) =>
-    // Without the group itself: the record of a subject says what that is.
+    // Without the group itself, which the record of a subject contains.
     isRenewed ? [{ kind, id, renewals, newImprint, batchRenewals, path: tree.pathOf(index) }] : [],
   );
 }
 
 /**
- * Whether a token is of use to evidence of the term `own`: it is there before that ends, and holds longer by certificates and algorithms.
- * Where its algorithms are fit no longer than those of the evidence, longer certificates are taken once the own ones end by `dueBy`:
- * else the evidence ends while the TSA has no better key.
+ * Whether a token is useful for evidence with the term `own`: it was issued before that ends, and lasts longer, both by certificates and by
+ * algorithms. If its algorithms last no longer than the evidence's own, longer certificates are enough once the own certificates end by `dueBy`:
+ * otherwise the evidence would expire while the TSA has no better key.
  */
 function isOfUse({ term, issuedAt }: Pick<OpenRenewal, 'term' | 'issuedAt'>, own: EvidenceTerm, dueBy: Date): boolean {
   if (Date.parse(issuedAt) > own.endsAt.getTime()) return false;
   return own.renewBy < term.renewBy || (own.endsAt <= dueBy && own.endsAt < term.endsAt);
 }
 
-/** Whether a token is taken for this candidate. One that covers a new digest need not hold longer than the evidence, but must not shorten it. */
+/** Whether a token renews this candidate. A token for a new digest need not last longer than the evidence, but must not shorten it. */
 export function isRenewedBy(
   token: Pick<OpenRenewal, 'term' | 'issuedAt'>,
   { newImprint, term }: Pick<Candidate, 'newImprint' | 'term'>,
@@ -51,9 +51,9 @@ export function isRenewedBy(
 }
 
 /**
- * Asks once for a token over all candidates. Those that it is of no use to are not renewed.
+ * Requests one token over all candidates. Candidates for which it is not useful are not renewed.
  *
- * @param wanted `dueBy`: what ends until then must be renewed
+ * @param wanted `dueBy`: evidence that ends by then must be renewed
  * @throws ProviderError
  */
 export async function signTree(
@@ -67,7 +67,7 @@ export async function signTree(
   const renewalId = randomUUIDv7();
   const proof = await provider.stamp({ tokenId: renewalId, imprint: { algorithm, digest }, tier: 'basic', requiresQualified });
   if (proof.kind !== 'token' || proof.term === undefined)
-    throw new ProviderError('evidence is renewed by tokens of a TSA: the mock provider makes none');
+    throw new ProviderError('evidence renewal needs tokens of a TSA; the mock provider makes none');
   const { provider: name, issuedAt, term, tsq, tsr } = proof;
   const members = leaves.map((leaf) => {
     const { term: _, algorithm: __, ...member } = leaf;

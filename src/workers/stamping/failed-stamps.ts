@@ -13,10 +13,10 @@ export interface FailedStampsDeps {
 }
 
 /**
- * Records that the stamps of a job are not made: `verify_url` says so, and no output waits for them any more. An operator may retry the job.
- * Other kinds of job have nothing to record. May be repeated.
+ * Records that the stamps of a job are not made: `verify_url` shows that, and outputs no longer wait for them. An operator may retry the job. Other
+ * kinds of jobs have nothing to record. May be repeated.
  *
- * @returns what is to be told of the stamps; those that exist are left out
+ * @returns the replies for the stamps, without stamps that exist
  * @throws ServiceError `store_unavailable`
  */
 export async function recordFailedStamps(

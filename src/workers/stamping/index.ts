@@ -1,4 +1,4 @@
-/** Stamping: from accepted items to stored stamps, and on into the chain of a workflow. */
+/** Makes and stores stamps for accepted items, and appends outputs to the chain of their workflow. */
 export { recordFailedStamps } from './failed-stamps.ts';
 export { createOutputAppender } from './output-appender.ts';
 export { withSpaceRecord } from './space-record.ts';

@@ -11,28 +11,28 @@ export interface StampedOutput {
   readonly stamp: StoredStamp;
 }
 
-/** What one job has to append to one chain. */
+/** The outputs of one job for one chain. */
 export interface Appending {
   readonly jobId: string;
   readonly chain: ChainOf;
   readonly outputs: readonly StampedOutput[];
-  /** Whether the job has no more outputs of this workflow, which it would have to try again. */
+  /** Whether the job has no more outputs of this workflow that it would have to retry. */
   readonly isLast: boolean;
 }
 
 /**
- * Gives stamped outputs their numbers in the chain of their workflow, in the order in which they were accepted, and returns by token id
- * what is in the chain. Absent are those that came when the workflow was closed (W4).
+ * Gives stamped outputs their numbers in the chain of their workflow, in the order of acceptance, and returns by token id the outputs in the chain.
+ * Outputs that came after the workflow was closed are absent (W4).
  */
 export type AppendOutputs = (appending: Appending) => Promise<ReadonlyMap<string, OutputRecord>>;
 
-/** Between looks whether the jobs of other processes have had their turn, milliseconds. */
+/** The pause between checks whether jobs of other processes are done, in milliseconds. */
 const lookMs = 10;
 
-/** An earlier output is waited for that long: a worker that was killed takes 7 s to be replaced, and callers wait for 10 s. */
+/** The maximum wait for an earlier output: replacing a killed worker takes 7 s, and callers wait 10 s. */
 const patienceMs = 8_000;
 
-/** The most jobs whose outputs go into the store in one insert. */
+/** The maximum number of jobs whose outputs are inserted together. */
 const mostJobsTogether = 64;
 
 interface Waiting extends Appending {
@@ -41,8 +41,8 @@ interface Waiting extends Appending {
 }
 
 /**
- * Jobs stamp side by side and append in turn. Those of one workflow that wait in this process go together: processes contend for the
- * end of a chain, the jobs of one process do not.
+ * Jobs stamp in parallel and append in order. The waiting jobs of one workflow in this process append together, so that only processes compete for
+ * the end of a chain.
  */
 export function createOutputAppender(deps: {
   outputs: OutputStore;
@@ -67,7 +67,7 @@ export function createOutputAppender(deps: {
         isQualified: stamp.proofs[0].isQualified,
       })),
     );
-    // Read after the write: if the workflow was redacted meanwhile, this sees it and removes the metadata (W10).
+    // Read after the write: if the workflow was redacted meanwhile, this sees it and removes the metadata.
     const hasMetadata = batch.some(({ output }) => output.metadata !== undefined);
     if (hasMetadata && (await workflows.find(chain.workflowId))?.redactedAt) await outputs.forgetMetadata(chain.workflowId);
     return appended;
@@ -102,7 +102,7 @@ export function createOutputAppender(deps: {
       } else if (blockedBy !== undefined) {
         if (blockedBy !== blocker.jobId) blocker = { jobId: blockedBy, since: performance.now() };
         if (performance.now() - blocker.since > patienceMs) {
-          log.warn({ workflowId, job: blockedBy }, 'an output took too long: those behind it go first');
+          log.warn({ workflowId, job: blockedBy }, 'an output took too long: later outputs go first');
           await order.leave(workflowId, [blockedBy]);
         } else await delay(lookMs);
       }

@@ -2,12 +2,12 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import { isOutOfSpace } from '../../shared/store/errors.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 
-/** Owed stamps are tried again every 5 s at most, by whichever worker: what one has found does not hold for longer. */
+/** Owed stamps are retried at least every 5 s by some worker, so an observation is valid only this long. */
 const holdsMs = 10_000;
 
 /**
- * The same store of stamps, which remembers whether it had no space for them. Whoever writes something small over something old may not
- * notice. `onChange` is called when that begins or ends.
+ * Wraps the stamp store and remembers whether it had no space. Small writes over existing data may still succeed then. `onChange` is called when
+ * that state begins or ends.
  */
 export function withSpaceRecord<S extends Pick<StampStore, 'insertOnce'>>(stamps: S, options: { clock: Clock; onChange: () => void }) {
   const { clock, onChange } = options;

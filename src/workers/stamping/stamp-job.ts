@@ -19,7 +19,9 @@ export interface StampProcessorDeps {
   readonly sealedContents: SealedContentStore;
   readonly counters: Pick<CounterStore, 'addStamps'>;
   readonly sendReplies: (replyTo: string, replies: readonly WorkerReply[]) => Promise<void>;
-  /** Has a webhook sent for each of these stamps and outputs whose callers asked for one (N3, N6). @throws where the queue does not surely have them all */
+  /**
+   * Queues a webhook for each of these stamps and outputs whose caller asked for one. @throws if the queue does not certainly have all of them
+   */
   readonly announce: (items: readonly StampItem[]) => Promise<void>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -27,16 +29,15 @@ export interface StampProcessorDeps {
   readonly waitMs: number;
 }
 
-/** In the last tenth of his time a caller is not told of a failure, since the reply might come too late: he is owed the stamp. */
+/** In the last tenth of the wait a caller gets no failure, since the reply might come too late; instead the stamp is owed. */
 const shareOfWait = 0.9;
 
 /**
- * Makes the stamps of one job and answers the API with one reply, and one more for each workflow. The stamp of an output is answered once
- * the output has its number (W8). If every provider fails, a caller who still waits is told (E9); for one who got 504, and so was promised
- * the stamp, it is tried again (E11). A request that no TSA takes is never tried again: its id tells that it was refused. An item that fails for
- * a reason of its own does not keep the others from being made.
+ * Makes the stamps of one job and answers the API with one reply, and one more for each workflow. The stamp of an output is answered once the
+ * output has its number (W8). If every provider fails, a caller who still waits gets the error; a caller who got 504 was promised the stamp, so it
+ * is retried. A request that every TSA refuses is not retried: its id shows the refusal. An item with a fault of its own does not stop the others.
  *
- * @throws ServiceError `store_unavailable`, ProviderError: the job, or what is left of it, is tried again.
+ * @throws ServiceError `store_unavailable`, ProviderError: the job, or the rest of it, is retried
  */
 export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, run: JobRun) => Promise<void> {
   const { makeStamps, appendOutputs, refusals, sealedContents, counters, sendReplies, announce, clock, log, waitMs } = deps;
@@ -45,7 +46,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     for (const { sealed } of items) if (sealed) await sealedContents.remove(sealed.contentId);
   }
 
-  /** What is appended of a job to each chain that it has outputs for. An output waits its turn, and nobody else waits with it. */
+  /** The outputs of a job, grouped by chain. An output waits for its turn without delaying other stamps. */
   function appendingsOf(
     jobId: string,
     items: readonly StampItem[],
@@ -82,7 +83,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
 
   const isFinal = ({ acceptedAt, isPromised = false }: StampItem) => !isPromised && clock() - acceptedAt < shareOfWait * waitMs;
 
-  /** Makes and answers what can be, and returns what is still owed. @param others what the job has beside these items and is not done with */
+  /** Makes and answers the items, and returns those still owed. @param others the job's other unfinished items */
   async function work(
     replyTo: string,
     items: StampItem[],
@@ -92,21 +93,21 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
   ): Promise<StampItem[]> {
     const { stored, failed, refused, owed } = await makeStamps(items, { mayExist, isFinal });
     const storedIds = new Set(stored.map(({ tokenId }) => tokenId));
-    // Before the replies: this job is done again where the queue does not take them.
+    // Before the replies: if the queue does not accept the webhooks, this job runs again.
     await announce(items.filter(({ tokenId, output }) => !output && storedIds.has(tokenId)));
     const at = new Date(clock());
     const ofTsa = refused.filter(({ code }) => code === 'request_refused');
-    // Before the replies: one that is lost leaves its caller with a 504, whose address tells the outcome.
+    // Before the replies: if a reply is lost, its caller gets 504, and the address in it shows the outcome.
     await refusals.insertOnce(ofTsa.map(({ item: { tokenId }, fault }) => ({ tokenId, reason: 'request_refused', fault, at })));
     const appendings = appendingsOf(run.jobId, items, stored, [...owed, ...others]);
     const ofWorkflows = new Set(appendings.flatMap(({ outputs }) => outputs.map(({ stamp }) => stamp.tokenId)));
     const made = stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)).map(workerReplyOf);
-    // The end of the job is sent behind them, on the same connection: it need not wait until Redis has taken them.
+    // The end of the job follows on the same connection, so it need not wait until Redis has stored the replies.
     if (made.length > 0) void sendReplies(replyTo, made);
     await Promise.all(appendings.map((appending) => appendAndReply({ replyTo, items }, appending)));
 
-    // Last: who is told that nothing was stamped must not get a stamp because the rest of the job is done again. Whose time ran out meanwhile is
-    // not told, and is owed the stamp.
+    // Last: a caller who was told about a failure must not get a stamp because the rest of the job runs again. A caller whose time ran out
+    // meanwhile gets no failure; the stamp is owed.
     const told = failed.filter(({ item }) => isFinal(item));
     const kept = [...owed, ...failed.filter((one) => !told.includes(one)).map(({ item }) => item)];
     const contentInUse = new Set([...stored, ...kept].map(({ sealed }) => sealed?.contentId));
@@ -116,14 +117,14 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
       ...refused.map(({ item: { tokenId }, code, fault }): WorkerReply => ({ outcome: 'failed', tokenId, code, fault })),
     ];
     if (replies.length > 0) {
-      if (!(await run.isOurs())) throw new ProviderError('another worker has taken the job over, and answers');
+      if (!(await run.isOurs())) throw new ProviderError('another worker has taken the job over and will answer');
       void sendReplies(replyTo, replies);
       counters.addStamps(told.map(({ tally }) => tally));
     }
     return kept;
   }
 
-  /** Does a job. Where one of its items fails for a reason of its own, each item is done alone to find those that can never succeed. */
+  /** Runs a job. If one of its items has a fault of its own, each item runs alone to find those that can never succeed. */
   async function workApart({ replyTo, items, isRepeated = false }: StampJob, run: JobRun) {
     const broken: { readonly item: StampItem; readonly error: unknown }[] = [];
     try {
@@ -138,7 +139,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
         owed.push(...(await work(replyTo, [item], [...later, ...broken.map((one) => one.item)], run, true)));
       } catch (error) {
         if (isTransient(error)) {
-          // What was answered is not to be done again.
+          // Do not run answered items again.
           owed.push(item, ...later);
           break;
         }

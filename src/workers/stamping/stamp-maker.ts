@@ -19,8 +19,8 @@ import {
 } from '../providers/index.ts';
 
 /**
- * Stamps that are made while an insert is under way are inserted together, at most so many. In a larger insert the first stamps would wait for
- * the last, and the API had nothing to answer meanwhile.
+ * Stamps that are made during an insert are inserted together, at most this many. In a larger insert the first stamps would wait for the last, and
+ * the API would have nothing to answer meanwhile.
  */
 const mostPerInsert = 256;
 
@@ -33,8 +33,8 @@ export interface StampMakerDeps {
 }
 
 /**
- * `tier_unavailable`: no configured provider may stamp it, so none was asked (W19). `request_refused`: every TSA refused the client's
- * request (T2), and `fault` is what they find wrong with it, where they say so.
+ * `tier_unavailable`: no configured provider may stamp it, so none was asked (W19). `request_refused`: every TSA refused the client's request;
+ * `fault` is their reason, if they give one.
  */
 export interface RefusedItem {
   readonly item: StampItem;
@@ -42,37 +42,37 @@ export interface RefusedItem {
   readonly fault?: RequestFault | undefined;
 }
 
-/** `time_unavailable`: the clock that it would be stamped by is not confirmed. */
+/** `time_unavailable`: the clock of the signing key is not confirmed. */
 export interface FailedItem {
   readonly item: StampItem;
   readonly code: 'provider_failed' | 'time_unavailable';
-  /** What it counts for, once nobody tries it again. */
+  /** How it is counted after it was given up. */
   readonly tally: StampTally;
 }
 
 export interface StampsMade {
-  /** The stamps in the store, also those that another run of the job wrote. */
+  /** The stamps in the store, including those from another run of the job. */
   readonly stored: StoredStamp[];
-  /** Items that every provider failed to stamp; they will not be tried again. */
+  /** Items that every provider failed to stamp and that are not retried. */
   readonly failed: FailedItem[];
   readonly refused: RefusedItem[];
-  /** Items that have to be tried again. */
+  /** Items to retry. */
   readonly owed: StampItem[];
 }
 
 /**
- * Makes the stamps of some items. Each succeeds or fails alone; those that succeed are written together. What the write has added is counted.
+ * Makes the stamps of some items. Each succeeds or fails alone; the successful ones are written together. Only newly written stamps are counted.
  *
- * @throws ServiceError `store_unavailable`; Error where an item cannot be made for a reason of its own: the others are written
+ * @throws ServiceError `store_unavailable`; Error if an item has a fault of its own: the others are written
  */
 export type MakeStamps = (
   items: readonly StampItem[],
   options: {
-    /** Whether an earlier run, or another job, may have made some of them: these are looked for first, so that no provider is paid twice. */
+    /** Whether an earlier run or another job may have made some of them: these are looked up first, so that no provider is paid twice. */
     readonly mayExist: boolean;
     /**
-     * Whether an item that failed is given up, or is to be tried again. Asked once for each item; default: given
-     * up. A request that every TSA refused is never tried again, and not asked about.
+     * Whether a failed item is given up instead of retried. Asked once for each item; default: given up. A request that every TSA refused is never
+     * retried, so this is not asked.
      */
     readonly isFinal?: (item: StampItem) => boolean;
   },
@@ -116,7 +116,7 @@ const wordsOf = ({ nonce, policy, hasNullParameters = false }: Asked): AskedWord
   hasNullParameters,
 });
 
-/** The same request, sent twice at the same time, can be in a batch twice. It gets one stamp. */
+/** A request that was sent twice at the same time can be twice in a batch. It gets one stamp. */
 const distinct = (items: readonly StampItem[]): StampItem[] => [
   ...new Map(items.toReversed().map((item) => [item.tokenId, item])).values(),
 ];
@@ -129,7 +129,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     const { tokenId, imprint, tier, requiresQualified = false, caller } = item;
     const asked = item.asked && wordsOf(item.asked);
     if (imprint.digest.length !== digestCharacters[imprint.algorithm])
-      throw new Error(`the digest of ${tokenId} is no ${imprint.algorithm}`);
+      throw new Error(`the digest of ${tokenId} is not a ${imprint.algorithm}`);
     try {
       return {
         item,
@@ -137,7 +137,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
         proof: await provider.stamp({ tokenId, imprint, tier, requiresQualified, callerKind: caller.kind, asked }),
       };
     } catch (error) {
-      // The mock provider's key is in the store: while that is away, the job is tried again and counts as no failure.
+      // The mock provider's key is in the store: while the store is down, the job is retried without counting a failure.
       if (error instanceof ServiceError) throw error;
       const subject = { requestId: item.requestId, tokenId };
       if (error instanceof TierUnavailableError || error instanceof TsaRefusedError) {
@@ -185,7 +185,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     const failed = final.filter((made) => made.outcome === 'failed').map(({ item, code }) => ({ item, code, tally: tallyOf(item) }));
     const refused = refusalsIn(final);
     const stored = await Promise.all(stamped.map(({ item, proof }) => insert(item, proof)));
-    // Only now: what was made of the other items is not to be asked for again.
+    // Throw only now, so that the other items are not requested again.
     for (const one of settled) if (one.status === 'rejected') throw one.reason;
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
     const hasFailed = attempts.some(({ outcome }) => outcome === 'failed');

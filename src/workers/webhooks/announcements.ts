@@ -4,14 +4,14 @@ import type { StampItem } from '../../shared/queue/stamp-job.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 
-/** Queues webhooks ahead of what ends the job that they tell of: either they are in the queue, or that job is done again (N3). */
+/** Queues webhooks before their job ends: either they are in the queue, or the job runs again (N3). */
 export function createAnnouncements({ jobs, clock }: { jobs: Pick<JobSender, 'send'>; clock: Clock }) {
   async function send(...job: Parameters<typeof jobs.send<'webhook'>>): Promise<void> {
-    if ((await jobs.send(...job)) === 'unanswered') throw new TransientError('the queue did not say whether it took a webhook');
+    if ((await jobs.send(...job)) === 'unanswered') throw new TransientError('the queue did not confirm a webhook');
   }
 
   return {
-    /** Of stamps and outputs that were made, those whose callers asked for it. */
+    /** Queues a webhook for those stamps and outputs whose callers asked for one. */
     announce: async (items: readonly StampItem[]): Promise<void> => {
       const acceptedAt = clock();
       await Promise.all(

@@ -1,4 +1,4 @@
-/** Webhooks: who is told of a stamp, an output or a workflow, and when. */
+/** Sends webhooks about stamps, outputs and workflows. */
 export { createAnnouncements } from './announcements.ts';
 export { createWebhookSender } from './sender.ts';
 export { createWebhookProcessor, type WebhookDeps } from './webhook-job.ts';

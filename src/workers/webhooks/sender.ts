@@ -6,13 +6,13 @@ import type { LookupFunction } from 'node:net';
 import { TransientError } from '../../shared/domain/service-error.ts';
 import { isPrivateAddress, isPrivateHost } from '../../shared/runtime/private-address.ts';
 
-/** A receiver may say so often that it is about to answer (RFC 9110 §15.2). */
+/** The maximum number of interim responses from a receiver (RFC 9110 §15.2). */
 const mostInterim = 10;
 
-/** A webhook that was not taken. Nothing in it comes from the receiver but a status. */
+/** A webhook that was not accepted. From the receiver it contains only a status. */
 export class WebhookError extends TransientError {
   override readonly name = 'WebhookError';
-  /** Whether sending it again is of no use. */
+  /** Whether a retry is useless. */
   readonly isFinal: boolean;
 
   constructor(fault: string, { isFinal = false, cause }: { isFinal?: boolean; cause?: unknown } = {}) {
@@ -23,17 +23,17 @@ export class WebhookError extends TransientError {
 
 export interface Webhook {
   readonly url: string;
-  /** The same each time it is sent, so that a receiver knows it again. */
+  /** The same for each try, so that the receiver can recognise duplicates. */
   readonly id: string;
   readonly event: string;
   /** JSON. */
   readonly body: string;
 }
 
-/** Sends a webhook once. @throws WebhookError where the receiver did not answer 2xx */
+/** Sends a webhook once. @throws WebhookError if the receiver did not answer 2xx */
 export type SendWebhook = (webhook: Webhook) => Promise<void>;
 
-/** The headers of Standard Webhooks: a signature by each secret, so that a secret can be replaced. */
+/** The headers of Standard Webhooks, with one signature per secret, so that secrets can be changed. */
 export function signedHeaders(
   { id, body }: Pick<Webhook, 'id' | 'body'>,
   secrets: readonly Buffer[],
@@ -46,22 +46,22 @@ export function signedHeaders(
 
 type NameServer = Pick<Resolver, 'resolve4' | 'resolve6'>;
 
-/** Asks DNS itself: the system's `getaddrinfo` holds a thread for as long as a name server is silent, and there are four for everything. */
+/** Asks DNS directly: the system's `getaddrinfo` blocks a thread while a name server is silent, and there are only four threads. */
 const ownResolver = (): NameServer => new Resolver({ timeout: 2_000, tries: 2 });
 
-/** All addresses of a name. @throws WebhookError where there is none, or one of them is private */
+/** All addresses of a name. @throws WebhookError if there is none, or one of them is private */
 async function publicAddresses(names: NameServer, hostname: string): Promise<{ address: string; family: 4 | 6 }[]> {
   const [four, six] = await Promise.allSettled([names.resolve4(hostname), names.resolve6(hostname)]);
   const found = [
     ...(four.status === 'fulfilled' ? four.value : []).map((address) => ({ address, family: 4 as const })),
     ...(six.status === 'fulfilled' ? six.value : []).map((address) => ({ address, family: 6 as const })),
   ];
-  if (found.length === 0) throw new WebhookError('the name of the receiver is not known');
+  if (found.length === 0) throw new WebhookError('the name of the receiver cannot be resolved');
   if (!found.some(({ address }) => isPrivateAddress(address))) return found;
   throw new WebhookError('the name of the receiver leads to a private address', { isFinal: true });
 }
 
-/** Resolves a name for the very connection that is made, so that no name can mean another address a moment later. */
+/** Resolves the name inside the connection itself, so that it cannot change to another address after a check. */
 const publicLookup =
   (nameServer: () => NameServer): LookupFunction =>
   (hostname, { all }, callback) => {
@@ -71,13 +71,13 @@ const publicLookup =
     );
   };
 
-/** `isOpen`: private addresses and plain HTTP are allowed, as in development. */
+/** `isOpen`: private addresses and plain HTTP are allowed, for development. */
 export function createWebhookSender(options: {
   secrets: readonly Buffer[];
   isOpen: boolean;
   clock: () => number;
   userAgent: string;
-  /** How long a receiver has, from the look at its name on; 10 s unless told. */
+  /** The time for one delivery, from the DNS lookup on; default 10 s. */
   answerWithinMs?: number;
   nameServer?: () => NameServer;
 }): SendWebhook {
@@ -85,7 +85,7 @@ export function createWebhookSender(options: {
 
   function checkTarget({ protocol, hostname }: URL): void {
     if (isOpen) return;
-    if (protocol !== 'https:') throw new WebhookError('the receiver has no https address', { isFinal: true });
+    if (protocol !== 'https:') throw new WebhookError('the receiver does not have an https address', { isFinal: true });
     if (isPrivateHost(hostname)) throw new WebhookError('the receiver has a private address', { isFinal: true });
   }
 
@@ -97,7 +97,7 @@ export function createWebhookSender(options: {
         reject(error instanceof WebhookError ? error : new WebhookError('the receiver could not be reached', { cause: error }));
       const outgoing = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
         method: 'POST',
-        // No connection is kept: the next one is judged anew.
+        // No connection is kept: the next one is checked again.
         agent: false,
         ...(!isOpen && { lookup: publicLookup(nameServer) }),
         signal: AbortSignal.timeout(answerWithinMs),
@@ -112,10 +112,10 @@ export function createWebhookSender(options: {
       let interim = 0;
       outgoing.on('information', () => {
         interim += 1;
-        if (interim > mostInterim) outgoing.destroy(new WebhookError('the receiver says nothing but interim answers'));
+        if (interim > mostInterim) outgoing.destroy(new WebhookError('the receiver sends only interim answers'));
       });
       outgoing.on('error', fail).on('response', (response) => {
-        // Only the status counts; whatever else the receiver says is not read. A redirection is not followed.
+        // Only the status counts; the rest of the answer is not read. Redirections are not followed.
         const status = response.statusCode ?? 0;
         response.on('error', () => undefined);
         outgoing.destroy();

@@ -3,31 +3,31 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 /** A product gets a quarter of a worker's places for webhooks, and one host a quarter of its product's share. */
 const quarterOf = (places: number) => Math.ceil(places / 4);
 
-/** A webhook without a place asks again after this pause, or later if many wait: those of one product ask a hundred times a second. */
+/** A webhook without a place asks again after this pause, or later if many wait: those of one product ask together a hundred times a second. */
 const shortestPauseMs = 1_000;
 const betweenAsksMs = 10;
 
 interface Share {
   underWay: number;
-  /** How many of these go to each host. */
+  /** The number of these for each host. */
   readonly atHost: Map<string, number>;
-  /** When the last of those that wait asks again. */
+  /** When the last waiting webhook asks again. */
   lastAskAt: number;
 }
 
-/** One delivery occupies a place until it is released, once. */
+/** A delivery's place. Released once. */
 export interface Place {
   release(): void;
 }
 
 export interface Shares {
-  /** A place for one delivery, or after how many milliseconds the webhook asks again. */
+  /** A place for one delivery, or the milliseconds until the webhook asks again. */
   take(product: string, host: string): Place | { readonly waitMs: number };
 }
 
 /**
- * Counts the deliveries under way in this worker, so that hanging receivers of one product never take all places (N5). There are as many shares as
- * products have service tokens, so none is ever removed.
+ * Counts the current deliveries of this worker, so that hanging receivers of one product never take all places (N5). There is one share per product
+ * with a service token, so none is ever removed.
  */
 export function createShares({ places, clock }: { places: number; clock: Clock }): Shares {
   const mostOfProduct = quarterOf(places);

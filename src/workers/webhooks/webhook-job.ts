@@ -21,7 +21,7 @@ export interface WebhookDeps {
   readonly workflows: Pick<WorkflowStore, 'find'>;
   readonly stampKey: () => Promise<KeyObject>;
   readonly tokenJudge: TokenJudge;
-  /** How many webhooks this worker sends at a time. */
+  /** The maximum number of webhooks that this worker sends at a time. */
   readonly webhookPlaces: number;
   readonly sendWebhook: SendWebhook;
   readonly publicBaseUrl: string | undefined;
@@ -29,14 +29,14 @@ export interface WebhookDeps {
   readonly log: Logger;
 }
 
-/** How long delivery is tried, from the first time on. */
+/** How long delivery is tried, from the first try. */
 const tryForMs = 24 * 3_600_000;
-/** How long it waits for a place at most, so that a flood to receivers that hang cannot fill Redis. */
+/** The maximum wait for a place, so that many webhooks to hanging receivers cannot fill Redis. */
 const waitForMs = 2 * tryForMs;
-/** The job of a workflow's event is sent before what it tells of is done: one that has not come true by then never does. */
+/** A workflow's webhook is queued before its event has happened: an event that has not happened by then never will. */
 const comesTrueWithinMs = 60_000;
 
-/** What it tells of is not done yet. */
+/** The event has not happened yet. */
 class NotYetError extends TransientError {
   override readonly name = 'NotYetError';
 }
@@ -44,20 +44,20 @@ class NotYetError extends TransientError {
 type WebhookJob = JobPayload<'webhook'>;
 type StampJob = Extract<WebhookJob, { tokenId: string }>;
 
-/** Where a webhook goes, and what makes its body, which is looked up once there is a place for it. */
+/** The address of a webhook and the function for its body, which runs only when there is a place for it. */
 interface Addressed {
   readonly url: string;
-  /** Only products ask for webhooks (N2). What earlier versions accepted names none, and is all in one share. */
+  /** Only products ask for webhooks. Webhooks from earlier versions have no product and form one share. */
   readonly product: string | undefined;
   readonly id: string;
   readonly body: () => Promise<string | undefined>;
 }
 
 /**
- * Sends a webhook (N3): the answer that the caller would have had, signed. At least once: a receiver knows it again by its id. It is tried again with
- * growing pauses for a day. Where its product's share is used up (N5), it waits outside the worker, for two days at most.
+ * Sends a webhook (N3): the signed answer that the caller would get. At least once: a receiver recognises duplicates by the id. Retried for a day
+ * with growing pauses. If its product's share is used up, it waits outside the worker for at most two days.
  *
- * @throws WebhookError, NotYetError when it is to be tried again; NotItsTurnError; ServiceError `store_unavailable`
+ * @throws WebhookError, NotYetError if it should be retried; NotItsTurnError; ServiceError `store_unavailable`
  */
 export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run: Pick<JobRun, 'keepOnly'>) => Promise<void> {
   const { stamps, outputs, workflows, stampKey, tokenJudge, webhookPlaces, sendWebhook, publicBaseUrl = '', clock, log } = deps;
@@ -69,10 +69,10 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
     const stored = await stamps.find(tokenId);
     if (!stored) return undefined;
     const [proof] = stored.proofs;
-    // Told anew, so judged anew (V9).
+    // Each answer is judged again.
     const judged = await tokenJudge.judge(proof.token, proof.provider, stored.imprint);
     if (judged.ok) return JSON.stringify(stampTokenOf(stored, { ...proof, isQualified: judged.isQualified }, sealedUrl));
-    log.error({ tokenId, code: judged.code }, 'a stored stamp does not verify, and no webhook tells of it');
+    log.error({ tokenId, code: judged.code }, 'a stored stamp does not verify, so no webhook is sent for it');
     return undefined;
   }
 
@@ -96,7 +96,7 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
     const isDone = event === 'workflow.confirmed' ? emailVerifiedAt !== undefined : status === 'completed';
     if (!isDone) {
       if (clock() - acceptedAt > comesTrueWithinMs) return undefined;
-      throw new NotYetError(`${event} is not so yet`);
+      throw new NotYetError(`${event} has not happened yet`);
     }
     const completed: WorkflowCompleteResponse | undefined = completedAt && {
       workflow_id: workflowId,
@@ -109,7 +109,7 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
     return { url, product, id: `${event.replace('workflow.', '')}_${workflowId}`, body: async () => JSON.stringify(answer) };
   }
 
-  /** @throws WebhookError where it is to be tried again */
+  /** @throws WebhookError if it should be retried */
   async function judgeFailure(job: WebhookJob, startedAt: number, run: Pick<JobRun, 'keepOnly'>, error: WebhookError): Promise<void> {
     const { firstTriedAt = startedAt } = job;
     if (error.isFinal || clock() - firstTriedAt >= tryForMs) return;
@@ -124,10 +124,10 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
     const place = shares.take(product, new URL(url).host);
     const told = { requestId: job.requestId, event: job.event, webhookId: id };
     if ('waitMs' in place) {
-      // The time before this worker started does not count against a webhook that was never tried: perhaps no worker ran.
+      // The time before this worker started does not count for a webhook that was never tried: perhaps no worker ran.
       const waitsSince = job.firstTriedAt ?? Math.max(job.acceptedAt, workerStartedAt);
       if (clock() - waitsSince <= waitForMs) throw new NotItsTurnError(place.waitMs);
-      log.error({ ...told, fault: 'other webhooks of the same product took every place' }, 'a webhook was given up');
+      log.error({ ...told, fault: 'other webhooks of the same product used all places' }, 'a webhook was given up');
       return;
     }
     const startedAt = clock();

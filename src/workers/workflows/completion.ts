@@ -19,7 +19,7 @@ import type { MakeStamps } from '../stamping/index.ts';
 
 type ClosedChain = Required<ChainSum>;
 
-/** Reads the outputs as a stream; a chain that does not recompute is not put under a root. */
+/** Reads the outputs as a stream, and checks the chain before computing the root. */
 async function computeRoot(outputs: OutputStore, { _id: workflowId, briefingHash }: WorkflowRecord): Promise<ClosedChain> {
   const tree = createTreeHeadBuilder();
   let end: ChainEnd = chainStart(briefingHash);
@@ -34,9 +34,9 @@ async function computeRoot(outputs: OutputStore, { _id: workflowId, briefingHash
 }
 
 /**
- * Ends a chain, so that no output can join it, and computes what it comes to. May be repeated.
+ * Closes a chain, so that no output can join it, and computes its root. May be repeated.
  *
- * @throws Error a chain that does not recompute; ServiceError `store_unavailable`
+ * @throws Error if the chain does not recompute; ServiceError `store_unavailable`
  */
 async function closeChain(outputs: OutputStore, workflow: WorkflowRecord, rootTokenId: string): Promise<ClosedChain> {
   const { _id: workflowId, briefingHash } = workflow;
@@ -54,13 +54,13 @@ export interface WorkflowCompletionDeps {
   readonly order: Pick<OutputOrder, 'hasEarlier'>;
   readonly counters: Pick<CounterStore, 'add' | 'addStamps'>;
   readonly makeStamps: MakeStamps;
-  /** Has a webhook sent once the workflow is completed (N3). @throws where the queue does not surely have it */
+  /** Queues a webhook for a completed workflow. @throws if the queue does not certainly have it */
   readonly announceCompleted: (workflow: WorkflowRecord, requestId: string) => Promise<void>;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** How long outputs that were accepted before are waited for, and how often they are looked for. */
+/** How long earlier accepted outputs are waited for, and how often they are checked. */
 const patienceMs = 3_600_000;
 const shortestLookMs = 25;
 const longestLookMs = 5_000;
@@ -68,16 +68,17 @@ const longestLookMs = 5_000;
 const freshSalt = (): string => randomBytes(saltBytes).toString('hex');
 
 /**
- * Completes a workflow in steps that each may be repeated: outputs that were accepted before join (N6); it is closed under the id that the root's stamp will have; the chain is closed,
- * the root computed, stored and stamped (W9); the closing record is written with the time of that stamp, and stamped (W18); and the workflow
- * is completed. Wherever a run ends, the next one goes on.
+ * Completes a workflow in steps that may each be repeated: earlier accepted outputs join; the workflow is closed with the id of the root's future
+ * stamp; the chain is closed; the root is computed, stored and stamped (W9); the closing record is written with the time of that stamp, and
+ * stamped; the workflow is completed. If a run stops, the next one continues.
  *
- * @throws NotItsTurnError while outputs are on their way; ProviderError no provider stamped the root or the closing record; ServiceError `store_unavailable`: the job is tried again.
+ * @throws NotItsTurnError while outputs are in progress; ProviderError if no provider stamped the root or the closing record; ServiceError
+ *   `store_unavailable`: the job is retried
  */
 export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps): (job: JobPayload<'workflow-completion'>) => Promise<void> {
   const { workflows, outputs, order, counters, makeStamps, announceCompleted, clock, log } = deps;
 
-  /** Outputs that were accepted before still join. @throws NotItsTurnError while they are on their way */
+  /** Waits for outputs that were accepted earlier. @throws NotItsTurnError while they are in progress */
   async function letOutputsJoin({ workflowId, acceptedAt }: JobPayload<'workflow-completion'>): Promise<void> {
     const waitedMs = clock() - acceptedAt;
     if (waitedMs > patienceMs || !(await order.hasEarlier(workflowId, acceptedAt))) return;
@@ -92,7 +93,7 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
     return closed;
   }
 
-  /** The stamp of a hash; undefined where no configured provider may make it, and trying again is of no use (W19). */
+  /** The stamp of a hash; undefined if no configured provider may make it, so that a retry is useless. */
   async function stamp(job: JobPayload<'workflow-completion'>, { _id, tier }: WorkflowRecord, tokenId: string, digest: string) {
     const { acceptedAt, requestId } = job;
     const item = {
@@ -104,7 +105,7 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
       requestId,
       requiresQualified: needsQualifiedProvider(tier),
     } as const;
-    // An earlier job may have stamped it already.
+    // An earlier job may already have stamped it.
     const { stored, failed } = await makeStamps([item], { mayExist: true });
     if (stored[0]) return stored[0];
     await workflows.countRootFailure(_id);
@@ -113,7 +114,7 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
     return undefined;
   }
 
-  /** The record that is stored: whoever wrote first wins, since salts are random. */
+  /** The stored record: the first writer wins, since salts are random. */
   async function recordOf(workflow: WorkflowRecord, root: ClosedChain, rootStamp: StoredStamp): Promise<StoredClosingRecord> {
     if (workflow.closingRecord) return workflow.closingRecord;
     const salts = workflow.wordsKey && { email: freshSalt(), agent: freshSalt() };

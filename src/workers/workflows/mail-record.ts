@@ -3,8 +3,8 @@ import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { MailError, type MailTransport } from './transport.ts';
 
 /**
- * The same transport, with each outcome counted (`deferred` is tried again, `failed` is not). The last one tells whether mails leave: a
- * server that refuses one mail works, one that cannot be reached or refuses the login does not.
+ * Wraps a transport and counts each outcome (`deferred` is retried, `failed` is not). The last outcome shows whether mail works: a server that
+ * refuses one mail works; one that cannot be reached or refuses the login does not.
  */
 export function withMailRecord(
   transport: MailTransport,

@@ -1,13 +1,13 @@
 import type { createViewEngine } from '../../shared/views/engine.ts';
 import type { Operator } from '../../shared/views/operator.ts';
 
-/** Longer names are cut: they may hold a message. */
+/** Longer names are cut: they may contain a message. */
 const mostCharacters = 60;
 
 /**
- * The name of an agent, safe to be quoted in a mail of ours. Anybody may start a workflow with anybody's address, and must not get a link
- * or a text of his own into the mail. What is left is one short line of letters, digits and a few marks. A full stop stays only before a
- * digit, because mail programs make links of `word.word`. Empty where nothing is left.
+ * The name of an agent, safe to quote in our mail. Anyone can start a workflow with any address, and must not be able to put a link or a text into
+ * the mail. The result is one short line of letters, digits and a few marks. A full stop stays only before a digit, because mail programs make
+ * links of `word.word`. Empty if nothing remains.
  */
 export function agentNameOf(agentId: string): string {
   const words = agentId
@@ -20,27 +20,27 @@ export function agentNameOf(agentId: string): string {
   return characters.length > mostCharacters ? `${characters.slice(0, mostCharacters).join('')}…` : words;
 }
 
-/** What the mail that carries a challenge says. */
+/** The contents of the mail with a challenge. */
 export interface OtpMail {
-  /** The sender as configured: `qstamp <no-reply@example.com>`. */
+  /** The configured sender: `qstamp <no-reply@example.com>`. */
   readonly from: string;
-  /** One address, whatever it holds. */
+  /** One address, whatever it contains. */
   readonly to: string;
   readonly workflowId: string;
-  /** What the agent calls itself, as it was given. */
+  /** The agent's name for itself, unchanged. */
   readonly agentId: string;
-  /** Who runs this installation; null where that is not stated. */
+  /** The operator; null if not configured. */
   readonly operator: Operator | null;
   /** Absolute address of verify-user with its challenge: the secret of the mail. */
   readonly link: string;
   /** RFC 3339, UTC. */
   readonly validUntil: string;
   readonly validMinutes: number;
-  /** The same for every try of one job, so that a mail sent twice is shown once. */
+  /** The same for every try of a job, so that a mail sent twice is shown once. */
   readonly messageKey: string;
 }
 
-/** A message as nodemailer takes it. */
+/** A message for nodemailer. */
 export interface Message {
   readonly from: string;
   readonly to: { readonly name: string; readonly address: string };
@@ -54,11 +54,11 @@ export interface Message {
 const domainOf = (sender: string): string => /@([^\s<>@]+)>?\s*$/.exec(sender)?.[1] ?? 'localhost';
 
 /**
- * The mail with the link, as text and as HTML from the same model. Of what a caller chose it quotes the agent's name alone, trimmed to
- * one and marked as what the agent calls itself: a client must learn who asks, and a stranger must not put words into a mail of ours.
+ * The mail with the link, as text and as HTML from the same model. From the caller's input it quotes only the agent's name, shortened by
+ * `agentNameOf` and marked as the agent's own name: the client must learn who asks, and strangers must not be able to put text into our mail.
  *
- * The recipient is an object, because a plain string with a comma would go to two people. `Auto-Submitted` keeps vacation
- * responders quiet (RFC 3834 §5).
+ * The recipient is an object, because a plain string with a comma would go to two people. `Auto-Submitted` keeps vacation responders quiet (RFC
+ * 3834 §5).
  */
 export function buildOtpMessage(engine: ReturnType<typeof createViewEngine>, mail: OtpMail): Message {
   const model = { ...mail, agentName: agentNameOf(mail.agentId) };

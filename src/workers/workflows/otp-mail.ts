@@ -17,7 +17,7 @@ export interface OtpMailDeps {
   readonly mailFrom: string;
   readonly operator: Operator | null;
   readonly engine: ReturnType<typeof createViewEngine>;
-  /** Wins over what the API says where it is reached. */
+  /** Overrides the address that the API sends. */
   readonly publicBaseUrl: string | undefined;
   readonly otpTtlMinutes: number;
   readonly clock: Clock;
@@ -30,10 +30,10 @@ const tryForMs = 3_600_000;
 const minuteMs = 60_000;
 
 /**
- * Mails the challenge of a workflow. The challenge is derived from the job's own id under a key of the service, so that it is
- * written down nowhere, and a mail that goes out twice says the same twice.
+ * Mails the challenge of a workflow. The challenge is derived from the job's id with a key of the service, so it is not stored, and a mail that is
+ * sent twice has the same challenge.
  *
- * @throws MailError when it is to be tried again; ServiceError `store_unavailable`
+ * @throws MailError if it should be retried; ServiceError `store_unavailable`
  */
 export function createOtpMailProcessor(deps: OtpMailDeps): (job: JobPayload<'otp-mail'>) => Promise<void> {
   const { workflows, challengeKey, mail, mailFrom, operator, engine, publicBaseUrl, otpTtlMinutes, clock, log } = deps;

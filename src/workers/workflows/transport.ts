@@ -2,12 +2,12 @@ import { createTransport } from 'nodemailer';
 import { TransientError } from '../../shared/domain/service-error.ts';
 import type { Message } from './message.ts';
 
-/** A mail that was not taken. The message names codes only: what servers say in words may quote the address (W10). */
+/** A mail that was not accepted. The message contains only codes: the server's text may quote the address (W10). */
 export class MailError extends TransientError {
   override readonly name = 'MailError';
-  /** Whether trying again is of no use: the server refused for good (RFC 5321 §4.2.1, 5yz). */
+  /** Whether a retry is useless: the server refused permanently (RFC 5321 §4.2.1, 5yz). */
   readonly isFinal: boolean;
-  /** Whether the fault is the server's: every other mail would fail too. */
+  /** Whether the server is the problem: every other mail would fail too. */
   readonly isOfServer: boolean;
 
   constructor(fault: string, { isFinal, isOfServer }: { isFinal: boolean; isOfServer: boolean }) {
@@ -19,7 +19,7 @@ export class MailError extends TransientError {
 
 export interface MailTransport {
   /**
-   * Resolves when the server has taken the mail.
+   * Resolves when the server has accepted the mail.
    *
    * @throws MailError
    */
@@ -32,8 +32,8 @@ const silenceTimeoutMs = 30_000;
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * `smtps://` speaks TLS from the first byte; `smtp://` must be able to change to TLS before anything is said, but on loopback and
- * with `?plain`. User and password are in the address.
+ * `smtps://` uses TLS from the first byte. `smtp://` requires STARTTLS before anything else, except on loopback and with `?plain`. User and
+ * password are in the address.
  */
 function connectionOf(smtpUrl: string) {
   const { protocol, hostname, port, username, password, searchParams } = new URL(smtpUrl);
@@ -53,13 +53,13 @@ interface SmtpFault {
   readonly response?: unknown;
 }
 
-/** Reply codes that refuse us and not this mail: a wrong password, a missing change to TLS. */
+/** Reply codes that refuse us and not this mail: a wrong password, no STARTTLS. */
 const faultsOfTheSession: readonly unknown[] = ['EAUTH', 'ETLS'];
 
-/** The server is about to shut down, or turns us away (RFC 5321 §4.2.1). */
+/** The server is shutting down, or turns us away (RFC 5321 §4.2.1). */
 const serviceNotAvailable = 421;
 
-/** A failure that is not the fault of the mail is tried again. */
+/** Retry a failure that this mail did not cause. */
 function mailErrorOf(error: unknown): MailError {
   const { code, responseCode, response }: SmtpFault = typeof error === 'object' && error !== null ? error : {};
   if (typeof responseCode !== 'number') {
@@ -74,7 +74,7 @@ function mailErrorOf(error: unknown): MailError {
   });
 }
 
-/** Sends over SMTP, a connection a mail. Without an address for the server nothing can be sent, which time may mend. */
+/** Sends over SMTP, one connection per mail. Without a server address nothing can be sent, but a retry may work later. */
 export function createMailTransport(smtpUrl: string | undefined): MailTransport {
   if (smtpUrl === undefined) {
     return {

@@ -67,7 +67,7 @@ describe('the clock that a key of one’s own stamps by', () => {
   test('waits for its time servers when the process has just started, and is not confirmed by nobody', async () => {
     const { watch } = lab([undefined]);
     expect(watch.read().state).toBe('unknown');
-    await expect(watch.confirm()).rejects.toThrow('nobody has confirmed the clock');
+    await expect(watch.confirm()).rejects.toThrow('no source has confirmed the clock');
     const { watch: other } = lab([0]);
     await other.confirm();
   });
@@ -136,7 +136,7 @@ describe('the clock that a key of one’s own stamps by', () => {
 
   test('leaves a time server alone for an hour that wants not to be asked (RFC 4330 §8)', async () => {
     const { asked, said } = lab([0, 0]);
-    said[1] = new TimeServerError('it wants not to be asked (DENY)', { isUnwelcome: true });
+    said[1] = new TimeServerError('it asks clients to stop (DENY)', { isUnwelcome: true });
     await settled();
     const before = asked[1];
     await vi.advanceTimersByTimeAsync(58 * minute);

@@ -70,8 +70,8 @@ describe('a key of one’s own', () => {
       /certificate is for /,
     ],
     'of an RSA key that is too short': [{ kind: ['rsa:1024'] }, /does not belong to any of the certificates, or is of a kind/],
-    'of Ed448': [{ kind: ['ed448'] }, /makes no time-stamps: ed448/],
-    'of a curve that is not accepted': [{ kind: ['ec', '-pkeyopt', 'ec_paramgen_curve:secp256k1'] }, /kind that no verifier takes/],
+    'of Ed448': [{ kind: ['ed448'] }, /cannot make time-stamps: ed448/],
+    'of a curve that is not accepted': [{ kind: ['ec', '-pkeyopt', 'ec_paramgen_curve:secp256k1'] }, /kind that verifiers do not accept/],
   };
   test.each(Object.entries(unfit))('%s is refused at start, in one line', async (_, [options, expected]) => {
     const message = await refusalOf(makeOwnKey(options));
@@ -84,11 +84,13 @@ describe('a key of one’s own', () => {
     const [key, other] = [makeOwnKey(), makeOwnKey()];
     copyFileSync(join(other.dir, 'tsa.key'), join(key.dir, 'other.key'));
     expect(await refusalOf(key, { key_file: 'other.key' })).toMatch(/\(own-tsa\)\.key_file: the key of ".*other\.key" does not belong/);
-    expect(await refusalOf(key, { key_file: 'tsa.pem' })).toMatch(/\(own-tsa\)\.key_file: ".*tsa\.pem" holds no private key in PEM$/);
+    expect(await refusalOf(key, { key_file: 'tsa.pem' })).toMatch(
+      /\(own-tsa\)\.key_file: ".*tsa\.pem" does not contain a private key in PEM$/,
+    );
     expect(await refusalOf(key, { key_file: 'gone' })).toMatch(/\(own-tsa\)\.key_file: ".*gone" cannot be read$/);
     expect(await refusalOf(key, { certificates_file: 'tsa.key' })).toMatch(/\(own-tsa\)\.certificates_file: "tsa\.key" cannot be used: /);
     copyFileSync(join(other.dir, 'root.pem'), join(key.dir, 'other.pem'));
-    expect(await refusalOf(key, { trust_anchors_file: 'other.pem' })).toMatch(/makes no valid time-stamps: /);
+    expect(await refusalOf(key, { trust_anchors_file: 'other.pem' })).toMatch(/does not make valid time-stamps: /);
   });
 
   test.each([
@@ -105,7 +107,7 @@ describe('a key of one’s own', () => {
     });
     const time = { wall: () => Date.now() + days * 86_400_000, steady: () => performance.now() };
     await expect(openKeyProvider(providers[0] as never, { log, time })).rejects.toThrow(
-      /certificates_file: .*makes no valid time-stamps: .*valid/,
+      /certificates_file: .*does not make valid time-stamps: .*valid/,
     );
   });
 
@@ -115,7 +117,7 @@ describe('a key of one’s own', () => {
     expect(await refusalOf(key, { url: 'https://tsa.example' })).toContain('(own-tsa): has an unknown member: "url"');
     expect(await refusalOf(key, { policy_oid: undefined })).toContain('(own-tsa).policy_oid: ');
     expect(await refusalOf(key, { type: 'hsm' })).toContain('(own-tsa).type: takes an entry whose type is "rfc3161" or "key"');
-    expect(await refusalOf(key, { clock: { ntp: [] } })).toContain('(own-tsa).clock.ntp: takes a time server at least');
+    expect(await refusalOf(key, { clock: { ntp: [] } })).toContain('(own-tsa).clock.ntp: takes at least one time server');
     expect(await refusalOf(key, { clock: 'sometimes' })).toContain('(own-tsa).clock: takes {"ntp": ');
     expect(await refusalOf(key, { clock: { ntp: ['a b'] } })).toContain('(own-tsa).clock');
   });
@@ -144,7 +146,7 @@ describe('a key of one’s own', () => {
   test('stamps in production only by a clock that is checked, unless it is asked for by name', async () => {
     const key = makeOwnKey();
     expect(await refusalOf(key, {}, 'production')).toMatch(
-      /\(own-tsa\)\.clock: got nothing; production takes .*"unchecked" when asked for by name$/,
+      /\(own-tsa\)\.clock: got nothing; production takes .*"unchecked" if set explicitly$/,
     );
     expect(await refusalOf(key, { clock: 'unchecked' }, 'production')).toBe('accepted');
     expect(await refusalOf(key, { clock: { ntp: ['127.0.0.1:9'] } }, 'production')).toBe('accepted');

@@ -33,7 +33,7 @@ test.each<[string, (answer: Buffer) => Buffer, RegExp]>([
   ['of version 0', bent((answer) => (answer[0] = 4)), /does not answer as a time server/],
   ['that says its clock is not synchronized', bent((answer) => (answer[0] = (3 << 6) | (4 << 3) | 4)), /not synchronized/],
   ['of stratum 16', bent((answer) => (answer[1] = 16)), /not synchronized/],
-  ['of a kiss of death', bent((answer) => answer.fill(0, 1, 2).write('DENY', 12)), /wants not to be asked \(DENY\)/],
+  ['of a kiss of death', bent((answer) => answer.fill(0, 1, 2).write('DENY', 12)), /asks clients to stop \(DENY\)/],
   ['far from its own source', bent((answer) => answer.writeUInt32BE(0x10000, 8)), /more than a second from its own source/],
   ['without a time', bent((answer) => answer.fill(0, 40, 48)), /no time/],
 ])('RFC 4330 §5, §8: an answer %s is refused', async (_, bend, expected) => {

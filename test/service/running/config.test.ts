@@ -132,7 +132,7 @@ describe('production refuses what is fit for a laptop only (S13)', () => {
 
 test('who runs the installation has a name, when anything is said of him', () => {
   const url = { OPERATOR_URL: 'https://acme.example' };
-  expect(messageOf({ ...servers, ...url })).toMatch(/^OPERATOR_NAME: got nothing; OPERATOR_URL takes/);
+  expect(messageOf({ ...servers, ...url })).toMatch(/^OPERATOR_NAME: got nothing; OPERATOR_URL needs it too/);
   expect(messageOf({ ...servers, ...url, OPERATOR_NAME: 'Acme', OPERATOR_CONTACT: 'help@acme.example' })).toBe('accepted');
   expect(messageOf({ ...servers, OPERATOR_NAME: 'two\nlines' })).toMatch(/^OPERATOR_NAME: got /);
 });

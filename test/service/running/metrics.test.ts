@@ -106,6 +106,6 @@ describe('/metrics', () => {
     await eventually(async () => other.listening);
     const { port } = other.address() as AddressInfo;
     const settings = await testSettings({ METRICS_PORT: String(port) });
-    await expect(startProcess('api', settings)).rejects.toThrow(`METRICS_PORT: got "${port}"; it cannot be listened on`);
+    await expect(startProcess('api', settings)).rejects.toThrow(`METRICS_PORT: got "${port}"; the service cannot listen on it`);
   });
 });

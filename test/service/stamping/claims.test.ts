@@ -169,9 +169,9 @@ describe('V10, V11: API, command and page say the same of', () => {
     const told = {
       valid: true,
       certificates_ended_at: iso(at(-10)),
-      not_checked: [expect.stringContaining('stolen after its certificate had ended')],
+      not_checked: [expect.stringContaining('stolen after its certificate expired')],
     };
-    expect(said).toMatchObject({ api: told, command: told, page: expect.stringContaining('stolen after its certificate had ended') });
+    expect(said).toMatchObject({ api: told, command: told, page: expect.stringContaining('stolen after its certificate expired') });
   });
 
   test('a certificate that was replaced later', async () => {
@@ -187,8 +187,8 @@ describe('V10, V11: API, command and page say the same of', () => {
   });
 
   test.each([
-    ['a CA that no list is at hand of', unlisted, -100, 'no list of its issuer is at hand'],
-    ['a list that was no longer in force', qualified.signer, -50, 'the list of its issuer was no longer in force at genTime'],
+    ['a CA that no list is at hand of', unlisted, -100, 'no revocation list of its issuer is available'],
+    ['a list that was no longer in force', qualified.signer, -50, 'the list of its issuer was outdated at genTime'],
   ])('%s: it is not known', async (_name, identity, days, why) => {
     const said = await judgeEverywhere(base64(stamp(identity, days)));
     const told = {

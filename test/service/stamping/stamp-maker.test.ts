@@ -171,7 +171,7 @@ test('E11: an item that cannot be made is alone kept and told of; the others of 
   const { thrown, told, kept, asked, counted } = await runJob(items);
   expect(told).toEqual(['stamped', undefined, 'stamped', undefined, 'stamped']);
   expect(kept).toEqual({ replyTo: 'api', items: [items[1], items[3]] });
-  expect([isTransient(thrown), String(thrown)]).toEqual([false, `Error: the digest of ${items[1]!.tokenId} is no sha256`]);
+  expect([isTransient(thrown), String(thrown)]).toEqual([false, `Error: the digest of ${items[1]!.tokenId} is not a sha256`]);
   expect(asked.toSorted()).toEqual([items[0], items[2], items[4]].map((one) => idOf(one!)).toSorted());
   expect(counted).toEqual({ stamps: 3, failed: 0 });
 });

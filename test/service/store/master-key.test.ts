@@ -56,7 +56,7 @@ test('another master key ends a process with one line that names the setting, an
   const before = await dumpKept();
   const settings = { ...service.settings, MASTER_KEY: newKey() };
   for (const kind of ['api', 'workers'] as const) {
-    const line = /MASTER_KEY: got the key [0-9a-f]{16} \(not shown\); this database takes [0-9a-f]{16}, [^\n]+$/;
+    const line = /MASTER_KEY: got the key [0-9a-f]{16} \(not shown\); this database needs [0-9a-f]{16}, [^\n]+$/;
     await expect(startPart(kind, settings)).rejects.toThrow(line);
   }
   await expect(startProcess('api', settings)).rejects.toThrow(/^api exited with 1:\nMASTER_KEY: [^\n]+\n$/);

@@ -1,4 +1,4 @@
-"""Requests and their answers: all of it that does not wait."""
+"""Requests and their answers, without waiting."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .reading import read
 
 T = TypeVar("T")
 
-# After these the same request may succeed; each carries a key or only reads, so that nothing is done twice.
+# After these the same request may succeed. Each request has a key or only reads, so that nothing is done twice.
 _PASSING = (408, 429, 503, 504)
 
 
@@ -32,13 +32,13 @@ class Call:
 
 @dataclass(frozen=True)
 class Outcome(Generic[T]):
-    """What became of one of many: made, or why it was not."""
+    """The outcome of one item in a list: the result, or the error."""
 
     made: T | None = None
     error: QstampError | None = None
 
     def result(self) -> T:
-        """What was made. Raises the error where nothing was."""
+        """The result. Raises the error if there is none."""
         if self.made is None:
             raise self.error or QstampError("nothing was made")
         return self.made
@@ -46,18 +46,18 @@ class Outcome(Generic[T]):
 
 @dataclass(frozen=True)
 class Manner(Generic[T]):
-    """How something is asked for: with which headers, and how what is answered is read."""
+    """How to ask for something: the headers, and how to read the answer."""
 
     read: Callable[[object], T]
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def _is_accepted(body: object) -> bool:
-    """Whether an answer says that something is on its way."""
+    """Whether an answer means that something is in progress."""
     return isinstance(body, dict) and body.get("status") == "accepted"
 
 
-# Prefers an answer before the stamp is made (RFC 7240).
+# Asks for an answer before the stamp is made (RFC 7240).
 _WITHOUT_WAITING = {"prefer": "respond-async"}
 
 STAMPED: Manner[StampToken] = Manner(lambda body: read(StampToken, body))
@@ -83,7 +83,7 @@ def json_of(response: httpx.Response) -> Any:
 
 
 def retry_after(response: httpx.Response) -> float | None:
-    """Seconds that a Retry-After asks for: a number, or a date (RFC 9110 §10.2.3)."""
+    """Seconds from Retry-After: a number, or a date (RFC 9110 §10.2.3)."""
     told = response.headers.get("retry-after")
     if told is None:
         return None
@@ -96,12 +96,12 @@ def retry_after(response: httpx.Response) -> float | None:
 
 
 def is_passing(response: httpx.Response) -> bool:
-    # A proxy in front of the service says 502 without a code.
+    # A proxy in front of the service may answer 502 without a code.
     return response.status_code in _PASSING or (response.status_code == 502 and not isinstance(json_of(response), dict))
 
 
 def is_unfinished(response: httpx.Response) -> bool:
-    """Whether some of a list are on their way."""
+    """Whether some items of a list are in progress."""
     body = json_of(response)
     return isinstance(body, list) and any(isinstance(item, dict) and item.get("code") == "stamp_pending" for item in body)
 
@@ -112,7 +112,7 @@ def refusal_of(response: httpx.Response) -> ServiceError:
 
 
 def outcome_of(item: Any, manner: Manner[T]) -> Outcome[T]:
-    """An item of the answer to a list: what was made, or an error with its `index` and `status`."""
+    """An item in the answer to a list: the result, or an error with its `index` and `status`."""
     if isinstance(item, dict) and "index" in item and "status" in item:
         return Outcome(error=error_of(item["status"], item, item.get("retry_after_seconds")))
     return Outcome(made=manner.read(item))

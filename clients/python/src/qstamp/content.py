@@ -1,4 +1,4 @@
-"""What can be stamped, and its hash."""
+"""Content to stamp, and its hash."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any, BinaryIO, Union
 from .errors import QstampError
 
 FileSource = Union[str, "os.PathLike[str]", BinaryIO]
-"""A file: its path, or one that is open for reading bytes."""
+"""A file: a path, or a binary file open for reading."""
 
 Bytes = Union[bytes, bytearray, memoryview]
 
 HashToStamp = Union[str, tuple[str, Mapping[str, str]]]
-"""One of many: its hash, or its hash and metadata."""
+"""An item of a list: a hash, or a hash with metadata."""
 
 _PIECE = 1024 * 1024
 
@@ -28,7 +28,7 @@ def sha256_of(content: Bytes) -> str:
 
 
 def sha256_of_file(file: FileSource) -> str:
-    """SHA-256 of a file, read piece by piece; of one that is open, from where it stands."""
+    """SHA-256 of a file, read in parts; an open file is read from its current position."""
     if isinstance(file, (str, os.PathLike)):
         with open(file, "rb") as opened:
             return sha256_of_file(opened)
@@ -39,7 +39,7 @@ def sha256_of_file(file: FileSource) -> str:
 
 
 def read_whole(file: FileSource) -> bytes:
-    """The content of a file, in memory: only what is to be sent."""
+    """The content of a file in memory, only for content to send."""
     if isinstance(file, (str, os.PathLike)):
         with open(file, "rb") as opened:
             return opened.read()
@@ -47,22 +47,22 @@ def read_whole(file: FileSource) -> bytes:
 
 
 def checked_hash(sha256: str) -> str:
-    """A SHA-256 as the service takes it. Raises QstampError for anything else: a wrong hash would be a stamp of nothing."""
+    """A SHA-256 in the form of the service. Raises QstampError for anything else: a stamp of a wrong hash would be useless."""
     lower = sha256.lower()
     if not re.fullmatch("[0-9a-f]{64}", lower):
-        raise QstampError("a SHA-256 takes 64 hexadecimal characters")
+        raise QstampError("a SHA-256 has 64 hexadecimal characters")
     return lower
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputToStamp:
-    """One of many outputs: its hash and type."""
+    """An item of a list of outputs: its hash and type."""
 
     output_hash: str
     output_type: str
     output_metadata: Mapping[str, Any] | None = None
     callback_url: str | None = None
-    """Where a signed webhook tells of the output; with a service token only."""
+    """Receives a signed webhook about the output; only with a service token."""
 
     def as_body(self) -> dict[str, Any]:
         body: dict[str, Any] = {"output_hash": checked_hash(self.output_hash), "output_type": self.output_type}

@@ -21,7 +21,7 @@ class ValidationError:
     msg: str
     type: str
     input: Any = None
-    """what was given; long texts are clipped"""
+    """the value that was sent; long texts are clipped"""
     ctx: dict[str, Any] | None = None
 
 
@@ -34,7 +34,7 @@ class StampToken:
     """SHA-256, 64 lower-case hexadecimal characters"""
     imprint: Imprint
     token: str
-    """opaque token body; with real providers base64 of the RFC 3161 TimeStampToken, or of the EvidenceRecord (RFC 4998) of a batched stamp"""
+    """opaque token; with real providers base64 of the RFC 3161 TimeStampToken, or of the EvidenceRecord (RFC 4998) of a batched stamp"""
     tier: StampTier
     tsp_provider: str
     is_qualified: bool
@@ -54,7 +54,7 @@ class AcceptedStamp:
     token_id: str
     status: Literal["accepted"]
     verify_url: str
-    """where the outcome is told; `Prefer: wait=10` waits for it there"""
+    """shows the outcome; `Prefer: wait=10` waits for it"""
     sealed_storage_url: str | None
 
 
@@ -62,33 +62,33 @@ class AcceptedStamp:
 class VerificationResult:
     valid: bool
     verdict: Literal["valid", "not_valid", "not_proved"]
-    """`not_proved`: nobody whom this installation trusts vouches for it, or something is missing to judge it by; `valid` is false then"""
+    """`not_proved`: no trust anchor of this installation covers it, or something needed for the check is missing; then `valid` is false"""
     token_id: str | None
     issued_at: str | None
     content_sha256: str | None
-    """null where the imprint is no SHA-256"""
+    """null if the imprint is not a SHA-256"""
     imprint: Imprint | None
-    """what the token vouches for; null where it vouches for nothing"""
+    """what the token proves; null if it proves nothing"""
     tsp_provider: str | None
     is_qualified: bool | None
     holds_until: str | None = None
-    """only of an evidence record that is valid: when the certificates of its last token end. The service renews its own records before"""
+    """only for a valid evidence record: when the certificates of its last token expire. The service renews its own records before that"""
     signer: dict[str, Any] | None = None
-    """only of a valid token, as are all members from here to `not_checked`; a mock token has `not_checked` alone"""
+    """this and all members up to `not_checked` are only for a valid token; a mock token has only `not_checked`"""
     trust_anchor: dict[str, Any] | None = None
     policy: str | None = None
     """the policy of the TSA, a dotted OID"""
     accuracy_seconds: float | None = None
-    """null where the token states none"""
+    """null if the token does not state it"""
     revocation: list[dict[str, Any]] | None = None
     certificates_ended_at: str | None = None
-    """when the first certificate of the chain ended, if it has; nobody reports a key that is stolen after that (V5)"""
+    """when the first certificate of the chain expired, if it has; nobody reports a key that is stolen after that"""
     not_checked: list[str] | None = None
-    """what the verdict does not rest on, a phrase or a sentence each"""
+    """everything that was not checked, one phrase or sentence each"""
     reason: str | None
     """a stable code, a colon, one sentence; null when valid"""
     advice: str | None = None
-    """one sentence: what can be done about the reason; only where there is something"""
+    """one sentence: what you can do about the reason; only if there is something"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +97,7 @@ class EvidenceRenewal:
     imprint: Imprint
     """the content’s hash of the new algorithm"""
     is_renewed: bool
-    """whether the evidence record covers that hash already; if not, the next daily run of renewals sees to it"""
+    """whether the evidence record already covers that hash; if not, the next daily renewal adds it"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,9 +129,9 @@ class AcceptedOutput:
     """`stamp_token_id` of the output"""
     status: Literal["accepted"]
     verify_url: str
-    """where the stamp is told of; `Prefer: wait=10` waits for it there"""
+    """shows the stamp; `Prefer: wait=10` waits for it"""
     status_url: str
-    """where the workflow stands"""
+    """shows the state of the workflow"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,22 +144,22 @@ class WorkflowState:
     expires_at: str
     """RFC 3339, UTC"""
     confirmed_at: str | None
-    """when the link of the mail was opened"""
+    """when the link in the mail was opened"""
     completed_at: str | None
     output_count: int
     chain_hash: str
-    """of the last output; before the first one the briefing hash"""
+    """of the last output; the briefing hash before the first output"""
     merkle_root: str | None
     verify_url: str
     agent_id: str | None = None
-    """this and what follows: to the holder of the workflow token only"""
+    """this and all following members: only for the holder of the workflow token"""
     user_email: str | None = None
-    """`[REDACTED]` once it was erased"""
+    """`[REDACTED]` after it was erased"""
     briefing_metadata: dict[str, Any] | None = None
     commitment_salts: dict[str, Any] | None = None
-    """open the commitments of the closing record; null before completion, and once the address was erased"""
+    """open the commitments of the closing record; null before completion, and after the address was erased"""
     mail: dict[str, Any] | None = None
-    """how the mail with the link fares"""
+    """state of the mail with the link"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,4 +316,4 @@ ReasonCode = Literal[
     "mock_not_rfc3161",
     "inclusion_proof_invalid",
 ]
-"""Codes in front of a `reason` (docs/reasons.md)."""
+"""Codes at the start of a `reason` (docs/reasons.md)."""

@@ -1,4 +1,4 @@
-"""What this package raises of itself."""
+"""The errors of this package."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from .contract import ErrorCode, ReasonCode, ValidationError
 
 
 class QstampError(Exception):
-    """Everything that this package raises of itself."""
+    """The base of all errors of this package."""
 
 
 class ServiceUnreachable(QstampError):
-    """No answer came: refused, cut off, or too late. The same `idempotency_key` asks again without making two."""
+    """No answer came: refused, cut off, or too late. Repeat the call with the same `idempotency_key`; nothing is made twice."""
 
 
 class UnexpectedAnswer(QstampError):
-    """Something answered, but not this service: a proxy's page, say."""
+    """The answer is not from this service, for example a proxy's page."""
 
 
 class ServiceError(QstampError):
-    """The service refused, or failed and said so.
+    """The service refused the request or failed.
 
-    `code` never changes its meaning; `request_id` names the request in the logs of the service; `body` is all that it answered.
+    `code` never changes its meaning; `request_id` identifies the request in the logs of the service; `body` is the
+    whole answer.
     """
 
     def __init__(self, status: int, body: dict[str, Any], retry_after: float | None = None) -> None:
@@ -30,7 +31,7 @@ class ServiceError(QstampError):
         self.status = status
         self.body = body
         self.retry_after = retry_after
-        """Seconds to wait, where the service said so."""
+        """Seconds to wait, if the service says so."""
 
     @property
     def code(self) -> ErrorCode | str | None:
@@ -42,7 +43,7 @@ class ServiceError(QstampError):
 
 
 class InvalidRequest(ServiceError):
-    """422: `issues` has each fault with its place."""
+    """422: `issues` has each fault with its position."""
 
     @property
     def issues(self) -> list[ValidationError]:
@@ -60,11 +61,11 @@ class NotFound(ServiceError):
 
 
 class Conflict(ServiceError):
-    """409 and 410: the request does not fit what is there, or what was there is gone."""
+    """409 and 410: the request conflicts with the current state, or the object is gone."""
 
 
 class RateLimited(ServiceError):
-    """429, after as many retries as were allowed."""
+    """429, after all retries."""
 
 
 class ProviderFailed(ServiceError):
@@ -72,11 +73,11 @@ class ProviderFailed(ServiceError):
 
 
 class Unavailable(ServiceError):
-    """503, after as many retries as were allowed: nothing was accepted."""
+    """503, after all retries: nothing was accepted."""
 
 
 class Pending(ServiceError):
-    """504, after as many retries as were allowed: accepted and on its way. What became of it will be told at `address`."""
+    """504, after all retries: accepted and in progress. `address` will show the outcome."""
 
     @property
     def stamp_id(self) -> str | None:
@@ -88,7 +89,7 @@ class Pending(ServiceError):
 
 
 class NotValid(QstampError):
-    """A verification that was to be valid and is not; `code` is one of docs/reasons.md."""
+    """The verification is not valid; `code` is in docs/reasons.md."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -96,7 +97,7 @@ class NotValid(QstampError):
 
 
 class WebhookRefused(QstampError):
-    """A webhook that the service did not sign, or not lately."""
+    """A webhook without a valid or recent signature of the service."""
 
 
 _KINDS: dict[int, type[ServiceError]] = {
@@ -113,7 +114,7 @@ _KINDS: dict[int, type[ServiceError]] = {
 
 
 def error_of(status: int, body: dict[str, Any], retry_after: float | None = None) -> ServiceError:
-    """The error of a refusal, with the service's own sentence."""
+    """The error for a refusal, with the service's sentence."""
     return _KINDS.get(status, ServiceError)(status, body, retry_after)
 
 

@@ -1,4 +1,4 @@
-"""Answers of JSON as the dataclasses of the contract."""
+"""Converts JSON answers to the dataclasses of the contract."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _value(hint: Any, value: Any) -> Any:
-    """The value as the dataclass that a field takes for an object; everything else as it is."""
+    """An object becomes the dataclass of its field; everything else stays unchanged."""
     if isinstance(value, dict):
         for kind in (hint, *get_args(hint)):
             if is_dataclass(kind) and isinstance(kind, type):
@@ -28,9 +28,9 @@ def _value(hint: Any, value: Any) -> Any:
 
 
 def read(kind: type[T], body: object) -> T:
-    """The answer as `kind`; members that are not known yet are left out. Raises UnexpectedAnswer where one is missing."""
+    """The answer as `kind`, without unknown members. Raises UnexpectedAnswer if one is missing."""
     known = fields(kind)  # type: ignore[arg-type]
     if not isinstance(body, dict) or any(field.default is MISSING and field.name not in body for field in known):
-        raise UnexpectedAnswer(f"what answered is not this service: it is no {kind.__name__}")
+        raise UnexpectedAnswer(f"the answer is not from this service: it is not a {kind.__name__}")
     hints = _hints(kind)  # type: ignore[arg-type]
     return kind(**{field.name: _value(hints[field.name], body[field.name]) for field in known if field.name in body})

@@ -1,4 +1,4 @@
-"""What a verification comes to."""
+"""The result of a verification."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from .errors import NotValid
 
 
 def reason_code_of(result: VerificationResult) -> ReasonCode | str | None:
-    """The code in front of a `reason` (docs/reasons.md); None of a result that is valid."""
+    """The code at the start of a `reason` (docs/reasons.md); None for a valid result."""
     return None if result.reason is None else result.reason.split(":", 1)[0]
 
 
 def require_valid(result: VerificationResult) -> VerificationResult:
-    """The result, where it is valid. Raises NotValid with the reason."""
+    """The result if it is valid. Otherwise raises NotValid with the reason."""
     if result.valid:
         return result
     raise NotValid(result.reason or "the service gave no reason")

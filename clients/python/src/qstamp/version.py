@@ -1,4 +1,4 @@
-"""Which package this is."""
+"""The version of this package."""
 
 from importlib.metadata import version
 

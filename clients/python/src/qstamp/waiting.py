@@ -1,4 +1,6 @@
-"""How a task waits, and how a thread does: `npm run clients` puts the one for the other when it makes `_sync` of `_async`."""
+"""Waiting for tasks and for threads: when `npm run clients` makes `_sync` from `_async`, it replaces one with the
+other.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ async_sleep = asyncio.sleep
 sleep = time.sleep
 
 async_work = asyncio.to_thread
-"""Does something that takes its time, such as reading a file, beside the event loop."""
+"""Runs a slow function, such as reading a file, outside the event loop."""
 
 
 def work(do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Does it here."""
+    """Runs it here."""
     return do(*args, **kwargs)

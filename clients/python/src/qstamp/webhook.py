@@ -13,18 +13,18 @@ from typing import Any
 
 from .errors import WebhookRefused
 
-# How far the clocks may differ, and how long a message may take, in seconds.
+# The allowed clock difference plus delivery time, in seconds.
 _TOLERANCE = 300
 
 
 def verify_webhook(
     body: str | bytes, headers: Mapping[str, str], *, secret: str | Iterable[str], now: float | None = None
 ) -> dict[str, Any]:
-    """The payload of a webhook, after its signature was verified.
+    """Verifies the signature of a webhook and returns its payload.
 
-    Give the body exactly as it came. `secret` is `whsec_…`, as the service was told it; while a secret is replaced, both.
-    A message may come more than once: `webhook-id` tells. Raises WebhookRefused when it was not signed with the secret, or
-    not within five minutes.
+    Pass the body exactly as received. `secret` is the service's `whsec_…`; pass both during a key change. A message
+    may come more than once: `webhook-id` identifies it. Raises WebhookRefused if it was not signed with the secret,
+    or is older than five minutes.
     """
     given = {name.lower(): value for name, value in headers.items()}
     identifier, sent_at, signatures = (given.get(f"webhook-{name}") for name in ("id", "timestamp", "signature"))
@@ -38,7 +38,7 @@ def verify_webhook(
     secrets = [secret] if isinstance(secret, str) else list(secret)
     candidates = [each[3:] for each in signatures.split(" ") if each.startswith("v1,")]
     if not any(_is_signed(signed, signature, each) for each in secrets for signature in candidates):
-        raise WebhookRefused("no signature of the webhook is right")
+        raise WebhookRefused("the webhook has no valid signature")
     try:
         payload = json.loads(content)
     except ValueError:
@@ -50,7 +50,7 @@ def verify_webhook(
 
 def _is_signed(signed: bytes, signature: str, secret: str) -> bool:
     try:
-        # Padding that is missing does no harm, padding that is too much is ignored.
+        # Missing padding is harmless, and extra padding is ignored.
         key = base64.b64decode(secret.removeprefix("whsec_") + "==")
         expected = hmac.new(key, signed, hashlib.sha256).digest()
         return bool(key) and hmac.compare_digest(expected, base64.b64decode(signature))

@@ -4,15 +4,14 @@ import { headerOf } from './der-writer.ts';
 import { CONSTRUCTED, TAG } from './tags.ts';
 
 /**
- * BER for CMS (RFC 5652 §2: all of it but the signed attributes may be BER). What BER allows and DER does not is written as DER writes
- * the same value: lengths that are indefinite or longer than needed (X.690 §8.1.3), octet strings in pieces (§8.7.3). So there is one
- * reader for all tokens, that of DER, and it judges the result as strictly as any other input. Any other liberty of BER stays as it is
- * and is refused there.
+ * BER for CMS (RFC 5652 §2: everything except the signed attributes may be BER). This rewrites two forms that BER allows and DER does not:
+ * indefinite or overlong lengths (X.690 §8.1.3), and octet strings in pieces (§8.7.3). So all tokens have one reader, that of DER, which judges the
+ * result as strictly as any other input. Other BER forms stay unchanged and are refused there.
  */
 export interface Normalized {
-  /** DER of the same value; the input itself where that was DER. */
+  /** DER of the same value; the input itself if it was DER. */
   readonly der: Buffer;
-  /** Where in `der` the elements start that stood in another form, in ascending order. */
+  /** Where in `der` the elements start that had another form, in ascending order. */
   readonly rewritten: readonly number[];
 }
 
@@ -33,27 +32,27 @@ export function normalizeBer(bytes: Buffer, limits: DerLimits = TOKEN_LIMITS): N
   return { der, rewritten };
 }
 
-/** A token in BER has some twenty elements in other forms; each costs more than one that is copied. */
+/** A BER token has about twenty elements in other forms; each costs more than a copied one. */
 const MAX_OTHER_FORMS = 8_192;
 
 interface FormBudget extends Budget {
   formsLeft: number;
 }
 
-/** Counts elements in another form than DER against the limit. */
+/** Counts elements in other forms than DER against the limit. */
 function spendForms(budget: FormBudget, forms: number): void {
   budget.formsLeft -= forms;
   if (budget.formsLeft < 0) refuse('der_too_large', 'There are too many elements in other forms than DER.');
 }
 
-/** A stretch of the input as it is to be written: copied as it is, or with a new header and new contents. */
+/** A part of the output: copied from the input, or with a new header and new contents. */
 interface Piece {
   readonly start: number;
   /** Where its contents start in the input. */
   readonly content: number;
   /** Where the next element of the input starts. */
   readonly end: number;
-  /** Octets that it takes as DER. */
+  /** Its size in DER. */
   readonly size: number;
   /** Undefined: it is copied. */
   readonly header: Buffer | undefined;
@@ -78,10 +77,10 @@ function rewritten(start: number, content: number, end: number, tag: number, con
   return { start, content, end, size: header.length + length, header, contents };
 }
 
-/** Octet strings in pieces inside one another: OpenSSL 3.0 reads as many and no more. */
+/** Octet strings in pieces, nested: the same limit as in OpenSSL 3.0. */
 const MAX_NESTED_STRINGS = 6;
 
-/** `stringDepth`: in how many octet strings in pieces the element stands directly. */
+/** `stringDepth`: the number of octet strings in pieces directly around the element. */
 function readPiece(source: Buffer, start: number, limit: number, depth: number, budget: FormBudget, stringDepth = 0): Piece {
   spend(budget, depth);
   if (stringDepth > MAX_NESTED_STRINGS) refuse('der_too_deep', `The octet string around octet ${start} is in pieces of pieces of pieces.`);
@@ -116,13 +115,13 @@ function readPiece(source: Buffer, start: number, limit: number, depth: number, 
   return rewritten(start, content, end, tag, children);
 }
 
-/** The octets of an octet string in pieces, each of which is an octet string itself (X.690 §8.7.3.2), maybe in pieces again. */
+/** The octets of an octet string in pieces. Each piece is an octet string (X.690 §8.7.3.2), perhaps in pieces again. */
 function octetsOf(segments: readonly Piece[], source: Buffer): readonly Piece[] {
   return segments.flatMap(({ start, content, end, contents }) => {
     const tag = source[start]!;
     if (tag === TAG.octetString) return copied(content, content, end);
     if (tag === (TAG.octetString | CONSTRUCTED)) return contents;
-    return refuse('der_malformed', `The element at octet ${start} is a piece of an octet string and is none.`);
+    return refuse('der_malformed', `The element at octet ${start} is a piece of an octet string but is not one itself.`);
   });
 }
 
@@ -132,7 +131,7 @@ function isEndMark(source: Buffer, at: number, limit: number, depth: number): bo
   return source[at] === 0 && source[at + 1] === 0;
 }
 
-/** X.690 §8.1.3; `length` is undefined where it is indefinite. */
+/** X.690 §8.1.3; `length` is undefined if it is indefinite. */
 function readLength(
   source: Buffer,
   start: number,
@@ -142,7 +141,7 @@ function readLength(
   const first = source[start + 1]!;
   if (first < 0x80) return { content: start + 2, length: first, isShortest: true };
   if (first === 0x80) return { content: start + 2, length: undefined, isShortest: false };
-  if (first === 0xff) refuse('der_length', `The length at octet ${start + 1} has a form that X.690 keeps for later.`);
+  if (first === 0xff) refuse('der_length', `The length at octet ${start + 1} has a form that X.690 reserves.`);
   const content = start + 2 + (first & 0x7f);
   if (content > limit) throw overrun(start, depth);
   let length = 0;

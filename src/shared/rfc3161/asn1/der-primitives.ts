@@ -1,12 +1,12 @@
 import { refuse } from '../refusal/refusal.ts';
 import { TAG } from './tags.ts';
 
-/** The one form that DER has for each primitive value (X.690 §8, §10, §11). */
+/** Checks the single form that DER has for each primitive value (X.690 §8, §10, §11). */
 
-/** NumericString, TeletexString, VideotexString, GraphicString, VisibleString, GeneralString, UniversalString: taken as octets. */
+/** NumericString, TeletexString, VideotexString, GraphicString, VisibleString, GeneralString, UniversalString: read as octets. */
 const OTHER_STRINGS: ReadonlySet<number> = new Set([0x12, 0x14, 0x15, 0x19, 0x1a, 0x1b, 0x1c]);
 
-/** The contents of a primitive type. Whether a time is one of the calendar is for its reader to judge. */
+/** Checks the contents of a primitive type. The reader of a time checks that the date exists. */
 export function checkPrimitive(tag: number, source: Buffer, content: number, end: number): void {
   const length = end - content;
   switch (tag) {
@@ -29,7 +29,7 @@ export function checkPrimitive(tag: number, source: Buffer, content: number, end
     case TAG.utf8String:
       if (!isUtf8(source, content, end)) reject('UTF8String', content);
       return;
-    case TAG.printableString: // CAs write '&', '@' and '*' into it, which X.680 §41.4 leaves out: any ASCII is taken.
+    case TAG.printableString: // CAs write '&', '@' and '*' into it, against X.680 §41.4: any ASCII is accepted.
     case TAG.ia5String:
     case TAG.utcTime:
     case TAG.generalizedTime:
@@ -62,7 +62,7 @@ function isUtf8(source: Buffer, content: number, end: number): boolean {
     utf8.decode(source.subarray(content, end));
     return true;
   } catch {
-    return false; // A fatal decoder has no other way to say that the octets are no UTF-8.
+    return false; // A fatal decoder throws if the octets are not UTF-8.
   }
 }
 
@@ -83,7 +83,7 @@ function isCanonicalBitString(source: Buffer, content: number, end: number): boo
   return unused <= 7 && end - content > 1 && (source[end - 1]! & ((1 << unused) - 1)) === 0;
 }
 
-/** X.690 §8.19.2: each arc takes as few octets as possible, and the last arc is complete. */
+/** X.690 §8.19.2: each arc has the shortest form, and the last arc is complete. */
 function isCanonicalOid(source: Buffer, content: number, end: number): boolean {
   if (content === end || (source[end - 1]! & 0x80) !== 0) return false;
   let atArcStart = true;

@@ -1,6 +1,6 @@
 /**
- * Writes DER (ITU-T X.690 §8 and §10): each function returns one complete element. Elements given as contents are written as they are, so
- * that a signature made over one covers exactly what is sent.
+ * Writes DER (ITU-T X.690 §8 and §10): each function returns one complete element. Encoded elements are written unchanged, so that a signature over
+ * one covers exactly what is sent.
  */
 
 /** One TLV with a single-byte tag and the given contents. */
@@ -23,7 +23,7 @@ export function headerOf(tag: number, length: number): Buffer {
   return header;
 }
 
-/** How many octets tag and length take, in the shortest definite form (X.690 §10.1). */
+/** The octets of tag and length in the shortest definite form (X.690 §10.1). */
 function headerOctets(length: number): number {
   let octets = 2;
   if (length >= 0x80) for (let rest = length; rest > 0; rest = Math.floor(rest / 256)) octets += 1;
@@ -43,7 +43,7 @@ export function sequence(...elements: readonly Uint8Array[]): Buffer {
   return tlv(0x30, ...elements);
 }
 
-/** SET OF: the elements in ascending order of their encodings (X.690 §11.6). */
+/** SET OF: the elements sorted by their encodings (X.690 §11.6). */
 export function setOf(...elements: readonly Uint8Array[]): Buffer {
   return tlv(0x31, ...(elements.length > 1 ? elements.toSorted(Buffer.compare) : elements));
 }
@@ -54,7 +54,7 @@ export function integer(value: bigint | number): Buffer {
   const number = BigInt(value);
   const magnitude = (number < 0n ? ~number : number).toString(16);
   const digits = magnitude.length % 2 === 1 ? `0${magnitude}` : magnitude;
-  // The first bit is the sign: before a digit of 8 or more stands a zero octet.
+  // The first bit is the sign, so a zero octet comes before a digit of 8 or more.
   const octets = Buffer.from(digits >= '8' ? `00${digits}` : digits, 'hex');
   if (number < 0n) for (const [i, octet] of octets.entries()) octets[i] = ~octet;
   return tlv(0x02, octets);
@@ -94,7 +94,7 @@ export function namedBits(...bits: readonly number[]): Buffer {
 
 const encodedOids = new Map<string, Buffer>();
 
-/** OBJECT IDENTIFIER from its dotted form. The result is shared: do not write into it. */
+/** OBJECT IDENTIFIER from its dotted form. The result is shared: do not modify it. */
 export function objectIdentifier(dotted: string): Buffer {
   let encoded = encodedOids.get(dotted);
   if (encoded === undefined) {
@@ -125,17 +125,17 @@ export function ia5String(text: string): Buffer {
   return tlv(0x16, Buffer.from(text, 'ascii'));
 }
 
-/** GeneralizedTime with the text as given, e.g. `20261121120000.25Z`; the caller answers for its form (X.690 §11.7). */
+/** GeneralizedTime with the given text, e.g. `20261121120000.25Z`; the caller is responsible for its form (X.690 §11.7). */
 export function generalizedTime(text: string): Buffer {
   return tlv(0x18, Buffer.from(text, 'ascii'));
 }
 
-/** UTCTime with the text as given, e.g. `261121120000Z`. */
+/** UTCTime with the given text, e.g. `261121120000Z`. */
 export function utcTime(text: string): Buffer {
   return tlv(0x17, Buffer.from(text, 'ascii'));
 }
 
-/** `[number]` around a complete TLV, or IMPLICIT over something constructed when given its contents. */
+/** `[number]` around a complete TLV, or IMPLICIT over a constructed type if given its contents. */
 export function contextConstructed(number: number, ...contents: readonly Uint8Array[]): Buffer {
   return tlv(0xa0 | number, ...contents);
 }

@@ -3,13 +3,12 @@ import { checkPrimitive } from './der-primitives.ts';
 import { CLASS, CONSTRUCTED, TAG } from './tags.ts';
 
 /**
- * Reads DER (ITU-T X.690 §8–§11) into a tree. The whole input is checked before anything is taken from it: every length is in its
- * shortest form and stays inside its parent, every value is in the one form that DER has for it, and size, depth and number of elements
- * have limits. The tree points into the input, so that signatures are verified over the octets that came and never over a copy that
- * we wrote.
+ * Reads DER (ITU-T X.690 §8–§11) into a tree. The whole input is checked before it is used: every length has its shortest form and stays inside its
+ * parent, every value has the single form that DER allows, and size, depth and number of elements have limits. The tree points into the input, so
+ * that signatures are verified over the received octets and never over a re-encoded copy.
  */
 
-/** One element (tag, length, contents) at its place in the input. */
+/** One element (tag, length, contents) with its position in the input. */
 export interface Der {
   readonly tag: number;
   readonly source: Buffer;
@@ -28,8 +27,8 @@ export interface DerLimits {
 }
 
 /**
- * A token with its certificates has about 5 KiB, 300 elements and 15 levels. Revocation lists inside it make it larger; they have about
- * one element in five octets.
+ * A token with its certificates has about 5 KiB, 300 elements and 15 levels. Revocation lists inside it make it larger; they have about one
+ * element per five octets.
  */
 export const TOKEN_LIMITS: DerLimits = { maxBytes: 1024 * 1024, maxElements: 256 * 1024, maxDepth: 32 };
 
@@ -57,7 +56,7 @@ export function spend(budget: Budget, depth: number): void {
   if (depth > budget.maxDepth) refuse('der_too_deep', `More than ${budget.maxDepth} levels are nested.`);
 }
 
-/** Checks the element at `start` with everything inside it; answers where it ends. */
+/** Checks the element at `start` with everything inside it; returns its end. */
 function checkElement(source: Buffer, start: number, limit: number, depth: number, budget: Budget): number {
   spend(budget, depth);
   if (start + 2 > limit) throw overrun(start, depth);
@@ -83,19 +82,19 @@ function checkElement(source: Buffer, start: number, limit: number, depth: numbe
     return end;
   }
   if ((tag & CLASS) === 0 && tag !== TAG.sequence && tag !== TAG.set) {
-    refuse('der_not_canonical', `The element at octet ${start} is constructed although its type is primitive.`);
+    refuse('der_not_canonical', `The element at octet ${start} is constructed, but its type is primitive.`);
   }
   for (let next = content; next < end; ) next = checkElement(source, next, end, depth + 1, budget);
   return end;
 }
 
-/** More input may complete the outermost element, so it is truncated; a child larger than its parent is wrong whatever follows. */
+/** More input may complete the outermost element, so it is truncated. A child that is larger than its parent is always wrong. */
 export function overrun(start: number, depth: number): Refusal {
-  if (depth === 1) return new Refusal('der_truncated', 'The data ends before the outermost element does.');
+  if (depth === 1) return new Refusal('der_truncated', 'The data ends before the outermost element ends.');
   return new Refusal('der_malformed', `The element at octet ${start} goes beyond the one around it.`);
 }
 
-/** An element that was checked. Most of a token is never looked at, so the elements inside are made when they are asked for. */
+/** A checked element. Most of a token is never read, so its children are made on demand. */
 class CheckedElement implements Der {
   readonly tag: number;
   readonly source: Buffer;
@@ -146,7 +145,7 @@ export function contentsOf(element: Der): Buffer {
   return element.source.subarray(element.content, element.end);
 }
 
-/** Whether two elements are the same, octet for octet. */
+/** Whether two elements are identical, octet for octet. */
 export function sameDer(a: Der, b: Der): boolean {
   return a.source.compare(b.source, b.start, b.end, a.start, a.end) === 0;
 }

@@ -2,7 +2,7 @@ import { refuse } from '../refusal/refusal.ts';
 import type { Der } from './der.ts';
 import { TAG } from './tags.ts';
 
-/** Walks through the members of a SEQUENCE in their order. A token has twenty of them: as closures they would take a third of its memory. */
+/** Reads the members of a SEQUENCE in order. A token has twenty of them: as closures they would need a third of its memory. */
 class Members {
   readonly #name: string;
   readonly #children: readonly Der[];
@@ -13,7 +13,7 @@ class Members {
     this.#children = children;
   }
 
-  /** The next member, whatever it is: for a CHOICE. */
+  /** The next member, of any type: for a CHOICE. */
   any(member: string): Der {
     return this.#children[this.#next++] ?? refuse('der_malformed', `${this.#name} has no ${member}.`);
   }
@@ -24,12 +24,12 @@ class Members {
     return child.tag === tag ? child : refuse('der_malformed', `${member} of ${this.#name} is missing or of another type.`);
   }
 
-  /** The next member if it has this tag; otherwise it stays the next one. */
+  /** The next member if it has this tag; otherwise it stays next. */
   optional(tag: number): Der | undefined {
     return this.#children[this.#next]?.tag === tag ? this.#children[this.#next++] : undefined;
   }
 
-  /** @throws Refusal `der_trailing` when there are more */
+  /** @throws Refusal `der_trailing` if there are more */
   end(): void {
     if (this.#next !== this.#children.length) refuse('der_trailing', `${this.#name} has more members than it may have.`);
   }
@@ -37,7 +37,7 @@ class Members {
 
 export type { Members };
 
-/** @throws Refusal `der_malformed` when `element` is not a SEQUENCE (or of the other `tag`) */
+/** @throws Refusal `der_malformed` if `element` is not a SEQUENCE (or does not have the other `tag`) */
 export function membersOf(element: Der, name: string, tag: number = TAG.sequence): Members {
   if (element.tag !== tag) refuse('der_malformed', `${name} is of another type.`);
   return new Members(name, element.children);

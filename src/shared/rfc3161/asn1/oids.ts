@@ -1,4 +1,4 @@
-/** Every object identifier of the RFC 3161 part, once, with the document that assigns it. */
+/** All object identifiers of the RFC 3161 part, with the document that assigns each. */
 export const OID = {
   // RFC 5652 (CMS)
   signedData: '1.2.840.113549.1.7.2',

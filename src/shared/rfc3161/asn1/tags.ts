@@ -20,7 +20,7 @@ export const TAG = {
   contextConstructed: (number: number) => 0xa0 | number,
 } as const;
 
-/** The bit of an element that holds others. */
+/** The bit of an element that contains others. */
 export const CONSTRUCTED = 0x20;
 /** The bits of the class; none is set for a universal type. */
 export const CLASS = 0xc0;

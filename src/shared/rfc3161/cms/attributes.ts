@@ -11,20 +11,21 @@ export type Attributes = ReadonlyMap<string, readonly Der[]>;
 
 const SET_TAG = Buffer.from([TAG.set]);
 
-/** What the signature covers: the attributes with the tag of a SET OF in place of the `[0]` that they are sent with (RFC 5652 §5.4). */
+/** The signed octets: the attributes with the tag of a SET OF instead of the `[0]` in the message (RFC 5652 §5.4). */
 export function signedBytesOf(signer: SignerInfo): Buffer {
   return Buffer.concat([SET_TAG, derOf(signer.signedAttributes).subarray(1)]);
 }
 
-/** The signed attributes, each of which may be there once. */
+/** The signed attributes, each at most once. */
 export function signedAttributesOf(signer: SignerInfo): Attributes {
   const attributes = new Map<string, readonly Der[]>();
   for (const element of signer.signedAttributes.children) {
     const { type, values } = attributeOf(element);
-    // Whoever encodes them anew sorts them, and then checks the signature over other octets than were signed.
+    // A reader that re-encodes them sorts them, and then checks the signature over other octets than were signed.
     if (!isSortedSet(values)) refuse('der_not_canonical', `The values of the signed attribute ${type} are not in the order of DER.`);
-    if (type === OID.signingTime && values.length !== 1) refuse('signed_attribute_repeated', 'signingTime has not one value.');
-    if (attributes.has(type)) refuse(REPEATED[type] ?? 'signed_attribute_repeated', `The signed attribute ${type} is there twice.`);
+    if (type === OID.signingTime && values.length !== 1)
+      refuse('signed_attribute_repeated', 'signingTime does not have exactly one value.');
+    if (attributes.has(type)) refuse(REPEATED[type] ?? 'signed_attribute_repeated', `The signed attribute ${type} occurs twice.`);
     attributes.set(type, values);
   }
   return attributes;
@@ -38,7 +39,7 @@ function attributeOf(element: Der): { type: string; values: readonly Der[] } {
   return { type, values };
 }
 
-/** For these attributes, being there twice has a refusal of its own. */
+/** These attributes have their own refusal for a second occurrence. */
 const REPEATED: Readonly<Record<string, 'content_type_attribute' | 'message_digest_attribute'>> = {
   [OID.contentType]: 'content_type_attribute',
   [OID.messageDigest]: 'message_digest_attribute',
@@ -54,7 +55,7 @@ const ONLY_SIGNED: ReadonlySet<string> = new Set([
   OID.cmsAlgorithmProtection,
 ]);
 
-/** Anybody may have added unsigned attributes, so nothing is taken from them, and what must be signed must not be among them. */
+/** Anyone may have added unsigned attributes, so nothing is read from them, and attributes that must be signed are refused there. */
 export function checkUnsignedAttributes({ unsignedAttributes }: SignerInfo): void {
   for (const element of unsignedAttributes?.children ?? []) {
     const { type } = attributeOf(element);

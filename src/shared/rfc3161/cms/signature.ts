@@ -11,13 +11,13 @@ import { isSignatureOf } from '../x509/public-key.ts';
 import { type Attributes, signedBytesOf } from './attributes.ts';
 import type { SignedData, SignerInfo } from './signed-data.ts';
 
-/** The signature and the attributes that bind it to the content (RFC 5652 §5.4, §5.6, §11). */
+/** Checks the signature and the attributes that bind it to the content (RFC 5652 §5.4, §5.6, §11). */
 
-/** Refusal 27: without this attribute, a signature that the key made over other content could pass for one over TSTInfo. */
+/** Refusal 27: without this attribute, a signature over other content by the same key could be used as one over TSTInfo. */
 export function checkContentType(attributes: Attributes): void {
   const [value, another] = attributes.get(OID.contentType) ?? [];
   if (value === undefined || another !== undefined)
-    refuse('content_type_attribute', 'The contentType attribute is absent or has not one value.');
+    refuse('content_type_attribute', 'The contentType attribute is absent or does not have exactly one value.');
   if (value.tag !== TAG.oid || oidOf(value, 'contentType') !== OID.tstInfo) {
     refuse('content_type_attribute', 'The contentType attribute is not id-ct-TSTInfo.');
   }
@@ -27,19 +27,20 @@ export function checkContentType(attributes: Attributes): void {
 export function checkMessageDigest(attributes: Attributes, { eContent, signer }: SignedData): void {
   const [value, another] = attributes.get(OID.messageDigest) ?? [];
   if (value?.tag !== TAG.octetString || another !== undefined) {
-    refuse('message_digest_attribute', 'The messageDigest attribute is absent or has not one value.');
+    refuse('message_digest_attribute', 'The messageDigest attribute is absent or does not have exactly one value.');
   }
   if (!hash(signer.digestAlgorithm, eContent, 'buffer').equals(contentsOf(value))) {
     refuse('message_digest_mismatch', 'The digest of the content is not the one that was signed.');
   }
 }
 
-/** CMSAlgorithmProtection (RFC 6211 §2) repeats under the signature which algorithms were used, as the SignerInfo itself is not signed. */
+/** CMSAlgorithmProtection (RFC 6211 §2) repeats the algorithms inside the signature, because the SignerInfo itself is not signed. */
 export function checkAlgorithmProtection(attributes: Attributes, signer: SignerInfo): void {
   const values = attributes.get(OID.cmsAlgorithmProtection);
   if (values === undefined) return;
   const [value, another] = values;
-  if (value === undefined || another !== undefined) refuse('algorithm_protection_mismatch', 'The attribute has not one value.');
+  if (value === undefined || another !== undefined)
+    refuse('algorithm_protection_mismatch', 'The attribute does not have exactly one value.');
   const members = membersOf(value, 'CMSAlgorithmProtection');
   const digest = members.take(TAG.sequence, 'digestAlgorithm');
   const signature = members.optional(TAG.contextConstructed(1));
@@ -54,21 +55,21 @@ export function checkAlgorithmProtection(attributes: Attributes, signer: SignerI
 }
 
 /**
- * Refusals 29, 30 and 46: the signature is by the key of the certificate that the SID names, and by no other.
+ * Refusals 29, 30 and 46: the signature is by the key of the certificate in the SID, and of no other.
  *
- * @param sworn the certificate that the signed attributes call the signer's, where that is another one
+ * @param sworn the signer's certificate according to the signed attributes, if that is another one
  */
 export async function checkSignature(signerInfo: SignerInfo, signer: Certificate, sworn: Certificate | undefined): Promise<void> {
   const algorithm = signerAlgorithmOf(signerInfo.signatureAlgorithm, signerInfo.digestAlgorithm, 'signatureAlgorithm');
   const signed = signedBytesOf(signerInfo);
   if (await isSignatureOf(signer.publicKey(), algorithm, signed, signerInfo.signature)) return;
   if (sworn !== undefined && (await isSignatureBy(sworn, algorithm, signed, signerInfo.signature))) {
-    refuse('signer_identifier_mismatch', 'The signature is by another certificate than the SignerInfo names.');
+    refuse('signer_identifier_mismatch', 'The signature was not made with the certificate in the SignerInfo.');
   }
-  refuse('signature_invalid', 'The signature over the signed attributes does not hold.');
+  refuse('signature_invalid', 'The signature over the signed attributes is not valid.');
 }
 
-/** All that `checkSignature` depends on, as a SHA-256 in hex: where it was found good once, it is good. */
+/** All inputs of `checkSignature`, as a SHA-256 in hex: a signature that was valid once stays valid. */
 export function signatureMarkOf(
   { signatureAlgorithmDer, digestAlgorithmDer, signature, ...rest }: SignerInfo,
   signer: Certificate,
@@ -82,7 +83,7 @@ async function isSignatureBy(certificate: Certificate, algorithm: SignatureAlgor
   try {
     return await isSignatureOf(certificate.publicKey(), algorithm, signed, signature);
   } catch (error) {
-    if (error instanceof Refusal) return false; // A key that could not have made it.
+    if (error instanceof Refusal) return false; // This key cannot have made it.
     throw error;
   }
 }

@@ -20,7 +20,7 @@ export interface SignedData {
   readonly eContent: Buffer;
   /** The X.509 certificates, in the order of the token. */
   readonly certificates: readonly Der[];
-  /** What else came along and is not used. */
+  /** Other parts, which are not used. */
   readonly company: Company;
   readonly signer: SignerInfo;
 }
@@ -40,7 +40,7 @@ export interface SignerInfo {
   readonly digestAlgorithmDer: Der;
   readonly signatureAlgorithm: AlgorithmIdentifier;
   readonly signatureAlgorithmDer: Der;
-  /** `[0] IMPLICIT SET OF Attribute`, as it came. */
+  /** `[0] IMPLICIT SET OF Attribute`, as received. */
   readonly signedAttributes: Der;
   readonly signature: Buffer;
   /** `[1] IMPLICIT SET OF Attribute`. */
@@ -51,7 +51,7 @@ export type SignerIdentifier =
   | { readonly kind: 'issuerAndSerialNumber'; readonly issuer: Buffer; readonly serialNumber: Buffer }
   | { readonly kind: 'subjectKeyIdentifier'; readonly keyIdentifier: Buffer };
 
-/** Many more than any token needs; each costs a little time even where it is not used. */
+/** Many more than any token needs; each costs a little time even if unused. */
 const MAX_CERTIFICATES = 256;
 const MAX_DIGEST_ALGORITHMS = 16;
 const MAX_UNSIGNED_ATTRIBUTES = 256;
@@ -80,7 +80,7 @@ export function signedDataOf(token: Der): SignedData {
   checkCount(choices, MAX_CERTIFICATES, 'certificates');
   checkCount(digestAlgorithms.children, MAX_DIGEST_ALGORITHMS, 'digest algorithms');
   const expectedVersion = versionFor(choices, crls);
-  // Some units put OCSP responses into the version that they would use without any; what is signed is the same.
+  // Some TSAs include OCSP responses but use the version for a token without them. The signature is the same.
   const isOlder = version === versionFor(choices, []);
   if (version !== expectedVersion && !isOlder) refuse('cms_version', `SignedData is of version ${version} instead of ${expectedVersion}.`);
 
@@ -110,10 +110,10 @@ const CHOICE = {
 const CHOICES: ReadonlySet<number> = new Set([TAG.sequence, ...Object.values(CHOICE)]);
 
 /**
- * The same TimeStampToken without its certificates, as a TSA sends it to who did not ask for them (RFC 3161 §2.4.2). They are not signed,
- * so the signature holds.
+ * Removes the certificates from a TimeStampToken, for clients that did not request them (RFC 3161 §2.4.2). They are not signed, so the signature
+ * stays valid.
  *
- * @throws Refusal for what is not the DER of a token
+ * @throws Refusal if the input is not the DER of a token
  */
 export function withoutCertificates(token: Uint8Array): Buffer {
   const [contentType, content] = parseDer(token).children;
@@ -128,7 +128,7 @@ export function withoutCertificates(token: Uint8Array): Buffer {
 /** RFC 5652 §5.1, for content that is not id-data. */
 function versionFor(certificates: readonly Der[], crls: readonly Der[]): 3 | 4 | 5 {
   const unknown = certificates.find(({ tag }) => !CHOICES.has(tag));
-  if (unknown !== undefined) refuse('der_malformed', 'Something among the certificates is none.');
+  if (unknown !== undefined) refuse('der_malformed', 'One of the certificates is not a certificate.');
   if (crls.some(({ tag }) => tag !== TAG.sequence) || certificates.some(({ tag }) => tag === CHOICE.other)) return 5;
   return certificates.some(({ tag }) => tag === CHOICE.attributeV2) ? 4 : 3;
 }
@@ -159,7 +159,7 @@ function signerInfoOf(element: Der): SignerInfo {
   members.end();
   checkCount(unsignedAttributes?.children ?? [], MAX_UNSIGNED_ATTRIBUTES, 'unsigned attributes');
 
-  // RFC 5652 §5.3. Some units write 2 where 1 belongs; nobody signs the number, and other verifiers do not look at it.
+  // RFC 5652 §5.3. Some TSAs write 2 instead of 1. The number is not signed, and other verifiers ignore it.
   const expectedVersion = sid.kind === 'issuerAndSerialNumber' ? 1 : 3;
   if (version !== expectedVersion && !(version === 2 && expectedVersion === 1))
     refuse('cms_version', `SignerInfo is of version ${version} instead of ${expectedVersion}.`);

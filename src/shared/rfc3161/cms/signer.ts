@@ -3,12 +3,12 @@ import { Refusal, refuse } from '../refusal/refusal.ts';
 import type { Certificate } from '../x509/certificate.ts';
 import type { SignerIdentifier } from './signed-data.ts';
 
-/** The certificates of a token. One that cannot be read is left out: it matters only where it would have been needed. */
+/** The certificates of a token. Unreadable ones are left out: they matter only if they are needed. */
 export interface Embedded {
   readonly certificates: readonly Certificate[];
-  /** Why the first one that cannot be read cannot be. */
+  /** Why the first unreadable one cannot be read. */
   readonly unreadable: Refusal | undefined;
-  /** Those that cannot be read. */
+  /** The unreadable ones. */
   readonly unread: readonly Der[];
 }
 
@@ -28,7 +28,7 @@ export function embeddedOf(elements: readonly Der[], read: (element: Der) => Cer
   return { certificates, unreadable, unread };
 }
 
-/** Whether a certificate that cannot be read here may be, to another reader, the one that the SID names. */
+/** Whether another reader may take an unreadable certificate for the one in the SID. */
 function mayBeNamed(sid: SignerIdentifier, element: Der): boolean {
   const octets = derOf(element);
   return sid.kind === 'issuerAndSerialNumber'
@@ -36,7 +36,7 @@ function mayBeNamed(sid: SignerIdentifier, element: Der): boolean {
     : octets.includes(sid.keyIdentifier);
 }
 
-/** The certificate that the SID names, by that name alone and never by its place (refusals 30–32). */
+/** The certificate in the SID, found by that identifier alone and never by its position (refusals 30–32). */
 export function signerCertificateOf(
   sid: SignerIdentifier,
   embedded: Embedded,
@@ -57,11 +57,11 @@ export function signerCertificateOf(
     if (unreadable !== undefined) throw unreadable;
     const isAbsent = certificates.every((certificate) => certificate.extensions.basicConstraints?.ca);
     if (isAbsent) refuse('signer_certificate_missing', `No signer’s certificate is among the ${certificates.length} of the token.`);
-    refuse('signer_certificate_not_found', `None of the ${certificates.length} certificates is named by the SignerInfo.`);
+    refuse('signer_certificate_not_found', `The SignerInfo names none of the ${certificates.length} certificates.`);
   }
-  if (another !== undefined) refuse('signer_certificate_ambiguous', `${found.length} certificates are named by the SignerInfo.`);
+  if (another !== undefined) refuse('signer_certificate_ambiguous', `The SignerInfo names ${found.length} certificates.`);
   if (embedded.unread.some((element) => mayBeNamed(sid, element))) {
-    refuse('signer_certificate_ambiguous', 'A certificate that cannot be read bears the name that the SignerInfo gives.');
+    refuse('signer_certificate_ambiguous', 'An unreadable certificate has the name in the SignerInfo.');
   }
   return signer;
 }

@@ -9,8 +9,8 @@ import type { Certificate } from '../x509/certificate.ts';
 import { isSameName } from '../x509/name.ts';
 
 /**
- * The signing certificate attribute (ESS, RFC 5035 §3 and §5; RFC 5816): the signer says under its signature which certificate is its
- * own, so that no other certificate for the same key can be put in its place.
+ * The signing certificate attribute (ESS, RFC 5035 §3 and §5; RFC 5816). The signer signs the identity of its own certificate, so that another
+ * certificate for the same key cannot replace it.
  */
 export interface CertificateId {
   readonly digest: 'sha1' | 'sha256' | 'sha384' | 'sha512';
@@ -20,14 +20,14 @@ export interface CertificateId {
 
 const HASH_CODES = { weak: 'signing_certificate_hash_unknown', unknown: 'signing_certificate_hash_unknown' } as const;
 
-/** One list of certificates for each version of the attribute that is there; the first of a list is the signer's (refusals 33, 36). */
+/** One list of certificates for each version of the attribute; the first in a list is the signer's (refusals 33, 36). */
 export function signingCertificatesOf(attributes: ReadonlyMap<string, readonly Der[]>): readonly (readonly CertificateId[])[] {
   const lists = [OID.signingCertificate, OID.signingCertificateV2].flatMap((type) => {
     const values = attributes.get(type);
     if (values === undefined) return [];
     const [value, another] = values;
     if (value === undefined || another !== undefined)
-      refuse('signing_certificate_missing', 'The signing certificate attribute has not one value.');
+      refuse('signing_certificate_missing', 'The signing certificate attribute does not have exactly one value.');
     return [certificateIdsOf(value, type === OID.signingCertificateV2)];
   });
   if (lists.length === 0) refuse('signing_certificate_missing', 'There is no signing certificate attribute.');
@@ -38,7 +38,7 @@ export function signingCertificatesOf(attributes: ReadonlyMap<string, readonly D
 function certificateIdsOf(element: Der, isV2: boolean): readonly CertificateId[] {
   const members = membersOf(element, 'signingCertificate');
   const ids = members.take(TAG.sequence, 'certs').children;
-  members.optional(TAG.sequence); // policies of certificates: nothing is asked of them.
+  members.optional(TAG.sequence); // certificate policies, which are not checked.
   members.end();
   if (ids.length === 0) refuse('signing_certificate_missing', 'The signing certificate attribute names no certificate.');
   return ids.map((id) => {
@@ -51,7 +51,7 @@ function certificateIdsOf(element: Der, isV2: boolean): readonly CertificateId[]
   });
 }
 
-/** RFC 5035 §4: SHA-256 by default, which some spell out all the same. */
+/** RFC 5035 §4: SHA-256 by default, although some write it. */
 function digestOfId(algorithm: Der | undefined): CertificateId['digest'] {
   if (algorithm === undefined) return 'sha256';
   return digestOf(algorithmIdentifierOf(algorithm, 'hashAlgorithm'), 'The hash algorithm of ESSCertIDv2', HASH_CODES);
@@ -71,16 +71,16 @@ function issuerSerialOf(parts: Members): CertificateId['issuerSerial'] {
   return { issuer: derOf(inside(name, 'directoryName')), serialNumber };
 }
 
-/** The certificate among `certificates` that a list names as the signer's. */
+/** The signer's certificate among `certificates` according to a list. */
 export function swornSignerOf(lists: readonly (readonly CertificateId[])[], certificates: readonly Certificate[]): Certificate | undefined {
   return certificates.find((certificate) => lists.some(([first]) => first !== undefined && isHashOf(first, certificate)));
 }
 
-/** Refuses unless the first of each list is the signer (34, 35). */
+/** Refuses unless the first in each list is the signer (34, 35). */
 export function checkSigningCertificate(lists: readonly (readonly CertificateId[])[], signer: Certificate): void {
   for (const [first] of lists) {
     if (first === undefined || !isHashOf(first, signer)) {
-      refuse('signing_certificate_hash_mismatch', 'The certificate named by the token is not the one that was signed with.');
+      refuse('signing_certificate_hash_mismatch', 'The token was signed with another certificate than it names.');
     }
     if (!isIssuerSerialOf(first, signer)) {
       refuse('signing_certificate_issuer_mismatch', 'issuerSerial is not that of the signer’s certificate.');
@@ -89,11 +89,11 @@ export function checkSigningCertificate(lists: readonly (readonly CertificateId[
 }
 
 /**
- * Further certificates of a list limit which may be used (RFC 5035 §5.4.1): certificates of CAs which may lead to the anchor, attribute
- * certificates what the signer may do. They need not all be used, nor be at hand. Refuses a chain with a CA that is not named though
- * others are; the anchor need not be named, as it is trusted for itself.
+ * Further certificates in a list limit which ones may be used (RFC 5035 §5.4.1): CA certificates limit the path to the anchor, attribute
+ * certificates limit what the signer may do. They need not all be used or available. Refuses a chain with an unlisted CA if other CAs are listed.
+ * The anchor need not be listed, because it is trusted itself.
  *
- * @param known every certificate at hand: a name that is none of theirs may be that of an attribute certificate and limits no path
+ * @param known all available certificates: a listed name that is not among them may belong to an attribute certificate and does not limit the path
  */
 export function checkNamedChain(
   lists: readonly (readonly CertificateId[])[],
@@ -103,7 +103,7 @@ export function checkNamedChain(
   for (const [, ...further] of lists) {
     const isNamed = (certificate: Certificate) => further.some((id) => isHashOf(id, certificate) && isIssuerSerialOf(id, certificate));
     if (known.some(isNamed) && !chain.slice(1, -1).every(isNamed)) {
-      refuse('signing_certificate_hash_mismatch', 'The certificates named by the token are not those of its chain.');
+      refuse('signing_certificate_hash_mismatch', 'The token does not name the certificates of its chain.');
     }
   }
 }
@@ -113,7 +113,7 @@ function isHashOf(id: CertificateId, certificate: Certificate): boolean {
   return hash(id.digest, certificate.der, 'buffer').equals(id.certificateHash);
 }
 
-/** The name is signed, so one in other letters or another string type is the same name (RFC 5280 §7.1). */
+/** The name is signed, so a different case or string type still means the same name (RFC 5280 §7.1). */
 function isIssuerSerialOf({ issuerSerial }: CertificateId, certificate: Certificate): boolean {
   if (issuerSerial === undefined) return true;
   return isSameName(issuerSerial.issuer, certificate.issuer) && issuerSerial.serialNumber.equals(certificate.serialNumber);

@@ -6,12 +6,12 @@ import { createTrustStore, type TrustStore } from '../x509/trust-store.ts';
 import { verifyEvidence } from './verify.ts';
 
 /**
- * Judges what no anchor of its reader leads to by its own certificates: first by those that no other of them issued, then, where such a
- * chain is not in order, by the signer's alone. It proves nothing about who signed, only that the rest is in order, and where the chain
- * ends.
+ * Judges a token without a trusted anchor by its own certificates: first with those as anchors that none of the others issued, then, if such a chain
+ * is not in order, with the signer's alone. The result proves nothing about the signer. It only shows that the rest is in order, and where the
+ * chain ends.
  *
- * @param crls the reader's revocation lists: whom they name they revoke, whoever else is trusted
- * @param verify judges the token or record by a trust store
+ * @param crls the reader's revocation lists: they revoke certificates regardless of trust
+ * @param verify judges the token or record with a trust store
  */
 export async function verifyByItself(
   given: Uint8Array,
@@ -26,7 +26,7 @@ export async function verifyByItself(
   return chained.ok ? chained : verify(trustIn(certificates));
 }
 
-/** The certificates that came along, as far as the verifier comes: it reads each by way of the trust store that it is given. */
+/** The certificates that the verifier reads: it reads each through the given trust store. */
 async function certificatesOf(given: Uint8Array, nowMs: number): Promise<readonly Certificate[]> {
   const certificates: Certificate[] = [];
   const nobody = createTrustStore({ anchors: [] });

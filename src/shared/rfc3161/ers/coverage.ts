@@ -8,21 +8,21 @@ import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import { digestData } from '../x509/digests.ts';
 import type { ArchiveTimeStamp, ArchiveTimeStampChain, EvidenceRecord } from './record.ts';
 
-/** What the tokens of a record cover, by hashes alone (RFC 4998 §4.3, §5.3). */
+/** What the tokens of a record cover, according to hashes only (RFC 4998 §4.3, §5.3). */
 export interface Coverage {
-  /** What the record is for, by the algorithm of its first chain. */
+  /** The imprint of the record, in the algorithm of its first chain. */
   readonly imprint: Imprint;
-  /** The ArchiveTimeStamps that lead from the imprint to the last one, in their order. */
+  /** The ArchiveTimeStamps from the imprint to the last one, in order. */
   readonly timeStamps: readonly ArchiveTimeStamp[];
-  /** Chains were left out, for want of the document’s digest of their algorithm. */
+  /** Some chains were left out, because the document’s digest in their algorithm was not given. */
   readonly hasLaterChains: boolean;
 }
 
 /**
- * Follows a record from the document to its last token. A chain of another algorithm than the first needs the document’s digest of that
- * algorithm; without it, the record is judged as it was before that chain.
+ * Follows a record from the document to its last token. A chain with another algorithm than the first needs the document’s digest in that
+ * algorithm. Without it, the record is judged as before that chain.
  *
- * @param digests of the document, one for each algorithm that is known; none: the record says what it is for
+ * @param digests of the document, one for each known algorithm; empty: the record itself says its imprint
  * @throws Refusal (refusals 15, 16, 50, 51, 57)
  */
 export function coverageOf({ chains }: EvidenceRecord, digests: readonly Imprint[]): Coverage {
@@ -50,22 +50,22 @@ function initialImprintOf({ algorithm, timeStamps: [{ reducedHashtree, token }] 
   return { algorithm, digest: only! };
 }
 
-/** RFC 4998 §4.3. `missing`: the code where it is over something else. */
+/** RFC 4998 §4.3. `missing`: the code if it covers something else. */
 function checkCovers({ algorithm, reducedHashtree, token }: ArchiveTimeStamp, digest: Buffer, missing: RefusalCode): void {
   const { imprint } = token.tstInfo;
   const covered = reducedHashtree?.[0] ?? [imprint.digest];
-  if (!covered.some((hash) => hash.equals(digest))) refuse(missing, 'An ArchiveTimeStamp is over other hashes.');
+  if (!covered.some((hash) => hash.equals(digest))) refuse(missing, 'An ArchiveTimeStamp covers other hashes.');
   if (reducedHashtree !== undefined && !rootOf((octets) => digestData(algorithm, octets), reducedHashtree).equals(imprint.digest)) {
     refuse('evidence_root_mismatch', 'The token is for another hash than the root of its hash tree.');
   }
 }
 
-/** What a time-stamp renewal covers: the timeStamp field of the one before (RFC 4998 §5.2). */
+/** The input of a time-stamp renewal: the timeStamp field of the token before (RFC 4998 §5.2). */
 export function tokenDigestOf(algorithm: DigestAlgorithm, { token }: ArchiveTimeStamp): Buffer {
   return digestData(algorithm, derOf(token.opened.contentInfo));
 }
 
-/** What a hash-tree renewal covers: the document and the chains before, as an ArchiveTimeStampSequence (RFC 4998 §5.2). */
+/** The input of a hash-tree renewal: the document and the earlier chains, as an ArchiveTimeStampSequence (RFC 4998 §5.2). */
 export function chainDigestOf(algorithm: DigestAlgorithm, data: Buffer, before: readonly ArchiveTimeStampChain[]): Buffer {
   const older = digestData(algorithm, sequence(...before.map(({ der }) => der)));
   return digestData(algorithm, Buffer.concat([data, older]));

@@ -8,11 +8,11 @@ import { chainDigestOf, tokenDigestOf } from './coverage.ts';
 import type { ReducedHashtree } from './hash-tree.ts';
 import { type ArchiveTimeStampChain, readEvidenceRecord } from './record.ts';
 
-/** Writing evidence records, and renewing them (RFC 4998 §4.2, §5.2). */
+/** Writes and renews evidence records (RFC 4998 §4.2, §5.2). */
 
-/** ArchiveTimeStamp as plain data. The token’s imprint names the algorithm, so it is not written again (RFC 4998 §4.1). */
+/** ArchiveTimeStamp as plain data. The token’s imprint contains the algorithm, so it is not written again (RFC 4998 §4.1). */
 export interface ArchiveTimeStampParts {
-  /** Undefined: the token is over the hash itself. */
+  /** Undefined: the token covers the hash itself. */
   readonly reducedHashtree?: ReducedHashtree | undefined;
   /** DER TimeStampToken. */
   readonly token: Buffer;
@@ -23,7 +23,7 @@ function encodeTimeStamp({ reducedHashtree, token }: ArchiveTimeStampParts): Buf
   return sequence(...(lists === undefined ? [] : [contextConstructed(2, ...lists)]), token);
 }
 
-/** PartialHashtree. One hash in each list is what batches are made of, thousands at a time. */
+/** PartialHashtree. Batches have one hash in each list, thousands at a time. */
 function encodeList(list: readonly Buffer[]): Buffer {
   const [only] = list;
   if (list.length > 1 || only === undefined || only.length > 64)
@@ -40,17 +40,17 @@ function encodeList(list: readonly Buffer[]): Buffer {
 const encodeWith = (algorithms: readonly DigestAlgorithm[], chains: readonly Buffer[]): Buffer =>
   sequence(integer(1), sequence(...[...new Set(algorithms)].map(digestIdentifier)), sequence(...chains));
 
-/** An EvidenceRecord of one token. `algorithm`: that of the token’s imprint. */
+/** An EvidenceRecord with one token. `algorithm`: that of the token’s imprint. */
 export function encodeEvidenceRecord(algorithm: DigestAlgorithm, timeStamp: ArchiveTimeStampParts): Buffer {
   return encodeWith([algorithm], [sequence(encodeTimeStamp(timeStamp))]);
 }
 
-/** What the next token of a record must be over. */
+/** What the next token of a record must cover. */
 export interface Renewal {
   readonly algorithm: DigestAlgorithm;
-  /** The first list of its hash tree: where it is one hash alone, the token may be over that hash. */
+  /** The first list of its hash tree. If it has a single hash, the token may cover that hash directly. */
   readonly firstList: readonly Buffer[];
-  /** The token’s imprint where the record is renewed by itself: the hash of `firstList`. */
+  /** The token’s imprint if the record is renewed alone: the hash of `firstList`. */
   readonly imprint: Imprint;
 }
 
@@ -61,9 +61,9 @@ const renewalOver = (algorithm: DigestAlgorithm, firstList: readonly Buffer[]): 
 });
 
 /**
- * Time-stamp renewal: the hash of the last token must be covered (RFC 4998 §5.2). Bouncy Castle wants those of all tokens of the chain.
+ * Time-stamp renewal: it must cover the hash of the last token (RFC 4998 §5.2). Bouncy Castle requires the hashes of all tokens in the chain.
  *
- * @throws Refusal when the bytes are no record
+ * @throws Refusal if the bytes are not a record
  */
 export function timeStampRenewalOf(record: Buffer): Renewal {
   const { algorithm, timeStamps } = readEvidenceRecord(record).chains.at(-1)!;
@@ -74,20 +74,20 @@ export function timeStampRenewalOf(record: Buffer): Renewal {
 }
 
 /**
- * Hash-tree renewal: a chain of its own over the record and the document’s digest of the new algorithm (RFC 4998 §5.2).
+ * Hash-tree renewal: a new chain over the record and the document’s digest in the new algorithm (RFC 4998 §5.2).
  *
- * @throws Refusal when the bytes are no record
+ * @throws Refusal if the bytes are not a record
  */
 export function hashTreeRenewalOf(record: Buffer, { algorithm, digest }: Imprint): Renewal {
   return renewalOver(algorithm, [chainDigestOf(algorithm, digest, readEvidenceRecord(record).chains)]);
 }
 
 /**
- * The record with one more token. What was there stays as it is, octet for octet; members that prove nothing (cryptoInfos,
- * encryptionInfo) are left out.
+ * The record with one more token. Existing parts stay unchanged, octet for octet; members without proof value (cryptoInfos, encryptionInfo) are
+ * left out.
  *
- * @param place in the last chain (time-stamp renewal), or in one of its own with this algorithm (hash-tree renewal)
- * @throws Refusal when the bytes are no record
+ * @param place in the last chain (time-stamp renewal), or in a new chain with this algorithm (hash-tree renewal)
+ * @throws Refusal if the bytes are not a record
  */
 export function addTimeStamp(record: Buffer, timeStamp: ArchiveTimeStampParts, place: 'last_chain' | DigestAlgorithm): Buffer {
   const { chains } = readEvidenceRecord(record);

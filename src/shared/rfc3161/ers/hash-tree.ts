@@ -2,27 +2,27 @@ import { nodeOf } from '../../proof/hash-tree.js';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import { digestData } from '../x509/digests.ts';
 
-/** Hash trees of RFC 4998 §4.2 for many documents; `shared/proof` has the hash of a node, and the root that a reduced tree leads to. */
+/** Hash trees of RFC 4998 §4.2 for many documents. `shared/proof` computes the hash of a node and the root of a reduced tree. */
 
-/** SEQUENCE OF PartialHashtree: the lists that lead from a hash to the root, the list with the hash first (RFC 4998 §4.1). */
+/** SEQUENCE OF PartialHashtree: the lists from a hash to the root, the list with the hash first (RFC 4998 §4.1). */
 export type ReducedHashtree = readonly (readonly Buffer[])[];
 
-/** A tree and the way of each of its leaves. */
+/** A tree and the path of each of its leaves. */
 export interface HashTree {
   readonly root: Buffer;
-  /** From the leaves up; the last one holds the root alone. A node without a sibling is the same one level up. */
+  /** From the leaves up; the last one has only the root. A node without a sibling moves up unchanged. */
   readonly levels: readonly (readonly Buffer[])[];
-  /** From the group with this index up to the root: its blind, and the sibling at each level where there is one. */
+  /** From the group with this index up to the root: its blind, and the sibling at each level that has one. */
   pathOf(index: number): readonly Buffer[];
-  /** The list of that group, then each hash of `pathOf` in a list of its own. */
+  /** The list of that group, then each hash of `pathOf` in its own list. */
   reducedHashtreeOf(index: number): ReducedHashtree;
 }
 
 /**
- * A binary tree over groups of hashes, each of which mostly is one document’s hash. Each group is paired with a blind of its own, so
- * that the hashes that lead to the root tell its holder nothing about other groups. An odd node moves up as it is.
+ * A binary tree over groups of hashes; a group is usually one document’s hash. Each group is paired with its own blind, so that the hashes on a
+ * path reveal nothing about other groups. An odd node moves up unchanged.
  *
- * @param groups not empty; the hashes that stand together in the first list
+ * @param groups not empty; the hashes of a group are together in the first list
  * @param blinds one for each group: random, and as long as a digest
  */
 export function buildHashTree(algorithm: DigestAlgorithm, groups: readonly (readonly Buffer[])[], blinds: readonly Buffer[]): HashTree {

@@ -8,15 +8,15 @@ import { type ReadToken, readToken } from '../tsp/verify.ts';
 import { algorithmIdentifierOf, DIGEST_OCTETS, type DigestAlgorithm, digestOf } from '../x509/algorithms.ts';
 import type { ReducedHashtree } from './hash-tree.ts';
 
-/** EvidenceRecord (RFC 4998 §3.1), its form judged, what it proves not yet. */
+/** A parsed EvidenceRecord (RFC 4998 §3.1). Its proofs are not verified yet. */
 export interface EvidenceRecord {
   readonly der: Buffer;
   readonly chains: readonly [ArchiveTimeStampChain, ...ArchiveTimeStampChain[]];
-  /** Members that nothing is taken from: cryptoInfos, encryptionInfo, attributes. */
+  /** Members that are ignored: cryptoInfos, encryptionInfo, attributes. */
   readonly hasInformation: boolean;
 }
 
-/** All of a chain use one hash algorithm (RFC 4998 §5.1). */
+/** All time-stamps in a chain use one hash algorithm (RFC 4998 §5.1). */
 export interface ArchiveTimeStampChain {
   readonly algorithm: DigestAlgorithm;
   readonly timeStamps: readonly [ArchiveTimeStamp, ...ArchiveTimeStamp[]];
@@ -26,22 +26,22 @@ export interface ArchiveTimeStampChain {
 /** RFC 4998 §4.1. */
 export interface ArchiveTimeStamp {
   readonly algorithm: DigestAlgorithm;
-  /** Undefined: the token is over the hash itself. */
+  /** Undefined: the token covers the hash itself. */
   readonly reducedHashtree: ReducedHashtree | undefined;
   readonly token: ReadToken;
   readonly hasAttributes: boolean;
   readonly der: Buffer;
 }
 
-/** A token stands on four levels of a record. */
+/** A token is four levels deep in a record. */
 const RECORD_LIMITS: DerLimits = { ...TOKEN_LIMITS, maxDepth: TOKEN_LIMITS.maxDepth + 4 };
-/** One a year for a generation; each costs as much to judge as a token. */
+/** One a year for a generation; each costs as much to verify as a token. */
 const MAX_TIME_STAMPS = 32;
 /** In all lists of a record. */
 const MAX_HASHES = 8_192;
-/** In all tokens of a record: as many as in one token that stands alone. Each may have to be parsed for each store it is judged by. */
+/** In all tokens of a record: as many as in a single token. Each may have to be parsed for each store. */
 const MAX_CERTIFICATES = 256;
-/** A tree with as many levels has more leaves than there will ever be stamps. */
+/** A tree with this many levels has more leaves than there will ever be stamps. */
 const MAX_LEVELS = 64;
 
 interface Allowance {
@@ -79,10 +79,10 @@ export function readEvidenceRecord(bytes: Buffer): EvidenceRecord {
   };
 }
 
-/** The DER of the token that a record begins with, not judged. @throws Refusal when the bytes are no record */
+/** The DER of the record's first token, not verified. @throws Refusal if the bytes are not a record */
 export const firstTokenOf = (record: Buffer): Buffer => derOf(readEvidenceRecord(record).chains[0].timeStamps[0].token.opened.contentInfo);
 
-/** The elements of a SEQUENCE OF, of which there is one at least (53). */
+/** The elements of a SEQUENCE OF with at least one element (53). */
 function elementsOf(element: Der, name: string, tag: number = TAG.sequence): readonly Der[] {
   if (element.tag !== tag) refuse('der_malformed', `${name} is of another type.`);
   if (element.children.length === 0) refuse('evidence_list_empty', `${name} is empty.`);

@@ -2,29 +2,29 @@ import { Refusal } from '../refusal/refusal.ts';
 import type { Imprint } from '../tsp/imprint.ts';
 import { addTimeStamp, hashTreeRenewalOf, timeStampRenewalOf } from './encode.ts';
 
-/** Renewals of many records at once: one token over a tree, in which each record is a group (RFC 4998 §5.2). */
+/** Renews many records at once: one token over a tree in which each record is a group (RFC 4998 §5.2). */
 
 /** A later token of a record. */
 export interface RecordRenewal {
-  /** The hashes that lead from what the record must cover to the root of the tree, one for each list. */
+  /** The hashes from the record's required input to the root of the tree, one for each list. */
   readonly path: readonly Buffer[];
   /** DER TimeStampToken. */
   readonly token: Buffer;
-  /** The document's digest of another algorithm: a hash-tree renewal. Undefined: a time-stamp renewal. */
+  /** The document's digest in another algorithm: a hash-tree renewal. Undefined: a time-stamp renewal. */
   readonly newDigest?: Imprint | undefined;
 }
 
 const renewalOf = (record: Buffer, newDigest: Imprint | undefined) =>
   newDigest === undefined ? timeStampRenewalOf(record) : hashTreeRenewalOf(record, newDigest);
 
-/** What a renewal of a record must cover, as one hash. Undefined: the bytes are no record. Never throws, whatever the bytes. */
+/** What a renewal of a record must cover, as one hash. Undefined: the bytes are not a record. Never throws, whatever the bytes. */
 export const renewalImprintOf = (record: Buffer, newDigest?: Imprint): Imprint | undefined =>
   unlessRefused(() => renewalOf(record, newDigest).imprint);
 
 /**
- * The record with its renewals. Undefined: something of it is no record, or no token. Never throws, whatever the bytes.
+ * The record with its renewals. Undefined: a part is not a record or not a token. Never throws, whatever the bytes.
  *
- * @param renewals in the order of time
+ * @param renewals in order of time
  */
 export const renewEvidenceRecord = (record: Buffer, renewals: readonly RecordRenewal[]): Buffer | undefined =>
   unlessRefused(() =>

@@ -21,20 +21,20 @@ import { type Coverage, coverageOf } from './coverage.ts';
 import type { ArchiveTimeStampParts } from './encode.ts';
 import { type ArchiveTimeStamp, type EvidenceRecord, readEvidenceRecord } from './record.ts';
 
-/** Judging an evidence record (RFC 4998 §5.3). */
+/** The context for an evidence record (RFC 4998 §5.3). */
 export interface EvidenceRecordContext extends VerifyContext {
-  /** The document’s digests, one for each algorithm that is known; none: whatever the record is for. */
+  /** The document’s digests, one for each known algorithm; empty: any imprint is accepted. */
   readonly digests?: readonly Imprint[];
-  /** Whom the tokens of renewals may lead to beside `trust`: another TSA may have made them. */
+  /** More trust stores for the tokens of renewals beside `trust`: another TSA may have made them. */
   readonly renewalTrust?: readonly TrustStore[];
 }
 
-/** Judging a token or an evidence record. `otherDigests`: of the document that is expected, in other algorithms; only records ask for them. */
+/** The context for a token or an evidence record. `otherDigests`: of the expected document, in other algorithms; only for records. */
 export type EvidenceContext = TokenContext & Omit<EvidenceRecordContext, 'digests'> & { readonly otherDigests?: readonly Imprint[] };
 
 /**
- * Judges what proves a time, whatever its kind: a TimeStampToken or TimeStampResp as `verifyToken` does, an EvidenceRecord as
- * `verifyEvidenceRecord` does. Never rejects, whatever the bytes.
+ * Verifies any kind of proof: a TimeStampToken or TimeStampResp with `verifyToken`, an EvidenceRecord with `verifyEvidenceRecord`. Never rejects,
+ * whatever the bytes.
  */
 export async function verifyEvidence(given: Uint8Array, context: EvidenceContext): Promise<VerifyResult> {
   if (!isEvidenceRecord(given)) return verifyToken(given, context);
@@ -48,7 +48,7 @@ export function isEvidenceRecord(given: Uint8Array): boolean {
   return given[0] === TAG.sequence && given[lengthOctet > 0x80 ? 2 + (lengthOctet & 0x7f) : 2] === TAG.integer;
 }
 
-/** The hash algorithms that a record needs the document’s digests of, the first one first; empty: it cannot be read. */
+/** The algorithms in which a record needs the document’s digest, the first chain's first; empty if it cannot be read. */
 export function recordAlgorithms(given: Uint8Array): readonly DigestAlgorithm[] {
   try {
     return [...new Set(readEvidenceRecord(viewOf(given)).chains.map(({ algorithm }) => algorithm))];
@@ -58,7 +58,7 @@ export function recordAlgorithms(given: Uint8Array): readonly DigestAlgorithm[] 
   }
 }
 
-/** The first token of a record, DER, and its hash tree; undefined: the record cannot be read. Never throws, whatever the bytes. */
+/** The first token of a record, DER, and its hash tree; undefined if the record cannot be read. Never throws, whatever the bytes. */
 export function firstTimeStampOf(given: Uint8Array): ArchiveTimeStampParts | undefined {
   try {
     const { reducedHashtree, token } = readEvidenceRecord(viewOf(given)).chains[0].timeStamps[0];
@@ -72,9 +72,9 @@ export function firstTimeStampOf(given: Uint8Array): ArchiveTimeStampParts | und
 const viewOf = (given: Uint8Array): Buffer => Buffer.from(given.buffer, given.byteOffset, given.length);
 
 /**
- * Judges the DER of an EvidenceRecord: that its first token covers the document, that each later one covers what came before and was
- * made while that still held, and that the last one holds now. What is told is what the first token says, of the document’s hash.
- * Never rejects, whatever the bytes.
+ * Verifies the DER of an EvidenceRecord: its first token covers the document, each later token covers everything before it and was made while that
+ * was still valid, and the last one is valid now. The result describes the first token, with the document’s hash. Never rejects, whatever the
+ * bytes.
  */
 export async function verifyEvidenceRecord(given: Uint8Array, context: EvidenceRecordContext): Promise<VerifyResult> {
   try {
@@ -82,7 +82,7 @@ export async function verifyEvidenceRecord(given: Uint8Array, context: EvidenceR
     const digests = context.digests ?? [];
     const coverage = coverageOf(record, digests);
     checkOrder(coverage.timeStamps);
-    // A later chain may well have been in time: only the document's digest of its algorithm can show it.
+    // A later chain may have been in time; only the document's digest in its algorithm can show that.
     const ended = coverage.hasLaterChains ? 'evidence_new_hash_needed' : 'evidence_expired';
     const [first, ...renewals] = await Array.fromAsync(coverage.timeStamps, (timeStamp, i) => {
       const next = coverage.timeStamps[i + 1];
@@ -105,14 +105,14 @@ function checkOrder(timeStamps: readonly ArchiveTimeStamp[]): void {
 
 interface Place {
   readonly next: ArchiveTimeStamp | undefined;
-  /** The refusal where it has ended, and nothing follows. */
+  /** The refusal if it has expired and nothing follows. */
   readonly ended: RefusalCode;
   readonly isRenewal: boolean;
 }
 
 /**
- * Each token is judged at the time of the next one, the last one now (RFC 4998 §5.3). Whether a record that ended with it would hold now is
- * asked as well: then what was renewed proves by itself what it proves with all renewals.
+ * Each token is judged at the time of the next one, the last one now (RFC 4998 §5.3). It also checks whether a record that ends with this token
+ * would be valid now: then the renewed part proves by itself what it proves with all renewals.
  */
 async function judgeTimeStamp(
   { token }: ArchiveTimeStamp,
@@ -144,7 +144,7 @@ async function judgeTimeStamp(
   return { ...best.result, trustedBy, holdsAloneBy: alone.filter(({ result }) => result.ok).map(({ trust }) => trust) };
 }
 
-/** The upper limit of the time at which a token was made (RFC 3161 §2.4.2). */
+/** The latest time at which a token can have been made (RFC 3161 §2.4.2). */
 const latestTimeOf = ({ genTime, accuracy = 0n }: TstInfo): Microseconds => genTime.microseconds + accuracy;
 
 function verdictOf(
@@ -174,7 +174,7 @@ function verdictOf(
   };
 }
 
-/** One answer for each certificate of all tokens: one that is not `good` where there is any. */
+/** One answer for each certificate of all tokens; if its answers differ, one that is not `good`. */
 function answersOf(tokens: readonly Verified[]): readonly RevocationAnswer[] {
   const answers = new Map<string, RevocationAnswer>();
   for (const answer of tokens.flatMap(({ revocation }) => revocation)) {

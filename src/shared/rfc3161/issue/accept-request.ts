@@ -8,15 +8,15 @@ export type AcceptedRequest =
       readonly ok: false;
       readonly failure: PkiFailure;
       readonly detail: string;
-      /** False: the bytes are not the DER of any TimeStampReq. */
+      /** False: the bytes are not the DER of a TimeStampReq. */
       readonly isRequest: boolean;
     };
 
 const refused = (failure: PkiFailure, detail: string, isRequest = true) => ({ ok: false, failure, detail, isRequest }) as const;
 
 /**
- * Reads the DER of a TimeStampReq and says whether a TSA with these policies grants it, or how it names the fault (RFC 3161 §2.4.2).
- * Never throws, whatever the bytes.
+ * Reads the DER of a TimeStampReq. Returns whether a TSA with these policies grants it, or the fault (RFC 3161 §2.4.2). Never throws, whatever the
+ * bytes.
  */
 export function acceptRequest(der: Uint8Array, policies: readonly string[]): AcceptedRequest {
   try {

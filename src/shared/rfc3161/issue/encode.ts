@@ -12,7 +12,7 @@ import {
   utf8String,
 } from '../asn1/der-writer.ts';
 
-/** The structures of a time-stamp answer as plain data, and their DER. Nothing is judged here: what is given is what is written. */
+/** The structures of a time-stamp answer as plain data, and their DER. Writes what it is given, without checks. */
 
 /** RFC 3161 §2.4.2. */
 export interface Accuracy {
@@ -30,14 +30,14 @@ export interface TstInfoFields {
   /** `algorithmDer` is an AlgorithmIdentifier. */
   imprint: { algorithmDer: Buffer; digest: Buffer };
   serial: bigint;
-  /** The text of the GeneralizedTime, see `genTimeText`. */
+  /** The text of the GeneralizedTime (`genTimeText`). */
   genTime: string;
   accuracy?: Accuracy | undefined;
   ordering?: boolean | undefined;
   nonce?: bigint | undefined;
   /** DER GeneralName. */
   tsa?: Buffer | undefined;
-  /** DER Extension, each. */
+  /** Each is a DER Extension. */
   extensions?: readonly Buffer[] | undefined;
 }
 

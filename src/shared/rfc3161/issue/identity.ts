@@ -5,12 +5,12 @@ import { isSameName, isSelfIssued } from '../x509/name.ts';
 import type { SigningIdentity } from './issue.ts';
 import { schemeOfKey } from './sign.ts';
 
-/** A key and certificates that do not make a TSA. `message` is a clause that says why. */
+/** A key and certificates that do not form a TSA. `message` is a clause with the reason. */
 export class IdentityError extends Error {
   override readonly name = 'IdentityError';
 }
 
-/** The certificates above `signer`, nearest first, without the root: as many as are given. */
+/** The certificates above `signer`, nearest first, without the root, as far as given. */
 function chainAbove(signer: Certificate, certificates: readonly Certificate[]): Buffer[] {
   const chain: Certificate[] = [];
   let last = signer;
@@ -24,8 +24,8 @@ function chainAbove(signer: Certificate, certificates: readonly Certificate[]): 
 }
 
 /**
- * What a TSA signs with: the private key, and of the certificates, in any order, the one that is its own and those above it. Whether
- * they are fit for time-stamps is for the verifier to say, of a first token.
+ * The signing identity of a TSA: the private key, and from the certificates, in any order, its own and those above it. Whether they are suitable
+ * for time-stamps is checked by verifying a first token.
  *
  * @throws IdentityError
  */
@@ -39,9 +39,10 @@ export function identityOf(privateKey: KeyObject, certificates: readonly Certifi
       throw error;
     }
   });
-  if (own === undefined) throw new IdentityError('does not belong to any of the certificates, or is of a kind that no verifier takes');
+  if (own === undefined)
+    throw new IdentityError('does not belong to any of the certificates, or is of a kind that verifiers do not accept');
   const scheme = schemeOfKey(own.publicKey());
-  if (scheme === undefined) throw new IdentityError(`is of a kind that makes no time-stamps: ${privateKey.asymmetricKeyType}`);
+  if (scheme === undefined) throw new IdentityError(`is of a kind that cannot make time-stamps: ${privateKey.asymmetricKeyType}`);
   const { der: certificate, subject: subjectName, issuer: issuerName, serialNumber } = own;
   return { certificate, subjectName, issuerName, serialNumber, privateKey, scheme, chain: chainAbove(own, certificates) };
 }

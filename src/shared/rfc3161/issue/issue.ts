@@ -22,9 +22,9 @@ import {
 } from './encode.ts';
 import type { SignatureScheme } from './sign.ts';
 
-/** Issuing a time-stamp, as one step and as the steps that it is made of: whoever wants a wrong one changes what lies between them. */
+/** Issues a time-stamp, in one step or in separate steps: a caller that needs a wrong one changes the data between the steps. */
 
-/** A key with its certificate: what a TSA, or a CA, signs with. */
+/** A key with its certificate, for a TSA or a CA. */
 export interface SigningIdentity {
   /** DER certificate. */
   certificate: Buffer;
@@ -42,7 +42,7 @@ export interface SigningIdentity {
 
 export interface TsaProfile {
   identity: SigningIdentity;
-  /** Policy OIDs; the first is used when the request names none. */
+  /** Policy OIDs; the first is used if the request names none. */
   policies: readonly [string, ...string[]];
   accuracy?: Accuracy;
   ordering?: boolean;
@@ -52,7 +52,7 @@ export interface TsaProfile {
   includeSigningTime?: boolean;
 }
 
-/** What is different in each answer. */
+/** The values that differ in each answer. */
 export interface Moment {
   /** Milliseconds since the epoch. */
   timeMs: number;
@@ -61,8 +61,8 @@ export interface Moment {
 }
 
 /**
- * A TimeStampResp for the DER of a TimeStampReq (RFC 3161 §2.4): granted with a token, or a rejection with its PKIFailureInfo.
- * Pure: time and serial number are arguments. Throws only when the key cannot sign.
+ * A TimeStampResp for the DER of a TimeStampReq (RFC 3161 §2.4): granted with a token, or a rejection with its PKIFailureInfo. Pure: time and
+ * serial number are arguments. Throws only if the key cannot sign.
  */
 export function issueResponse(profile: TsaProfile, requestDer: Buffer, moment: Moment): Buffer {
   const accepted = acceptRequest(requestDer, profile.policies);
@@ -78,7 +78,7 @@ export function rejectionOf(failure: PkiFailure, statusText: string): ResponsePa
   return { status: PKI_STATUS.rejection, statusText, failInfo: [PKI_FAILURE[failure]] };
 }
 
-/** What TSTInfo says about a request that is granted. */
+/** The TSTInfo for a granted request. */
 export function tstInfoFieldsOf(profile: TsaProfile, request: TimeStampRequest, moment: Moment): TstInfoFields {
   return {
     version: 1,
@@ -98,7 +98,7 @@ export function signTstInfo(profile: TsaProfile, eContent: Buffer, moment: Momen
   return signAttributes(profile.identity, encodeAttributes(signedAttributesOf(profile, eContent, moment)));
 }
 
-/** Those that RFC 3161 §2.4.2 and RFC 5816 require, and what the profile adds. */
+/** The attributes that RFC 3161 §2.4.2 and RFC 5816 require, and those of the profile. */
 export function signedAttributesOf(profile: TsaProfile, eContent: Buffer, moment: Moment): readonly Attribute[] {
   const { identity } = profile;
   const attributes: Attribute[] = [
@@ -107,7 +107,7 @@ export function signedAttributesOf(profile: TsaProfile, eContent: Buffer, moment
     { type: OID.signingCertificateV2, values: [constantPartsOf(identity).signingCertificate] },
   ];
   if (profile.includeSigningTime) {
-    // UTCTime serves the years 1950–2049 (RFC 5652 §11.3), without a fraction.
+    // UTCTime covers the years 1950–2049 (RFC 5652 §11.3), without a fraction.
     attributes.push({ type: OID.signingTime, values: [utcTime(genTimeText(Math.floor(moment.timeMs / 1000) * 1000).slice(2))] });
   }
   return attributes;
@@ -146,7 +146,7 @@ type ConstantParts = Pick<SignerParts, 'sid' | 'digestAlgorithm'> &
 
 const constantParts = new WeakMap<SigningIdentity, ConstantParts>();
 
-/** The parts that are the same in every token of an identity; they are made once. */
+/** The parts that are the same in every token of an identity; made once. */
 function constantPartsOf(identity: SigningIdentity): ConstantParts {
   const known = constantParts.get(identity);
   if (known) return known;
@@ -154,7 +154,7 @@ function constantPartsOf(identity: SigningIdentity): ConstantParts {
   const parts = {
     sid: sequence(issuerName, serialNumber),
     digestAlgorithm: digestIdentifier(scheme.digest),
-    // A SET OF: DER has an order for it (X.690 §11.6).
+    // A SET OF has a fixed order in DER (X.690 §11.6).
     certificates: [certificate, ...chain].sort(Buffer.compare),
     signingCertificate: encodeSigningCertificateV2(digestData('sha256', certificate), issuerName, serialNumber),
   };

@@ -4,9 +4,9 @@ import { OID } from '../asn1/oids.ts';
 import { DIGEST_OCTETS, type DigestAlgorithm } from '../x509/algorithms.ts';
 import type { PublicKey } from '../x509/public-key.ts';
 
-/** A way to sign, as it is named in X.509 and in CMS. */
+/** A way to sign, with its names in X.509 and in CMS. */
 export interface SignatureScheme {
-  /** digestAlgorithm of the SignerInfo: what messageDigest is computed with. */
+  /** digestAlgorithm of the SignerInfo; messageDigest uses it. */
   digest: 'sha1' | 'sha256' | 'sha384' | 'sha512';
   /** AlgorithmIdentifier in a certificate or CRL. */
   certificateAlgorithm: Buffer;
@@ -66,7 +66,7 @@ const CURVES: Readonly<Record<string, SignatureScheme>> = {
   secp521r1: SCHEMES.ecdsaSha512,
 };
 
-/** How a TSA signs with the private half of such a key; undefined: no verifier would take it (Ed448, RFC 8419 §3.1). */
+/** How a TSA signs with the private half of such a key; undefined: verifiers would not accept it (Ed448, RFC 8419 §3.1). */
 export function schemeOfKey({ family, key, pss }: PublicKey): SignatureScheme | undefined {
   switch (family) {
     case 'rsa':

@@ -2,21 +2,21 @@ import { type Der, parseDer } from '../asn1/der.ts';
 import { TAG } from '../asn1/tags.ts';
 import { Refusal } from '../refusal/refusal.ts';
 
-/** Octets from `start` up to `end`, which is not among them. */
+/** Octets from `start` up to, but not including, `end`. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** Where what lies in the DER of a TimeStampResp (RFC 3161 §2.4.2). */
+/** Positions in the DER of a TimeStampResp (RFC 3161 §2.4.2). */
 export interface AnswerSpans {
   /** The TimeStampToken. */
   readonly token: Span;
-  /** The certificates of its SignedData with their tag (RFC 5652 §5.1), where it has any. */
+  /** The certificates of its SignedData with their tag (RFC 5652 §5.1), if any. */
   readonly certificates: Span | undefined;
 }
 
-/** Undefined: it has no token. Nothing is judged. Never throws, whatever the bytes. */
+/** Undefined: it has no token. Nothing is verified. Never throws, whatever the bytes. */
 export function answerSpansOf(response: Uint8Array): AnswerSpans | undefined {
   try {
     const [, token] = parseDer(response).children;

@@ -5,18 +5,18 @@ import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 import { algorithmIdentifierOf, DIGEST_OCTETS, type DigestAlgorithm, digestOf } from '../x509/algorithms.ts';
 
-/** What a time-stamp is for: the digest of some data, and how it was made (MessageImprint, RFC 3161 §2.4.1). */
+/** The subject of a time-stamp: the digest of some data and its algorithm (MessageImprint, RFC 3161 §2.4.1). */
 export interface Imprint {
   readonly algorithm: DigestAlgorithm;
   readonly digest: Buffer;
 }
 
-/** How an imprint's algorithm is refused. */
+/** The refusal codes for an imprint's algorithm. */
 export const IMPRINT_CODES = { weak: 'imprint_algorithm_weak', unknown: 'imprint_algorithm_unknown' } as const;
 
 /**
- * Reads a MessageImprint whose algorithm is accepted (18) and whose digest has its length (17); when `expected` is given, one that is
- * the same in algorithm (16) and digest (15).
+ * Reads a MessageImprint with an accepted algorithm (18) and a digest of the right length (17). If `expected` is given, algorithm (16) and digest
+ * (15) must match.
  */
 export function imprintOf(element: Der, expected?: Imprint): Imprint {
   const members = membersOf(element, 'messageImprint');
@@ -30,6 +30,6 @@ export function imprintOf(element: Der, expected?: Imprint): Imprint {
   if (digest.length !== DIGEST_OCTETS[algorithm]) {
     refuse('imprint_length', `A ${algorithm} imprint has ${DIGEST_OCTETS[algorithm]} octets, this one ${digest.length}.`);
   }
-  if (expected !== undefined && !digest.equals(expected.digest)) refuse('imprint_mismatch', 'The imprint is that of other data.');
+  if (expected !== undefined && !digest.equals(expected.digest)) refuse('imprint_mismatch', 'The imprint belongs to other data.');
   return { algorithm, digest };
 }

@@ -1,6 +1,6 @@
 import type { RefusalCode } from '../refusal/codes.ts';
 
-/** The numbers of a TSA's answer and their names (RFC 3161 §2.4.2). */
+/** The numbers in a TSA's answer and their names (RFC 3161 §2.4.2). */
 
 /** PKIStatus. */
 export const PKI_STATUS = {
@@ -12,7 +12,7 @@ export const PKI_STATUS = {
   revocationNotification: 5,
 } as const;
 
-/** PKIFailureInfo: which bit says what. */
+/** PKIFailureInfo: the meaning of each bit. */
 export const PKI_FAILURE = {
   badAlg: 0,
   badRequest: 2,
@@ -26,7 +26,7 @@ export const PKI_FAILURE = {
 
 export type PkiFailure = keyof typeof PKI_FAILURE;
 
-/** What a TSA finds wrong with a request, and not with itself. */
+/** Faults of a request, not of the TSA. */
 export const REQUEST_FAULTS = ['badAlg', 'badRequest', 'badDataFormat', 'unacceptedPolicy', 'unacceptedExtension'] as const;
 export type RequestFault = (typeof REQUEST_FAULTS)[number];
 
@@ -37,7 +37,7 @@ export const statusName = (status: number): string => nameIn(PKI_STATUS, status)
 
 export const failureName = (bit: number): string => nameIn(PKI_FAILURE, bit) ?? `bit ${bit}`;
 
-/** How a TSA calls what is wrong with a request. */
+/** The TSA's name for the fault of a request. */
 export function failureOf(code: RefusalCode): PkiFailure {
   return code.startsWith('imprint_algorithm_') ? 'badAlg' : 'badDataFormat';
 }

@@ -10,39 +10,39 @@ import { type Imprint, imprintOf } from './imprint.ts';
 
 /** A TimeStampReq (RFC 3161 §2.4.1). */
 export interface TimeStampRequest {
-  /** 1 is the only one that is known. */
+  /** Only 1 is known. */
   readonly version: number;
   readonly imprint: Imprint;
-  /** DER AlgorithmIdentifier of the imprint as it was sent: the token repeats it octet for octet. */
+  /** DER AlgorithmIdentifier of the imprint as sent: the token repeats it octet for octet. */
   readonly imprintAlgorithmDer: Buffer;
-  /** Whether that AlgorithmIdentifier has NULL for its parameters, and does not leave them out. */
+  /** Whether that AlgorithmIdentifier has NULL parameters instead of none. */
   readonly hasNullParameters: boolean;
   /** Dotted OID; undefined: any policy. */
   readonly policy: string | undefined;
   readonly nonce: bigint | undefined;
   readonly certReq: boolean;
-  /** Extensions ask the TSA for something; they say nothing about the answer's form. */
+  /** Extensions ask the TSA for something; they do not affect the form of the answer. */
   readonly hasExtensions: boolean;
 }
 
 export interface RequestFields {
   readonly imprint: Imprint;
-  /** Default: the parameters of the hash algorithm are left out (RFC 5754 §2). */
+  /** Default: the hash algorithm has no parameters (RFC 5754 §2). */
   readonly hasNullParameters?: boolean;
   /** Dotted OID. */
   readonly policy?: string | undefined;
   /**
-   * At least 8 random octets (64 bits), at most 32: what makes an old answer useless. A number is somebody else's nonce, passed on as it is
-   * (at most 64 octets); undefined: none.
+   * At least 8 random octets (64 bits), at most 32, so that an old answer cannot be replayed. A number is a client's nonce, passed on unchanged (at
+   * most 64 octets); undefined: none.
    */
   readonly nonce: Uint8Array | bigint | undefined;
-  /** Ask for the signer's certificate in the token; default true, as a token without it cannot be judged by a stranger. */
+  /** Request the signer's certificate in the token. Default true, because third parties cannot verify a token without it. */
   readonly certReq?: boolean;
 }
 
 const MIN_NONCE_OCTETS = 8;
 const MAX_NONCE_OCTETS = 32;
-/** Of a nonce that somebody else chose. */
+/** The maximum size of a client's nonce. */
 export const MAX_FOREIGN_NONCE_OCTETS = 64;
 
 function encodeNonce(nonce: Uint8Array | bigint): Buffer {
@@ -58,7 +58,7 @@ function encodeNonce(nonce: Uint8Array | bigint): Buffer {
 /**
  * DER of a TimeStampReq.
  *
- * @throws RangeError for a digest or nonce of the wrong length, or a policy that is no OID
+ * @throws RangeError for a digest or nonce of the wrong length, or a policy that is not an OID
  */
 export function encodeRequest({ imprint, hasNullParameters = false, policy, nonce, certReq = true }: RequestFields): Buffer {
   const { algorithm, digest } = imprint;
@@ -108,7 +108,7 @@ export function requestOf(der: Uint8Array): TimeStampRequest {
   };
 }
 
-/** The number in an INTEGER that is a nonce: of any sign, and no larger than any request needs (refusal 9). */
+/** The nonce in an INTEGER: any sign, and not larger than any request needs (refusal 9). */
 export function nonceOf(element: Der): bigint {
   const octets = element.end - element.content;
   if (octets > MAX_FOREIGN_NONCE_OCTETS) refuse('nonce_too_large', `The nonce has more than ${MAX_FOREIGN_NONCE_OCTETS} octets.`);

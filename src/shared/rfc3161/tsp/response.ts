@@ -20,17 +20,17 @@ export function grantedTokenOf(element: Der, acceptGrantedWithMods: boolean): Gr
   const token = members.optional(TAG.sequence);
   members.end();
   if (status !== PKI_STATUS.granted && status !== PKI_STATUS.grantedWithMods) {
-    if (token !== undefined) refuse('token_not_granted', `The status is ${explain()}, and yet there is a token.`);
+    if (token !== undefined) refuse('token_not_granted', `The status is ${explain()}, but there is a token.`);
     refuse('not_granted', `The status is ${explain()}.`);
   }
   if (token === undefined) refuse('token_missing', `The status is ${explain()}, but there is no token.`);
-  if (failures !== undefined) refuse('status_contradictory', `The status is ${explain()}, and yet there is a token.`);
+  if (failures !== undefined) refuse('status_contradictory', `The status is ${explain()}, but there is a token.`);
   const grantedWithMods = status === PKI_STATUS.grantedWithMods;
   if (grantedWithMods && !acceptGrantedWithMods) refuse('granted_with_mods', `The status is ${explain()}.`);
   return { token, grantedWithMods };
 }
 
-/** What a TSA that rejects a request finds wrong with it (PKIFailureInfo); undefined where it does not say. Never throws, whatever the bytes. */
+/** The TSA's reason for rejecting a request (PKIFailureInfo); undefined if it gives none. Never throws, whatever the bytes. */
 export function requestFaultOf(response: Uint8Array): RequestFault | undefined {
   try {
     const { failures } = statusOf(membersOf(parseDer(response), 'TimeStampResp').take(TAG.sequence, 'status'));
@@ -41,10 +41,10 @@ export function requestFaultOf(response: Uint8Array): RequestFault | undefined {
   }
 }
 
-/** Of a TSA's words so many are told. */
+/** The maximum number of quoted texts from a TSA. */
 const MAX_STATUS_TEXTS = 8;
 
-/** PKIStatusInfo, with everything it says in words; `failures` undefined: it has no failInfo. */
+/** PKIStatusInfo with its texts; `failures` undefined: it has no failInfo. */
 function statusOf(element: Der): { status: number; explain: () => string; failures: string[] | undefined } {
   const members = membersOf(element, 'PKIStatusInfo');
   const status = smallIntegerOf(members.take(TAG.integer, 'status'));
@@ -53,7 +53,7 @@ function statusOf(element: Der): { status: number; explain: () => string; failur
   members.end();
   const texts = (freeText?.children ?? []).slice(0, MAX_STATUS_TEXTS).map((child) => {
     if (child.tag !== TAG.utf8String) refuse('der_malformed', 'statusString is not a UTF8String.');
-    // A stranger's words: quoted, so that they cannot be taken for ours.
+    // Untrusted text: quoted, so that it cannot look like our own.
     return JSON.stringify(contentsOf(child).toString('utf8').slice(0, 200));
   });
   const failures = failInfo && [...namedBitsOf(failInfo, 'failInfo')].map(failureName);

@@ -2,23 +2,23 @@ import { refuse } from '../refusal/refusal.ts';
 import type { TstInfo } from './tst-info.ts';
 import { DEFAULT_CLOCK_TOLERANCE_MS, type VerifyContext } from './types.ts';
 
-/** What a token states, against what was asked for and against the clock (RFC 3161 §2.2, §2.4.2). */
+/** Compares the statements of a token with the request and the clock (RFC 3161 §2.2, §2.4.2). */
 
-/** Refusals 19 and 20; and a nonce that nobody sent is not the answer to this request. */
+/** Refusals 19 and 20. A token with a nonce does not answer a request without one. */
 export function checkNonce(tstInfo: TstInfo, sent: bigint | undefined): void {
   if (sent === undefined && tstInfo.nonce !== undefined) refuse('nonce_unexpected', 'The request had no nonce, the token has one.');
   if (sent === undefined) return;
   if (tstInfo.nonce === undefined) refuse('nonce_missing', 'The request had a nonce, the token has none.');
-  if (tstInfo.nonce !== sent) refuse('nonce_mismatch', 'The nonce of the token is another one.');
+  if (tstInfo.nonce !== sent) refuse('nonce_mismatch', 'The nonce of the token is different.');
 }
 
 /** Refusal 21. */
 export function checkPolicy(tstInfo: TstInfo, asked: string | undefined): void {
   if (asked !== undefined && tstInfo.policy !== asked)
-    refuse('policy_mismatch', `The policy is ${tstInfo.policy}, asked for was ${asked}.`);
+    refuse('policy_mismatch', `The policy is ${tstInfo.policy}; the request asked for ${asked}.`);
 }
 
-/** Refusal 23, and the accuracy that the context sets. */
+/** Refusal 23, and the accuracy in the context. */
 export function checkTime(tstInfo: TstInfo, context: VerifyContext): void {
   const { maxAccuracySeconds } = context;
   const accuracySeconds = accuracySecondsOf(tstInfo, context);
@@ -35,10 +35,10 @@ function accuracySecondsOf({ accuracy }: TstInfo, { policyAccuracySeconds }: Ver
   return accuracy === undefined ? policyAccuracySeconds : Number(accuracy) / 1e6;
 }
 
-/** However inexact a TSA says that it is: a time that is a minute off tells of a wrong clock. */
+/** A limit even for a TSA that states a poor accuracy: a time that is a minute off means a wrong clock. */
 const MAX_ACCURACY_MARGIN_SECONDS = 60;
 
-/** Refusal 22: an answer is made while its request is under way, as far as both clocks and the TSA's accuracy can tell. */
+/** Refusal 22: the answer's time is between request and receipt, within the tolerance of both clocks and the TSA's accuracy. */
 export function checkWindow(tstInfo: TstInfo, context: VerifyContext & { readonly sentAtMs: number; readonly receivedAtMs: number }): void {
   const { milliseconds, text } = tstInfo.genTime;
   const accuracySeconds = Math.min(accuracySecondsOf(tstInfo, context) ?? 0, MAX_ACCURACY_MARGIN_SECONDS);

@@ -5,18 +5,18 @@ import type { RefusalCode } from '../refusal/codes.ts';
 import { Refusal, refuse } from '../refusal/refusal.ts';
 import { grantedTokenOf } from './response.ts';
 
-/** A TimeStampToken, out of an answer or by itself. */
+/** A TimeStampToken, from an answer or by itself. */
 export interface OpenedToken {
   /** ContentInfo, in DER. */
   readonly contentInfo: Der;
-  /** As it came. */
+  /** As received. */
   readonly bytes: Buffer;
   readonly grantedWithMods: boolean;
-  /** Where in `contentInfo` elements start that came in another form than DER, in ascending order. */
+  /** Where in `contentInfo` elements start that were not in DER, in ascending order. */
   readonly rewritten: readonly number[];
 }
 
-/** The token of a TimeStampResp, which is DER (RFC 3161 §3, V6; refusals 1–4). */
+/** The token of a TimeStampResp, which must be DER (RFC 3161 §3; refusals 1–4). */
 export function openResponse(response: Uint8Array, acceptGrantedWithMods: boolean): OpenedToken {
   const { token, grantedWithMods } = grantedTokenOf(parseDer(response), acceptGrantedWithMods);
   return { contentInfo: token, bytes: derOf(token), grantedWithMods, rewritten: [] };
@@ -29,7 +29,10 @@ export function openToken(given: Uint8Array, acceptGrantedWithMods: boolean): Op
   return { ...readBareToken(bytes), bytes, grantedWithMods: false };
 }
 
-/** The TimeStampToken in a TimeStampResp that grants one, or the bare one itself, not judged. Undefined: there is none. Never throws, whatever the bytes. */
+/**
+ * The TimeStampToken in a granting TimeStampResp, or the bare one itself, not verified. Undefined if there is none. Never throws, whatever the
+ * bytes.
+ */
 export function tokenIn(given: Uint8Array): Buffer | undefined {
   try {
     return openToken(given, true).bytes;
@@ -39,10 +42,10 @@ export function tokenIn(given: Uint8Array): Buffer | undefined {
   }
 }
 
-/** Why DER is not accepted that may be good BER all the same. */
+/** DER faults that valid BER may have. */
 const OTHER_FORM: ReadonlySet<RefusalCode> = new Set(['der_length', 'der_not_canonical']);
 
-/** Most tokens are DER, which is BER too and would be normalized to itself: they are read once. */
+/** Most tokens are DER and need no normalization, so they are parsed only once. */
 function readBareToken(bytes: Buffer): Pick<OpenedToken, 'contentInfo' | 'rewritten'> {
   try {
     return { contentInfo: parseDer(bytes), rewritten: [] };
@@ -50,11 +53,11 @@ function readBareToken(bytes: Buffer): Pick<OpenedToken, 'contentInfo' | 'rewrit
     if (!(error instanceof Refusal) || !OTHER_FORM.has(error.code)) throw error;
   }
   const { der, rewritten } = normalizeBer(bytes);
-  // Definite lengths for indefinite ones may take more octets than the limit of the input.
+  // Definite lengths may take more octets than the indefinite ones in the input.
   return { contentInfo: parseDer(der, { ...TOKEN_LIMITS, maxBytes: der.length }), rewritten };
 }
 
-/** A ContentInfo starts with an OBJECT IDENTIFIER, a TimeStampResp with a SEQUENCE, its status. */
+/** A ContentInfo starts with an OBJECT IDENTIFIER; a TimeStampResp starts with a SEQUENCE, its status. */
 function isBareToken(bytes: Buffer): boolean {
   const lengthOctet = bytes[1] ?? 0;
   const first = bytes[lengthOctet > 0x80 ? 2 + (lengthOctet & 0x7f) : 2];
@@ -62,8 +65,8 @@ function isBareToken(bytes: Buffer): boolean {
 }
 
 /**
- * What is signed is DER as it stands, whatever is around it: signed attributes (RFC 5652 §5.3) and certificates (RFC 5280 §4.1.1.3).
- * Nobody signed another form, and readers do not agree on what one would mean.
+ * Signed parts must be DER: signed attributes (RFC 5652 §5.3) and certificates (RFC 5280 §4.1.1.3). A signature does not cover another form, and
+ * readers do not agree on its meaning.
  */
 export function checkSignedForm({ rewritten }: OpenedToken, signed: Der): void {
   let [from, to] = [0, rewritten.length];
@@ -73,5 +76,5 @@ export function checkSignedForm({ rewritten }: OpenedToken, signed: Der): void {
     else to = middle;
   }
   const next = rewritten[from];
-  if (next !== undefined && next < signed.end) refuse('der_length', 'What is signed is not in the form of DER.');
+  if (next !== undefined && next < signed.end) refuse('der_length', 'A signed part is not in DER.');
 }

@@ -7,14 +7,14 @@ import { type Imprint, imprintOf } from './imprint.ts';
 import { nonceOf } from './request.ts';
 import type { GenTime, Microseconds, TstExtension } from './types.ts';
 
-/** TSTInfo (RFC 3161 §2.4.2), its form judged, what it says not yet. */
+/** A parsed TSTInfo (RFC 3161 §2.4.2). Its statements are not verified yet. */
 export interface TstInfo {
   /** Dotted OID. */
   readonly policy: string;
   readonly imprint: Imprint;
   readonly serial: bigint;
   readonly genTime: GenTime;
-  /** An absent member counts as 0; undefined: the TSA says nothing about it. */
+  /** An absent member counts as 0; undefined: the TSA does not state it. */
   readonly accuracy: Microseconds | undefined;
   readonly ordering: boolean;
   readonly nonce: bigint | undefined;
@@ -23,10 +23,10 @@ export interface TstInfo {
   readonly extensions: readonly TstExtension[];
 }
 
-/** RFC 3161 §2.4.2: users are ready for 160 bits. */
+/** RFC 3161 §2.4.2: users must support 160 bits. */
 const MAX_SERIAL_BITS = 160n;
 
-/** Reads the eContent of a token. `expected` is what its imprint must be. */
+/** Reads the eContent of a token. `expected`: the required imprint. */
 export function tstInfoOf(eContent: Buffer, expected: Imprint | undefined): TstInfo {
   const members = membersOf(parseDer(eContent), 'TSTInfo');
   const version = smallIntegerOf(members.take(TAG.integer, 'version'));
@@ -88,7 +88,7 @@ function accuracyOf(members: Members): Microseconds | undefined {
   return (seconds * 1000n + millis) * 1000n + micros;
 }
 
-/** Extensions, RFC 5280 §4.1. None is known to us, so a critical one ends it (RFC 3161 §2.4.2). */
+/** Extensions, RFC 5280 §4.1. None is known to us, so a critical one is refused (RFC 3161 §2.4.2). */
 function extensionsOf(element: Der): readonly TstExtension[] {
   if (element.children.length === 0) refuse('der_malformed', 'The extensions of TSTInfo are empty.');
   const types = new Set<string>();

@@ -9,14 +9,14 @@ import type { TrustStore } from '../x509/trust-store.ts';
 import type { TstInfo } from './tst-info.ts';
 import type { CertificateIdentity, RevocationAnswer, Unchecked, Verified } from './types.ts';
 
-/** What is told about a token that passed every check. */
+/** The result for a token that passed all checks. */
 
 export interface Found {
   readonly tstInfo: TstInfo;
   readonly chain: Chain;
   readonly revocation: readonly RevocationStatus[];
   readonly company: Company;
-  /** The TimeStampToken as it came. */
+  /** The TimeStampToken as received. */
   readonly token: Buffer;
   readonly grantedWithMods: boolean;
   readonly isImprintChecked: boolean;
@@ -88,7 +88,7 @@ function answerOf(found: RevocationStatus): RevocationAnswer {
 
 const identities = new WeakMap<Certificate, CertificateIdentity>();
 
-/** The same for every token with the certificate, so made once. */
+/** The same for every token with this certificate, so it is made once. */
 function identityOf(certificate: Certificate): CertificateIdentity {
   let identity = identities.get(certificate);
   if (identity === undefined) {

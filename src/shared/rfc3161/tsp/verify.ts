@@ -22,16 +22,17 @@ import { type TstInfo, tstInfoOf } from './tst-info.ts';
 import type { Microseconds, ResponseContext, TokenContext, Verified, VerifyContext, VerifyResult } from './types.ts';
 import { verifiedOf } from './verdict.ts';
 
-/** RFC 3161 §2.3: extended key usage critical, with time-stamping alone; the key signs and does nothing else (refusals 37–40). */
+/** RFC 3161 §2.3: the extended key usage is critical and contains only time-stamping; the key usage allows only signing (refusals 37–40). */
 function checkPurpose(signer: Certificate): void {
   const { basicConstraints, keyUsage, extendedKeyUsage } = signer.extensions;
   if (extendedKeyUsage === undefined) refuse('eku_missing', 'The signer’s certificate has no extended key usage.');
   const { purposes, critical } = extendedKeyUsage;
-  if (!purposes.includes(OID.timeStamping)) refuse('eku_missing', 'The extended key usage of the signer’s certificate is another one.');
+  if (!purposes.includes(OID.timeStamping))
+    refuse('eku_missing', 'The extended key usage of the signer’s certificate does not include time-stamping.');
   if (purposes.length > 1) refuse('eku_other_purpose', `The signer’s certificate is for ${purposes.join(', ')}.`);
   if (!critical) refuse('eku_not_critical', 'The extended key usage of the signer’s certificate is not critical.');
   if (basicConstraints?.ca) refuse('signer_is_ca', 'The signer’s certificate is that of a CA.');
-  // RFC 5280 §4.2.1.12: a purpose and a key usage must go together, which for time-stamping are these two.
+  // RFC 5280 §4.2.1.12: purpose and key usage must be consistent; these two fit time-stamping.
   const signs: readonly number[] = [KEY_USAGE_BIT.digitalSignature, KEY_USAGE_BIT.contentCommitment];
   if (keyUsage !== undefined && (keyUsage.size === 0 || [...keyUsage].some((bit) => !signs.includes(bit)))) {
     refuse('signer_key_usage', 'The key usage of the signer’s certificate is not signing alone.');
@@ -47,11 +48,11 @@ function checkTsaName(tsa: Der, signer: Certificate): void {
 }
 
 /**
- * The verifier: named checks from the outside of a token to its inside, cheap ones before costly ones, each with a code of its own. The
- * signature over the token is computed in the thread pool of Node.js, so that this thread goes on meanwhile.
+ * The verifier: named checks from the outside of a token to its inside, cheap ones before costly ones, each with its own code. The signature over
+ * the token is verified in the thread pool of Node.js, so that this thread is free meanwhile.
  */
 
-/** Judges a TSA's answer to a request that was just sent: DER TimeStampResp (RFC 3161 §2.4.2). Never rejects, whatever the bytes. */
+/** Verifies a TSA's answer to a request that was just sent: DER TimeStampResp (RFC 3161 §2.4.2). Never rejects, whatever the bytes. */
 export async function verifyResponse(response: Uint8Array, context: ResponseContext): Promise<VerifyResult> {
   try {
     const request = requestOf(context.request);
@@ -67,10 +68,7 @@ export async function verifyResponse(response: Uint8Array, context: ResponseCont
   }
 }
 
-/**
- * Judges a stored or raw token: a TimeStampToken in DER or BER, or the DER of a whole TimeStampResp (V6). Never rejects, whatever the
- * bytes.
- */
+/** Verifies a stored or raw token: a TimeStampToken in DER or BER, or the DER of a whole TimeStampResp (V6). Never rejects, whatever the bytes. */
 export async function verifyToken(token: Uint8Array, context: TokenContext): Promise<VerifyResult> {
   try {
     const read = readToken(openToken(token, context.acceptGrantedWithMods ?? false), context.expected);
@@ -81,7 +79,7 @@ export async function verifyToken(token: Uint8Array, context: TokenContext): Pro
   }
 }
 
-/** A token whose form is in order. */
+/** A token with a correct form. */
 export interface ReadToken {
   readonly opened: OpenedToken;
   readonly signed: SignedData;
@@ -89,7 +87,7 @@ export interface ReadToken {
 }
 
 /**
- * Reads a token as far as what it states; `expected` is what its imprint must be.
+ * Reads a token up to its TSTInfo; `expected`: the required imprint.
  *
  * @throws Refusal
  */
@@ -98,21 +96,21 @@ export function readToken(opened: OpenedToken, expected: Imprint | undefined): R
   return { opened, signed, tstInfo: tstInfoOf(signed.eContent, expected) };
 }
 
-/** How a token is judged beside its trust. */
+/** The rules for a token beside the trust store. */
 export interface SignerRules {
   /** The signer's certificate must be in the token (32). */
   readonly isEmbeddingRequired: boolean;
   readonly isImprintChecked: boolean;
-  /** An answer to a request just sent: its signature is always computed, and not remembered. */
+  /** An answer to a request just sent: its signature is always verified, and not remembered. */
   readonly isNew?: boolean;
-  /** When something that is judged by itself has proved that the token was there; undefined: nothing has. */
+  /** When an independently verified proof shows that the token existed; undefined: there is none. */
   readonly existedBy?: Microseconds | undefined;
-  /** The chain must not have ended before `at`; `otherwise` is the code of the refusal. */
+  /** The chain must still be valid at `at`; `otherwise` is the code of the refusal. */
   readonly heldUntil?: { readonly at: Microseconds; readonly otherwise: RefusalCode } | undefined;
 }
 
 /**
- * Who signed the token, and whether he may: the same whoever asks.
+ * Identifies the signer and checks that it may sign time-stamps. Does not depend on the request.
  *
  * @throws Refusal
  */
@@ -134,7 +132,7 @@ export async function judgeSigner(
   checkAlgorithmProtection(attributes, signerInfo);
   checkUnsignedAttributes(signerInfo);
   const named = signingCertificatesOf(attributes);
-  // A batch has one signature for thousands of stamps: the very same octets by the same certificate are not computed again.
+  // A batch has one signature for thousands of stamps: the same octets with the same certificate are not verified again.
   const mark = isNew ? undefined : signatureMarkOf(signerInfo, signer);
   if (mark === undefined || !trust.knowsSignature(mark)) {
     await checkSignature(signerInfo, signer, swornSignerOf(named, embedded.certificates));
@@ -161,7 +159,7 @@ export async function judgeSigner(
   return verifiedOf({ tstInfo, chain, revocation, company, token, grantedWithMods, isImprintChecked }, trust, nowMs);
 }
 
-/** A chain with a gap may lack the very certificate that could not be read: that says more than that there is none. */
+/** If a chain has a gap, the unreadable certificate may be the missing one, so its fault is the better reason. */
 function chainOrUnreadable<T>(unreadable: Refusal | undefined, find: () => T): T {
   try {
     return find();

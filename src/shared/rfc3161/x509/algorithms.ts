@@ -6,9 +6,9 @@ import { TAG } from '../asn1/tags.ts';
 import type { RefusalCode } from '../refusal/codes.ts';
 import { refuse } from '../refusal/refusal.ts';
 
-/** Which algorithms are accepted, and under which names they come (RFC 5754, RFC 5758, RFC 4055, RFC 8410, RFC 8419). */
+/** The accepted algorithms and their identifiers (RFC 5754, RFC 5758, RFC 4055, RFC 8410, RFC 8419). */
 
-/** The digests of imprints and of signatures. SHA-1 and MD5 are not among them: collisions would make a stamp worthless. */
+/** The digests for imprints and signatures. Without SHA-1 and MD5: collisions would make a stamp worthless. */
 export type DigestAlgorithm = 'sha256' | 'sha384' | 'sha512';
 
 export const DIGEST_OCTETS: Readonly<Record<DigestAlgorithm, number>> = { sha256: 32, sha384: 48, sha512: 64 };
@@ -28,7 +28,7 @@ export interface AlgorithmIdentifier {
   readonly parameters: Der | undefined;
 }
 
-/** `tag`: the one that an IMPLICIT tag puts in place of SEQUENCE. */
+/** `tag`: the IMPLICIT tag instead of SEQUENCE. */
 export function algorithmIdentifierOf(element: Der, name: string, tag: number = TAG.sequence): AlgorithmIdentifier {
   const members = membersOf(element, name, tag);
   const oid = oidOf(members.take(TAG.oid, 'algorithm'), name);
@@ -37,12 +37,12 @@ export function algorithmIdentifierOf(element: Der, name: string, tag: number = 
   return { oid, parameters };
 }
 
-/** RFC 5754 §2: parameters of a digest are absent, and NULL must be taken for absent. */
+/** RFC 5754 §2: a digest has no parameters, and NULL must be accepted as absent. */
 export function hasNoParameters({ parameters }: AlgorithmIdentifier): boolean {
   return parameters === undefined || parameters.tag === TAG.null;
 }
 
-/** The digest that an AlgorithmIdentifier names. `codes` says how a broken and an unknown one are refused in this place. */
+/** The digest of an AlgorithmIdentifier. `codes`: the refusals of broken and unknown ones at this place. */
 export function digestOf(
   algorithm: AlgorithmIdentifier,
   name: string,
@@ -57,7 +57,7 @@ export function digestOf(
 
 export const SIGNATURE_CODES = { weak: 'signature_algorithm_weak', unknown: 'signature_algorithm_unknown' } as const;
 
-/** How a signature was made, as far as its identifier says. */
+/** How a signature was made, according to its identifier. */
 export type SignatureAlgorithm =
   | { readonly family: 'rsa' | 'ec'; readonly digest: DigestAlgorithm }
   | PssAlgorithm
@@ -88,33 +88,33 @@ export function signatureAlgorithmOf(algorithm: AlgorithmIdentifier, name: strin
   if (algorithm.oid === OID.rsaPss) return pssAlgorithmOf(algorithm.parameters, name);
   const known = SIGNATURES.get(algorithm.oid);
   if (known === undefined) refuse('signature_algorithm_unknown', `${name} is ${algorithm.oid}.`);
-  // RSA: NULL, and absent must be taken for it (RFC 5754 §3.2). The others: absent (RFC 5758 §3.2, RFC 8410 §3).
+  // RSA: NULL, and absent must be accepted (RFC 5754 §3.2). The others: absent (RFC 5758 §3.2, RFC 8410 §3).
   const isAsRequired = known.family === 'rsa' ? hasNoParameters(algorithm) : algorithm.parameters === undefined;
   if (!isAsRequired) refuse('signature_algorithm_mismatch', `${name} has parameters that it must not have.`);
   return known;
 }
 
-/** The algorithm of a SignerInfo, which names the digest apart from the signature (RFC 5652 §5.3); both must tell the same. */
+/** The algorithm of a SignerInfo, which has the digest separate from the signature (RFC 5652 §5.3); both must agree. */
 export function signerAlgorithmOf(algorithm: AlgorithmIdentifier, digest: DigestAlgorithm, name: string): SignatureAlgorithm {
-  // RFC 5754 §3.2: rsaEncryption leaves the digest to digestAlgorithm.
+  // RFC 5754 §3.2: rsaEncryption takes the digest from digestAlgorithm.
   if (algorithm.oid === OID.rsaEncryption && hasNoParameters(algorithm)) return { family: 'rsa', digest };
   const named = signatureAlgorithmOf(algorithm, name);
-  // RFC 8419 §3.1: Ed25519 goes with SHA-512. Ed448 would want SHAKE256, which is no digest of ours.
+  // RFC 8419 §3.1: Ed25519 goes with SHA-512. Ed448 needs SHAKE256, which we do not accept.
   const expected = named.family === 'ed25519' ? 'sha512' : named.digest;
   if (digest !== expected) refuse('signature_algorithm_mismatch', `${name} does not go with the digest ${digest}.`);
   return named;
 }
 
 /**
- * RSASSA-PSS-params (RFC 4055 §3.1). Each default is SHA-1's, so each member must be there; MGF1 uses the digest of the signature, as
- * RFC 4055 recommends and everybody does.
+ * RSASSA-PSS-params (RFC 4055 §3.1). The defaults use SHA-1, so each member must be present. MGF1 uses the digest of the signature, as RFC 4055
+ * recommends and all implementations do.
  */
 export function pssAlgorithmOf(parameters: Der | undefined, name: string): PssAlgorithm {
   if (parameters === undefined) refuse('signature_algorithm_mismatch', `${name} has no parameters.`);
   const members = membersOf(parameters, name);
   const [hash, mask, salt, trailer] = [0, 1, 2, 3].map((number) => members.optional(TAG.contextConstructed(number)));
   members.end();
-  // The default is 1, and there is no other value. DER leaves it out, and some write it all the same.
+  // The only value is the default 1. DER omits it, but some write it.
   if (trailer !== undefined && smallIntegerOf(inside(trailer, name)) !== 1) {
     refuse('signature_algorithm_unknown', `${name} has a trailer field that is not known.`);
   }
@@ -128,13 +128,14 @@ export function pssAlgorithmOf(parameters: Der | undefined, name: string): PssAl
   if (maskDigest !== digest)
     refuse('signature_algorithm_mismatch', `${name} has ${digest} for the message and ${maskDigest} for the mask.`);
   const saltElement = salt === undefined ? undefined : inside(salt, name);
-  if (saltElement !== undefined && saltElement.tag !== TAG.integer) refuse('der_malformed', `${name} has a salt length that is no number.`);
+  if (saltElement !== undefined && saltElement.tag !== TAG.integer)
+    refuse('der_malformed', `${name} has a salt length that is not a number.`);
   const saltLength = saltElement === undefined ? 20n : integerOf(saltElement, name);
   if (saltLength < 0n || saltLength > 1024n) refuse('signature_algorithm_mismatch', `${name} has an impossible salt length.`);
   return { family: 'rsa-pss', digest, saltLength: Number(saltLength) };
 }
 
-/** Whether two AlgorithmIdentifiers (or the contents of tagged ones) are the same, octet for octet. */
+/** Whether two AlgorithmIdentifiers (or the contents of tagged ones) are identical, octet for octet. */
 export function sameAlgorithm(a: Der, b: Der): boolean {
   return a.children.length === b.children.length && a.children.every((child, i) => derOf(child).equals(derOf(b.children[i]!)));
 }

@@ -7,23 +7,23 @@ import { Refusal, refuse } from '../refusal/refusal.ts';
 import { type NameConstraints, nameConstraintsOf } from './name-constraints.ts';
 import { type PolicyRules, policyRulesOf, type ReadExtension } from './policy-rules.ts';
 
-/** The extensions of a certificate that chains are judged by (RFC 5280 §4.2.1). */
+/** The extensions of a certificate that the checks of a chain use (RFC 5280 §4.2.1). */
 export interface Extensions {
   readonly basicConstraints: BasicConstraints | undefined;
   readonly keyUsage: ReadonlySet<number> | undefined;
   readonly extendedKeyUsage: ExtendedKeyUsage | undefined;
   readonly subjectKeyIdentifier: Buffer | undefined;
-  /** keyIdentifier of AuthorityKeyIdentifier: which of the keys of an issuer it was. */
+  /** keyIdentifier of AuthorityKeyIdentifier: identifies the issuer's key. */
   readonly authorityKeyIdentifier: Buffer | undefined;
   /** GeneralNames. */
   readonly subjectAltName: readonly Der[];
   readonly nameConstraints: NameConstraints | undefined;
   readonly policies: PolicyRules;
-  /** When the private key may be used (RFC 3280 §4.2.1.4), milliseconds since the epoch; both ends are within it. */
+  /** When the private key may be used (RFC 3280 §4.2.1.4), in milliseconds since the epoch, inclusive. */
   readonly privateKeyUsagePeriod: { readonly notBeforeMs: number; readonly notAfterMs: number } | undefined;
-  /** GeneralNames of the places where lists about the certificate are found (§4.2.1.13); none where the extension cannot be read. */
+  /** GeneralNames of the places of lists about the certificate (§4.2.1.13); empty if the extension cannot be read. */
   listPoints(): readonly Der[];
-  /** Dotted OIDs of critical extensions that are not processed here: a certificate with one cannot be relied on (§4.2). */
+  /** Dotted OIDs of critical extensions that are not processed here: a certificate with one is refused (§4.2). */
   readonly unknownCritical: readonly string[];
 }
 
@@ -44,11 +44,11 @@ export const KEY_USAGE_BIT = { digitalSignature: 0, contentCommitment: 1, keyCer
 
 interface RawExtension {
   readonly critical: boolean;
-  /** The value, for those that are read. */
+  /** The value, for extensions that are read. */
   value(): Der;
 }
 
-/** Certificates have some fifteen. */
+/** Certificates have about fifteen. */
 const MAX_EXTENSIONS = 128;
 
 export function extensionsOf(elements: readonly Der[]): Extensions {
@@ -87,7 +87,7 @@ export function extensionsOf(elements: readonly Der[]): Extensions {
     privateKeyUsagePeriod: read(OID.privateKeyUsagePeriod, usagePeriodOf),
     listPoints: listPointsOf(found.get(OID.cRLDistributionPoints)),
   };
-  // It constrains nothing.
+  // It does not constrain anything.
   found.delete(OID.cRLDistributionPoints);
   return { ...extensions, unknownCritical: [...found].filter(([, { critical }]) => critical).map(([type]) => type) };
 }
@@ -102,11 +102,11 @@ function basicConstraintsOf(value: Der): BasicConstraints {
   return { ca, pathLength: limit };
 }
 
-/** Read only where a list asks for it: lists are rare, and an extension that is malformed makes no certificate worse. */
+/** Read only if a list needs it: lists are rare, and a malformed extension does not invalidate the certificate. */
 function listPointsOf(extension: RawExtension | undefined): () => readonly Der[] {
   return () => {
     try {
-      // A point with reasons or with an issuer of its own (`[1]`, `[2]`) is not one of a full list of the issuer.
+      // A point with reasons or with its own issuer (`[1]`, `[2]`) does not belong to a full list of the issuer.
       const points = extension?.value().children.filter(({ children }) => children.length === 1) ?? [];
       return points.flatMap(({ children: [name] }) => (name?.tag === TAG.contextConstructed(0) ? fullNamesOf(name) : []));
     } catch (error) {
@@ -116,13 +116,13 @@ function listPointsOf(extension: RawExtension | undefined): () => readonly Der[]
   };
 }
 
-/** The GeneralNames of a DistributionPointName (RFC 5280 §4.2.1.13); none where it is relative to the name of the issuer. */
+/** The GeneralNames of a DistributionPointName (RFC 5280 §4.2.1.13); empty if it is relative to the name of the issuer. */
 export function fullNamesOf(point: Der): readonly Der[] {
   const [name] = point.children;
   return name?.tag === TAG.contextConstructed(0) ? name.children : [];
 }
 
-/** PrivateKeyUsagePeriod: `[0]` notBefore and `[1]` notAfter, each of which may be left out. */
+/** PrivateKeyUsagePeriod: `[0]` notBefore and `[1]` notAfter, both optional. */
 function usagePeriodOf(value: Der): Extensions['privateKeyUsagePeriod'] {
   const members = membersOf(value, 'privateKeyUsagePeriod');
   const [from, to] = [members.optional(TAG.context(0)), members.optional(TAG.context(1))];

@@ -8,25 +8,25 @@ import { type AlgorithmIdentifier, algorithmIdentifierOf, sameAlgorithm } from '
 import { type Extensions, extensionsOf } from './certificate-extensions.ts';
 import { type PublicKey, publicKeyOf } from './public-key.ts';
 
-/** An X.509 certificate (RFC 5280 §4.1): read once, kept, compared by its fingerprint. */
+/** An X.509 certificate (RFC 5280 §4.1): parsed once, cached, compared by its fingerprint. */
 export interface Certificate {
   readonly der: Buffer;
   /** SHA-256, hex. */
   readonly fingerprint: string;
   /** DER INTEGER. */
   readonly serialNumber: Buffer;
-  /** DER Name, each. */
+  /** Each is a DER Name. */
   readonly issuer: Buffer;
   readonly subject: Buffer;
-  /** Milliseconds since the epoch; both ends are within the validity (RFC 5280 §4.1.2.5). */
+  /** Milliseconds since the epoch, inclusive (RFC 5280 §4.1.2.5). */
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
   /** 1 to 3. */
   readonly version: number;
   readonly extensions: Extensions;
-  /** @throws Refusal for a key that is weak or cannot be read: only the keys that are used are judged */
+  /** @throws Refusal for a key that is weak or cannot be read: only used keys are checked */
   publicKey(): PublicKey;
-  /** What the signature covers. */
+  /** The signed octets. */
   readonly signed: Buffer;
   readonly signatureAlgorithm: AlgorithmIdentifier;
   readonly signature: Buffer;
@@ -34,7 +34,7 @@ export interface Certificate {
 
 /** @throws Refusal `certificate_malformed` */
 export function parseCertificate(bytes: Uint8Array): Certificate {
-  // A copy: what is kept must not keep, or change with, the token that it came in.
+  // A copy: the cache must not keep, or change with, the token that contains it.
   const der = Buffer.from(bytes);
   return refusingAs('certificate_malformed', 'A certificate cannot be read', () => certificateOf(parseDer(der), der));
 }
@@ -63,7 +63,7 @@ function certificateOf(element: Der, der: Buffer): Certificate {
   const extensions = members.optional(TAG.contextConstructed(3));
   members.end();
 
-  // RFC 5280 §4.1.1.2: the inner one is signed, the outer one is not.
+  // RFC 5280 §4.1.1.2: only the inner one is signed.
   if (!sameAlgorithm(innerAlgorithm, signatureAlgorithm)) refuse('certificate_malformed', 'A certificate names two signature algorithms.');
   if (!(version === 0 || version === 1 || version === 2)) refuse('certificate_malformed', 'A certificate is of an unknown version.');
   if (extensions !== undefined && version !== 2) refuse('certificate_malformed', 'A certificate has extensions but is not of version 3.');

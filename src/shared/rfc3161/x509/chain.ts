@@ -4,27 +4,27 @@ import type { Certificate } from './certificate.ts';
 import { isSameName, isSelfIssued } from './name.ts';
 import { isSignatureOfSync } from './public-key.ts';
 
-/** Paths from a signer to a trust anchor (RFC 5280 §6), built by names and signatures. */
+/** Builds paths from a signer to a trust anchor (RFC 5280 §6) by names and signatures. */
 
-/** From the signer to the anchor, both included; a signer that is an anchor itself stands alone. */
+/** From the signer to the anchor, inclusive; only one if the signer itself is an anchor. */
 export type Chain = readonly [Certificate, ...Certificate[]];
 
 const MAX_CHAIN = 8;
-/** Enough for any honest set of certificates, and a bound on what a token full of certificates of one name can cost. */
+/** Enough for any honest set of certificates. It limits the cost of a token full of certificates with one name. */
 const MAX_COST = 48;
 
-/** What checking a signature costs beside one of P-256 or of RSA with up to 4 096 bits, told by its length. */
+/** The cost of checking a signature, relative to P-256 or RSA with up to 4 096 bits, estimated from its length. */
 function costOf({ signature: { length } }: Certificate): number {
   if (length > 512) return 8; // RSA with more bits
   return length > 72 && length < 256 ? 4 : 1; // P-384 and P-521
 }
 
 /**
- * The first chain of valid signatures from `signer` to one of `anchors`, through `others`, that `accept` lets pass. Certificates are
- * tried in the order in which they are given, and no signature is verified that no path needs.
+ * The first chain of valid signatures from `signer` to one of `anchors`, through `others`, that `accept` permits. Certificates are tried in the
+ * given order, and only signatures of possible paths are verified.
  *
  * @param accept throws a Refusal for a chain that is not good enough
- * @throws Refusal when there is none: the first reason that a whole chain was refused for, or else that it broke off (42, 46)
+ * @throws Refusal if there is none: the first reason for which a complete chain was refused, or why the search stopped (42, 46)
  */
 export function findChain(
   signer: Certificate,
@@ -56,7 +56,7 @@ export function findChain(
         const found = extend([...chain, issuer]);
         if (found !== undefined) return found;
       } else if (!isSelfIssued(last)) {
-        // A root that is not trusted is signed by itself, not by the anchor of the same name: that says nothing about the chain.
+        // An untrusted root is signed by itself, not by an anchor with the same name: that says nothing about the chain.
         brokenLink ??= refusal;
       }
     }
@@ -78,8 +78,8 @@ function refusalOf(check: () => void): Refusal | undefined {
 }
 
 /**
- * Those of the right name, and of the right key identifier where both have one (RFC 5280 §4.2.1.1), which come first: a CA may have
- * several keys, and anybody may use its name.
+ * Certificates with the right name, those with the right key identifier first (RFC 5280 §4.2.1.1): a CA may have several keys, and anyone may use
+ * its name.
  */
 function issuersOf({ issuer, extensions }: Certificate, pool: readonly Certificate[]): readonly Certificate[] {
   const named = pool.filter(({ subject }) => isSameName(subject, issuer));
@@ -89,7 +89,7 @@ function issuersOf({ issuer, extensions }: Certificate, pool: readonly Certifica
   return [...named.filter((one) => keyOf(one)?.equals(wanted)), ...named.filter((one) => keyOf(one) === undefined)];
 }
 
-/** Whether the key of `issuer` signed the certificate, whatever their names. @throws Refusal for a key or an algorithm that is not accepted */
+/** Whether the key of `issuer` signed the certificate, regardless of names. @throws Refusal for a key or an algorithm that is not accepted */
 export function isIssuedBy(certificate: Certificate, issuer: Certificate): boolean {
   const algorithm = signatureAlgorithmOf(certificate.signatureAlgorithm, 'the signature of a certificate');
   return isSignatureOfSync(issuer.publicKey(), algorithm, certificate.signed, certificate.signature);
@@ -97,6 +97,6 @@ export function isIssuedBy(certificate: Certificate, issuer: Certificate): boole
 
 function checkIssued(certificate: Certificate, issuer: Certificate): void {
   if (!isIssuedBy(certificate, issuer)) {
-    refuse('chain_signature_invalid', 'A certificate was not signed by the one that bears its issuer’s name.');
+    refuse('chain_signature_invalid', 'A certificate was not signed by the one with its issuer’s name.');
   }
 }

@@ -7,9 +7,9 @@ import { attributesOfName, isNameWithin, isSelfIssued } from './name.ts';
 import { NAME_TAG, type NameConstraints } from './name-constraints.ts';
 
 /**
- * Holds every certificate to the constraints of those above it (RFC 5280 §6.1.3 (b) and (c)).
+ * Checks every certificate against the name constraints of those above it (RFC 5280 §6.1.3 (b) and (c)).
  *
- * @param chain from the signer to the anchor; the anchor's constraints bind too
+ * @param chain from the signer to the anchor; the anchor's constraints apply too
  * @throws Refusal `certificate_name`
  */
 export function checkNames(chain: readonly Certificate[]): void {
@@ -25,9 +25,9 @@ export function checkNames(chain: readonly Certificate[]): void {
 function checkNamesOf(certificate: Certificate, { permitted, excluded }: NameConstraints): void {
   for (const { tag, octets } of namesOf(certificate)) {
     const isWithin = (base: Der) => base.tag === tag && isWithinSubtree(tag, octets, contentsOfName(base));
-    if (excluded.some(isWithin)) refuse('certificate_name', 'A CA must not certify a name that it certified.');
+    if (excluded.some(isWithin)) refuse('certificate_name', 'A CA certified a name that it must not certify.');
     if (permitted.some((base) => base.tag === tag) && !permitted.some(isWithin)) {
-      refuse('certificate_name', 'A CA may certify other names only than one that it certified.');
+      refuse('certificate_name', 'A CA certified a name outside the names that it may certify.');
     }
   }
 }
@@ -42,7 +42,7 @@ interface Name {
 function namesOf({ subject, extensions }: Certificate): readonly Name[] {
   const mails = attributesOfName(subject, OID.emailAddress).map((value) => ({ tag: NAME_TAG.mail, octets: contentsOf(value) }));
   const others = extensions.subjectAltName.map((name) => ({ tag: name.tag, octets: contentsOfName(name) }));
-  const hasSubject = subject.length > 2; // An empty SEQUENCE is no name.
+  const hasSubject = subject.length > 2; // An empty SEQUENCE is not a name.
   return [...(hasSubject ? [{ tag: NAME_TAG.directory, octets: subject }] : []), ...mails, ...others];
 }
 
@@ -67,14 +67,14 @@ function isWithinSubtree(tag: number, name: Buffer, base: Buffer): boolean {
 
 const textOf = (octets: Buffer): string => octets.toString('latin1').toLowerCase();
 
-/** A base with a dot in front is every host below it; without, the host itself and, for DNS names, every host below it too. */
+/** A base with a leading dot means every host below it. Without a dot it means the host itself and, for DNS names, also every host below it. */
 function isHostWithin(host: string, base: string, isBelowToo: boolean): boolean {
   if (base === '') return true;
   if (base.startsWith('.')) return host.length > base.length && host.endsWith(base);
   return host === base || (isBelowToo && host.endsWith(`.${base}`));
 }
 
-/** A base is a mailbox, a host, or with a dot in front every host below it. Only the host is compared without regard to case. */
+/** A base is a mailbox, a host, or with a leading dot every host below it. Only the host is compared case-insensitively. */
 function isMailWithin(address: string, base: string): boolean {
   const at = address.lastIndexOf('@');
   const host = address.slice(at + 1).toLowerCase();
@@ -84,11 +84,10 @@ function isMailWithin(address: string, base: string): boolean {
   return isHostWithin(host, baseHost, false);
 }
 
-/** The host of a URI; a URI without one must not be certified under such a constraint (RFC 5280 §4.2.1.10). */
+/** The host of a URI. A URI without a host must not be certified under such a constraint (RFC 5280 §4.2.1.10). */
 function hostOfUri(uri: string): string {
   const host = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@]*@)?([^/?#:[\]]+)(?::\d*)?(?:[/?#]|$)/.exec(uri)?.[1];
-  if (host === undefined || /^[0-9.]+$/.test(host))
-    return refuse('certificate_name', 'A URI names no host, although hosts are constrained.');
+  if (host === undefined || /^[0-9.]+$/.test(host)) return refuse('certificate_name', 'A URI has no host, but hosts are constrained.');
   return host;
 }
 

@@ -10,43 +10,43 @@ import { fullNamesOf, KEY_USAGE_BIT } from './certificate-extensions.ts';
 import { isSameName } from './name.ts';
 import { isSignatureOfSync } from './public-key.ts';
 
-/** A full revocation list of one issuer over its own certificates (RFC 5280 §5.1). */
+/** A full revocation list of one issuer for its own certificates (RFC 5280 §5.1). */
 export interface RevocationList {
   readonly der: Uint8Array;
   /** DER Name. */
   readonly issuer: Buffer;
   /** Milliseconds since the epoch. */
   readonly thisUpdateMs: number;
-  /** When the next list is due; undefined: the list does not say. */
+  /** When the next list is due; undefined: not stated. */
   readonly nextUpdateMs: number | undefined;
   readonly scope: ListScope;
-  /** By the serial number as hex of its DER INTEGER. */
+  /** By serial number: the hex of its DER INTEGER. */
   readonly revoked: ReadonlyMap<string, Revocation>;
   readonly signed: Buffer;
   readonly signatureAlgorithm: AlgorithmIdentifier;
   readonly signature: Buffer;
 }
 
-/** Which certificates of its issuer a list is about (IssuingDistributionPoint, RFC 5280 §5.2.5). */
+/** The certificates that a list covers (IssuingDistributionPoint, RFC 5280 §5.2.5). */
 export interface ListScope {
   readonly only: 'users' | 'cas' | undefined;
   readonly isOfSomeReasons: boolean;
-  /** GeneralNames, one of which a certificate must name as the place of its list; undefined: every certificate. */
+  /** GeneralNames; a certificate must name one of them as the place of its list. Undefined: every certificate. */
   readonly points: readonly Der[] | undefined;
 }
 
 export interface Revocation {
   readonly revokedAtMs: number;
-  /** Since when the key is believed to have been lost, or the certificate not to have been good (invalidityDate, RFC 5280 §5.3.2); undefined: not said. */
+  /** When the key was probably lost, or the certificate became invalid (invalidityDate, RFC 5280 §5.3.2); undefined: not stated. */
   readonly invalidSinceMs: number | undefined;
-  /** CRLReason (RFC 5280 §5.3.1); undefined: not said. */
+  /** CRLReason (RFC 5280 §5.3.1); undefined: not stated. */
   readonly reason: number | undefined;
 }
 
-/** Lists are configured, not sent by strangers, and some are long. */
+/** Lists come from the configuration, so they may be long. */
 const CRL_LIMITS: DerLimits = { maxBytes: 32 * 1024 * 1024, maxElements: 8_000_000, maxDepth: 32 };
 
-/** @throws Refusal when it is no list, or one of a kind that is not processed: partial, indirect, or with an unknown critical extension */
+/** @throws Refusal if it is not a list, or of an unsupported kind: partial, indirect, or with an unknown critical extension */
 export function parseCrl(bytes: Uint8Array): RevocationList {
   const outer = membersOf(parseDer(bytes, CRL_LIMITS), 'CertificateList');
   const body = outer.take(TAG.sequence, 'tbsCertList');
@@ -88,7 +88,7 @@ export function parseCrl(bytes: Uint8Array): RevocationList {
   };
 }
 
-/** A list that names a certificate twice says two things about it, so it is refused as a whole. */
+/** A list that contains a certificate twice is contradictory, so it is refused. */
 function revokedOf(entries: readonly Der[]): ReadonlyMap<string, Revocation> {
   const revoked = new Map(entries.map(entryOf));
   if (revoked.size !== entries.length) refuse('der_malformed', 'The list names a certificate twice.');
@@ -114,7 +114,7 @@ function entryOf(element: Der): [string, Revocation] {
 function reasonOf(element: Der): number {
   const [reason, more] = contentsOf(element);
   if (element.tag !== TAG.enumerated || reason === undefined || more !== undefined)
-    refuse('der_malformed', 'The reason of a revocation is none.');
+    refuse('der_malformed', 'The reason of a revocation is not a reason code.');
   return reason;
 }
 
@@ -123,7 +123,7 @@ function forEachExtension(elements: readonly Der[], see: (type: string, critical
   for (const element of elements) {
     const members = membersOf(element, 'an extension of the list');
     const type = oidOf(members.take(TAG.oid, 'extnID'), 'extnID');
-    if (types.size === types.add(type).size) refuse('der_malformed', `An extension of the list is there twice: ${type}.`);
+    if (types.size === types.add(type).size) refuse('der_malformed', `An extension of the list occurs twice: ${type}.`);
     const critical = members.optional(TAG.boolean);
     const octets = contentsOf(members.take(TAG.octetString, 'extnValue'));
     members.end();
@@ -132,8 +132,8 @@ function forEachExtension(elements: readonly Der[], see: (type: string, critical
 }
 
 /**
- * A list for some certificates or reasons only still revokes what it names. An indirect list (`[4]`) names other issuers' certificates,
- * and one for attribute certificates (`[5]`) none of ours: both are refused.
+ * A list for some certificates or reasons only still revokes its entries. An indirect list (`[4]`) covers certificates of other issuers, and one
+ * for attribute certificates (`[5]`) none of ours: both are refused.
  */
 function scopeOf(element: Der): ListScope {
   const members = membersOf(element, 'issuingDistributionPoint');
@@ -141,7 +141,7 @@ function scopeOf(element: Der): ListScope {
   const [users, cas] = [members.optional(TAG.context(1)), members.optional(TAG.context(2))].map(isTrue);
   const reasons = members.optional(TAG.context(3));
   if (isTrue(members.optional(TAG.context(4))) || isTrue(members.optional(TAG.context(5))))
-    refuse('der_malformed', 'The list is not over the certificates of its issuer.');
+    refuse('der_malformed', 'The list does not cover the certificates of its issuer.');
   members.end();
   if (users && cas) refuse('der_malformed', 'The list is for users only, and for CAs only.');
   return { only: users ? 'users' : cas ? 'cas' : undefined, isOfSomeReasons: reasons !== undefined, points: point && fullNamesOf(point) };
@@ -149,7 +149,7 @@ function scopeOf(element: Der): ListScope {
 
 const knownSigners = new WeakMap<RevocationList, WeakMap<Certificate, boolean>>();
 
-/** Whether `issuer` signed the list, and may (RFC 5280 §6.3.3 (f), (g)). Found out once, as lists are long. */
+/** Whether `issuer` signed the list and may sign it (RFC 5280 §6.3.3 (f), (g)). Cached, because lists are long. */
 export function isCrlOf(list: RevocationList, issuer: Certificate): boolean {
   const known = knownSigners.get(list) ?? new WeakMap<Certificate, boolean>();
   knownSigners.set(list, known);
@@ -165,7 +165,7 @@ function isSignedBy(list: RevocationList, issuer: Certificate): boolean {
     const algorithm = signatureAlgorithmOf(list.signatureAlgorithm, 'the signature of the list');
     return isSignatureOfSync(issuer.publicKey(), algorithm, list.signed, list.signature);
   } catch (error) {
-    if (error instanceof Refusal) return false; // Weak, or of another kind of key: not a signature to rely on.
+    if (error instanceof Refusal) return false; // Weak, or of another kind of key: not reliable.
     throw error;
   }
 }
@@ -184,12 +184,12 @@ export const CRL_REASONS: Readonly<Record<number, string>> = {
   10: 'aACompromise',
 };
 
-/** Reasons after which what was signed before the revocation, or before it took effect, stays good (RFC 3161 §4): the key was not lost. */
+/** Reasons that do not affect earlier signatures (RFC 3161 §4): the key was not lost. */
 const KEY_KEPT: ReadonlySet<number> = new Set([0, 3, 4, 5]);
 
 /**
- * Whether a certificate with this revocation must not be relied on for something signed at `timeMs`. `existedByMs`: when that is proved
- * to have been there; undefined: it is not.
+ * Whether this revocation invalidates a signature made at `timeMs`. `existedByMs`: when the signature is proved to have existed; undefined: not
+ * proved.
  */
 export function isRevokedAt({ reason, ...dates }: Revocation, timeMs: number, existedByMs = Number.POSITIVE_INFINITY): boolean {
   const isKeyLost = reason === undefined || !KEY_KEPT.has(reason);

@@ -8,7 +8,7 @@ export function digestIdentifier(digest: DigestAlgorithm | 'sha1'): Buffer {
   return sequence(objectIdentifier(OID[digest]));
 }
 
-/** A message digest; `algorithm` as `node:crypto` names it. Asked for as a text, it takes half the time: a buffer would have memory of its own. */
+/** A message digest; `algorithm` is the name in `node:crypto`. Computing it as text takes half the time, because a buffer needs its own memory. */
 export function digestData(algorithm: string, data: Uint8Array): Buffer {
   return Buffer.from(hash(algorithm, data, 'binary'), 'binary');
 }

@@ -4,15 +4,15 @@ import { membersOf } from '../asn1/members.ts';
 import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 
-/** Which names a CA may certify (RFC 5280 §4.2.1.10). */
+/** The names that a CA may certify (RFC 5280 §4.2.1.10). */
 export interface NameConstraints {
-  /** GeneralNames: where there are some of a kind, a name of this kind must lie within one of them. */
+  /** GeneralNames: if there are some of a kind, a name of this kind must be within one of them. */
   readonly permitted: readonly Der[];
-  /** GeneralNames: no name may lie within one of them. */
+  /** GeneralNames: no name may be within one of them. */
   readonly excluded: readonly Der[];
 }
 
-/** Tags of GeneralName (RFC 5280 §4.2.1.6) whose constraints are understood. */
+/** Tags of GeneralName (RFC 5280 §4.2.1.6) whose constraints are supported. */
 export const NAME_TAG = {
   mail: TAG.context(1),
   dns: TAG.context(2),
@@ -37,7 +37,7 @@ function baseOf(subtree: Der): Der {
   if (minimum !== undefined && integerOf(minimum, 'minimum') !== 0n)
     refuse('certificate_malformed', 'A subtree of names starts below its base.');
   if (base.tag === NAME_TAG.ip && ![8, 32].includes(base.end - base.content)) {
-    refuse('certificate_malformed', 'A range of IP addresses is no address and mask.');
+    refuse('certificate_malformed', 'A range of IP addresses is not an address and a mask.');
   }
   return base;
 }

@@ -2,27 +2,27 @@ import { contentsOf, type Der, derOf, parseDer } from '../asn1/der.ts';
 import { oidOf } from '../asn1/der-values.ts';
 import { TAG } from '../asn1/tags.ts';
 
-/** Distinguished names (RFC 5280 §4.1.2.4): compared, and as text for people. */
+/** Compares distinguished names (RFC 5280 §4.1.2.4) and formats them for people. */
 
 /**
- * Whether two DER Names are the same (RFC 5280 §7.1): a CA that renews its certificate may write its name in another string type or case.
- * For names under a signature only; elsewhere octets are compared.
+ * Whether two DER Names are the same (RFC 5280 §7.1): a CA may change the string type or case when it renews its certificate. Only for signed
+ * names; otherwise octets are compared.
  */
 export function isSameName(a: Buffer, b: Buffer): boolean {
   return a.equals(b) || comparable(a) === comparable(b);
 }
 
-/** Whether a certificate bears one name twice, as roots and re-keyed CAs do (RFC 5280 §3.2). */
+/** Whether subject and issuer of a certificate are the same, as in roots and re-keyed CAs (RFC 5280 §3.2). */
 export const isSelfIssued = ({ subject, issuer }: { readonly subject: Buffer; readonly issuer: Buffer }): boolean =>
   isSameName(subject, issuer);
 
-/** Whether `name` is `subtree` or lies below it (RFC 5280 §7.1). */
+/** Whether `name` is `subtree` or below it (RFC 5280 §7.1). */
 export function isNameWithin(name: Buffer, subtree: Buffer): boolean {
   const [own, above] = [relativeNamesOf(name), relativeNamesOf(subtree)];
   return above.every((one, i) => one === own[i]);
 }
 
-/** The values of the attributes of a type in a DER Name. */
+/** The values of all attributes of a type in a DER Name. */
 export function attributesOfName(name: Buffer, type: string): readonly Der[] {
   const attributes = parseDer(name).children.flatMap((set) => set.children);
   return attributes.flatMap(({ children: [oid, value] }) =>
@@ -41,14 +41,14 @@ function comparable(name: Buffer): string {
   return text;
 }
 
-/** Text for each RelativeDistinguishedName, the same for those that are. */
+/** A text for each RelativeDistinguishedName; equal names have equal texts. */
 const relativeNamesOf = (name: Buffer): readonly string[] =>
   parseDer(name).children.map((set) => JSON.stringify(set.children.map(comparableAttribute).sort()));
 
-/** Far more than any name of a CA has. To bring a text into its normal form can take time that grows with the square of its length. */
+/** Far longer than any name of a CA. Normalizing a text can take quadratic time. */
 const MAX_COMPARABLE_OCTETS = 512;
 
-/** UTF8String and PrintableString without regard to type, case and blanks; anything else, and what is very long, as it is. */
+/** UTF8String and PrintableString regardless of type, case and white space; other types and very long values unchanged. */
 function comparableAttribute(attribute: Der): string {
   const [type, value] = attribute.children;
   const isText = value?.tag === TAG.utf8String || value?.tag === TAG.printableString;
@@ -57,7 +57,7 @@ function comparableAttribute(attribute: Der): string {
   return `${derOf(type).toString('hex')} ${text}`;
 }
 
-/** RFC 4514 §3, and what else is common in certificates of TSAs. */
+/** RFC 4514 §3, and others that are common in certificates of TSAs. */
 const SHORT_NAMES: Readonly<Record<string, string>> = {
   '2.5.4.3': 'CN',
   '2.5.4.5': 'serialNumber',
@@ -70,7 +70,7 @@ const SHORT_NAMES: Readonly<Record<string, string>> = {
   '0.9.2342.19200300.100.1.25': 'DC',
 };
 
-/** RFC 4514 text of a DER Name, most specific first. Never compare by it: different names may read the same. */
+/** RFC 4514 text of a DER Name, most specific first. Do not compare it: different names may have the same text. */
 export function nameText(der: Uint8Array): string {
   const names = parseDer(der).children.map((set) => set.children.map(attributeText).join('+'));
   return names.reverse().join(',');
@@ -89,7 +89,7 @@ function stringOf(value: Der): string {
   return Buffer.from(contents).swap16().toString('utf16le');
 }
 
-/** RFC 4514 §2.4; control characters too, as the text goes to logs and terminals. */
+/** RFC 4514 §2.4. Also escapes control characters, because the text goes to logs and terminals. */
 function escaped(text: string): string {
   return text
     .replace(/[\\",;<>+=]/g, '\\$&')

@@ -9,12 +9,12 @@ import { isSelfIssued } from './name.ts';
 import { checkPolicies } from './policies.ts';
 import { type ChainTimes, isHarmful, type RevocationStatus } from './revocation.ts';
 
-/** What a chain must keep to besides its signatures (RFC 5280 §6.1). */
+/** The rules for a chain besides its signatures (RFC 5280 §6.1). */
 
 /**
- * What does not depend on time: who may certify whom and what (refusals 40–42).
+ * Rules that do not depend on time: which certificate may certify which other one (refusals 40–42).
  *
- * @param areCaPurposesIgnored take a CA whose extended key usage leaves out time-stamping (41)
+ * @param areCaPurposesIgnored accept a CA whose extended key usage does not include time-stamping (41)
  * @throws Refusal
  */
 export function checkAuthority(chain: Chain, areCaPurposesIgnored: boolean): void {
@@ -26,10 +26,9 @@ export function checkAuthority(chain: Chain, areCaPurposesIgnored: boolean): voi
   for (const issuer of chain.slice(1)) {
     const { basicConstraints, keyUsage, extendedKeyUsage } = issuer.extensions;
     if (basicConstraints === undefined ? !isOldRoot(issuer, chain) : !basicConstraints.ca) {
-      refuse('issuer_not_ca', 'A certificate was issued by one that is not a CA’s.');
+      refuse('issuer_not_ca', 'The issuer of a certificate is not a CA.');
     }
-    if (keyUsage?.has(KEY_USAGE_BIT.keyCertSign) === false)
-      refuse('issuer_not_ca', 'A certificate was issued with a key that must not certify.');
+    if (keyUsage?.has(KEY_USAGE_BIT.keyCertSign) === false) refuse('issuer_not_ca', 'The key of an issuer must not certify.');
     const limit = basicConstraints?.pathLength;
     if (limit !== undefined && intermediatesBelow > limit)
       refuse('chain_too_long', `A CA allows ${limit} CAs below itself, not ${intermediatesBelow}.`);
@@ -40,7 +39,7 @@ export function checkAuthority(chain: Chain, areCaPurposesIgnored: boolean): voi
       !purposes.includes(OID.timeStamping) &&
       !purposes.includes(OID.anyExtendedKeyUsage)
     ) {
-      refuse('intermediate_eku', 'The extended key usage of a CA leaves out time-stamping.');
+      refuse('intermediate_eku', 'The extended key usage of a CA does not include time-stamping.');
     }
     if (!isSelfIssued(issuer)) intermediatesBelow += 1;
   }
@@ -48,14 +47,14 @@ export function checkAuthority(chain: Chain, areCaPurposesIgnored: boolean): voi
   checkPolicies(chain.slice(0, -1).reverse());
 }
 
-/** An old root may not say that it is a CA, and of version 1 it cannot: being configured says so where its key is not for something else. */
+/** Old roots may not state that they are CAs, and version 1 cannot: a root of version 1, or a self-issued one for signing certificates, is accepted. */
 function isOldRoot(issuer: Certificate, chain: Chain): boolean {
   if (issuer !== chain.at(-1)) return false;
   return issuer.version === 1 || (isSelfIssued(issuer) && issuer.extensions.keyUsage?.has(KEY_USAGE_BIT.keyCertSign) === true);
 }
 
 /**
- * Validity at genTime, and at no other time (V5, refusal 43).
+ * Checks validity at genTime, and at no other time (V5, refusal 43).
  *
  * @param genTime microseconds since the epoch
  * @throws Refusal
@@ -70,13 +69,12 @@ export function checkValidity(chain: Chain, genTime: bigint): void {
   }
   const period = chain[0].extensions.privateKeyUsagePeriod;
   if (period !== undefined && !isWithin(period.notBeforeMs, period.notAfterMs)) {
-    refuse('key_usage_period', 'genTime lies outside the privateKeyUsagePeriod of the signer’s certificate.');
+    refuse('key_usage_period', 'genTime is outside the privateKeyUsagePeriod of the signer’s certificate.');
   }
 }
 
 /**
- * Revocation (RFC 3161 §4, refusal 44). A key that is lost makes worthless what it signed at any time, but for what is known to be older
- * than the loss.
+ * Revocation (RFC 3161 §4, refusal 44). A lost key invalidates all its signatures, except those that are proved to be older than the loss.
  *
  * @throws Refusal
  */
@@ -89,7 +87,7 @@ export function checkRevocation(answers: readonly RevocationStatus[], times: Cha
 }
 
 /**
- * Whether every certificate of the chain is still valid at a time after genTime.
+ * Checks that every certificate of the chain is still valid at a time after genTime.
  *
  * @param at microseconds since the epoch
  * @throws Refusal `otherwise`

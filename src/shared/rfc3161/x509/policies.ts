@@ -5,12 +5,12 @@ import { isSelfIssued } from './name.ts';
 import type { PolicyRules } from './policy-rules.ts';
 
 /**
- * Certificate policies along a path (RFC 5280 §6.1.2–§6.1.5), for somebody who accepts any policy. Nothing is asked of the policies, so
- * only a CA that requires an explicit one can end a path: one of its policies must lead down to the signer. That a level of the policy
- * tree is not empty says so; of each level only the last one is kept, a policy of it once (RFC 9618).
+ * Certificate policies along a path (RFC 5280 §6.1.2–§6.1.5), with any policy accepted. So only a CA that requires an explicit policy can end a
+ * path: one of its policies must lead down to the signer, which is so if the policy tree's level is not empty. Only the last level is kept, each
+ * policy once (RFC 9618).
  */
 
-/** The policies that are valid so far, each with those that the next certificate may name for it. */
+/** The policies that are valid so far, each with those that the next certificate may use for it. */
 type Level = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
@@ -20,7 +20,7 @@ type Level = ReadonlyMap<string, ReadonlySet<string>>;
  */
 export function checkPolicies(path: readonly Certificate[]): void {
   let level: Level = new Map([[OID.anyPolicy, new Set([OID.anyPolicy])]]);
-  // Each counts down with the certificates that are not self-issued; at 0 its rule holds.
+  // Each counts down at certificates that are not self-issued; its rule applies at 0.
   let [explicitIn, noMappingIn, noAnyIn] = [path.length + 1, path.length + 1, path.length + 1];
 
   for (const certificate of path) {
@@ -33,7 +33,7 @@ export function checkPolicies(path: readonly Certificate[]): void {
 
     if (!isLast) level = mapped(level, rules.mappings, noMappingIn > 0);
     if (isLast || !selfIssued) [explicitIn, noMappingIn, noAnyIn] = [lower(explicitIn), lower(noMappingIn), lower(noAnyIn)];
-    // §6.1.5 (b): of the signer's own rule only a plain 0 counts, as nothing follows it.
+    // §6.1.5 (b): for the signer itself only a plain 0 counts, since nothing follows it.
     const explicitFrom = isLast && rules.requireExplicitPolicy !== 0 ? undefined : rules.requireExplicitPolicy;
     explicitIn = Math.min(explicitIn, explicitFrom ?? explicitIn);
     noMappingIn = Math.min(noMappingIn, rules.inhibitPolicyMapping ?? noMappingIn);
@@ -62,7 +62,7 @@ function nextLevel(level: Level, policies: PolicyRules['policies'], isAnyPolicyG
 function mapped(level: Level, mappings: PolicyRules['mappings'], isMappingGood: boolean): Level {
   const next = new Map(level);
   for (const [issuerPolicy, subjectPolicies] of mappings) {
-    if (issuerPolicy === OID.anyPolicy || subjectPolicies.has(OID.anyPolicy)) refuse('certificate_policy', 'A CA maps any policy to one.');
+    if (issuerPolicy === OID.anyPolicy || subjectPolicies.has(OID.anyPolicy)) refuse('certificate_policy', 'A CA maps anyPolicy.');
     if (!isMappingGood) next.delete(issuerPolicy);
     else if (next.has(issuerPolicy) || next.has(OID.anyPolicy)) next.set(issuerPolicy, subjectPolicies);
   }

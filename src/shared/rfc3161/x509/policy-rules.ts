@@ -5,13 +5,13 @@ import { OID } from '../asn1/oids.ts';
 import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 
-/** What a certificate says about certificate policies (RFC 5280 §4.2.1.4, §4.2.1.5, §4.2.1.11, §4.2.1.14). */
+/** The policy rules in a certificate (RFC 5280 §4.2.1.4, §4.2.1.5, §4.2.1.11, §4.2.1.14). */
 export interface PolicyRules {
   /** Dotted OIDs; undefined: the certificate names no policy. */
   readonly policies: ReadonlySet<string> | undefined;
-  /** From a policy of the issuer to those of the subject that it takes for the same. */
+  /** Maps a policy of the issuer to the equivalent policies of the subject. */
   readonly mappings: ReadonlyMap<string, ReadonlySet<string>>;
-  /** How many more certificates may follow before each limit holds; undefined: no such limit. */
+  /** How many more certificates may follow before each limit applies; undefined: no such limit. */
   readonly requireExplicitPolicy: number | undefined;
   readonly inhibitPolicyMapping: number | undefined;
   readonly inhibitAnyPolicy: number | undefined;
@@ -40,7 +40,7 @@ function policiesOf(value: Der): ReadonlySet<string> {
   const list = elementsOf(value, 'certificatePolicies').map((information) => {
     const members = membersOf(information, 'PolicyInformation');
     const policy = oidOf(members.take(TAG.oid, 'policyIdentifier'), 'policyIdentifier');
-    members.optional(TAG.sequence); // Qualifiers are for people to read.
+    members.optional(TAG.sequence); // Qualifiers are for people.
     members.end();
     return policy;
   });
@@ -72,7 +72,7 @@ function policyConstraintsOf(value: Der): { requireExplicitPolicy: number | unde
   };
 }
 
-/** SkipCerts. No chain has as many certificates as the numbers that are cut off here. */
+/** SkipCerts, limited to a number that no chain reaches. */
 function certificateCountOf(element: Der): number {
   const count = integerOf(element, 'a number of certificates');
   if (count < 0n) refuse('certificate_malformed', 'A number of certificates is negative.');

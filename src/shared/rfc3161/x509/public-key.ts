@@ -7,16 +7,16 @@ import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 import { algorithmIdentifierOf, type PssAlgorithm, pssAlgorithmOf, type SignatureAlgorithm } from './algorithms.ts';
 
-/** A key that is strong enough, ready to verify with. */
+/** A key that is strong enough, ready for verification. */
 export interface PublicKey {
   readonly family: 'rsa' | 'rsa-pss' | 'ec' | 'ed25519' | 'ed448';
   readonly key: KeyObject;
-  /** What an RSASSA-PSS key allows; undefined: anything (RFC 4055 §3.1). */
+  /** The parameters that an RSASSA-PSS key allows; undefined: any (RFC 4055 §3.1). */
   readonly pss: PssAlgorithm | undefined;
 }
 
 const MIN_RSA_BITS = 2048;
-/** Larger keys take so long that a token could be made to keep a core busy. */
+/** Verification with larger keys is slow: such tokens could keep a core busy. */
 const MAX_RSA_BITS = 8192;
 const CURVES: ReadonlySet<string> = new Set([OID.p256, OID.p384, OID.p521, OID.brainpoolP256r1, OID.brainpoolP384r1, OID.brainpoolP512r1]);
 
@@ -59,7 +59,7 @@ function checkRsa(octets: Buffer): void {
   members.end();
   const bits = modulus > 0n ? modulus.toString(2).length : 0;
   if (bits < MIN_RSA_BITS || bits > MAX_RSA_BITS) refuse('key_too_weak', `The RSA key has ${bits} bits.`);
-  // FIPS 186-5 §A.1.1 wants an odd exponent above 2^16; 3 is in old roots. A huge one only costs time.
+  // FIPS 186-5 §A.1.1 requires an odd exponent above 2^16; old roots use 3. A huge one only costs time.
   if (exponent < 3n || exponent % 2n === 0n || exponent >= 1n << 64n) refuse('key_too_weak', 'The RSA key has an impossible exponent.');
 }
 
@@ -74,7 +74,7 @@ function keyObjectOf(spki: Der): KeyObject {
 /**
  * Whether `signature` is that of `key` over `data`, computed in the thread pool of Node.js.
  *
- * @throws Refusal `signature_algorithm_mismatch` when such a key makes no such signature
+ * @throws Refusal `signature_algorithm_mismatch` if such a key cannot make such a signature
  */
 export async function isSignatureOf(
   key: PublicKey,
@@ -92,7 +92,7 @@ export async function isSignatureOf(
   });
 }
 
-/** `isSignatureOf`, computed at once: for certificates and revocation lists, which are remembered. @throws as that does */
+/** `isSignatureOf` without the thread pool: for certificates and revocation lists, whose results are cached. @throws like `isSignatureOf` */
 export function isSignatureOfSync(key: PublicKey, algorithm: SignatureAlgorithm, data: Uint8Array, signature: Uint8Array): boolean {
   const input = verifyInputOf(key, algorithm);
   try {
@@ -103,9 +103,9 @@ export function isSignatureOfSync(key: PublicKey, algorithm: SignatureAlgorithm,
 }
 
 function verifyInputOf(key: PublicKey, algorithm: SignatureAlgorithm): KeyObject | VerifyKeyObjectInput {
-  // Plain RSA keys make both kinds of signature, PSS keys only theirs.
+  // Plain RSA keys make both kinds of signature, PSS keys only PSS signatures.
   const fits = key.family === algorithm.family || (key.family === 'rsa' && algorithm.family === 'rsa-pss');
-  if (!fits) refuse('signature_algorithm_mismatch', `A key for ${key.family} makes no signature of ${algorithm.family}.`);
+  if (!fits) refuse('signature_algorithm_mismatch', `A key for ${key.family} cannot make a signature of ${algorithm.family}.`);
   if (algorithm.family !== 'rsa-pss') return key.key;
   if (key.pss !== undefined && (key.pss.digest !== algorithm.digest || key.pss.saltLength > algorithm.saltLength)) {
     refuse('signature_algorithm_mismatch', 'The key does not allow the parameters of the signature.');

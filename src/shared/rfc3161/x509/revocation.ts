@@ -5,18 +5,18 @@ import { type Chain, isIssuedBy } from './chain.ts';
 import { isCrlOf, isRevokedAt, type Revocation, type RevocationList } from './crl.ts';
 import { isSameName } from './name.ts';
 
-/** What the revocation lists at hand say of each certificate of a chain (RFC 5280 §6.3, V10). */
+/** The status of each certificate of a chain according to the available revocation lists (RFC 5280 §6.3, V10). */
 
-/** Why no list answers for a certificate: the first of these that no list gets past. */
+/** Why no list answers for a certificate: the first of these reasons that stops all lists. */
 export const REVOCATION_UNKNOWN = {
-  no_list: 'no list of its issuer is at hand',
-  issuer_unknown: 'the certificate of its issuer, by which a list could be checked, is not at hand',
-  other_signer: 'the list that bears the name of its issuer has no signature of its issuer that counts',
-  not_covered: 'the list of its issuer is about other certificates',
+  no_list: 'no revocation list of its issuer is available',
+  issuer_unknown: 'the certificate of its issuer, needed to check a list, is not available',
+  other_signer: 'the list with the name of its issuer has no valid signature of the issuer',
+  not_covered: 'the list of its issuer covers other certificates',
   future: 'the list of its issuer is dated in the future',
-  outdated: 'the list of its issuer was no longer in force at genTime',
+  outdated: 'the list of its issuer was outdated at genTime',
   before_start: 'the list of its issuer is older than the certificate',
-  after_end: 'the list of its issuer was made after the certificate had ended',
+  after_end: 'the list of its issuer was made after the certificate expired',
 } as const;
 export type RevocationUnknown = keyof typeof REVOCATION_UNKNOWN;
 
@@ -27,40 +27,40 @@ export type RevocationStatus = { readonly certificate: Certificate } & (
   | { readonly status: 'unknown'; readonly why: RevocationUnknown }
 );
 
-/** The times at which a chain is judged, microseconds since the epoch. */
+/** The times for judging a chain, in microseconds since the epoch. */
 export interface ChainTimes {
   readonly genTime: bigint;
-  /** When something else has proved that the token was there; undefined: nothing has. */
+  /** When another proof shows that the token existed; undefined: there is none. */
   readonly existedBy?: bigint | undefined;
 }
 
-/** What revocation is judged by. */
+/** The inputs for judging revocation. */
 export interface RevocationContext {
   readonly times: ChainTimes;
-  /** Milliseconds since the epoch; a list that is dated later says nothing yet. */
+  /** Milliseconds since the epoch; a list with a later date does not count yet. */
   readonly nowMs: number;
   readonly lists: readonly RevocationList[];
   /** The reader's own certificates beside those of the chain. */
   readonly configured: readonly Certificate[];
-  /** Those that came with the token. */
+  /** The certificates in the token. */
   readonly embedded: readonly Certificate[];
 }
 
 /**
- * The status of each certificate below the anchor, and of a signer that is an anchor itself. A revocation that does not concern what was
- * signed at genTime, because the key was kept, is a status like any other; `isHarmful` tells it from one that does.
+ * The status of each certificate below the anchor, and of a signer that is an anchor itself. A revocation that does not affect a signature at
+ * genTime, because the key was not lost, is one of the statuses; `isHarmful` distinguishes them.
  */
 export function revocationOf(chain: Chain, context: RevocationContext): readonly RevocationStatus[] {
   const judged = chain.length === 1 ? chain : chain.slice(0, -1);
   return judged.map((certificate, i) => statusOf(certificate, chain.slice(i + 1), context));
 }
 
-/** Whether a certificate with this revocation must not be relied on for what was signed then. */
+/** Whether this revocation invalidates a signature of that time. */
 export function isHarmful(revocation: Revocation, { genTime, existedBy }: ChainTimes): boolean {
   return isRevokedAt(revocation, Number(genTime / 1000n), existedBy === undefined ? undefined : Number(existedBy / 1000n));
 }
 
-/** @param above the rest of the chain, from the issuer on; none of an anchor that signed */
+/** @param above the rest of the chain, from the issuer on; empty for an anchor that signed */
 function statusOf(certificate: Certificate, above: readonly Certificate[], context: RevocationContext): RevocationStatus {
   const { times, nowMs, lists } = context;
   const named = lists.filter(({ issuer }) => isSameName(issuer, certificate.issuer));
@@ -71,7 +71,7 @@ function statusOf(certificate: Certificate, above: readonly Certificate[], conte
   const signed = named.filter((list) => issuers.some((issuer) => isCrlOf(list, issuer) && mayHaveSigned(issuer, list, above, context)));
   if (signed.length === 0) return unknown('other_signer');
 
-  // Whatever a list is about, it revokes the certificates that it names.
+  // A list revokes its entries, whatever its scope.
   const serial = certificate.serialNumber.toString('hex');
   const revoking = signed.flatMap((list) => {
     const revocation = list.revoked.get(serial);
@@ -87,7 +87,7 @@ function statusOf(certificate: Certificate, above: readonly Certificate[], conte
     ['future', ({ thisUpdateMs }) => thisUpdateMs <= nowMs],
     ['outdated', ({ thisUpdateMs, nextUpdateMs = thisUpdateMs }) => thisUpdateMs > genTimeMs || nextUpdateMs >= genTimeMs],
     ['before_start', ({ thisUpdateMs }) => thisUpdateMs >= notBeforeMs],
-    // A CA may leave out what has ended.
+    // A CA may leave out expired certificates.
     ['after_end', ({ thisUpdateMs }) => thisUpdateMs <= notAfterMs],
   ];
   let left = signed;
@@ -99,12 +99,12 @@ function statusOf(certificate: Certificate, above: readonly Certificate[], conte
   return { certificate, status: 'good', list: newest };
 }
 
-/** As many certificates of one name are looked at among those of a token: anybody can put more into it. */
+/** The maximum number of certificates with one name that are used from a token: anyone can add more to it. */
 const MAX_NAMESAKES = 8;
 
 /**
- * The certificates with whose keys the issuer may have signed its lists: the one above in the chain, and configured ones of its name that
- * the chain certifies, since a CA may have changed its key (RFC 5280 §6.3.3 (f)). Of an anchor that signed, those that signed the anchor.
+ * The certificates whose keys may have signed the issuer's lists: the one above in the chain, and configured ones with its name that the chain
+ * certifies, since a CA may have changed its key (RFC 5280 §6.3.3 (f)). For an anchor that signed, those that signed the anchor.
  */
 function issuersOf(
   certificate: Certificate,
@@ -123,7 +123,7 @@ function issuersOf(
 const certifierOf = (certificate: Certificate, above: readonly Certificate[]): Certificate | undefined =>
   above.find((ca) => certificate.fingerprint === ca.fingerprint || isIssued(certificate, ca));
 
-/** A later key of a CA signs its lists only while its certificate is that of a CA, is valid, and is not revoked by whoever certified it. */
+/** A later key of a CA may sign its lists only while its certificate is a CA certificate, is valid, and is not revoked by its issuer. */
 function mayHaveSigned(
   issuer: Certificate,
   { thisUpdateMs }: RevocationList,
@@ -142,12 +142,12 @@ function isIssued(certificate: Certificate, issuer: Certificate): boolean {
   try {
     return isIssuedBy(certificate, issuer);
   } catch (error) {
-    if (error instanceof Refusal) return false; // A key or an algorithm that is not relied on.
+    if (error instanceof Refusal) return false; // A key or an algorithm that is not accepted.
     throw error;
   }
 }
 
-/** Whether a list without the certificate says that it was not revoked. */
+/** Whether a list without the certificate means that it was not revoked. */
 function covers({ scope: { only, isOfSomeReasons, points } }: RevocationList, { extensions }: Certificate): boolean {
   const isCa = extensions.basicConstraints?.ca === true;
   if (isOfSomeReasons || (only === 'users' && isCa) || (only === 'cas' && !isCa)) return false;

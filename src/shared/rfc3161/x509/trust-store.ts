@@ -5,19 +5,19 @@ import { isCrlOf, parseCrl, type RevocationList } from './crl.ts';
 import { isSameName } from './name.ts';
 import { checkAuthority } from './path-rules.ts';
 
-/** Certificates and revocation lists as they are configured: PEM text with any number of blocks, or one DER. */
+/** Configured certificates and revocation lists: PEM text with any number of blocks, or one DER. */
 export type Material = string | Uint8Array;
 
 export interface TrustMaterial {
   readonly anchors: readonly Material[];
-  /** More certificates to build chains with; not trusted by themselves. */
+  /** More certificates for building chains; not trusted themselves. */
   readonly intermediates?: readonly Material[];
   readonly crls?: readonly Material[];
-  /** Take a CA whose extended key usage leaves out time-stamping (refusal 41); default false. */
+  /** Accept a CA whose extended key usage does not include time-stamping (refusal 41); default false. */
   readonly areCaPurposesIgnored?: boolean;
 }
 
-/** What is trusted, with what has been learnt about it: certificates that were read, chains that lead to an anchor, good signatures. */
+/** Trust anchors, with a cache: parsed certificates, chains to an anchor, valid signatures. */
 export interface TrustStore {
   /** SHA-256 of the DER of each anchor, hex. */
   readonly anchorFingerprints: readonly string[];
@@ -28,29 +28,28 @@ export interface TrustStore {
   /** @throws Refusal `certificate_malformed` */
   certificateOf(der: Buffer): Certificate;
   /**
-   * A chain from the signer to an anchor in which each may certify the next and that `accept` lets pass, with the help of certificates
-   * from a token.
+   * A chain from the signer to an anchor in which each may certify the next and that `accept` permits; it may use certificates from a token.
    *
    * @param accept throws a Refusal for a chain that is not good enough
-   * @throws Refusal when there is none
+   * @throws Refusal if there is none
    */
   chainOf(signer: Certificate, embedded: readonly Certificate[], accept: (chain: Chain) => void): Chain;
-  /** Whether a signature with this mark (`signatureMarkOf`) was found good, by a signer whom a chain of this store leads to. */
+  /** Whether a signature with this mark (`signatureMarkOf`) was valid and its signer has a chain in this store. */
   knowsSignature(mark: string): boolean;
   noteSignature(mark: string): void;
 }
 
-/** The configured material is no certificate or list. `message` says which. */
+/** The configured material is not a certificate or list. `message` says which. */
 export class TrustMaterialError extends Error {
   override readonly name = 'TrustMaterialError';
 }
 
 const MAX_REMEMBERED = 1000;
-/** Honest tokens have fewer certificates; anybody can add more to one, and so make ever new ones of it. */
+/** Honest tokens have fewer certificates. Anyone can add more to a token, and so make new variants of it. */
 const MAX_REMEMBERED_COMPANY = 16;
 
 /**
- * Reads anchors, intermediates and lists. A store without anchors is one that trusts nobody: every token is refused.
+ * Reads anchors, intermediates and lists. A store without anchors trusts nothing: every token is refused.
  *
  * @throws TrustMaterialError
  */
@@ -60,14 +59,14 @@ export function createTrustStore({ anchors, intermediates = [], crls = [], areCa
   const name = 'revocation list';
   const lists = crls.flatMap((one) => blocksOf('X509 CRL', name, one).map((der) => reading(name, () => parseCrl(der))));
   for (const list of lists) {
-    // Its issuer may come with the token only; but when it is known, a list that it did not sign is a mistake to hear of at once.
+    // The issuer may come only with the token. But if it is known, a list that it did not sign is a configuration error.
     const known = certificates.filter((certificate) => isSameName(certificate.subject, list.issuer));
     if (known.length > 0 && !known.some((issuer) => isCrlOf(list, issuer))) {
-      throw new TrustMaterialError(`The ${name} does not bear the signature of its issuer.`);
+      throw new TrustMaterialError(`The ${name} was not signed by its issuer.`);
     }
   }
 
-  // Only what leads to an anchor is remembered: no stranger can fill the memory with certificates of his own.
+  // Only certificates that lead to an anchor are cached, so that untrusted ones cannot fill the memory.
   const configured = new Map(certificates.map((certificate) => [certificate.fingerprint, certificate]));
   const met = new Map<string, Certificate>();
   const lastMet = new Map<string, Certificate>();
@@ -105,17 +104,17 @@ export function createTrustStore({ anchors, intermediates = [], crls = [], areCa
   };
 }
 
-/** @throws TrustMaterialError that calls what cannot be read by `name` */
+/** @throws TrustMaterialError that uses `name` for unreadable material */
 export function certificatesIn(material: Material, name = 'certificate'): readonly Certificate[] {
   return blocksOf('CERTIFICATE', name, material).map((der) => reading(name, () => parseCertificate(der)));
 }
 
 const ENDING_OCTETS = 16;
 
-/** The last octets of a certificate, which are of its signature: hardly two have the same, and they cost less than a digest of all of it. */
+/** The last octets of a certificate, part of its signature: almost always unique, and cheaper than a digest of all of it. */
 const endingOf = (der: Buffer): string => der.toString('latin1', Math.max(0, der.length - ENDING_OCTETS));
 
-/** Whether a chain is good this time too; where it is not, another one may be. */
+/** Whether a chain is good this time too; if not, another one may be. */
 function isAccepted(chain: Chain, accept: (chain: Chain) => void): boolean {
   try {
     accept(chain);
@@ -144,7 +143,7 @@ function reading<T>(name: string, read: () => T): T {
   }
 }
 
-/** The DER of each PEM block (RFC 7468), or the one DER that it already is. */
+/** The DER of each PEM block (RFC 7468), or of the single DER. */
 function blocksOf(label: string, name: string, material: Material): readonly Buffer[] {
   const bytes = typeof material === 'string' ? Buffer.from(material, 'utf8') : Buffer.from(material);
   if (bytes[0] === 0x30) return [bytes];

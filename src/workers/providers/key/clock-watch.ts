@@ -5,16 +5,18 @@ import { TimeUnavailableError } from '../provider.ts';
 import type { LocalTime } from './local-time.ts';
 import { type TimeReading, TimeServerError } from './sntp.ts';
 
-/** How often time servers are asked; sooner where one did not answer, or the clock is not confirmed (RFC 4330 §10: never below 15 s). */
+/**
+ * The interval between questions to time servers; shorter if one did not answer or the clock is not confirmed (RFC 4330 §10: never below 15 s).
+ */
 const askEveryMs = 64_000;
 const askAgainMs = 16_000;
 const answerWithinMs = 2_000;
-/** What was said of the clock counts for so long. The steady clock, by which it is carried on, loses less than 0.4 s in that time. */
+/** How long an opinion about the clock is valid. The steady clock, which extends it, drifts less than 0.4 s in that time. */
 const opinionLivesMs = 3_600_000;
-/** How long a time server is left alone that wants not to be asked. */
+/** How long we do not ask a time server that sent kiss-o'-death. */
 const unwelcomeMs = 3_600_000;
 
-/** What the verified answer of a TSA says of the time; all in milliseconds. */
+/** The time in the verified answer of a TSA; all in milliseconds. */
 export interface SecondOpinion {
   readonly name: string;
   readonly genTimeMs: number;
@@ -23,16 +25,16 @@ export interface SecondOpinion {
   readonly receivedAtMs: number;
 }
 
-/** Whether the clock of this machine may be vouched for. */
+/** Shows whether the clock of this machine is reliable. */
 export interface ClockWatch {
   /**
    * Waits for the first answers of the time servers, if there are none yet.
    *
-   * @throws TimeUnavailableError where the clock is not confirmed
+   * @throws TimeUnavailableError if the clock is not confirmed
    */
   confirm(): Promise<void>;
   heard(opinion: SecondOpinion): void;
-  /** `driftMs`: how far our clock is ahead of what the others say; null: they say nothing. */
+  /** `driftMs`: how far our clock is ahead of the others; null: they give no time. */
   read(): { readonly state: ClockState; readonly driftMs: number | null };
   close(): void;
 }
@@ -45,7 +47,7 @@ export const uncheckedClock: ClockWatch = {
 };
 
 interface Opinion {
-  /** True time less our steady clock: it stays as it is, whatever is done to the clock of the machine. */
+  /** True time minus our steady clock: constant even if the machine's clock is changed. */
   readonly trueMinusSteadyMs: number;
   readonly uncertaintyMs: number;
   readonly steadyAtMs: number;
@@ -57,9 +59,9 @@ function medianOf(values: readonly number[]): number | null {
 }
 
 /**
- * Compares the clock of this machine with time servers and with what other TSAs say. Each has a voice, and the clock is confirmed while
- * more of them find it within `maxDriftMs` than beyond, whatever is uncertain of what they say; who is too coarse to tell says nothing.
- * With nobody to say so it is not confirmed.
+ * Compares the clock of this machine with time servers and other TSAs. Each has one vote. The clock is confirmed while more of them find it within
+ * `maxDriftMs` than beyond, including the uncertainty of their answers; a source that is too imprecise does not vote. Without votes the clock is
+ * not confirmed.
  */
 export function watchClock(deps: {
   provider: string;
@@ -108,8 +110,8 @@ export function watchClock(deps: {
     if (time.steady() < (unwelcomeUntilMs.get(server.name) ?? Number.NEGATIVE_INFINITY)) return true;
     try {
       const { offsetMs, delayMs } = await askServer(server, answerWithinMs);
-      if (delayMs > 2 * maxDriftMs) throw new TimeServerError(`its answer took ${Math.round(delayMs)} ms: too long to tell`);
-      // It may have been under way on one of the two ways alone (RFC 5905 §8).
+      if (delayMs > 2 * maxDriftMs) throw new TimeServerError(`its answer took ${Math.round(delayMs)} ms, which is too imprecise`);
+      // The whole delay may have been on one of the two ways (RFC 5905 §8).
       note(server.name, offsetMs, Math.max(0, delayMs) / 2);
       return true;
     } catch (error) {
@@ -137,7 +139,7 @@ export function watchClock(deps: {
       const { state, driftMs } = read();
       if (state === 'ok') return;
       tell();
-      const why = state === 'unknown' ? 'nobody has confirmed the clock' : `the clock is off by ${Math.round(driftMs ?? 0)} ms`;
+      const why = state === 'unknown' ? 'no source has confirmed the clock' : `the clock is off by ${Math.round(driftMs ?? 0)} ms`;
       throw new TimeUnavailableError(`${why}; ${maxDriftMs} ms are allowed`);
     },
     heard: ({ name, genTimeMs, uncertaintyMs, sentAtMs, receivedAtMs }) => {

@@ -2,9 +2,9 @@ import type { Clock } from '../../../shared/runtime/clock.ts';
 
 /** Two clocks of this machine, both in milliseconds, with fractions. */
 export interface LocalTime {
-  /** Since the epoch; somebody may set it. */
+  /** Since the epoch; it can be set. */
   readonly wall: Clock;
-  /** Since any moment; nobody can set it. */
+  /** Since any moment; it cannot be set. */
   readonly steady: Clock;
 }
 

@@ -20,9 +20,9 @@ export interface KeyProvider extends Rfc3161Provider {
 }
 
 /**
- * A key of one's own as a TSA that is asked without a wire: what it issues is verified as everybody's answers are.
+ * A TSA in this process with an own key. Its tokens are verified like those of other TSAs.
  *
- * @throws ConfigError for a key or certificates that are not fit for time-stamps
+ * @throws ConfigError if the key or its certificates are not suitable for time-stamps
  */
 export async function openKeyProvider(
   { settings, trust }: TrustedProvider & { readonly settings: KeyProviderSettings },

@@ -36,16 +36,16 @@ function readKey(settings: KeyProviderSettings): KeyObject {
   try {
     return createPrivateKey({ key: pem, ...(passphrase !== undefined && { passphrase }) });
   } catch {
-    // What OpenSSL says of it differs by format and version.
-    if (!pem.includes('ENCRYPTED')) throw refused(settings, 'key_file', `"${keyFile}" holds no private key in PEM`);
+    // OpenSSL's message differs by format and version.
+    if (!pem.includes('ENCRYPTED')) throw refused(settings, 'key_file', `"${keyFile}" does not contain a private key in PEM`);
     const why = passphraseFile ? `"${passphraseFile}" does not open "${keyFile}"` : `got nothing, and "${keyFile}" is encrypted`;
     throw refused(settings, 'passphrase_file', why);
   }
 }
 
 /**
- * Opens the key and certificates of an entry, and issues a first token that nobody keeps: what its verifier says of it says whether they
- * are fit for time-stamps, now.
+ * Opens the key and certificates of an entry, and issues a first token, which is only verified: that shows whether they are suitable for
+ * time-stamps now.
  *
  * @throws ConfigError one line that names the entry and the member
  */
@@ -72,6 +72,6 @@ export async function openSigningKey(settings: KeyProviderSettings, trust: Trust
     sentAtMs: nowMs,
     receivedAtMs: nowMs,
   });
-  if (!first.ok) throw refused(settings, 'certificates_file', `"${certificatesFile}" makes no valid time-stamps: ${first.detail}`);
+  if (!first.ok) throw refused(settings, 'certificates_file', `"${certificatesFile}" does not make valid time-stamps: ${first.detail}`);
   return profile;
 }

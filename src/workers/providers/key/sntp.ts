@@ -4,16 +4,16 @@ import { lookup } from 'node:dns/promises';
 import type { TimeServer } from '../../../shared/trust/key-entry.ts';
 import type { LocalTime } from './local-time.ts';
 
-/** What a time server says: how far its clock is ahead of ours, and how long its answer was under way. */
+/** The answer of a time server: how far its clock is ahead of ours, and the round-trip delay. */
 export interface TimeReading {
   readonly offsetMs: number;
   readonly delayMs: number;
 }
 
-/** A time server that does not answer, or whose answer tells no time. */
+/** A time server does not answer, or its answer has no valid time. */
 export class TimeServerError extends Error {
   override readonly name = 'TimeServerError';
-  /** It asks not to be asked (kiss-o'-death, RFC 4330 §8). */
+  /** The server asks clients to stop (kiss-o'-death, RFC 4330 §8). */
   readonly isUnwelcome: boolean;
 
   constructor(detail: string, options: ErrorOptions & { isUnwelcome?: boolean } = {}) {
@@ -27,13 +27,13 @@ const packetBytes = 48;
 const epochDifferenceMs = 2_208_988_800_000;
 const eraMs = 2 ** 32 * 1_000;
 
-/** A 64-bit timestamp, in the era that is nearest to our clock (RFC 4330 §3): milliseconds since 1970. */
+/** A 64-bit timestamp, in the era closest to our clock (RFC 4330 §3): milliseconds since 1970. */
 function timestampAt(packet: Buffer, offset: number, nearMs: number): number {
   const inEra = packet.readUInt32BE(offset) * 1_000 + (packet.readUInt32BE(offset + 4) / 2 ** 32) * 1_000 - epochDifferenceMs;
   return inEra + Math.round((nearMs - inEra) / eraMs) * eraMs;
 }
 
-/** @throws TimeServerError where an answer tells no time (RFC 4330 §5) */
+/** @throws TimeServerError if an answer has no valid time (RFC 4330 §5) */
 function checkAnswer(answer: Buffer): void {
   const refuse = (detail: string, isUnwelcome = false): never => {
     throw new TimeServerError(detail, { isUnwelcome });
@@ -41,7 +41,7 @@ function checkAnswer(answer: Buffer): void {
   const [first = 0, stratum = 0] = answer;
   const version = (first >> 3) & 7;
   if ((first & 7) !== 4 || version < 1 || version > 4) refuse('it does not answer as a time server');
-  if (stratum === 0) refuse(`it wants not to be asked (${answer.toString('latin1', 12, 16).replace(/[^A-Z]/g, '')})`, true);
+  if (stratum === 0) refuse(`it asks clients to stop (${answer.toString('latin1', 12, 16).replace(/[^A-Z]/g, '')})`, true);
   if (first >> 6 === 3 || stratum > 15) refuse('it is not synchronized');
   if (answer.readUInt32BE(4) >= 0x10000 || answer.readUInt32BE(8) >= 0x10000) refuse('it is more than a second from its own source');
   if (answer.readBigUInt64BE(40) === 0n) refuse('its answer has no time');
@@ -58,8 +58,8 @@ async function connected(socket: Socket, address: string, port: number): Promise
 }
 
 /**
- * Asks a time server once (SNTP version 4, RFC 4330 §5). The request tells nothing of our clock: in place of its time it has a random
- * number, which only the server that got it can repeat. No package of npm did both this and the checks of the answer.
+ * Asks a time server once (SNTP version 4, RFC 4330 §5). The request does not reveal our clock: instead of the time it has a random number, which
+ * only the receiving server can repeat. No npm package did both this and the checks of the answer.
  *
  * @throws TimeServerError
  */
@@ -82,14 +82,14 @@ export async function askTimeServer({ host, port }: TimeServer, time: LocalTime,
     socket.on('message', (answer) => {
       const tookMs = time.steady() - sentAt;
       const nowMs = time.wall();
-      if (answer.length < packetBytes || !answer.subarray(24, 32).equals(cookie)) return; // Nobody whom we asked.
+      if (answer.length < packetBytes || !answer.subarray(24, 32).equals(cookie)) return; // Not from the server that we asked.
       try {
         checkAnswer(answer);
       } catch (error) {
         return reject(error);
       }
       const [receivedMs, transmittedMs] = [timestampAt(answer, 32, nowMs), timestampAt(answer, 40, nowMs)];
-      // T1 is what the steady clock says it was: a step of the other one in between is no delay.
+      // T1 is computed with the steady clock, so that a change of the wall clock does not count as delay.
       const offsetMs = (receivedMs - (nowMs - tookMs) + (transmittedMs - nowMs)) / 2;
       resolve({ offsetMs, delayMs: tookMs - (transmittedMs - receivedMs) });
     });

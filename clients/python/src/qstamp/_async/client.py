@@ -22,16 +22,17 @@ from .exchange import AsyncExchange
 from .stamping import AsyncStamping
 from .workflow import AsyncWorkflow
 
-# Between looks for a stamp that the service does not expect, in seconds.
+# The pause between checks for a stamp that the service does not know yet, in seconds.
 _LOOK = 1.0
 
 
 class AsyncQstamp(AsyncStamping[StampToken]):
     """A qstamp service.
 
-    With `service_token` stamps are made for its product, without it as an agent. `timeout` is for one try, in seconds;
-    after 429, 503, 504 or a connection that failed there are `max_retries` more, as late as Retry-After says, unless
-    that is longer than `max_wait` seconds. `http` is a client to use instead of one of its own.
+    With `service_token`, stamps are made for its product; without it, as an agent. `timeout` limits one try, in
+    seconds. After 429, 503, 504 or a failed connection there are up to `max_retries` more tries, at the time that
+    Retry-After says, unless that is longer than `max_wait` seconds. `http` replaces the client that it makes by
+    default.
     """
 
     def __init__(
@@ -48,8 +49,9 @@ class AsyncQstamp(AsyncStamping[StampToken]):
         exchange = AsyncExchange(url, service_token, http, max_retries, max_wait)
         super().__init__(exchange, STAMPED)
         self.later: AsyncStamping[AcceptedStamp | StampToken] = AsyncStamping(exchange, ACCEPTED)
-        """The same calls, answered as soon as the stamp is sure to be made: with its id and address, or, where a key is
-        used again, with the stamp. `until_stamped` waits for it, here or elsewhere."""
+        """The same calls, but they return as soon as the stamp is guaranteed: with its id and address, or with the
+        stamp if the key was used before. `until_stamped` waits for it, here or elsewhere.
+        """
 
     async def close(self) -> None:
         """Closes its connections."""
@@ -62,11 +64,11 @@ class AsyncQstamp(AsyncStamping[StampToken]):
         await self.close()
 
     async def verify(self, stamp_id: str) -> VerificationResult:
-        """What the service says of a stamp. To judge it without the service, use the `qstamp` command or a bundle."""
+        """The service's verdict on a stamp. To verify it without the service, use the `qstamp` command or a bundle."""
         return await self._verify(stamp_id, 0)
 
     async def until_stamped(self, stamp: str | AcceptedStamp | AcceptedOutput | StampToken, *, timeout: float | None = None) -> VerificationResult:
-        """What the service says of a stamp that is on its way, once it is there. Raises TimeoutError after `timeout` seconds."""
+        """Waits for a stamp in progress and returns the service's verdict. Raises TimeoutError after `timeout` seconds."""
         stamp_id = stamp if isinstance(stamp, str) else stamp.token_id
         longest_wait = self._exchange.longest_wait
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -78,16 +80,16 @@ class AsyncQstamp(AsyncStamping[StampToken]):
                 return result
             pause = max(0.0, asked_at + _LOOK - time.monotonic())
             if deadline is not None and time.monotonic() + pause > deadline:
-                raise TimeoutError(f"the stamp is not there after {timeout} s")
+                raise TimeoutError(f"the stamp was not made within {timeout} s")
             await async_sleep(pause)
 
     async def verify_token(self, token: str, *, sha256: str | None = None) -> VerificationResult:
-        """What the service says of a time-stamp token; with a hash, whether the token is for that."""
+        """The service's verdict on a time-stamp token; with a hash, also whether the token is for it."""
         body = {"token": token, **({} if sha256 is None else {"hash": sha256.lower()})}
         return await self._exchange.send(Call("POST", "/api/v1/verify/v1/raw", body=body), VerificationResult)
 
     async def verify_file(self, file: FileSource, stamp: StampToken) -> VerificationResult:
-        """Whether the service's stamp is for this file, as it is now; the file is hashed here."""
+        """Whether the service's stamp is for the current content of this file, which is hashed locally."""
         return await self.verify_token(stamp.token, sha256=await async_work(sha256_of_file, file))
 
     async def start_workflow(
@@ -102,14 +104,14 @@ class AsyncQstamp(AsyncStamping[StampToken]):
         callback_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> AsyncWorkflow:
-        """Starts a workflow: the client gets a mail with a link. Of the briefing only the hash is sent."""
+        """Starts a workflow: the client gets a mail with a link. Only the hash of the briefing is sent."""
         if (briefing is None) == (briefing_hash is None):
             raise QstampError("give one of briefing and briefing_hash")
         content = briefing.encode() if isinstance(briefing, str) else briefing
         hashed = checked_hash(briefing_hash or "") if content is None else sha256_of(content)
         fields = {"user_email": user_email, "agent_id": agent_id, "briefing_metadata": briefing_metadata, "tier": tier, "callback_url": callback_url}
         body = {**{name: value for name, value in fields.items() if value is not None}, "briefing_hash": hashed}
-        # Who is to be told by a webhook must be known.
+        # A webhook needs a known caller.
         known = {} if callback_url is None else self._exchange.authorization
         call = Call("POST", "/api/v1/workflow/start", {**known, **keyed(idempotency_key)}, body)
         started = await self._exchange.send(call, WorkflowStartResponse)
@@ -132,7 +134,7 @@ class AsyncQstamp(AsyncStamping[StampToken]):
         callback_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> AsyncIterator[AsyncWorkflow]:
-        """Starts a workflow and completes it at the end of the block. When the block raises, it stays open."""
+        """Starts a workflow and completes it at the end of the block. If the block raises, it stays open."""
         workflow = await self.start_workflow(
             user_email=user_email,
             agent_id=agent_id,
@@ -147,7 +149,7 @@ class AsyncQstamp(AsyncStamping[StampToken]):
         await workflow.complete()
 
     def address_of(self, path: str) -> str:
-        """An address of an answer, as an absolute one."""
+        """The absolute form of an address in an answer."""
         return path if path.startswith(("https://", "http://")) else f"{self._exchange.url}{path}"
 
     async def _verify(self, stamp_id: str, wait: int) -> VerificationResult:

@@ -15,7 +15,7 @@ from .exchange import AsyncExchange
 
 M = TypeVar("M")
 
-# The most items of one request; as an agent fewer, so that they fit into the limits of a minute.
+# The maximum items of one request; fewer for an agent, to stay within its limit per minute.
 _MOST_OF_A_PRODUCT, _MOST_OF_AN_AGENT = 1000, 500
 
 
@@ -24,7 +24,7 @@ def _said(metadata: Mapping[str, str] | None, callback_url: str | None) -> dict[
 
 
 class AsyncStamping(Generic[M]):
-    """Stamps files, bytes, texts and hashes. What is stamped is hashed here, and only the hash is sent unless `send_content` asks for more."""
+    """Stamps files, bytes, texts and hashes. Content is hashed locally, and only the hash is sent unless `send_content` is set."""
 
     def __init__(self, exchange: AsyncExchange, manner: Manner[M]) -> None:
         self._exchange = exchange
@@ -41,7 +41,7 @@ class AsyncStamping(Generic[M]):
         callback_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> M:
-        """Stamps a file: its path, or one that is open for reading bytes."""
+        """Stamps a file: a path, or a binary file open for reading."""
         if send_content:
             content = await async_work(read_whole, file)
             return await self.stamp_bytes(
@@ -67,7 +67,7 @@ class AsyncStamping(Generic[M]):
         if not send_content:
             return await self._stamp({"hash": sha256}, tier or "basic", metadata, callback_url, idempotency_key)
         if tier not in (None, "sealed"):
-            raise QstampError("content is sent in tier sealed only")
+            raise QstampError("content is only sent in tier sealed")
         sent = {"hash": sha256, "content_b64": base64.b64encode(content).decode()}
         return await self._stamp(sent, "sealed", metadata, callback_url, idempotency_key)
 
@@ -112,9 +112,10 @@ class AsyncStamping(Generic[M]):
         callback_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> list[Outcome[M]]:
-        """Stamps many hashes, up to 1 000 in one request. The outcomes are in their order; each succeeds or fails for itself.
+        """Stamps many hashes, up to 1 000 in one request. The outcomes are in the same order; each succeeds or
+        fails separately.
 
-        Raises where nothing was made.
+        Raises if nothing was made.
         """
 
         def item(each: HashToStamp) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-# Made by `npm run clients` of _async/exchange.py. Do not edit it. Check: 8163ce80bc854904acf2caa58649e7be
-"""How requests are sent, and sent again."""
+# Made by `npm run clients` of _async/exchange.py. Do not edit it. Check: aa432c691e4042341aea2e41c8ecb863
+"""Sends requests, with retries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ _FIRST_BACK_OFF = 0.25
 
 
 class Exchange:
-    """Asks one service. `longest_wait`: how long it may be asked to wait before it answers, in seconds; one try is given up soon after."""
+    """Sends requests to one service. `longest_wait`: how long the service may be asked to wait before it answers,
+    in seconds; a try ends soon after that.
+    """
 
     def __init__(self, url: str, service_token: str | None, http: httpx.Client, max_retries: int, max_wait: float) -> None:
         if not url.startswith(("https://", "http://")):
@@ -37,22 +39,22 @@ class Exchange:
         self._max_wait = max_wait
 
     def ask(self, call: Call, manner: Manner[T]) -> T:
-        """The answer of a call that succeeded. Raises ServiceError and its kinds, ServiceUnreachable, UnexpectedAnswer."""
+        """The answer of a successful call. Raises ServiceError and its kinds, ServiceUnreachable, UnexpectedAnswer."""
         response = self._answer(replace(call, headers={**call.headers, **manner.headers}), is_passing)
         if not response.is_success:
             raise refusal_of(response)
         return manner.read(json_of(response))
 
     def send(self, call: Call, kind: type[T]) -> T:
-        """The same of a call that has one kind of answer."""
+        """The same for a call with one kind of answer."""
         return self.ask(call, Manner(lambda body: read(kind, body)))
 
     def send_in_pieces(
         self, items: Sequence[Any], size: int, key: str | None, call_of: Callable[[str | None], Call], manner: Manner[T]
     ) -> list[Outcome[T]]:
-        """Sends a list in pieces, one after the other.
+        """Sends a list in parts, one after the other.
 
-        When a piece is refused as one, it and all that come after it have that error: what was made before is told all the same.
+        If a part is refused as a whole, it and all later parts have that error. Earlier results are still returned.
         """
         outcomes: list[Outcome[T]] = []
         for index, start in enumerate(range(0, len(items), size)):
@@ -66,17 +68,19 @@ class Exchange:
         return outcomes
 
     def _ask_list(self, call: Call, manner: Manner[T]) -> list[Outcome[T]]:
-        """The outcomes of a list, in its order; it is sent again while some are on their way. Raises as `ask`, where all were refused as one."""
+        """The outcomes of a list, in its order. Retries while some are in progress. Raises like `ask` if all were
+        refused as a whole.
+        """
         asked = replace(call, headers={**call.headers, **manner.headers})
         response = self._answer(asked, lambda each: is_passing(each) or is_unfinished(each))
-        # A list of which nothing is finished comes with 504: each item names its address.
+        # If nothing in a list is finished, the status is 504 and each item has its address.
         items = json_of(response)
         if isinstance(items, list):
             return [outcome_of(item, manner) for item in items]
-        raise UnexpectedAnswer(f"what answers at {self.url}{call.path} is not this service") if response.is_success else refusal_of(response)
+        raise UnexpectedAnswer(f"the server at {self.url}{call.path} is not this service") if response.is_success else refusal_of(response)
 
     def _answer(self, call: Call, may_pass: Callable[[httpx.Response], bool]) -> httpx.Response:
-        """Asks until the answer is one to keep, or there is no next try."""
+        """Retries until the answer is final or no try is left."""
         content = None if call.body is None else json.dumps(call.body).encode()
         headers = {"accept": "application/json", **({} if content is None else {"content-type": "application/json"}), **call.headers}
         attempts = 0
@@ -85,7 +89,7 @@ class Exchange:
             try:
                 response = self.http.request(call.method, f"{self.url}{call.path}", headers=headers, content=content)
             except httpx.TransportError as error:
-                # A service that is silent for so long will hardly answer the next time.
+                # After such a long silence a retry is unlikely to succeed.
                 if time.monotonic() - began >= self._max_wait or not self._pause(attempts, None):
                     raise ServiceUnreachable(f"{self.url} cannot be reached: {str(error) or type(error).__name__}") from error
             else:
@@ -95,7 +99,7 @@ class Exchange:
 
     def _pause(self, attempts: int, told: float | None) -> bool:
         """Waits for the next try; False: there is none."""
-        # A Retry-After is kept; without one clients that failed together shall not come back together.
+        # Obey Retry-After. Without one, a random pause separates clients that failed together.
         seconds = _FIRST_BACK_OFF * 2**attempts * random.uniform(0.5, 1) if told is None else told
         if attempts >= self._max_retries or seconds > self._max_wait:
             return False

@@ -1,4 +1,4 @@
-# Made by `npm run clients` of _async/stamping.py. Do not edit it. Check: f81ae68a63603ce1c16e8e264e30ec99
+# Made by `npm run clients` of _async/stamping.py. Do not edit it. Check: 7b8cc85dafb957c5ce8fef2beda89ea2
 """Stamping."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .exchange import Exchange
 
 M = TypeVar("M")
 
-# The most items of one request; as an agent fewer, so that they fit into the limits of a minute.
+# The maximum items of one request; fewer for an agent, to stay within its limit per minute.
 _MOST_OF_A_PRODUCT, _MOST_OF_AN_AGENT = 1000, 500
 
 
@@ -25,7 +25,7 @@ def _said(metadata: Mapping[str, str] | None, callback_url: str | None) -> dict[
 
 
 class Stamping(Generic[M]):
-    """Stamps files, bytes, texts and hashes. What is stamped is hashed here, and only the hash is sent unless `send_content` asks for more."""
+    """Stamps files, bytes, texts and hashes. Content is hashed locally, and only the hash is sent unless `send_content` is set."""
 
     def __init__(self, exchange: Exchange, manner: Manner[M]) -> None:
         self._exchange = exchange
@@ -42,7 +42,7 @@ class Stamping(Generic[M]):
         callback_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> M:
-        """Stamps a file: its path, or one that is open for reading bytes."""
+        """Stamps a file: a path, or a binary file open for reading."""
         if send_content:
             content = work(read_whole, file)
             return self.stamp_bytes(
@@ -68,7 +68,7 @@ class Stamping(Generic[M]):
         if not send_content:
             return self._stamp({"hash": sha256}, tier or "basic", metadata, callback_url, idempotency_key)
         if tier not in (None, "sealed"):
-            raise QstampError("content is sent in tier sealed only")
+            raise QstampError("content is only sent in tier sealed")
         sent = {"hash": sha256, "content_b64": base64.b64encode(content).decode()}
         return self._stamp(sent, "sealed", metadata, callback_url, idempotency_key)
 
@@ -113,9 +113,10 @@ class Stamping(Generic[M]):
         callback_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> list[Outcome[M]]:
-        """Stamps many hashes, up to 1 000 in one request. The outcomes are in their order; each succeeds or fails for itself.
+        """Stamps many hashes, up to 1 000 in one request. The outcomes are in the same order; each succeeds or
+        fails separately.
 
-        Raises where nothing was made.
+        Raises if nothing was made.
         """
 
         def item(each: HashToStamp) -> dict[str, Any]:

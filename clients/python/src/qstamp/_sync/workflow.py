@@ -1,5 +1,5 @@
-# Made by `npm run clients` of _async/workflow.py. Do not edit it. Check: bd3d902888036081b2f1ff56b4574ba5
-"""A workflow under way."""
+# Made by `npm run clients` of _async/workflow.py. Do not edit it. Check: b7dc6aa9e2e914b395db6a311a7d99e6
+"""An open workflow."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from .exchange import Exchange
 
 M = TypeVar("M")
 
-# Between looks for the link that is to be opened, in seconds.
+# The pause between checks whether the link was opened, in seconds.
 _LOOK = 2.0
 
-# The most outputs of one request, so that they fit into the limits of a minute.
+# The maximum outputs of one request, to stay within the limit per minute.
 _MOST_OF_A_WORKFLOW = 100
 
 
 class OutputStamping(Generic[M]):
-    """Stamps outputs; they are numbered in the order of the calls, of several tasks or threads too."""
+    """Stamps outputs. They are numbered in the order of the calls, also across tasks or threads."""
 
     def __init__(self, exchange: Exchange, workflow_id: str, workflow_token: str, turn: Lock, manner: Manner[M]) -> None:
         self._exchange = exchange
         self._path = f"/api/v1/workflow/{quote(workflow_id, safe='')}"
         self._authorization = {"authorization": f"Workflow {workflow_token}"}
         self._turn = turn
-        """Who has it makes the next output: their order is part of what the workflow proves."""
+        """The holder makes the next output: the order of outputs is part of what the workflow proves."""
         self._manner = manner
 
     def stamp_hash(
@@ -91,7 +91,7 @@ class OutputStamping(Generic[M]):
         return self._stamp(lambda: sha256_of(text.encode()), output_type, output_metadata, callback_url, idempotency_key)
 
     def stamp_many(self, outputs: Iterable[OutputToStamp], *, idempotency_key: str | None = None) -> list[Outcome[M]]:
-        """Stamps many hashes as the next outputs, numbered in this order; each succeeds or fails for itself."""
+        """Stamps many hashes as the next outputs, numbered in this order; each succeeds or fails separately."""
         given = list(outputs)
 
         def call(key: str | None) -> Call:
@@ -110,29 +110,30 @@ class OutputStamping(Generic[M]):
             return self._exchange.ask(self._post("stamp", key, [output], output.as_body()), self._manner)
 
     def _post(self, operation: str, key: str | None, outputs: Sequence[OutputToStamp] = (), body: object = None) -> Call:
-        # Who is to be told by a webhook must be known.
+        # A webhook needs a known caller.
         known = self._exchange.authorization if any(output.callback_url for output in outputs) else {}
         return Call("POST", f"{self._path}/{operation}", {**self._authorization, **keyed(key), **known}, body)
 
 
 class Workflow(OutputStamping[WorkflowStampResponse]):
-    """A workflow under way. Outputs are numbered in the order of the calls, of several tasks or threads too."""
+    """An open workflow. Outputs are numbered in the order of the calls, also across tasks or threads."""
 
     def __init__(self, exchange: Exchange, workflow_id: str, workflow_token: str) -> None:
         self.id = workflow_id
         self.token = workflow_token
-        """A secret: it is told once, and is the only access to this workflow."""
+        """A secret: it is shown once, and is the only access to this workflow."""
         self.page_url = f"{exchange.url}/workflow/{workflow_id}"
         turn = Lock()
         super().__init__(exchange, workflow_id, workflow_token, turn, NUMBERED)
         self.later: OutputStamping[AcceptedOutput | WorkflowStampResponse] = OutputStamping(
             exchange, workflow_id, workflow_token, turn, ACCEPTED_OUTPUT
         )
-        """The same calls, answered as soon as the output is sure to be stamped and numbered: with the id of its stamp, or,
-        where a key is used again, with the output. `complete` waits for all of them."""
+        """The same calls, but they return as soon as the output is guaranteed: with the id of its stamp, or with the
+        output if the key was used before. `complete` waits for all of them.
+        """
 
     def state(self) -> WorkflowState:
-        """Where it stands."""
+        """The state of the workflow."""
         return self._exchange.send(Call("GET", self._path, self._authorization), WorkflowState)
 
     def until_confirmed(self, *, timeout: float | None = None) -> WorkflowState:
@@ -143,13 +144,13 @@ class Workflow(OutputStamping[WorkflowStampResponse]):
             if state.confirmed_at is not None:
                 return state
             if state.status != "pending":
-                raise QstampError(f"the workflow is {state.status}, and nobody opened the link")
+                raise QstampError(f"the workflow is {state.status}, and the link was not opened")
             if deadline is not None and time.monotonic() + _LOOK > deadline:
-                raise TimeoutError(f"nobody opened the link within {timeout} s")
+                raise TimeoutError(f"the link was not opened within {timeout} s")
             sleep(_LOOK)
 
     def complete(self, *, idempotency_key: str | None = None) -> WorkflowCompleteResponse:
-        """Closes it under one Merkle root. Completing again gives the same answer."""
+        """Closes the workflow under one Merkle root. Completing it again gives the same answer."""
         with self._turn:
             return self._exchange.send(self._post("complete", idempotency_key), WorkflowCompleteResponse)
 
@@ -158,5 +159,5 @@ class Workflow(OutputStamping[WorkflowStampResponse]):
         return self._exchange.send(self._post("resend", idempotency_key), WorkflowResendResponse)
 
     def redact(self, *, idempotency_key: str | None = None) -> WorkflowRedactResponse:
-        """Erases the client's e-mail address, the agent's id and all metadata, for good."""
+        """Permanently erases the client's e-mail address, the agent's id and all metadata."""
         return self._exchange.send(self._post("redact-pii", idempotency_key), WorkflowRedactResponse)
