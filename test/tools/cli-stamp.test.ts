@@ -161,7 +161,7 @@ test.each([
     'It works!',
     '0',
     1,
-    'the server at URL/api/v1/agent/v1/stamp/basic is not this service',
+    'what answers at URL/api/v1/agent/v1/stamp/basic is not this service',
   ],
   ['JSON of another service', 200, { status: 'ok' }, '0', 1, 'the server at URL is not this service'],
   ['faults of another service', 500, { detail: ['no'] }, '0', 1, 'the service answered 500: the service gave no reason'],

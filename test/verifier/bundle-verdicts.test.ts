@@ -113,7 +113,7 @@ describe('W22: the page /verify', () => {
       'No match. x is neither one of these outputs',
     ])
       expect(text).toContain(words);
-    expect(text).toContain('who signed the outputs’ own time-stamps (3)');
+    expect(text).toContain('the signers of the outputs’ own time-stamps (3)');
   });
 
   test('claims nothing of a bundle without time-stamps, of one that another authority stamped, and of a zip file that cannot be read', async () => {

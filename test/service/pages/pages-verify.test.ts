@@ -40,12 +40,12 @@ describe('the page of a stamp (V8, V9)', () => {
   it('V9, RFC 3161 §2.4.2: names an accuracy only where the token states one', async () => {
     const posted = { method: 'POST', url: '/verify', headers: { 'content-type': 'application/x-www-form-urlencoded' } } as const;
     const { body } = await pages.app.inject({ ...posted, payload: 'token=second' });
-    expect(mainText(body)).toMatch(/existed no later than 21 November 2026, 09:31:01\.482 UTC, as far as/);
+    expect(mainText(body)).toMatch(/existed no later than 21 November 2026, 09:31:01\.482 UTC, if you trust/);
   });
 
   it.each([
     ['refused', 'This stamp is not valid', 'record_mismatch:'],
-    ['unknown', 'No such stamp', 'it shows nothing'],
+    ['unknown', 'No such stamp', 'it proves nothing'],
     ['not_proved', 'This stamp is not proved', 'It is not proved here, for this reason:'],
   ])('claims nothing of one that is %s', async (name, ...said) => {
     const shown = await text(`/verify/${name}`);
@@ -59,7 +59,7 @@ describe('the page of a stamp (V8, V9)', () => {
       await page.getByRole('heading', { name: 'This file is not what was stamped' }).waitFor();
       return page.innerText('#verdict') + (await page.innerText('.results'));
     });
-    expect(result).toMatch(/another file/);
+    expect(result).toMatch(/different file/);
     expect(result).not.toMatch(/batch/);
   });
 
@@ -117,7 +117,7 @@ describe('/verify', () => {
     });
     expect(result).toContain('This stamp is valid');
     expect(result).toContain('Container. x.asics contains report.pdf and the stamp META-INF/timestamp.tst. Only the stamp was sent to us.');
-    expect(result).toContain('Not checked: META-INF/timestamp002.tst, which it holds too.');
+    expect(result).toContain('Not checked: META-INF/timestamp002.tst, also in the container.');
     expect(result).toContain('Match. report.pdf is the stamped file, byte for byte.');
     expect(bodies).toEqual(['token=good']);
     expect(complaints).toEqual([]);
@@ -156,7 +156,7 @@ describe('/verify', () => {
     expect(result.headings.map((heading) => heading.trim())).toEqual([said]);
     expect(result.wrong).not.toContain('This stamp is valid');
     expect(result.wrong).toMatch(/The stamp itself is valid, but for another hash\. Data with the hash below existed/);
-    expect(result.right).not.toMatch(/not what was stamped|another file/);
+    expect(result.right).not.toMatch(/not what was stamped|different file/);
   });
 
   it.each([
@@ -173,7 +173,7 @@ describe('/verify', () => {
       expect(result.verdict).toContain('The file has changed, or this is the token of a batch: use the .ers file.');
       for (const { name } of files)
         expect(result.results).toContain(`${name} has changed, or this is the token of a batch: use the .ers file.`);
-      expect(result.verdict + result.results).not.toMatch(/another file|not what was stamped/i);
+      expect(result.verdict + result.results).not.toMatch(/different file|not what was stamped/i);
     },
   );
 
