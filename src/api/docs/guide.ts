@@ -37,7 +37,7 @@ export const guide: readonly GuideSection[] = [
       'Requests, by default: each address may send 600 requests a minute for agent stamping and 600 for verification, start 5 ' +
         'workflows an hour and read the status page 30 times a minute. Each workflow may have 100 stamps a minute. Answers ' +
         'carry `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. Beyond the limit: 429 with `Retry-After` in seconds.',
-      'Sizes: sealed content 10 MiB when decoded, by default; a body with a token to verify 3 MiB; other bodies 1 MiB (413). Metadata ' +
+      'Sizes: sealed content 10 MiB when decoded, by default; a body with a token to verify 3 MiB; a batch 6 MiB; other bodies 64 KiB (413). Metadata ' +
         `${count(maxMetadataBytes)} bytes as UTF-8 JSON, with values nested up to ${maxNesting} levels (422). A list shows at most 500 stamps, ` +
         'from an offset of at most 100 000. A batch of `/mcp` holds at most 100 messages.',
     ],

@@ -61,7 +61,7 @@ function requestedOf({ email, agent, briefing: file, 'briefing-hash': sha256 }: 
 /** @throws CommandFailure `usage` */
 function hashOf(sha256: string): string {
   if (!/^[0-9a-f]{64}$/i.test(sha256)) throw misuse('--briefing-hash takes 64 hexadecimal characters');
-  // The interface requires lower case only for some hashes (W17), but older services require it for all.
+  // The interface requires lower case only for some hashes, but older services require it for all.
   return sha256.toLowerCase();
 }
 

@@ -84,7 +84,7 @@ export function createFirstRevision(tools: readonly Tool[], callTool: CallTool):
     if (!Array.isArray(body)) return answerMessage(body, context);
     if (body.length === 0) return refuse(invalid('a batch must have at least one message'));
     if (body.length > maxBatch) return refuse(invalid(`a batch holds at most ${maxBatch} messages`));
-    // One key covers a batch: each call gets its own key, derived from it (M10).
+    // One key covers a batch: each call gets its own key, derived from it.
     const keyAt = (index: number) => (context.headerKey === undefined ? undefined : `${context.headerKey}:${index}`);
     const answers = await Promise.all(
       body.map((message: unknown, index) => answerMessage(message, { ...context, headerKey: keyAt(index) })),
