@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Runs the command of src/cli, or one for operators of src/operator, with Node 24: this one, or the one among the dependencies. */
+/** Runs a command of src/cli, or an operator command of src/operator, with Node 24: the running Node or the one in the dependencies. */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import module from 'node:module';
@@ -16,7 +16,7 @@ if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
   process.stderr.write(`qstamp: Node 24 or its dependencies are missing; run "npm ci" in ${root}\n`);
   process.exitCode = 2;
 } else if (isNode24()) {
-  // Half of a short command's time is reading its sources.
+  // Without a cache, a short command spends half of its time on reading its sources.
   module.enableCompileCache?.(path.join(root, 'node_modules', '.cache', 'qstamp'));
   const importSource = (/** @type {string[]} */ ...names) => import(pathToFileURL(path.join(root, 'src', ...names)).href);
   /** @type {Readonly<Record<string, string>>} */
@@ -32,7 +32,7 @@ if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
   const name = Object.hasOwn(operatorCommands, command) ? operatorCommands[command] : undefined;
   if (name) {
     const { [name]: run } = await importSource('operator', `${command}.ts`);
-    // As `npm start` does, so that both have the same settings.
+    // Read the same settings as `npm start`.
     const envFile = path.join(root, '.env');
     if (existsSync(envFile)) process.loadEnvFile(envFile);
     const { env: environment, stdout, stderr } = process;

@@ -55,7 +55,7 @@ export const mistakes: readonly Trial[] = [
       const { port } = new URL(deployment.url);
       await new Promise<void>((resolve) => other.listen(Number(port), '127.0.0.1', resolve));
       try {
-        return await expectRefused(deployment, {}, /^qstamp: PORT: got "\d+", which another process listens on/);
+        return await expectRefused(deployment, {}, /^qstamp: PORT: got "\d+", but another process listens on it/);
       } finally {
         other.close();
       }

@@ -55,7 +55,7 @@ function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInst
   });
 }
 
-/** What the service can do, a folder each. */
+/** Each capability of the service has its own folder. */
 const capabilities = [
   registerStatus,
   registerStamps,
@@ -66,7 +66,7 @@ const capabilities = [
   registerMcp,
 ];
 
-/** Puts plugins and routes together, in an order that matters: hooks count only for routes registered after them. Does not listen. */
+/** Registers plugins and routes. The order matters: a hook applies only to routes registered after it. Does not listen. */
 export async function buildApp({ config, log, services, limits, metrics }: AppDeps): Promise<FastifyInstance> {
   const app = createServer(log, config.TRUST_PROXY);
   boundPipelines(app.server);

@@ -20,22 +20,21 @@ import { createServices } from './services.ts';
 import { createReplyLookup, createReplyWaiter } from './stamps/index.ts';
 import { openStampJudge } from './verification/index.ts';
 
-/** @throws ConfigError where the address cannot be had. */
+/** @throws ConfigError if it cannot listen on the address. */
 async function listen(app: FastifyInstance, { HOST: host, PORT: port }: Config): Promise<string> {
   try {
     return await app.listen({ host, port });
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'EADDRINUSE')
-      throw new ConfigError(`PORT: got "${port}", which another process listens on; it takes a free port, or 0 for any`);
-    if (code === 'EACCES')
-      throw new ConfigError(`PORT: got "${port}", which this user may not listen on; it takes a free port, or 0 for any`);
-    if (code === 'ENOTFOUND' || code === 'EADDRNOTAVAIL') throw new ConfigError(`HOST: got "${host}"; it takes an address of this machine`);
+      throw new ConfigError(`PORT: got "${port}", but another process listens on it; set a free port, or 0 for any`);
+    if (code === 'EACCES') throw new ConfigError(`PORT: got "${port}", but this user may not listen on it; set a free port, or 0 for any`);
+    if (code === 'ENOTFOUND' || code === 'EADDRNOTAVAIL') throw new ConfigError(`HOST: got "${host}"; set an address of this machine`);
     throw error;
   }
 }
 
-/** Opens everything that an API process needs, and listens. `lifecycle` closes it again. */
+/** Opens everything that an API process needs, and listens. `lifecycle` closes it. */
 export async function openApi({ config, log, lifecycle }: ProcessContext<Config>): Promise<{ url: string }> {
   const clock = systemClock;
   const trust = loadTrustSettings(config);
@@ -71,7 +70,7 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
 
   const writeStore = async () => {
     const [heartbeats] = await Promise.all([readHeartbeats(redis, clock()).catch(() => []), store.checkWrite()]);
-    if (heartbeats.some(({ isStoreFull }) => isStoreFull)) throw new Error('a worker finds no space for stamps');
+    if (heartbeats.some(({ isStoreFull }) => isStoreFull)) throw new Error('a worker has no space for stamps');
   };
   const writes = watchWrites({
     redis: { ping: () => redis.ping(), write: () => checkWrite(redis) },
@@ -84,7 +83,7 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
   if (config.METRICS_PORT !== undefined) {
     const served = await serveMetrics({ metrics, host: config.HOST, port: config.METRICS_PORT, readQueueState: queueWatch.read });
     lifecycle.onClose('metrics', served.close);
-    log.info({ metricsUrl: served.url }, 'metrics are served');
+    log.info({ metricsUrl: served.url }, 'serving metrics');
   }
 
   const services = createServices({

@@ -16,7 +16,7 @@ import { createTsaDoor } from './tsa-door/index.ts';
 import { createVerificationServices, type StampJudge } from './verification/index.ts';
 import { createWorkflowServices } from './workflows/index.ts';
 
-/** What the services need of the world outside them; a test may stand in for each. */
+/** Everything that the services need from outside. A test may replace each. */
 export interface ServicePorts {
   readonly config: Config;
   readonly store: Omit<Store, 'batches' | 'renewals' | 'evidenceTerms' | 'newDigests' | 'openKeys' | 'checkWrite' | 'prepare' | 'close'> & {
@@ -37,10 +37,10 @@ export interface ServicePorts {
   readonly log: Logger;
 }
 
-/** What routes and tools call, made by each capability. */
+/** Creates the functions that routes and tools call; each capability makes its own. */
 export function createServices(ports: ServicePorts) {
   const readMailState = createMailStateReader(ports);
-  // A mail server that does not answer is tried for an hour (W12), so only a missing one counts as unable to send (W19).
+  // Mails are retried for an hour (W12), so only a missing mail server counts as unable to send.
   const canSendMail = async () => (await readMailState()) !== 'not_configured';
   const stamps = createStamps(ports);
   const { workflows } = createWorkflowServices({ ...ports, canSendMail }, stamps);

@@ -12,10 +12,10 @@ import {
 import { asFailure, CommandFailure, exitCodes } from './failure.ts';
 import type { OptionValues } from './options.ts';
 
-/** A fingerprint as OpenSSL prints it, for people to compare: `AB:CD:…`. */
+/** A fingerprint in OpenSSL's notation, for people to compare: `AB:CD:…`. */
 export const readableFingerprint = (hex: string): string => hex.toUpperCase().match(/../g)?.join(':') ?? '';
 
-/** The name of a certificate for people. Of one that nobody vouches for it may be of a form that cannot be read. */
+/** The name of a certificate for people. If the certificate is not trusted, its name may not be readable. */
 export function readableName(name: Buffer): string {
   try {
     return nameText(name);
@@ -24,7 +24,7 @@ export function readableName(name: Buffer): string {
   }
 }
 
-/** A certificate in the members of a JSON line. */
+/** A certificate as members of a JSON line. */
 export const certificateJson = ({ subject, issuer, fingerprint, notBeforeMs, notAfterMs }: Certificate) => ({
   subject: readableName(subject),
   issuer: readableName(issuer),
@@ -33,13 +33,13 @@ export const certificateJson = ({ subject, issuer, fingerprint, notBeforeMs, not
   not_after: new Date(notAfterMs).toISOString(),
 });
 
-/** A trust anchor that is kept: one file named by its fingerprint. */
+/** A saved trust anchor: one file, named by its fingerprint. */
 export interface KeptAnchor {
   readonly path: string;
   readonly certificate: Certificate;
 }
 
-/** Runs `read`; what is wrong with the file is told in one sentence that names it. */
+/** Runs `read`. A fault of the file becomes one sentence that names the file. */
 async function aboutFile<Value>(path: string, read: () => Promise<Value>): Promise<Value> {
   try {
     return await read();
@@ -49,11 +49,11 @@ async function aboutFile<Value>(path: string, read: () => Promise<Value>): Promi
   }
 }
 
-/** The certificates of a PEM or DER file. @throws CommandFailure when it holds none */
+/** The certificates of a PEM or DER file. @throws CommandFailure if it has none */
 export const readCertificates = (path: string): Promise<readonly Certificate[]> =>
   aboutFile(path, async () => createTrustStore({ anchors: [await readFile(path)] }).certificates);
 
-/** The anchors that this person keeps, by the names of their files; none where there is no folder yet. */
+/** The user's saved anchors, sorted by file name; none if there is no folder yet. */
 export async function keptAnchors(folder: string): Promise<readonly KeptAnchor[]> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
@@ -67,7 +67,7 @@ export async function keptAnchors(folder: string): Promise<readonly KeptAnchor[]
   return (await Promise.all(paths.map(read))).flat();
 }
 
-/** Keeps a certificate as a trust anchor, and tells where. */
+/** Saves a certificate as a trust anchor, and returns its path. */
 export async function keepAnchor(folder: string, { fingerprint, der }: Certificate): Promise<string> {
   const path = join(folder, `${fingerprint}.pem`);
   return aboutFile(path, async () => {
@@ -80,14 +80,14 @@ export async function keepAnchor(folder: string, { fingerprint, der }: Certifica
 export const forgetAnchor = ({ path }: KeptAnchor): Promise<void> => aboutFile(path, () => rm(path));
 
 /**
- * The trust of one command: in the certificates that `--ca` names, or else in those that are kept.
+ * The trust anchors of one command: the certificates of `--ca`, or else the saved ones.
  *
- * @throws CommandFailure that names the file that cannot be read
+ * @throws CommandFailure with the name of a file that cannot be read
  */
 export async function openTrust(
   folder: string,
   { ca = [], intermediate = [], crl = [] }: OptionValues,
-  /** What came with that which is to be judged: certificates that are not trusted, and lists, which their issuers have signed. */
+  /** Comes with the subject of the command: certificates that are not trusted, and revocation lists signed by their issuers. */
   brought: Pick<TrustMaterial, 'intermediates' | 'crls'> = {},
 ): Promise<TrustStore> {
   const readAll = async (paths: readonly string[]) => (await Promise.all(paths.map(readCertificates))).flat();
@@ -95,7 +95,7 @@ export async function openTrust(
   const intermediates = await readAll(intermediate);
   const crls = await Promise.all(crl.map((path) => aboutFile(path, () => readFile(path))));
   const derOf = ({ der }: Certificate) => der;
-  // Certificates were read one by one: what can be wrong here is a list.
+  // The certificates were read one by one, so only a list can be wrong here.
   return aboutFile(crl.join(', '), async () =>
     createTrustStore({
       anchors: anchors.map(derOf),

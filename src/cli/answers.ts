@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { stampToken } from '../shared/contract/stamp.ts';
 import { verificationResult } from '../shared/contract/verify.ts';
 
-/** Answers of the service as the command takes them: services, and files saved, of version 0.2.0 say nothing of the imprint and give no verdict. */
+/** Answers of the service that the command accepts: those of version 0.2.0, also in saved files, have no imprint and no verdict. */
 export const stampAnswer = stampToken.partial({ imprint: true });
 export type StampAnswer = z.output<typeof stampAnswer>;
 

@@ -9,7 +9,7 @@ import type { SubjectJudgement } from './judge-subject.ts';
 import { countOf } from './terminal.ts';
 import { type ToldVerdict, tellVerdict } from './verdict-text.ts';
 
-/** A bundle whose own files do not fit, or whose stamps do not. */
+/** The result for a bundle whose files or stamps do not verify. */
 export function tellBrokenBundle(name: string, fault: BundleFault | StampRefused): ToldVerdict {
   const reason = fault instanceof BundleFault ? `${fault.code}: ${fault.message}` : reasonOf(fault.code as ReasonCode);
   const details = fault instanceof StampRefused ? [`of ${fault.what}`] : [];
@@ -22,17 +22,17 @@ export function tellBrokenBundle(name: string, fault: BundleFault | StampRefused
 
 function ownNotes({ notProved, none }: BundleJudgement['own']): string[] {
   return [
-    ...(notProved > 0 ? [`the own time-stamps of ${countOf(notProved, 'output')}: nobody whom you trust vouches for them`] : []),
+    ...(notProved > 0 ? [`the own time-stamps of ${countOf(notProved, 'output')}: you trust no certificate that confirms them`] : []),
     ...(none > 0 ? [`the own time-stamps of ${countOf(none, 'output')}: there is none in this bundle`] : []),
   ];
 }
 
-/** Whoever makes a bundle can write anything there. */
+/** The maker of a bundle can write anything there. */
 const unsignedNote = 'output types, stamp ids and README.txt: no signature covers them';
 
 /**
- * The outputs existed at the time of the root. What was not checked is told of root and closing record together. What the closing record says
- * about the workflow is only claimed: anybody may write one and have it stamped.
+ * The result for a bundle: the outputs existed at the time of the root. The list of unchecked facts covers root and closing record together.
+ * The facts in the closing record are only claims: anybody can write one and have it stamped.
  */
 export function tellBundle(name: string, judgement: BundleJudgement, trust: TrustStore, moreNotes: readonly string[]): ToldVerdict {
   const { record, root, closing, own } = judgement;
@@ -73,14 +73,14 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
   };
 }
 
-/** What a file is looked for in. */
+/** A bundle to search for files. */
 export interface SearchedBundle {
   readonly name: string;
-  /** Undefined where the bundle does not hold. */
+  /** Undefined if the bundle does not verify. */
   readonly judgement: BundleJudgement | undefined;
 }
 
-/** What a file is in a bundle. */
+/** The place of a file in a bundle. */
 interface Place {
   readonly bundle: string;
   readonly judgement: BundleJudgement;
@@ -104,11 +104,11 @@ function placeText({ bundle, judgement, outputs, isBriefing }: Place): string {
     : `the briefing in ${bundle}, as the record says, and not one of its outputs`;
 }
 
-/** The token that its time rests on: of an output its own or the root's; of the briefing that of the closing record, which names its hash. */
+/** The token that proves its time: for an output its own or the root's; for the briefing that of the closing record, which contains its hash. */
 const tokenOf = ({ judgement: { root, closing }, outputs: [output] }: Place): Verified | undefined =>
   output ? (output.stamp ?? root?.stated) : closing?.stated;
 
-/** What programs are told of a file. Without a place it is in none of the bundles. */
+/** The JSON result for a file. Without a place it is in none of the bundles. */
 function fileJson(path: string, sha256: string, verdict: Verdict, reason: string | null, place?: Place) {
   const isValid = verdict === 'valid';
   const token = place && tokenOf(place);
@@ -139,7 +139,7 @@ type ToldFile = ToldVerdict & { readonly verdict: Verdict };
 function tellPlace(path: string, sha256: string, place: Place): ToldFile {
   const { verdict } = verdictOf(place.judgement);
   const isValid = verdict === 'valid';
-  const reason = isValid ? null : 'bundle_not_proved: Nobody whom you trust vouches for the bundle.';
+  const reason = isValid ? null : 'bundle_not_proved: You trust no certificate that confirms the bundle.';
   const json = fileJson(path, sha256, verdict, reason, place);
   const headline = isValid ? `valid, existed at ${json.issued_at}; ` : `NOT PROVED, ${reason} It would be `;
   return {
@@ -154,12 +154,12 @@ function tellPlace(path: string, sha256: string, place: Place): ToldFile {
 export function tellNotFound(path: string, sha256: string, bundles: readonly SearchedBundle[]): ToldVerdict {
   const broken = bundles.find(({ judgement }) => judgement === undefined);
   const reason = broken
-    ? `bundle_not_valid: ${broken.name} does not hold, so nothing is told of what is in it.`
-    : 'not_in_bundle: The file is no output and no briefing of a workflow here, or has changed.';
+    ? `bundle_not_valid: ${broken.name} is not valid, so it says nothing about this file.`
+    : 'not_in_bundle: The file is neither an output nor the briefing of a workflow here, or it has changed.';
   return { json: fileJson(path, sha256, 'not_valid', reason), line: `${path}: NOT VALID, ${reason}`, details: [] };
 }
 
-/** The results for a file: of each bundle that proves it; if none does, of each that has it. */
+/** The results for a file: one for each bundle that proves it, or, if none does, one for each bundle that has it. */
 export function tellFound(path: string, sha256: string, bundles: readonly SearchedBundle[]): readonly ToldFile[] {
   const told = bundles.flatMap((bundle) => placesOf(sha256, bundle)).map((place) => tellPlace(path, sha256, place));
   const valid = told.filter(({ verdict }) => verdict === 'valid');

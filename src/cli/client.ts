@@ -23,20 +23,20 @@ import { stampAnswer, verifyAnswer } from './answers.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 
 interface ClientOptions {
-  /** Where the service is; a path in front of its own paths is allowed. */
+  /** The address of the service. It may include a path. */
   readonly baseUrl: string;
-  /** With it stamps are made for its product, without it as an agent. */
+  /** With a token, stamps are made for its product; without one, as an agent. */
   readonly serviceToken?: string | undefined;
 }
 
-/** Of one try: large content may be sent over a slow line. */
+/** The limit for one try: large content may be sent over a slow line. */
 const timeoutMs = 120_000;
 
 export type Client = ReturnType<typeof createClient>;
 
 /**
- * The service as the commands ask it: by the client for TypeScript, which tries again and names each request by a key (S9). Here its answers are
- * parsed, since they are printed and saved, and every failure becomes a CommandFailure: one sentence and an exit code.
+ * Calls the service for the commands, through the TypeScript client, which retries and gives each request an idempotency key (S9). This parses the
+ * answers, because they are printed and saved, and turns every failure into a CommandFailure: one sentence and an exit code.
  */
 export function createClient({ baseUrl, serviceToken }: ClientOptions) {
   const qstamp = new Qstamp({ url: baseUrl, serviceToken, timeoutMs });
@@ -44,18 +44,18 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions) {
   async function parsed<Schema extends z.ZodType>(schema: Schema, answer: Promise<unknown>): Promise<z.output<Schema>> {
     const result = schema.safeParse(await orFailure(answer));
     if (result.success) return result.data;
-    throw new CommandFailure(exitCodes.unavailable, `what answers at ${qstamp.url} is not this service`);
+    throw new CommandFailure(exitCodes.unavailable, `the server at ${qstamp.url} is not this service`);
   }
 
   return {
     baseUrl: qstamp.url,
-    /** An address of an answer as an absolute one (W13). */
+    /** Makes an address from an answer absolute. */
     addressOf: (path: string) => qstamp.addressOf(path),
     stampHash: (hash: string, options: StampOptions) => parsed(stampAnswer, qstamp.stampHash(hash, options)),
-    /** In tier sealed, with the content. */
+    /** Stamps in tier sealed, with the content. */
     sealContent: (content: Uint8Array, options: StampOptions) =>
       parsed(stampAnswer, qstamp.stampBytes(content, { ...options, sendContent: true })),
-    /** DER of a stamp's time-stamp token or evidence record; undefined where it has none, as stamps of the mock provider. */
+    /** DER of a stamp's time-stamp token or evidence record; undefined if it has none, like stamps of the mock provider. */
     async fetchToken(tokenId: string): Promise<Buffer | undefined> {
       try {
         return Buffer.from(await qstamp.fetchToken(tokenId));
@@ -66,10 +66,10 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions) {
     },
     /** DER of a stamp's evidence record. */
     fetchRecord: (tokenId: string) => orFailure(qstamp.fetchEvidenceRecord(tokenId)),
-    /** Has the evidence record cover the content's hash of a new algorithm (S17). */
+    /** Makes the evidence record cover the content's hash by a new algorithm. */
     renewEvidence: (tokenId: string, content: Blob) => parsed(evidenceRenewal, qstamp.renewEvidence(tokenId, content)),
     verifyById: (tokenId: string) => parsed(verifyAnswer, qstamp.verify(tokenId)),
-    /** `hash`: hex, of the algorithm of the token's own imprint (V7). */
+    /** `hash`: hex, by the algorithm of the token's own imprint. */
     verifyToken: (token: string, hash?: string) => parsed(verifyAnswer, qstamp.verifyToken(token, hash === undefined ? {} : { hash })),
     startWorkflow: (options: StartOptions) =>
       parsed(
@@ -82,7 +82,7 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions) {
     readWorkflow: (workflow: WorkflowAccess) => parsed(workflowStateResponse, qstamp.openWorkflow(workflow).state()),
     resendLink: (workflow: WorkflowAccess) => parsed(workflowResendResponse, qstamp.openWorkflow(workflow).resendLink()),
     redactWorkflow: (workflow: WorkflowAccess) => parsed(workflowRedactResponse, qstamp.openWorkflow(workflow).redact()),
-    /** The evidence bundle of a completed workflow (W22), which anybody may fetch, as it arrives. */
+    /** Streams the public evidence bundle of a completed workflow. */
     async *fetchBundle(workflowId: string): AsyncGenerator<Uint8Array> {
       try {
         yield* qstamp.fetchBundle(workflowId);
@@ -95,7 +95,7 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions) {
 
 const orFailure = <Answer>(answer: Promise<Answer>): Promise<Answer> => answer.catch((error) => Promise.reject(failureOf(error)));
 
-/** The failure that the user sees for an error of the client. Any other error is a defect, and is returned as it is. */
+/** Turns an error of the client into a failure for the user. Any other error is a defect, and is returned unchanged. */
 function failureOf(error: unknown): unknown {
   if (error instanceof ServiceError) {
     const { status, code, requestId: request_id, message } = error;
@@ -103,7 +103,7 @@ function failureOf(error: unknown): unknown {
     return new CommandFailure(exitCode, `the service answered ${message}`, { status, code, request_id });
   }
   if (error instanceof ServiceUnreachable) {
-    return new CommandFailure(exitCodes.unavailable, `${error.message}; is the service running, and QSTAMP_URL right?`);
+    return new CommandFailure(exitCodes.unavailable, `${error.message}; is the service running, and is QSTAMP_URL right?`);
   }
   return error instanceof UnexpectedAnswer ? new CommandFailure(exitCodes.unavailable, error.message) : error;
 }

@@ -4,17 +4,17 @@ import { type OptionValues, readCommandLine } from './options.ts';
 import { didYouMean } from './suggest.ts';
 
 const commonOptions = `  --json          one line of JSON for each result, on standard output
-  --help          help on a command; "qstamp help" tells of environment and exit codes too
+  --help          help on a command; "qstamp help" also shows environment and exit codes
   --version`;
 
 const surroundings = `Environment
   QSTAMP_URL             address of the service (default http://127.0.0.1:8080)
-  QSTAMP_SERVICE_TOKEN   stamps are made for the product of this service token; without it as an agent
-  XDG_CONFIG_HOME        trust anchors are kept in qstamp/anchors in it (default ~/.config)
+  QSTAMP_SERVICE_TOKEN   stamps are made for the product of this service token; without it, as an agent
+  XDG_CONFIG_HOME        trust anchors are saved in its folder qstamp/anchors (default ~/.config)
 
-Exit codes (of several results the smallest that is not 0)
-  0  done; everything that was verified is valid
-  1  something that was verified is not valid, or not proved
+Exit codes (for several results: the smallest that is not 0)
+  0  done; every verified subject is valid
+  1  a verified subject is not valid, or not proved
   2  the command line cannot be understood
   3  the service refused the request
   4  the service cannot be reached, or could not do it now
@@ -28,21 +28,21 @@ const columns = (rows: readonly (readonly [string, string])[]): string => {
 
 const usageOf = ({ name, operands }: Command): string => `qstamp ${name} ${operands}`.trimEnd();
 
-/** Help on a command, on a group of them such as `workflow`, or on all where `name` is undefined. */
+/** Help on a command, on a group such as `workflow`, or on all commands if `name` is undefined. */
 export function helpOf(name: string | undefined, commands: readonly Command[]): string {
   const command = commands.find((one) => one.name === name);
   if (command !== undefined) return commandHelp(command);
   const listed = name === undefined ? commands : commands.filter((one) => one.name.startsWith(`${name} `));
   const rows = listed.map((one) => [usageOf(one), one.summary] as const);
   if (name !== undefined) return `${columns(rows)}\n\n${commonOptions}\n`;
-  // Listed here so that operators find them. `bin/qstamp.mjs` runs them, not this program.
+  // They are listed here so that operators find them, but `bin/qstamp.mjs` runs them.
   const forOperators = [
-    ['qstamp check-providers', 'for operators: ask each configured provider once, and tell how it answers'],
-    ['qstamp check-settings [PORT]', 'for operators: what the service cannot start with, in one line'],
+    ['qstamp check-providers', 'for operators: ask each configured provider once, and show how it answers'],
+    ['qstamp check-settings [PORT]', 'for operators: show in one line why the service cannot start'],
     ['qstamp jobs failed | retry | drop', 'for operators: jobs that the service has given up'],
     ['qstamp recount FROM TO', 'for operators: count the stamps of some hours again'],
     ['qstamp renew', 'for operators: renew the evidence that is due'],
-    ['qstamp rotate-master-key', 'for operators: wrap the keys in the database by another master key'],
+    ['qstamp rotate-master-key', 'for operators: encrypt the keys in the database with another master key'],
   ] as const;
   return `qstamp: trusted time-stamps for files\n\n${columns([...rows, ...forOperators])}\n\n${commonOptions}\n\n${surroundings}`;
 }
@@ -62,11 +62,11 @@ const everywhere: readonly string[] = ['json', 'help', 'version'];
 
 export type Asked =
   | { readonly what: 'version' }
-  /** `name` of a command or of a group of them; undefined: the overview. */
+  /** `name` is a command or a group; undefined means the overview. */
   | { readonly what: 'help'; readonly name: string | undefined }
   | { readonly what: 'run'; readonly command: Command; readonly operands: readonly string[]; readonly values: OptionValues };
 
-/** What a command line asks for. @throws CommandFailure `usage` in one sentence. */
+/** Parses a command line. @throws CommandFailure `usage` in one sentence. */
 export function parseCommandLine(args: readonly string[], commands: readonly Command[]): Asked {
   const { values, positionals } = readCommandLine(args);
   if (positionals[0] === 'help') return helpOn(positionals.slice(1), commands);
@@ -78,7 +78,7 @@ export function parseCommandLine(args: readonly string[], commands: readonly Com
   const stranger = Object.keys(values).find((name) => !everywhere.includes(name) && !(name in command.options));
   if (stranger !== undefined) throw misuse(`"${command.name}" takes no --${stranger}`);
   const operands = positionals.slice(command.name.split(' ').length);
-  if (command.operands === '' && operands[0] !== undefined) throw misuse(`"${operands[0]}" is not understood here`);
+  if (command.operands === '' && operands[0] !== undefined) throw misuse(`"${command.name}" takes no operand, got "${operands[0]}"`);
   return { what: 'run', command, operands, values };
 }
 

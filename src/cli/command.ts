@@ -3,28 +3,28 @@ import type { ExitCode } from './failure.ts';
 import type { OptionName, OptionValues } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What is around a command: nothing of it is opened before a command asks for it. */
+/** The environment of a command. Nothing in it is opened before the command uses it. */
 export interface Context {
   readonly terminal: Terminal;
-  /** The service that QSTAMP_URL names. @throws CommandFailure when it names none */
+  /** The service at QSTAMP_URL. @throws CommandFailure if that is not an HTTP address */
   connect(): Client;
-  /** Asks a person; undefined where nobody can be asked, as in a script. */
+  /** Asks the user; undefined if nobody can answer, for example in a script. */
   ask(question: string): Promise<string | undefined>;
   readonly stdin: AsyncIterable<Uint8Array>;
-  /** The folder of the trust anchors that this person keeps. */
+  /** The folder of the user's saved trust anchors. */
   readonly anchorsFolder: string;
 }
 
 export interface Command {
   /** One or two words. */
   readonly name: string;
-  /** What stands behind the name, e.g. `FILE...`; empty: nothing may. */
+  /** The operands after the name, e.g. `FILE...`; empty if there are none. */
   readonly operands: string;
-  /** One line of the overview. */
+  /** One line for the overview. */
   readonly summary: string;
-  /** What the command's own help says beside it. */
+  /** More text for the command's own help. */
   readonly details?: string;
-  /** The options that it takes, each with the name of its value (empty for a switch) and what it does. */
+  /** Its options, each with the name of its value (empty for a switch) and a description. */
   readonly options: Partial<Readonly<Record<OptionName, readonly [value: string, help: string]>>>;
   run(operands: readonly string[], values: OptionValues, context: Context): Promise<ExitCode>;
 }

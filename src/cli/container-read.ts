@@ -3,13 +3,13 @@ import { asZipFailure, inflate, openZipSource } from './zip-file.ts';
 
 export const isContainerPath = (path: string): boolean => /\.(asics|scs)$/i.test(path);
 
-/** Trouble in reading a container, in one sentence. */
-export const asContainerFault = (error: unknown): unknown => asZipFailure('ASiC-S container', error);
+/** Turns an error of reading a container into one sentence. */
+export const asContainerFault = (error: unknown): unknown => asZipFailure('an ASiC-S container', error);
 
 /**
- * Opens an ASiC-S container with a time-stamp token or an evidence record (EN 319 162-1 §4.3), of this command or of others. Memory does not grow with the file.
+ * Opens an ASiC-S container with a time-stamp token or an evidence record (EN 319 162-1 §4.3), from this command or another program. Memory does not grow with the file.
  *
- * @throws CommandFailure that says in one sentence what is wrong with it
+ * @throws CommandFailure with the fault in one sentence
  */
 export async function openContainer(path: string): Promise<asics.Container & { close(): Promise<void> }> {
   try {

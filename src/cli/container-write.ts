@@ -7,7 +7,7 @@ import { containerOf } from '../shared/archive/asics.ts';
 import type { Imprint } from '../shared/domain/stamp.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 
-/** What is packed, as it was judged. */
+/** A verified file that is to be packed. */
 export interface JudgedFile {
   readonly path: string;
   readonly imprint: Imprint;
@@ -15,15 +15,15 @@ export interface JudgedFile {
 
 /**
  * Writes a file and the time-stamp token or evidence record over it as an ASiC-S container (EN 319 162-1 §4.3): `mimetype` first, nothing
- * compressed. The file is read twice, because its CRC-32 stands before it. What cannot be finished is removed; a target that was there already is
- * left as it is.
+ * compressed. The file is read twice, because its CRC-32 comes before it. After a failure the target is removed. An existing target is not
+ * changed.
  *
- * @throws CommandFailure where the file is not the one that was judged; Error as the file system does, also where the target is there
+ * @throws CommandFailure if the file differs from the verified one; errors of the file system, also if the target exists
  */
 export async function writeContainer(target: string, { path, imprint }: JudgedFile, proof: Buffer): Promise<void> {
   const name = basename(path);
   if (name === 'mimetype' || /\\|^[a-z]:/i.test(name)) {
-    throw new CommandFailure(exitCodes.file, 'readers of containers refuse a file of this name; nothing is packed');
+    throw new CommandFailure(exitCodes.file, 'readers of containers refuse a file with this name; nothing is packed');
   }
   const file = await open(path, 'r');
   try {
@@ -50,7 +50,7 @@ async function checksumOf(file: FileHandle, imprint: Imprint): Promise<{ size: n
   return sum;
 }
 
-/** The octets of an open file. @throws CommandFailure at their end where they are not those that were judged */
+/** The octets of an open file. @throws CommandFailure at the end if they differ from the verified ones */
 async function* octetsOf(file: FileHandle, { algorithm, digest }: Imprint): AsyncGenerator<Buffer> {
   const hash = createHash(algorithm);
   for await (const chunk of file.createReadStream({ autoClose: false, start: 0 })) {

@@ -4,24 +4,24 @@ import type { Imprint, ImprintAlgorithm } from '../shared/domain/stamp.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 import { readableSize } from './terminal.ts';
 
-/** Octets that are read at a time: the memory that digesting takes, however large the file is. */
+/** How many octets are read at a time. Hashing needs only this much memory, for a file of any size. */
 const chunkBytes = 1024 * 1024;
-/** Content is sent in one body; what is larger than this could not be put into one text. */
+/** Content is sent in one body. Larger content does not fit into one string. */
 const mostContentBytes = 256 * 1024 * 1024;
 
 /** The name of standard input on the command line. */
 export const standardInput = '-';
 
 export interface DigestOptions {
-  /** Default: `sha256` alone. */
+  /** Default: only `sha256`. */
   readonly algorithms?: readonly [ImprintAlgorithm, ...ImprintAlgorithm[]];
-  /** Whether the content is kept as well: in memory, so only what can be uploaded. */
+  /** Whether to keep the content too, for an upload. It is kept in memory. */
   readonly keepsContent?: boolean;
   readonly onBytes?: (count: number) => void;
 }
 
 export interface DigestedInput {
-  /** In the first of the algorithms. */
+  /** The imprint by the first algorithm. */
   readonly imprint: Imprint;
   /** One for each algorithm, in their order. */
   readonly imprints: readonly Imprint[];
@@ -29,7 +29,7 @@ export interface DigestedInput {
   readonly content: Buffer | undefined;
 }
 
-/** @throws CommandFailure when content that is to be kept is too large */
+/** @throws CommandFailure if content to keep is too large */
 async function digestChunks(chunks: AsyncIterable<Uint8Array>, options: DigestOptions): Promise<DigestedInput> {
   const { algorithms = ['sha256'], keepsContent = false, onBytes } = options;
   const hashes = algorithms.map((algorithm) => ({ algorithm, hash: createHash(algorithm) }));
@@ -43,7 +43,7 @@ async function digestChunks(chunks: AsyncIterable<Uint8Array>, options: DigestOp
     if (bytes > mostContentBytes) {
       throw new CommandFailure(
         exitCodes.file,
-        `tier sealed uploads the content, and more than ${readableSize(mostContentBytes)} are too many`,
+        `tier sealed uploads the content, but more than ${readableSize(mostContentBytes)} is too much`,
       );
     }
     kept.push(Buffer.from(chunk));
@@ -55,7 +55,7 @@ async function digestChunks(chunks: AsyncIterable<Uint8Array>, options: DigestOp
 /**
  * The imprints of a file, read as a stream.
  *
- * @throws CommandFailure when it is no file, or changes meanwhile: what was read then is neither the old file nor the new one.
+ * @throws CommandFailure if it is a directory, or changes meanwhile: the read octets are then neither the old file nor the new one.
  */
 export async function digestFile(path: string, options: DigestOptions = {}): Promise<DigestedInput> {
   const file = await open(path, 'r');
@@ -81,6 +81,6 @@ export async function digestFile(path: string, options: DigestOptions = {}): Pro
   }
 }
 
-/** The imprints of a file, or of standard input where the path is `-`. @throws CommandFailure as `digestFile` */
+/** The imprints of a file, or of standard input if the path is `-`. @throws CommandFailure as `digestFile` */
 export const digestInput = (path: string, stdin: AsyncIterable<Uint8Array>, options: DigestOptions = {}): Promise<DigestedInput> =>
   path === standardInput ? digestChunks(stdin, options) : digestFile(path, options);

@@ -1,7 +1,7 @@
-/** What the command ends with. Of several files the smallest that is not 0 counts: "not valid" is never hidden by a lesser trouble. */
+/** The exit codes. For several files the smallest that is not 0 counts, so a lesser problem never hides "not valid". */
 export const exitCodes = {
   ok: 0,
-  /** Something was verified, and is not valid, or not proved. */
+  /** A verified subject is not valid, or not proved. */
   notValid: 1,
   /** The command line cannot be understood. */
   usage: 2,
@@ -15,7 +15,7 @@ export const exitCodes = {
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** Trouble that a person can do something about. `message` is one sentence; `details` go into the JSON answer. */
+/** A failure that the user can do something about. `message` is one sentence; `details` go into the JSON answer. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure';
   readonly exitCode: ExitCode;
@@ -33,16 +33,16 @@ export const misuse = (sentence: string): CommandFailure => new CommandFailure(e
 
 const fileFaults: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
-  EACCES: 'the file may not be read or written',
-  EPERM: 'the file may not be read or written',
+  EACCES: 'you may not read or write the file',
+  EPERM: 'you may not read or write the file',
   EISDIR: 'this is a directory',
   ENOTDIR: 'there is no such file',
-  EEXIST: 'the file exists already',
+  EEXIST: 'the file already exists',
   ENOSPC: 'the disk is full',
   EROFS: 'the disk is read-only',
 };
 
-/** An error as trouble with a file where the operating system says so; any other is a defect and stays what it is. */
+/** Turns a file error of the operating system into a CommandFailure. Any other error is a defect and is returned unchanged. */
 export function asFailure(error: unknown): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error;
   const fault = fileFaults[String(error.code)];

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { asFailure, CommandFailure, exitCodes } from './failure.ts';
 
-/** The value of a JSON text; undefined where it is none. */
+/** The value of a JSON text; undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -11,7 +11,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The text of a file; undefined where there is none. */
+/** The text of a file; undefined if there is no such file. */
 export async function readText(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
@@ -23,13 +23,13 @@ export async function readText(path: string): Promise<string | undefined> {
 
 export interface SaveOptions {
   readonly overwrite: boolean;
-  /** What is lost when it cannot be saved, in words for the failure. */
+  /** Words for the failure: the loss if the file cannot be saved. */
   readonly what: string;
   /** Only the owner may read it. */
   readonly isSecret?: boolean;
 }
 
-/** Writes JSON to disk; what it overwrites is replaced as a whole. @throws CommandFailure that says what was not saved, and why. */
+/** Writes JSON to disk. An existing file is replaced in one step. @throws CommandFailure that names the loss and the reason. */
 export async function saveJson(path: string, value: object, { overwrite, what, isSecret = false }: SaveOptions): Promise<void> {
   const target = overwrite ? `${path}.${randomUUID()}.tmp` : path;
   try {

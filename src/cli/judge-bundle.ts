@@ -14,10 +14,10 @@ const tools: BundleTools = { inflate, sha256, createSha256: () => createHash('sh
 
 export const isBundlePath = (path: string): boolean => /\.zip$/i.test(path);
 
-/** Trouble in reading a bundle, in one sentence; a fault of what is in it stays what it is. */
-export const asBundleFault = (error: unknown): unknown => asZipFailure('evidence bundle, and no stamp is beside it', error);
+/** Turns an error of reading a bundle into one sentence. Faults of its contents are returned unchanged. */
+export const asBundleFault = (error: unknown): unknown => asZipFailure('an evidence bundle, and no stamp is beside it', error);
 
-/** Opens an evidence bundle (W22) for as long as it is used. */
+/** Opens an evidence bundle (W22), and closes it after use. */
 export async function withBundle<Result>(
   path: string,
   use: (bundle: Awaited<ReturnType<typeof openBundle>>) => Promise<Result>,
@@ -30,7 +30,7 @@ export async function withBundle<Result>(
   }
 }
 
-/** Whether a zip file may be a bundle: it has a closing record, or cannot be read, which opening it will tell. */
+/** Whether a zip file may be a bundle: it has a closing record, or it cannot be read. Opening it later reports the error. */
 export async function mayBeBundle(path: string): Promise<boolean> {
   try {
     const source = await openZipSource(path);
@@ -40,7 +40,7 @@ export async function mayBeBundle(path: string): Promise<boolean> {
   }
 }
 
-/** A record that was renewed by another hash algorithm is judged with the content's hash of that. */
+/** If a record was renewed under another hash algorithm, verification needs the content's hash by that algorithm. */
 const imprintsOf = ({ sha256, content }: proof.Stamped): readonly Imprint[] => {
   const others = content === undefined ? [] : imprintAlgorithms.filter((algorithm) => algorithm !== 'sha256');
   return [
@@ -49,7 +49,7 @@ const imprintsOf = ({ sha256, content }: proof.Stamped): readonly Imprint[] => {
   ];
 };
 
-/** Judges the time-stamps of a bundle by the anchors of `trust`. @param nowMs milliseconds since the epoch */
+/** Verifies the time-stamps of a bundle with the anchors of `trust`. @param nowMs milliseconds since the epoch */
 export const judgeStampBy = (trust: TrustStore, nowMs: number): Pick<proof.BundleJudge<Judgement>, 'judgeStamp' | 'firstTokenOf'> => ({
   firstTokenOf: (record) => firstTokenOf(Buffer.from(record)),
   judgeStamp: async (bytes, stamped) => {

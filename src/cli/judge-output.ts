@@ -10,7 +10,7 @@ import { parseJson, readText } from './json-file.ts';
 import type { JudgeContext, SubjectJudgement } from './judge-subject.ts';
 import { imprintOf, judgeToken } from './judge-token.ts';
 
-/** What was found about a file and its Merkle proof. */
+/** The judgement of a file and its Merkle proof. */
 export interface OutputJudgement {
   readonly judgement: SubjectJudgement;
   /** SHA-256 of the file, lower-case hex. */
@@ -20,21 +20,21 @@ export interface OutputJudgement {
 
 const mostProofBytes = 4 * 1024 * 1024;
 
-/** @throws CommandFailure when there is no proof in the file */
+/** @throws CommandFailure if the file contains no proof */
 async function readProof(path: string): Promise<InclusionProofShown> {
   const text = await readText(path);
   if (text === undefined) throw new CommandFailure(exitCodes.file, `${path}: there is no such file`);
   const { data } = inclusionProof.safeParse(parseJson(text));
   if (data) return data;
-  throw new CommandFailure(exitCodes.file, `${path} is no inclusion proof of a workflow's output`);
+  throw new CommandFailure(exitCodes.file, `${path} is not an inclusion proof of a workflow's output`);
 }
 
 /**
- * Judges that a file existed when a closing record was stamped that names it as an output (refusal 48): the path must lead from its digest to the root that the closing
- * record names, in a tree of the size that it names, and the token over the closing record must hold. What else the proof says of its
- * root counts for nothing. Whose record it is the token does not say.
+ * Judges whether a file is an output in a stamped closing record, and so existed when that was stamped (refusal 48). The path must lead from its
+ * digest to the root in the closing record, in a tree of the size in the record, and the token over the record must be valid. Other statements
+ * of the proof about its root are ignored. The token does not say who made the record.
  *
- * @throws CommandFailure when file or proof cannot be read
+ * @throws CommandFailure if file or proof cannot be read
  */
 export async function judgeOutput(path: string, proofPath: string, context: JudgeContext): Promise<OutputJudgement> {
   const { trust, stdin, onBytes, nowMs } = context;

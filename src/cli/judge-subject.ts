@@ -8,21 +8,21 @@ import { CommandFailure, misuse } from './failure.ts';
 import { imprintOf, type Judgement, judgeToken } from './judge-token.ts';
 import type { Subject } from './subject.ts';
 
-/** What the service says where it was asked, or why it said nothing. */
+/** The answer of the service, or the failure to get one. */
 export type OnlineAnswer = VerifyAnswer | CommandFailure;
 
-/** What was found about a subject: the judgement of this machine, and beside it what the service says. */
+/** The judgement of a subject on this machine, and the answer of the service beside it. */
 export interface SubjectJudgement extends Omit<Judgement, 'reason'> {
-  /** `no_token`: the service knows of the stamp, but nothing that could be judged here is at hand. */
+  /** `no_token`: the service may know the stamp, but there is no token to verify here. */
   readonly reason: Judgement['reason'] | 'no_token';
-  /** Of a file that has changed: whether the token, by itself, was proved. */
+  /** For a changed file: whether the token itself was proved. */
   readonly isTokenProved?: boolean;
   readonly online: OnlineAnswer | undefined;
 }
 
 export interface JudgeContext {
   readonly trust: TrustStore;
-  /** Undefined: the service is not asked. */
+  /** Undefined: do not ask the service. */
   readonly client: Client | undefined;
   readonly stdin: AsyncIterable<Uint8Array>;
   readonly onBytes: NonNullable<DigestOptions['onBytes']>;
@@ -31,19 +31,19 @@ export interface JudgeContext {
 }
 
 /**
- * Judges a subject by its token and the file's digest, computed anew. What a record says counts for nothing but where there is no token
- * to read: then a file that is not the recorded one is refused.
+ * Judges a subject by its token and the recomputed digest of the file. A record counts only if there is no token: then a file that differs
+ * from the recorded one is refused.
  *
- * @throws CommandFailure when there is nothing to judge, or the file cannot be read
+ * @throws CommandFailure if there is nothing to judge, or the file cannot be read
  */
 export async function judgeSubject(subject: Subject, context: JudgeContext): Promise<SubjectJudgement> {
   const { trust, client, stdin, onBytes, nowMs } = context;
   const { input, stampId, record } = subject;
   if (subject.token === undefined && client === undefined && record === undefined) {
-    throw misuse('only the service knows of an id; --online asks it');
+    throw misuse('only the service can verify an id; --online asks it');
   }
   const token = subject.token ?? (stampId === undefined ? undefined : await client?.fetchToken(stampId));
-  // Standard input can be read once, and a record says beforehand in which algorithms.
+  // Standard input can be read only once, so the algorithms are taken from the record first.
   const [first, ...others] = token === undefined ? [] : recordAlgorithms(token);
   const imprints = input === undefined || first === undefined ? [] : await imprintsOfInput(input, [first, ...others]);
   const judged = token === undefined ? noToken : await judgeToken(token, trust, nowMs, imprints);

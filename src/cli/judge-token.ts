@@ -10,22 +10,22 @@ import {
   verifyToken,
 } from '../shared/rfc3161/index.ts';
 
-/** What this machine alone found about a token. */
+/** The judgement of a token on this machine. */
 export interface Judgement {
   readonly verdict: Verdict;
-  /** Undefined of what is valid. */
+  /** Undefined if it is valid. */
   readonly reason: ReasonCode | undefined;
   /**
-   * What the token says, its signature and chain in order. Where the verdict is `not_proved` the chain ends with the last certificate
-   * that came along, which is where its reader's trust would have to begin.
+   * The contents of the token, if its signature and chain are correct. If the verdict is `not_proved`, the chain ends with the last known
+   * certificate: the one that the reader would have to trust.
    */
   readonly stated: Verified | undefined;
 }
 
 /**
- * Judges a token at its own genTime (V5), or an evidence record, by the anchors of `trust`. Never rejects, whatever the bytes.
+ * Judges a token at its own genTime (V5), or an evidence record, with the anchors of `trust`. Never rejects, for any bytes.
  *
- * @param imprints of the file, in the algorithms that a record asks for; a token is compared with it by the caller
+ * @param imprints of the file, by the algorithms that a record needs; the caller compares a token with the file
  */
 export async function judgeToken(token: Buffer, trust: TrustStore, nowMs: number, imprints: readonly Imprint[] = []): Promise<Judgement> {
   if (looksLikeMockToken(token)) return { verdict: 'not_proved', reason: 'mock_not_rfc3161', stated: undefined };
@@ -37,7 +37,7 @@ export async function judgeToken(token: Buffer, trust: TrustStore, nowMs: number
   if (verdictOf(result.code) === 'not_valid') return { verdict: 'not_valid', reason: result.code, stated: undefined };
   const own = await verifyByItself(token, { nowMs, crls: trust.crls }, verifyBy);
   if (own.ok) return { verdict: 'not_proved', reason: result.code, stated: own };
-  // No anchor can help a signer whom even trust in himself does not.
+  // If the token fails even when its own signer is trusted, no anchor can help.
   const reason = verdictOf(own.code) === 'not_valid' ? own.code : result.code;
   return { verdict: verdictOf(reason), reason, stated: undefined };
 }

@@ -38,17 +38,17 @@ const { argv, env, stdin, stdout, stderr } = process;
 function connect(): Client {
   const baseUrl = env.QSTAMP_URL || 'http://127.0.0.1:8080';
   if (!/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? '')) {
-    throw misuse('QSTAMP_URL takes an address that starts with http:// or https://');
+    throw misuse('QSTAMP_URL must be an address that starts with http:// or https://');
   }
   return createClient({ baseUrl, serviceToken: env.QSTAMP_SERVICE_TOKEN || undefined });
 }
 
 async function ask(question: string): Promise<string | undefined> {
   if (!stdin.isTTY) return undefined;
-  // Lines as the terminal makes them: Ctrl-C ends the command as ever.
+  // The terminal edits the lines, so Ctrl-C ends the command as usual.
   const lines = createInterface({ input: stdin, output: stderr, terminal: false });
   try {
-    // Ctrl-D closes it: no answer is not a yes.
+    // Ctrl-D closes it. That counts as no.
     return await Promise.race([lines.question(question), once(lines, 'close').then(() => '')]);
   } finally {
     lines.close();

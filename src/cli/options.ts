@@ -6,7 +6,7 @@ const text = { type: 'string' } as const;
 const flag = { type: 'boolean' } as const;
 const repeated = { type: 'string', multiple: true } as const;
 
-/** Every option of every command: a name means the same kind of value everywhere, so options may stand before the command too. */
+/** The options of all commands. A name has the same kind of value everywhere, so options may also come before the command. */
 const optionTypes = {
   agent: text,
   briefing: text,
@@ -45,14 +45,14 @@ export function readCommandLine(args: readonly string[]) {
 export type OptionName = keyof typeof optionTypes;
 export type OptionValues = ReturnType<typeof readCommandLine>['values'];
 
-/** The value of an option that takes one of a few. @throws CommandFailure `usage` */
+/** The value of an option with a fixed set of values. @throws CommandFailure `usage` */
 export function oneOf<Value extends string>(option: string, values: readonly Value[], given: string | undefined, fallback: Value): Value {
   const found = given === undefined ? fallback : values.find((value) => value === given);
   if (found === undefined) throw misuse(`${option} takes ${values.join(', ')}`);
   return found;
 }
 
-/** The pairs of `--metadata`; undefined where none is given. @throws CommandFailure `usage` */
+/** The pairs of `--metadata`; undefined if none is given. @throws CommandFailure `usage` */
 export function metadataOf({ metadata }: OptionValues): Readonly<Record<string, string>> | undefined {
   return (
     metadata &&

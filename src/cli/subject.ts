@@ -13,16 +13,16 @@ import {
   tokenIn,
 } from './stamp-record.ts';
 
-/** What `qstamp verify` is to judge. */
+/** A subject of `qstamp verify`. */
 export interface Subject {
-  /** The file that the token is compared with, `-` for standard input; undefined: the token alone is judged. */
+  /** The file to compare with the token, `-` for standard input; undefined: verify only the token. */
   readonly input: string | undefined;
-  /** Undefined: there is an id only. */
+  /** Undefined if only an id is known. */
   readonly token: Buffer | undefined;
   readonly stampId: string | undefined;
-  /** What a record says about the file, which proves nothing. */
+  /** The record about the file, which proves nothing. */
   readonly record: StampRecord | undefined;
-  /** What lies beside the token in its container, and is not judged. */
+  /** Other entries in the token's container, which are not verified. */
   readonly unread?: readonly string[];
 }
 
@@ -38,15 +38,15 @@ const mostTokenBytes = 2 * 1024 * 1024;
 /**
  * Finds the token of a subject: beside a file, in a record or a token file, or in the subject itself.
  *
- * @param given what `--token` names instead: a record, a token file, or base64
- * @throws CommandFailure when there is none
+ * @param given the value of `--token`: a record, a token file, or base64
+ * @throws CommandFailure if there is none
  */
 export async function findSubject(subject: string, given: string | undefined): Promise<Subject> {
   if (given !== undefined) {
     if (subject !== standardInput && !(await exists(subject))) throw noSuchFile();
     return { ...(await readProof(given)), input: subject };
   }
-  if (subject === standardInput) throw misuse('standard input needs --token, which names its stamp');
+  if (subject === standardInput) throw misuse('standard input needs --token with its stamp');
   if (await exists(subject)) return findBeside(subject);
   if (uuidPattern.test(subject)) return { input: undefined, token: undefined, stampId: subject, record: undefined };
   const token = tokenOf(subject);
@@ -56,7 +56,7 @@ export async function findSubject(subject: string, given: string | undefined): P
 
 const noSuchFile = () => new CommandFailure(exitCodes.file, 'there is no such file');
 
-/** A record or a token file belongs to the file of the same name without its last part; any other file has one of them beside it. */
+/** A record or token file belongs to the file with the same name without the suffix. Any other file has one of them beside it. */
 async function findBeside(path: string): Promise<Subject> {
   if (isStampRecordPath(path)) {
     const input = stampedPathOf(path);
@@ -73,7 +73,7 @@ async function findBeside(path: string): Promise<Subject> {
   throw new CommandFailure(exitCodes.file, `there is no stamp beside it (${stampRecordPathOf(path)})`);
 }
 
-/** The stamp that stands beside a file; undefined where none does. */
+/** The stamp beside a file; undefined if there is none. */
 export async function stampBeside(path: string): Promise<string | undefined> {
   for (const beside of [stampRecordPathOf(path), ...tokenSuffixes.map((end) => `${path}${end}`)]) if (await exists(beside)) return beside;
   return undefined;
@@ -87,16 +87,16 @@ async function readProof(given: string): Promise<FoundProof> {
   if (!(await exists(given))) {
     const token = tokenOf(given);
     if (token !== undefined) return tokenOnly(token);
-    throw new CommandFailure(exitCodes.file, `${given}: there is no such file, and this is no token`);
+    throw new CommandFailure(exitCodes.file, `${given}: there is no such file, and this is not a token`);
   }
   const record = isStampRecordPath(given) ? await readStampRecord(given) : undefined;
   if (record === undefined) return tokenOnly(await readTokenFile(given));
   const token = tokenIn(record);
-  // Text that is no base64 is judged as the bytes that it is, and refused.
+  // Text that is not base64 is passed on as bytes, and verification refuses it.
   return { token: token === null ? undefined : (bytesOfTokenText(token) ?? Buffer.from(token)), stampId: stampIdIn(record), record };
 }
 
-/** The token that a text is; undefined where it is shorter than any, or no base64. What may be the name of a file must look like a token. */
+/** Decodes a token; undefined if the text is too short or not base64. A text that may be a file name must also look like a token. */
 function tokenOf(text: string): Buffer | undefined {
   const token = bytesOfTokenText(text);
   if (token === undefined || token.length < leastTokenBytes) return undefined;
@@ -104,7 +104,7 @@ function tokenOf(text: string): Buffer | undefined {
   return !mayBeName || token[0] === sequenceTag || looksLikeMockToken(token) ? token : undefined;
 }
 
-/** DER as it is, or base64 of it. */
+/** Reads a file with DER, or with base64 of DER. */
 async function readTokenFile(path: string): Promise<Buffer> {
   const file = await open(path, 'r');
   try {

@@ -1,4 +1,4 @@
-/** How many characters must be put in, left out, replaced or swapped with their neighbour to make one word of the other. */
+/** How many characters to insert, delete, replace or swap with their neighbour to turn one word into the other. */
 function distance(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, column) => column)];
   for (let i = 1; i <= a.length; i += 1) {
@@ -14,7 +14,7 @@ function distance(a: string, b: string): number {
   return rows[a.length]![b.length]!;
 }
 
-/** The name that was most likely meant by a slip of the fingers; undefined where none is near. */
+/** The name that the user most likely meant; undefined if none is close. */
 function closestOf(given: string, names: readonly string[]): string | undefined {
   const most = given.length < 4 ? 1 : 2;
   const [best] = names
@@ -24,7 +24,7 @@ function closestOf(given: string, names: readonly string[]): string | undefined 
   return best?.name;
 }
 
-/** The end of a sentence that refuses `given`: `; did you mean --force?`, or nothing. */
+/** The end of an error sentence about `given`: `; did you mean --force?`, or nothing. */
 export function didYouMean(given: string | undefined, names: readonly string[], prefix = ''): string {
   const closest = given === undefined ? undefined : closestOf(given, names);
   return closest === undefined ? '' : `; did you mean ${prefix}${closest}?`;

@@ -1,15 +1,15 @@
 import { asFailure, CommandFailure, type ExitCode, exitCodes } from './failure.ts';
 
-/** Where results, trouble and progress go. */
+/** Prints results, problems and progress. */
 export interface Terminal {
   /**
-   * One result: `line`, and `details` below it, for people; `value` as one line of JSON with `--json`. A stranger's words in them can
-   * neither start a line of their own nor command the terminal.
+   * Prints one result: `line`, with `details` below it, for people; `value` as one line of JSON with `--json`. Foreign text in them can
+   * neither start a new line nor control the terminal.
    */
   result(value: object, line: string, details?: readonly string[]): void;
-  /** Trouble with one subject, e.g. a file; anything that is no CommandFailure is thrown again. */
+  /** Prints a problem with one subject, e.g. a file. An error that is not a CommandFailure is thrown again. */
   problem(subject: string | undefined, error: unknown): ExitCode;
-  /** What is under way, on the last line of a terminal; nothing where standard error is none. */
+  /** Shows progress on the last line of a terminal. Does nothing if standard error is not a terminal. */
   progress(text: string): void;
 }
 
@@ -51,7 +51,7 @@ export function createTerminal({ json, stdout, stderr }: TerminalOptions): Termi
   };
 }
 
-/** The exit code of several: the smallest that is not 0. */
+/** The exit code for several results: the smallest that is not 0. */
 export const worstOf = (codes: readonly ExitCode[]): ExitCode => codes.filter((code) => code !== exitCodes.ok).sort()[0] ?? exitCodes.ok;
 
 /** Does `work` for each item, at most `limit` at a time. */
@@ -64,8 +64,8 @@ export async function forEachAtMost<Item>(limit: number, items: readonly Item[],
 }
 
 /**
- * A run of control characters and blanks becomes one blank: with many, a stranger's name would fill the line, and its end would stand on
- * the next one. The last five are letters and a symbol that are printed as blanks.
+ * Replaces a run of control characters and blanks by one blank. With many blanks, a foreign name could fill the line and continue on the
+ * next one. The last five characters are letters and a symbol that look like blanks.
  */
 export const onOneLine = (text: string): string => text.replace(/[\p{C}\p{Z}\u115f\u1160\u3164\uffa0\u2800]+/gu, ' ');
 
@@ -79,7 +79,7 @@ export function readableSize(bytes: number): string {
   if (bytes === 1) return '1 byte';
   let amount = bytes;
   let unit = 0;
-  // 999.95 would be rounded to 1000.0.
+  // 999.95 would round to 1000.0.
   for (; amount >= (unit === 0 ? 1000 : 999.95) && unit < units.length - 1; unit += 1) amount /= 1000;
   return `${unit === 0 ? amount : amount.toFixed(1)} ${units[unit]}`;
 }

@@ -18,7 +18,7 @@ import { describeStampRecord } from './stamp-record.ts';
 import type { Subject } from './subject.ts';
 import { countOf } from './terminal.ts';
 
-/** How a verdict is told: as a line of JSON for programs, in words for people. */
+/** A verdict for output: a line of JSON for programs, words for people. */
 export interface ToldVerdict {
   readonly json: object;
   readonly line: string;
@@ -26,8 +26,8 @@ export interface ToldVerdict {
 }
 
 /**
- * @param name what the user called the subject
- * @param others tokens that the verdict rests on beside the one that is stated
+ * @param name the user's name for the subject
+ * @param others more tokens that the verdict depends on
  */
 export function tellVerdict(
   name: string,
@@ -47,7 +47,7 @@ export function tellVerdict(
   const last = chain.at(-1);
   const end = told?.trust_anchor ?? null;
   const notChecked = [
-    ...(subject.input === undefined ? ['a file: only the token was judged'] : []),
+    ...(subject.input === undefined ? ['a file: only the token was verified'] : []),
     ...unreadText(subject.unread ?? []),
     ...together.not_checked,
   ];
@@ -60,7 +60,7 @@ export function tellVerdict(
     claimed_at: isValid ? null : time,
     imprint: imprint ?? null,
     content_sha256: imprint?.algorithm === 'sha256' ? imprint.digest : null,
-    // Only a user who has nothing but an id gives it himself; any other comes from a file.
+    // The user gave the id only if there is no input. Any other id comes from a file.
     token_id: (subject.input === undefined && subject.stampId) || null,
     claimed_token_id: (subject.input !== undefined && subject.stampId) || null,
     signer: told?.signer ?? null,
@@ -83,7 +83,7 @@ export function tellVerdict(
   return { json, line: `${shortName}: ${headline(subject, judgement, reason)}`, details };
 }
 
-/** Of several tokens: each certificate once, with the worst answer, each phrase once, and the earliest end. */
+/** Merges the facts of several tokens: each certificate once, with its worst status, each phrase once, and the earliest end. */
 function toldTogether(tokens: readonly ToldToken[]): Pick<ToldToken, 'revocation' | 'certificates_ended_at' | 'not_checked'> {
   const answers = tokens.flatMap(({ revocation }) => revocation);
   const worstLast = (['good', 'unknown', 'revoked'] as const).flatMap((each) => answers.filter(({ status }) => status === each));
@@ -94,7 +94,7 @@ function toldTogether(tokens: readonly ToldToken[]): Pick<ToldToken, 'revocation
   };
 }
 
-/** Others renew a container a hundred times. */
+/** Limits the list: other programs may renew a container a hundred times. */
 function unreadText(entries: readonly string[]): readonly string[] {
   const named = entries.slice(0, 6).map((entry) => `${entry} in the container`);
   return entries.length > named.length ? [...named, `${entries.length - named.length} more of its entries`] : named;
@@ -102,7 +102,7 @@ function unreadText(entries: readonly string[]): readonly string[] {
 
 const reasonText = (reason: SubjectJudgement['reason']): string | null => {
   if (reason === undefined) return null;
-  return reason === 'no_token' ? 'no_token: There is no token at hand that could be judged.' : reasonOf(reason);
+  return reason === 'no_token' ? 'no_token: There is no token to verify here.' : reasonOf(reason);
 };
 
 const endOf = ({ holdsUntil }: VerifiedEvidenceRecord): string => holdsUntil.toISOString().replace('.000Z', 'Z');
@@ -129,14 +129,13 @@ function detailsOf(
   const { record, input, token } = subject;
   if (reason === 'imprint_mismatch' || reason === 'evidence_imprint_missing') {
     const time = stated && rfc3339Of(stated.genTimeText);
-    const byToken = isTokenProved ? `stamped at ${time}` : `stamped, as its token says, at ${time}`;
+    const byToken = isTokenProved ? `stamped at ${time}` : `stamped at ${time}, as its token says`;
     const when = stated ? byToken : record ? `${describeStampRecord(record)}, as its record says` : 'stamped';
-    const changed = `the file has changed since it was ${when}, or is another one`;
+    const changed = `the file has changed since it was ${when}, or is a different file`;
     const mayBeOfBatch = token !== undefined && !isEvidenceRecord(token);
     return [mayBeOfBatch ? `${changed}, or this is the token of a batch: use the .ers file` : changed];
   }
-  if (reason === 'mock_not_rfc3161')
-    return ['a stamp of the mock provider proves nothing to anybody but its own service; --online asks it'];
+  if (reason === 'mock_not_rfc3161') return ['only its own service can verify a stamp of the mock provider; --online asks it'];
   if (reason === 'no_token') return online ? [] : ['--online asks the service for it'];
   const advice = reason && adviceOf(reason);
   if (advice !== undefined) return [advice];
@@ -154,7 +153,7 @@ function detailsOf(
     `it says: ${what} existed at ${rfc3339Of(stated.genTimeText)}; ${signed}`,
     `its chain ${isRoot ? 'leads to' : 'ends at'} ${readableName(last.subject)}${isRoot ? '' : `, issued by ${readableName(last.issuer)}`}`,
     fingerprint,
-    'compare this with what its owner publishes, and trust his certificate by "qstamp trust add FILE" or --ca FILE',
+    'compare this with the fingerprint that its owner publishes, and trust the certificate with "qstamp trust add FILE" or --ca FILE',
   ];
 }
 

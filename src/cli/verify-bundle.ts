@@ -14,8 +14,8 @@ import type { OptionValues } from './options.ts';
 import { stampBeside } from './subject.ts';
 
 /**
- * The names that are evidence bundles: zip files that have no stamp beside them. Beside a bundle, a zip file without a closing record is a
- * file like others.
+ * Finds the names of evidence bundles: zip files without a stamp beside them. If there is a bundle, a zip file without a closing record
+ * counts as an ordinary file.
  */
 export async function bundlesAmong(names: readonly string[], { token, proof }: OptionValues): Promise<readonly string[]> {
   if (token !== undefined || proof !== undefined) return [];
@@ -27,7 +27,7 @@ export async function bundlesAmong(names: readonly string[], { token, proof }: O
   return bundles.length > 0 ? bundles : zips;
 }
 
-/** What the bundle brings that others have signed: it helps to build chains and is not trusted. */
+/** Certificates and revocation lists in the bundle. They help to build chains and are not trusted. */
 async function broughtBy(
   bundle: OpenedBundle,
 ): Promise<{ brought: Pick<TrustMaterial, 'intermediates' | 'crls'>; notes: readonly string[] }> {
@@ -41,13 +41,13 @@ async function broughtBy(
       intermediates: [...(await read(bundleFiles.otherCertificates)), ...(await read(bundleFiles.trustAnchors))],
       crls: isLarge ? [] : await read(bundleFiles.revocationLists),
     },
-    notes: isLarge ? ['the revocation lists of the bundle: they are too large; give them by --crl'] : [],
+    notes: isLarge ? ['the revocation lists of the bundle: they are too large; give them with --crl'] : [],
   };
 }
 
 const knownScript = new URL('../../views/bundle/verify.py', import.meta.url);
 
-/** A script that is another one than ours may say what it likes: whoever made the bundle wrote it. */
+/** If the script is not ours, the maker of the bundle wrote it, and it may print anything. */
 async function scriptNotes(bundle: OpenedBundle): Promise<readonly string[]> {
   const isKnown = isSame(await bundle.bytesOf(bundleFiles.script), await readFile(knownScript));
   return isKnown ? [] : ['verify.py: it is not the script that this command knows; read it before you run it'];
@@ -70,14 +70,14 @@ async function trustFor(
 
 interface VerifiedBundles {
   readonly codes: readonly ExitCode[];
-  /** Files that are in none of the bundles and have a stamp beside them: nothing was told of them. */
+  /** Files that are in none of the bundles but have a stamp beside them. They have no result yet. */
   readonly stamped: readonly string[];
 }
 
 /**
- * Judges each evidence bundle by itself, and looks for each file in all of them. It asks nobody.
+ * Judges each evidence bundle on its own, and searches all of them for each file. It works offline.
  *
- * @throws CommandFailure where what the user trusts cannot be read
+ * @throws CommandFailure if the user's trust anchors cannot be read
  */
 export async function verifyBundles(
   bundles: readonly string[],
@@ -85,8 +85,8 @@ export async function verifyBundles(
   values: OptionValues,
   { terminal, stdin, anchorsFolder }: Context,
 ): Promise<VerifiedBundles> {
-  if (values.online) throw misuse('--online asks for stamps and not for bundles');
-  // What is wrong with the anchors that the user names is not the fault of a bundle.
+  if (values.online) throw misuse('--online works for stamps, not for bundles');
+  // A fault of the user's anchors must not look like a fault of a bundle.
   await openTrust(anchorsFolder, values);
   const codes: ExitCode[] = [];
   const digests = new Map<string, string>();
@@ -98,7 +98,7 @@ export async function verifyBundles(
     }
   }
 
-  /** @throws CommandFailure where it cannot be read; BundleFault and StampRefused where it does not hold */
+  /** @throws CommandFailure if it cannot be read; BundleFault and StampRefused if it does not verify */
   const judge = (path: string): Promise<BundleJudgement> =>
     withBundle(path, async (bundle) => {
       const { trust, notes } = await trustFor(bundle, values, anchorsFolder);
@@ -133,7 +133,7 @@ export async function verifyBundles(
       continue;
     }
     if (found.length === 0 && unread !== undefined) {
-      const why = `it is in none of the bundles that could be read; ${unread} could not be read`;
+      const why = `it is in none of the readable bundles, and ${unread} could not be read`;
       codes.push(terminal.problem(file, new CommandFailure(exitCodes.file, why)));
       continue;
     }

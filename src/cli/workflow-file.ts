@@ -3,7 +3,7 @@ import { CommandFailure, exitCodes } from './failure.ts';
 import { parseJson, readText } from './json-file.ts';
 import type { OptionValues } from './options.ts';
 
-/** Where a workflow token is kept between commands: it is shown only once, and is the only access to the workflow. */
+/** Keeps a workflow token between commands. The token is shown only once, and is the only access to the workflow. */
 const workflowFile = z.object({
   qstamp: z.literal(1),
   kind: z.literal('workflow'),
@@ -15,14 +15,14 @@ const workflowFile = z.object({
 export type WorkflowFile = z.output<typeof workflowFile>;
 
 /** The option of every command on a workflow, for its help. */
-export const workflowOption = ['FILE', 'where the workflow token is (default qstamp-workflow.json)'] as const;
+export const workflowOption = ['FILE', 'the file with the workflow token (default qstamp-workflow.json)'] as const;
 
 export const workflowPathOf = ({ workflow }: OptionValues): string => workflow ?? 'qstamp-workflow.json';
 
-/** The workflow that `--workflow` names. @throws CommandFailure when there is none */
+/** The workflow that `--workflow` names. @throws CommandFailure if there is none */
 export async function openWorkflow(values: OptionValues): Promise<WorkflowFile> {
   const path = workflowPathOf(values);
   const parsed = workflowFile.safeParse(parseJson((await readText(path)) ?? ''));
   if (parsed.success) return parsed.data;
-  throw new CommandFailure(exitCodes.file, `${path} is no workflow: "qstamp workflow start" makes one, --workflow names another`);
+  throw new CommandFailure(exitCodes.file, `${path} is not a workflow: "qstamp workflow start" makes one, --workflow names another`);
 }

@@ -4,7 +4,7 @@ import { createInflateRaw } from 'node:zlib';
 import { ZipFault, type ZipSource } from '../shared/proof/zip-source.js';
 import { asFailure, CommandFailure, exitCodes } from './failure.ts';
 
-/** A file for the reader of zip files in `shared/proof`, and what unpacks its entries. */
+/** Opens a file for the zip reader in `shared/proof`. */
 export async function openZipSource(path: string): Promise<ZipSource & { close(): Promise<void> }> {
   const file = await open(path, 'r');
   try {
@@ -35,14 +35,14 @@ export async function* inflate(packed: AsyncIterable<Uint8Array>): AsyncGenerato
       yield piece;
     }
   };
-  // Its faults are those of the stream that is read below.
+  // The stream below reports the same errors.
   pipeline(counted, inflater).catch(() => undefined);
   yield* inflater;
-  // The stream ends with the last block, whatever follows it.
-  if (inflater.bytesWritten !== given) throw new Error('something follows the last block');
+  // The stream ends with the last block, even if more data follows.
+  if (inflater.bytesWritten !== given) throw new Error('there is data after the last block');
 }
 
-/** Trouble in reading a zip file, in one sentence. `what` it was taken for: `ASiC-S container`. */
+/** Turns an error of reading a zip file into one sentence. `what`: the expected kind of file, e.g. `an ASiC-S container`. */
 export function asZipFailure(what: string, error: unknown): unknown {
-  return error instanceof ZipFault ? new CommandFailure(exitCodes.notValid, `this is no ${what}: ${error.message}`) : asFailure(error);
+  return error instanceof ZipFault ? new CommandFailure(exitCodes.notValid, `this is not ${what}: ${error.message}`) : asFailure(error);
 }

@@ -5,12 +5,12 @@ import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { checkProvider, openTsas, type ProviderCheck, type Rfc3161Provider } from '../workers/providers/index.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
 
-const usage = `qstamp check-providers: asks each configured provider for one stamp, which nobody keeps
+const usage = `qstamp check-providers: asks each configured provider for one stamp, and does not store it
 
   --json    one line of JSON for each provider
   --help
 
-The settings are those of the service: TSP, TSP_PROVIDERS_FILE. Exit codes: 0 all answer, 1 one fails, 2 usage or settings.
+The settings are those of the service: TSP, TSP_PROVIDERS_FILE. Exit codes: 0 all providers answer, 1 one fails, 2 usage or settings.
 `;
 
 async function ask(tsa: Rfc3161Provider): Promise<ProviderCheck> {
@@ -23,7 +23,7 @@ async function ask(tsa: Rfc3161Provider): Promise<ProviderCheck> {
 function clockOf({ clock, clockDifferenceMs: differenceMs }: ProviderCheck): string | null {
   if (clock === 'unchecked') return 'ours, unchecked';
   const [whose, other] = clock ? ['ours, ', 'that of others'] : ['', 'ours'];
-  if (differenceMs === null) return clock ? 'ours, and nobody confirms it' : null;
+  if (differenceMs === null) return clock ? 'ours, and nothing confirms it' : null;
   if (differenceMs === 0) return `${whose}as ${other}`;
   return `${whose}${Math.abs(differenceMs)} ms ${differenceMs > 0 ? 'ahead of' : 'behind'} ${other}`;
 }
@@ -70,7 +70,7 @@ export const checkProviders = (command: OperatorCommand): Promise<OperatorExitCo
     if (operands.length > 0 || all) throw new UsageError('check-providers takes no operand');
     const { environment, stdout, stderr } = command;
     const { providers } = loadTrustSettings(loadProviderConfig(environment));
-    if (providers.length === 0) stderr.write('TSP is mock: its stamps are made by the workers themselves, and nobody is to be asked\n');
+    if (providers.length === 0) stderr.write('TSP is mock: the workers make its stamps themselves, so there is no provider to ask\n');
     const tsas = await openTsas(providers, { clock: systemClock, log: createLogger({ level: 'silent', process: 'worker' }) });
     const checks = await Promise.all(tsas.map(ask));
     for (const check of checks) stdout.write(json ? jsonOf(check) : linesOf(check));

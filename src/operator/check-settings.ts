@@ -6,15 +6,15 @@ import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { openTsas } from '../workers/providers/index.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
 
-const usage = `qstamp check-settings [PORT]: says in one line what the service cannot start with, before anything is started
+const usage = `qstamp check-settings [PORT]: says in one line why the service cannot start, before anything is started
 
   PORT    also check that nothing but this service listens there
   --help
 
-Exit codes: 0 nothing to mend, 2 the line says what: a wrong setting, a file that is not there, a port that is taken.
+Exit codes: 0 nothing to fix, 2 the line names the fault: a wrong setting, a missing file, a port in use.
 `;
 
-/** True when nothing listens on this port of loopback. */
+/** True if nothing listens on this port of loopback. */
 const isFree = (port: number) =>
   new Promise<boolean>((resolve) => {
     const server = createServer();
@@ -22,7 +22,7 @@ const isFree = (port: number) =>
     server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)));
   });
 
-/** True when this service already answers there: then it is being scaled or started anew. */
+/** True if this service already answers there: it is then scaled or restarted. */
 async function isOurs(port: number): Promise<boolean> {
   try {
     const answer = await fetch(`http://127.0.0.1:${port}/openapi.json`, { signal: AbortSignal.timeout(3_000) });
@@ -42,6 +42,6 @@ export const checkSettings = (command: OperatorCommand): Promise<OperatorExitCod
     const { providers } = loadTrustSettings(loadConfig(command.environment));
     const log = createLogger({ level: 'silent', process: 'check' });
     for (const provider of await openTsas(providers, { clock: systemClock, log })) provider.close();
-    if (isTaken) throw new ConfigError(`PORT: got "${port}", which another process listens on; it takes a free port`);
+    if (isTaken) throw new ConfigError(`PORT: got "${port}", but another process listens on it; set a free port`);
     return 0;
   });

@@ -7,7 +7,7 @@ import { connectStore } from '../shared/store/connection.ts';
 import { createRefusalStore, type RefusalStore } from '../shared/store/refusals.ts';
 import { type OperatorCommand, type OperatorExitCode, type OperatorLine, runOperatorCommand, UsageError } from './operator-command.ts';
 
-const usage = `qstamp jobs: jobs that the service has given up
+const usage = `qstamp jobs: shows, retries and removes jobs that the service has given up
 
   qstamp jobs failed               lists them, oldest first
   qstamp jobs retry ID… | --all    puts them back into their queue
@@ -16,8 +16,8 @@ const usage = `qstamp jobs: jobs that the service has given up
   --json    one line of JSON for each job
   --help
 
-A job is given up when it fails five times for a reason of its own, or when its worker is lost ten times. It stays until it is retried or
-dropped. Settings: REDIS_URL, MONGODB_URL. Exit codes: 0 done, 1 no such job, or a server does not answer, 2 usage or settings.
+The service gives up a job if it fails five times for its own reason, or if its worker is lost ten times. The job stays until it is retried
+or dropped. Settings: REDIS_URL, MONGODB_URL. Exit codes: 0 done, 1 no such job, or a server does not answer, 2 usage or settings.
 `;
 
 const stampsOf = ({ job }: ShownJob): string[] => (job?.name === 'stamp' ? job.payload.items.map(({ tokenId }) => tokenId) : []);
@@ -40,7 +40,7 @@ async function retry({ jobs, refusals }: Tools, shown: ShownJob): Promise<void> 
   await jobs.retry(shown.id);
 }
 
-/** The address of a stamp that nobody makes any more still tells so. */
+/** Drops a job. The address of its stamp still says that it failed. */
 async function drop({ jobs, refusals }: Tools, shown: ShownJob): Promise<void> {
   await refusals.insertOnce(stampsOf(shown).map((tokenId) => ({ tokenId, reason: 'stamp_failed', at: shown.failedAt })));
   await jobs.drop(shown.id);
@@ -90,9 +90,9 @@ export const jobs = (command: OperatorCommand): Promise<OperatorExitCode> =>
       const { found, missing } = await select(tools, { operands: ids, json, all });
       for (const job of found) {
         await (action === 'retry' ? retry(tools, job) : drop(tools, job));
-        stdout.write(json ? lineOf(job, json) : `${job.id} ${action === 'retry' ? 'is tried again' : 'was dropped'}\n`);
+        stdout.write(json ? lineOf(job, json) : `${job.id} ${action === 'retry' ? 'is retried' : 'was dropped'}\n`);
       }
-      for (const id of missing) stderr.write(`qstamp: no job ${id} was given up\n`);
+      for (const id of missing) stderr.write(`qstamp: there is no failed job ${id}\n`);
       return missing.length === 0 ? 0 : 1;
     } catch (error) {
       if (error instanceof ServiceError) throw error;

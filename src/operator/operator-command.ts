@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { ServiceError } from '../shared/domain/service-error.ts';
 import { ConfigError } from '../shared/runtime/config.ts';
 
-/** A command for whoever runs the service, as `bin/qstamp.mjs` calls it. */
+/** A command for operators of the service. `bin/qstamp.mjs` calls it. */
 export interface OperatorCommand {
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -13,7 +13,7 @@ export interface OperatorCommand {
 /** 0: done; 1: it could not be done; 2: the command line or the settings cannot be understood. */
 export type OperatorExitCode = 0 | 1 | 2;
 
-/** What was typed cannot be understood. */
+/** The command line cannot be understood. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
@@ -24,7 +24,7 @@ export interface OperatorLine {
   readonly all: boolean;
 }
 
-/** Reads the command line, runs `work`, and turns what goes wrong into one line and an exit code. */
+/** Reads the command line, runs `work`, and turns a failure into one line and an exit code. */
 export async function runOperatorCommand(
   { args, stdout, stderr }: OperatorCommand,
   usage: string,

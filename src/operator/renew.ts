@@ -9,12 +9,12 @@ import { createProviderPool, openTsas, ProviderError } from '../workers/provider
 import { createRenewProcessor } from '../workers/renewal/index.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
 
-const usage = `qstamp renew: renews the evidence that is due, as the workers do once a day, and says what was done
+const usage = `qstamp renew: renews the evidence that is due, like the workers once a day, and prints a summary
 
   --help
 
-It may be interrupted, and run again, at any time. The settings are those of the workers; RENEW_BEFORE_DAYS says what is due. Exit codes: 0 done, 1 a
-TSA or the store does not answer, 2 usage or settings.
+You may interrupt it and run it again at any time. The settings are those of the workers; RENEW_BEFORE_DAYS decides what is due. Exit codes: 0 done,
+1 a TSA or the store does not answer, 2 usage or settings.
 `;
 
 const deadlineMs = 60_000;
@@ -27,7 +27,7 @@ export const renew = (command: OperatorCommand): Promise<OperatorExitCode> =>
     const { environment, stdout, stderr } = command;
     const config = loadConfig(environment);
     const trust = loadTrustSettings(config);
-    if (trust.providers.length === 0) throw new ConfigError('TSP: got mock; evidence is renewed by a TSA, so it takes local or file');
+    if (trust.providers.length === 0) throw new ConfigError('TSP: got mock; only a TSA can renew evidence, so set local or file');
     const log = createLogger({ level: config.LOG_LEVEL, process: 'renew', destination: stderr });
     const tsas = await openTsas(trust.providers, { clock: systemClock, log });
     const store = openStore(config, log);
@@ -43,11 +43,11 @@ export const renew = (command: OperatorCommand): Promise<OperatorExitCode> =>
         log,
       })();
       stdout.write(`${renewed} renewed with ${asks} requests, ${due} still due, ${lapsed} found to have ended\n`);
-      if (unknown > 0) stdout.write(`${unknown} cannot be judged, perhaps because a trust anchor is missing, and are not renewed\n`);
+      if (unknown > 0) stdout.write(`${unknown} not renewed: they cannot be verified, perhaps because a trust anchor is missing\n`);
       return 0;
     } catch (error) {
       if (!(error instanceof ServiceError) && !(error instanceof ProviderError)) throw error;
-      stderr.write(`qstamp: ${error.message} What was renewed until now stays so; run this again.\n`);
+      stderr.write(`qstamp: ${error.message} Evidence renewed so far stays renewed. Run this again.\n`);
       return 1;
     } finally {
       for (const tsa of tsas) tsa.close();

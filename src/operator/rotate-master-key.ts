@@ -6,12 +6,12 @@ import { connectStore } from '../shared/store/connection.ts';
 import { rewrapKeys } from '../shared/store/keys.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
 
-const usage = `qstamp rotate-master-key: wraps the keys in the database by NEW_MASTER_KEY in place of MASTER_KEY
+const usage = `qstamp rotate-master-key: encrypts the keys in the database with NEW_MASTER_KEY instead of MASTER_KEY
 
   --help
 
-What runs goes on with the keys that it has read; what starts afterwards takes the new one as its MASTER_KEY. Running it again changes nothing. Settings:
-MONGODB_URL, MASTER_KEY, NEW_MASTER_KEY. Exit codes: 0 done, 1 the store does not answer, 2 usage or settings.
+Running processes continue with the keys that they have read. Processes that start later need the new key as MASTER_KEY. Running it again changes
+nothing. Settings: MONGODB_URL, MASTER_KEY, NEW_MASTER_KEY. Exit codes: 0 done, 1 the store does not answer, 2 usage or settings.
 `;
 
 const { MONGODB_URL, MASTER_KEY, LOG_LEVEL } = settingsSchema.shape;
@@ -26,11 +26,11 @@ export const rotateMasterKey = (command: OperatorCommand): Promise<OperatorExitC
     const { db, close } = connectStore(config.MONGODB_URL, log);
     try {
       const count = await rewrapKeys(db, { current: config.MASTER_KEY, next: config.NEW_MASTER_KEY });
-      command.stdout.write(`${count} keys were wrapped anew; from now on MASTER_KEY is the new one\n`);
+      command.stdout.write(`${count} keys were encrypted again; from now on, set MASTER_KEY to the new key\n`);
       return 0;
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      command.stderr.write(`qstamp: MONGODB_URL: ${error.message} Some keys may be wrapped anew: run this again.\n`);
+      command.stderr.write(`qstamp: MONGODB_URL: ${error.message} Some keys may be encrypted again already. Run this again.\n`);
       return 1;
     } finally {
       await close();

@@ -1,9 +1,9 @@
 import { createHash, generateKeyPairSync, type KeyObject, type KeyPairKeyObjectResult } from 'node:crypto';
 import { der, genTimeText, OID, SCHEMES, type SignatureScheme, type SigningIdentity } from '../shared/rfc3161/index.ts';
 
-/** X.509 certificates and CRLs as RFC 5280 writes them: small, pure, and able to write the bad ones that a verifier must refuse. */
+/** Writes X.509 certificates and CRLs (RFC 5280), also bad ones that a verifier must refuse. */
 
-/** `rsa-pss` is a key restricted to PSS, `rsa-pss-rsae` signs PSS with a plain RSA key; both are in use. */
+/** `rsa-pss` is a key restricted to PSS; `rsa-pss-rsae` signs PSS with a plain RSA key. Both are in use. */
 export type KeyAlgorithm = 'p-256' | 'p-384' | 'rsa-2048' | 'rsa-pss' | 'rsa-pss-rsae' | 'ed25519';
 
 export const KEY_ALGORITHMS = ['p-256', 'p-384', 'rsa-2048', 'rsa-pss', 'rsa-pss-rsae', 'ed25519'] as const satisfies KeyAlgorithm[];
@@ -44,13 +44,13 @@ export interface CertificateTemplate {
   /** Milliseconds since the epoch; whole seconds count. */
   notBeforeMs: number;
   notAfterMs: number;
-  /** DER Extension, each; see the functions below. */
+  /** Each is a DER Extension; see the functions below. */
   extensions: readonly Buffer[];
 }
 
 /**
- * A certificate for `key`, signed by `issuer`, or by itself when there is none. A certificate issued by a self-signed one has an empty
- * chain; below an intermediate the chain starts with it.
+ * A certificate for `key`, signed by `issuer`, or self-signed if there is none. Below a self-signed issuer the chain is empty; below an
+ * intermediate it starts with the intermediate.
  */
 export function issueCertificate(template: CertificateTemplate, key: SigningKey, issuer?: SigningIdentity): SigningIdentity {
   const scheme = issuer?.scheme ?? key.scheme;
@@ -106,12 +106,12 @@ export function keyUsage(...bits: readonly number[]): Buffer {
   return extension(OID.keyUsage, true, der.namedBits(...bits));
 }
 
-/** RFC 3161 §2.3 wants it critical, with timeStamping alone. */
+/** RFC 3161 §2.3 requires it to be critical, with only timeStamping. */
 export function extendedKeyUsage(purposes: readonly string[], critical = true): Buffer {
   return extension(OID.extKeyUsage, critical, der.sequence(...purposes.map(der.objectIdentifier)));
 }
 
-/** RFC 5280 §4.2.1.2: SHA-1 of the public key's bits, as a name only. */
+/** RFC 5280 §4.2.1.2: SHA-1 of the public key's bits, used only as a name. */
 export function keyIdentifier(publicKey: KeyObject): Buffer {
   return createHash('sha1')
     .update(publicKey.export({ type: 'spki', format: 'der' }))

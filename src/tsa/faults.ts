@@ -4,19 +4,19 @@ import { der, PKI_FAILURE, PKI_STATUS, type SigningIdentity } from '../shared/rf
 import { issueSigner, type Pki } from './pki.ts';
 import type { Seams } from './seams.ts';
 
-/** What goes wrong with one answer of the development TSA: in the token, in its bytes, or on the wire. */
+/** A fault of one answer of the development TSA: in the token, in its bytes, or on the wire. */
 export interface Fault {
   /** For the log. */
   name: string;
-  /** Bends the token while it is made. */
+  /** Changes the token while it is made. */
   seams?: Seams;
-  /** Signs as somebody else. */
+  /** Signs with another identity. */
   identity?: (pki: Pki, nowMs: number) => SigningIdentity;
   /** Added to the clock. */
   shiftMs?: number;
-  /** Bends the finished DER. */
+  /** Changes the finished DER. */
   bend?: (answer: Buffer) => Buffer;
-  /** Takes over the sending. */
+  /** Replaces the sending. */
   send?: (exchange: Exchange) => void;
 }
 
@@ -24,9 +24,9 @@ export interface Exchange {
   response: ServerResponse;
   /** DER of the TimeStampResp. */
   answer: Buffer;
-  /** Sends the answer as a TSA that works would. */
+  /** Sends the answer like a working TSA. */
   sendAnswer(): void;
-  /** Runs `step` later, unless the client is gone by then. */
+  /** Runs `step` later, unless the client has left by then. */
   later(delayMs: number, step: () => void): void;
 }
 
@@ -56,7 +56,7 @@ const makers = {
     return { send: ({ later, sendAnswer }) => later(wait, sendAnswer) };
   },
   hang: () => ({ send: () => undefined }),
-  /** The head at once, then one octet each `argument` ms: a deadline for each read does not end it. */
+  /** Sends the head at once, then one octet every `argument` ms: a deadline for each read does not end it. */
   drip: (intervalMs) => {
     const interval = wholeNumber(intervalMs, 50);
     return {
@@ -71,7 +71,7 @@ const makers = {
       },
     };
   },
-  /** A promised length, half of it, and the end of the connection. */
+  /** Announces a length, sends half of it, and ends the connection. */
   cut: () => ({
     send: ({ response, answer }) => {
       response.writeHead(200, { 'content-type': REPLY_TYPE, 'content-length': answer.length });
@@ -110,7 +110,7 @@ const makers = {
   rejected: () => ({
     seams: { response: () => ({ status: PKI_STATUS.rejection, statusText: 'Not today.', failInfo: [PKI_FAILURE.systemFailure] }) },
   }),
-  /** As a TSA does that does not take what was asked for; `argument` names what, as PKIFailureInfo does. */
+  /** Refuses the request; `argument` is a name of PKIFailureInfo. */
   refused: (failure = 'badAlg') => {
     const bit = Object.entries(PKI_FAILURE).find(([name]) => name === failure)?.[1];
     if (bit === undefined) throw new RangeError(`takes a name of PKIFailureInfo, got "${failure}"`);
@@ -119,8 +119,8 @@ const makers = {
   rejected_with_token: () => ({ seams: { response: (parts) => ({ ...parts, status: PKI_STATUS.rejection }) } }),
   granted_without_token: () => ({ seams: { response: () => ({ status: PKI_STATUS.granted }) } }),
 
-  // In the token, which is otherwise valid and signed.
-  /** True in every way but its size: one megabyte in an unsigned attribute. */
+  // In a token that is otherwise valid and signed.
+  /** Correct except for its size: one megabyte in an unsigned attribute. */
   oversized: () => ({
     seams: {
       signer: (signer) => ({
@@ -145,7 +145,7 @@ const makers = {
   /** genTime of `argument` seconds ago. */
   past: (seconds) => ({ shiftMs: wholeNumber(seconds, 3600) * -1000 }),
   future: (seconds) => ({ shiftMs: wholeNumber(seconds, 3600) * 1000 }),
-  /** A signer whose certificate ran out yesterday. */
+  /** The signer's certificate expired yesterday. */
   expired: () => ({
     identity: (pki, nowMs) => issueSigner(pki.intermediate, { nowMs, notBeforeMs: nowMs - 30 * DAY_MS, notAfterMs: nowMs - DAY_MS }),
   }),
@@ -155,9 +155,9 @@ const makers = {
 export type FaultName = keyof typeof makers;
 
 /**
- * A fault by its name, with its argument after a colon where it takes one: `hang`, `slow:500`, `status:503`, `retry_after:2`.
+ * Creates a fault by name, with an optional argument after a colon: `hang`, `slow:500`, `status:503`, `retry_after:2`.
  *
- * @throws RangeError for a name or argument that is not known
+ * @throws RangeError for an unknown name or argument
  */
 export function createFault(text: FaultName | `${FaultName}:${string}` | (string & {})): Fault {
   const colon = text.indexOf(':');

@@ -12,12 +12,12 @@ const tsaSettingsSchema = z.object({
   HOST: settingsSchema.shape.HOST,
   PORT: settingsSchema.shape.PORT.unwrap().default(0),
   LOG_LEVEL: settingsSchema.shape.LOG_LEVEL,
-  /** Where its keys and its root live; whoever keeps it can verify what this TSA stamped. */
+  /** The folder of its keys and its root. Keep it: the root verifies the stamps of this TSA. */
   TSA_STATE_DIR: z.string().min(1).default('.local/tsa'),
-  /** Where those who ask it find it, when that is not where it listens. */
+  /** The address for clients, if it differs from the address on which it listens. */
   TSA_URL: z.url({ protocol: /^http$/, error: 'takes an address that starts with http://' }).optional(),
   TSA_KEY: z.enum(KEY_ALGORITHMS, `takes ${KEY_ALGORITHMS.join(', ')}`).default('p-256'),
-  /** Whether its providers file says `aggregate`. */
+  /** Whether its providers file contains `aggregate`. */
   TSA_AGGREGATE: z.enum(['0', '1'], 'takes 0 or 1').default('0'),
 });
 

@@ -17,7 +17,7 @@ import {
 } from './certificate.ts';
 
 const YEAR_MS = 365.25 * 24 * 3600 * 1000;
-/** Certificates begin a little in the past, so that a clock that is slightly behind still accepts them. */
+/** Certificates begin a little in the past, so that a slightly slow clock still accepts them. */
 const BACKDATE_MS = 3600 * 1000;
 
 export interface Pki {
@@ -30,7 +30,7 @@ export interface Pki {
 
 export interface SignerOptions {
   algorithm?: KeyAlgorithm;
-  /** Instead of a fresh key of `algorithm`. */
+  /** Replaces a fresh key of `algorithm`. */
   key?: SigningKey;
   commonName?: string;
   serial?: bigint;
@@ -85,7 +85,7 @@ export function issueIntermediate(root: SigningIdentity, options: IntermediateOp
   );
 }
 
-/** A TSA certificate as RFC 3161 §2.3 and RFC 5280 want it, unless told otherwise. */
+/** A TSA certificate that follows RFC 3161 §2.3 and RFC 5280, unless the options differ. */
 export function issueSigner(issuer: SigningIdentity, options: SignerOptions & { nowMs: number }): SigningIdentity {
   const key = options.key ?? generateSigningKey(options.algorithm ?? 'p-256');
   const extensions = options.extensions?.(key.publicKey) ?? [
@@ -108,16 +108,16 @@ export function issueSigner(issuer: SigningIdentity, options: SignerOptions & { 
   );
 }
 
-/** The revocation list of a CA that has revoked nothing, of `nowMs` and for a year: verifiers that trust the root alone ask for one. */
+/** An empty revocation list of a CA, valid from `nowMs` for a year. Verifiers that trust only the root ask for one. */
 export const emptyCrl = (issuer: SigningIdentity, nowMs: number): Buffer =>
   issueCrl({ number: BigInt(Math.floor(nowMs / 1000)), thisUpdateMs: nowMs, nextUpdateMs: nowMs + YEAR_MS, revoked: [] }, issuer);
 
 export interface PkiOptions {
-  /** Of the TSA's key; default `p-256`. */
+  /** The algorithm of the TSA's key; default `p-256`. */
   algorithm?: KeyAlgorithm;
-  /** Of both CA keys; default: as the TSA's. */
+  /** The algorithm of both CA keys; default: that of the TSA. */
   caAlgorithm?: KeyAlgorithm;
-  /** Milliseconds since the epoch, from which the validity periods are counted. */
+  /** Milliseconds since the epoch. The validity periods are relative to it. */
   nowMs: number;
 }
 

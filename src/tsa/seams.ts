@@ -21,15 +21,15 @@ import {
 } from '../shared/rfc3161/index.ts';
 
 /**
- * Where a faulty answer of the development TSA departs from a good one, in the order in which the seams are met. Each gets what a good
- * answer would have and returns what this one has instead; what is made later (digests, signature, lengths) follows from it.
+ * The places where a faulty answer of the development TSA differs from a good one, in order of use. Each gets the value of a good answer and
+ * returns the value to use instead; later parts (digests, signature, lengths) follow from it.
  */
 export interface Seams {
   /** Before TSTInfo is encoded. */
   fields?(fields: TstInfoFields): TstInfoFields;
   /** The DER of TSTInfo, before it is digested. */
   eContent?(tstInfo: Buffer): Buffer;
-  /** Before they are encoded; undefined: the signature covers eContent itself (RFC 5652 §5.4). */
+  /** Before they are encoded; if undefined, the signature covers eContent itself (RFC 5652 §5.4). */
   attributes?(attributes: readonly Attribute[]): readonly Attribute[] | undefined;
   /** The DER SET OF Attribute, before it is signed. */
   signedAttributes?(set: Buffer): Buffer;
@@ -41,7 +41,7 @@ export interface Seams {
   response?(parts: ResponseParts): ResponseParts;
 }
 
-/** As `issueResponse`, but for what the seams change. */
+/** Like `issueResponse`, but with the changes of the seams. */
 export function issueResponseWith(seams: Seams, profile: TsaProfile, requestDer: Buffer, moment: Moment): Buffer {
   const accepted = acceptRequest(requestDer, profile.policies);
   const parts: ResponseParts = accepted.ok

@@ -10,7 +10,7 @@ import { issueResponseWith } from './seams.ts';
 
 export const QUERY_TYPE = 'application/timestamp-query';
 
-/** The policy of tokens from the development TSA: an OID of the arc for documentation and examples, so nobody can take it for a promise. */
+/** The policy of tokens from the development TSA. Its OID is from the arc for documentation and examples, so it promises nothing. */
 export const DEVELOPMENT_POLICY = '2.999.3161.1';
 
 const MAX_QUERY_OCTETS = 64 * 1024;
@@ -18,16 +18,16 @@ const MAX_QUERY_OCTETS = 64 * 1024;
 export interface TsaServerOptions {
   pki: Pki;
   clock: Clock;
-  /** What differs from the development TSA's own profile. */
+  /** Changes to the development TSA's own profile. */
   profile?: Partial<TsaProfile>;
-  /** Obey `?fault=name[:argument]` in the address, so that a providers file can point at a TSA that fails. */
+  /** Obeys `?fault=name[:argument]` in the address, so that a providers file can point to a failing TSA. */
   faultsInAddress?: boolean;
-  /** How many requests `received` keeps, the last ones. Default: 1 000. Each costs the garbage collector more than the answer. */
+  /** How many of the last requests `received` keeps. Default: 1 000. Each costs the garbage collector more than the answer. */
   keptRequests?: number;
   log?: Logger;
 }
 
-/** A request as it came, for tests that ask what a client sends. */
+/** A received request, for tests that check a client. */
 export interface ReceivedQuery {
   method: string;
   url: string;
@@ -36,19 +36,19 @@ export interface ReceivedQuery {
 }
 
 export interface TsaServer {
-  /** `port` 0: any free one. Resolves to the base address, e.g. `http://127.0.0.1:41234`. */
+  /** `port` 0 means any free port. Resolves to the base address, e.g. `http://127.0.0.1:41234`. */
   listen(host?: string, port?: number): Promise<string>;
-  /** The next requests get these faults, one each, in this order. */
+  /** The next requests get these faults, one per request, in this order. */
   failNext(...faults: readonly Fault[]): void;
-  /** Every request gets this fault; undefined: none any more. */
+  /** Every request gets this fault; undefined ends that. */
   failAlways(fault: Fault | undefined): void;
-  /** What was received last, oldest first. */
+  /** The last received requests, oldest first. */
   readonly received: readonly ReceivedQuery[];
-  /** Ends every connection, hanging ones too. */
+  /** Ends every connection, including hanging ones. */
   close(): Promise<void>;
 }
 
-/** The development TSA: RFC 3161 over HTTP (§3.4) with true cryptography, a given clock, and faults on demand. Not for production. */
+/** The development TSA: RFC 3161 over HTTP (§3.4) with real cryptography, a given clock, and faults on demand. Not for production. */
 export function createTsaServer(options: TsaServerOptions): TsaServer {
   const profile: TsaProfile = {
     identity: options.pki.signer,
@@ -70,9 +70,9 @@ export function createTsaServer(options: TsaServerOptions): TsaServer {
   });
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (request.method !== 'POST') return send(response, 405, 'text/plain', 'Time-stamp queries are POSTed.\n', { allow: 'POST' });
+    if (request.method !== 'POST') return send(response, 405, 'text/plain', 'Send time-stamp queries with POST.\n', { allow: 'POST' });
     if (mediaType(request.headers['content-type']) !== QUERY_TYPE) {
-      return send(response, 415, 'text/plain', `The content type of a query is ${QUERY_TYPE}.\n`);
+      return send(response, 415, 'text/plain', `The content type of a query must be ${QUERY_TYPE}.\n`);
     }
     const body = await readBody(request);
     if (body === undefined) return send(response, 413, 'text/plain', 'The query is too large.\n', { connection: 'close' });
@@ -131,7 +131,7 @@ export function createTsaServer(options: TsaServerOptions): TsaServer {
 }
 
 function addressOf(address: AddressInfo | string | null): string {
-  if (address === null || typeof address === 'string') throw new Error('the server listens on no port');
+  if (address === null || typeof address === 'string') throw new Error('the server does not listen on a port');
   return `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`;
 }
 
@@ -139,7 +139,7 @@ function mediaType(contentType: string | undefined): string | undefined {
   return contentType?.split(';')[0]?.trim().toLowerCase();
 }
 
-/** Undefined: larger than a query ever is. */
+/** Undefined if the body is too large for a query. */
 const readBody = (request: IncomingMessage): Promise<Buffer | undefined> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

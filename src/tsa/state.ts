@@ -7,13 +7,13 @@ import { KEY_ALGORITHMS, type KeyAlgorithm, pem, schemeOf } from './certificate.
 import { createPki, emptyCrl, issueSigner, type Pki } from './pki.ts';
 
 /**
- * The PKI of a development TSA on disk, so that what it stamped yesterday verifies today: the root outlives every restart, and the TSA's
- * own certificate is renewed under it. A folder that cannot be read as such is an error; it is never replaced by a new root.
+ * The PKI of a development TSA on disk, so that its stamps still verify after a restart: the root stays, and the TSA's own certificate is
+ * renewed under it. If the folder cannot be read as a PKI, that is an error; it is never replaced by a new root.
  */
 
 const RENEW_BEFORE_MS = 30 * 24 * 3600 * 1000;
 
-/** DER in base64, a key in PEM. */
+/** DER in base64; the key in PEM. */
 const identitySchema = z.strictObject({
   certificate: z.base64(),
   subjectName: z.base64(),
@@ -26,23 +26,23 @@ const stateSchema = z.strictObject({
   version: z.literal(1),
   root: identitySchema,
   intermediate: identitySchema,
-  /** By the algorithm of their key. */
+  /** Keyed by the algorithm of the key. */
   signers: z.record(z.string(), identitySchema),
 });
 type State = z.output<typeof stateSchema>;
 type StoredIdentity = z.output<typeof identitySchema>;
 
 export interface TsaState extends Pki {
-  /** PEM of the root: the trust anchor of every token from this folder. */
+  /** PEM of the root, the trust anchor of every token from this folder. */
   rootFile: string;
   /** PEM of the revocation lists of root and intermediate CA, as of this start. */
   crlFile: string;
 }
 
 /**
- * Opens the PKI in `dir`, or makes it there. Safe when two processes start at once: one of them makes it and both use it.
+ * Opens the PKI in `dir`, or creates it there. Safe if two processes start at once: one of them creates it and both use it.
  *
- * @throws Error when the folder holds something that is not such a PKI
+ * @throws Error if the folder contains a file that is not such a PKI
  */
 export async function openTsaState(dir: string, algorithm: KeyAlgorithm, nowMs: number): Promise<TsaState> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
@@ -69,7 +69,7 @@ export async function openTsaState(dir: string, algorithm: KeyAlgorithm, nowMs: 
 }
 
 /**
- * Writes `providers.json` beside the root, ready for `TSP_PROVIDERS_FILE`; answers its path.
+ * Writes `providers.json` beside the root, ready for `TSP_PROVIDERS_FILE`; returns its path.
  */
 export async function writeProvidersFile(
   dir: string,
@@ -82,7 +82,7 @@ export async function writeProvidersFile(
     qualified: false,
     policy_oid: policy,
     trust_anchors_file: 'root.pem',
-    // It serves nobody else, and many requests at a time cost each of them less.
+    // It serves only this service, and parallel requests cost less each.
     max_concurrent: 256,
     ...(isAggregating && { aggregate: {} }),
   };
@@ -120,7 +120,7 @@ async function create(path: string, algorithm: KeyAlgorithm, nowMs: number): Pro
   const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, serialize(state), { mode: 0o600, flag: 'wx' });
   try {
-    // Unlike rename, link never replaces: the first of two processes wins.
+    // Unlike rename, link never replaces a file, so the first of two processes wins.
     await link(draft, path);
     return state;
   } catch (error) {
@@ -165,7 +165,7 @@ function restore(stored: StoredIdentity, chain: readonly Buffer[]): SigningIdent
     chain,
   };
   if (!new X509Certificate(identity.certificate).checkPrivateKey(identity.privateKey)) {
-    throw new Error('the PKI of the development TSA holds a key that does not belong to its certificate');
+    throw new Error('the PKI of the development TSA has a key that does not belong to its certificate');
   }
   return identity;
 }

@@ -41,28 +41,28 @@ describe('the browser proves, too (V9, W8, W9, W18)', () => {
       };
     });
     expect(result.state).toBe('proved');
-    expect(result.all).toContain('Recomputed by your browser, too, and it fits');
+    expect(result.all).toContain('Your browser recomputed it too, with the same result');
     expect(result.steps.map((step) => step.trim())).toEqual([
-      'Chain. 7 chain hashes were recomputed, one after the other, from the hash of the briefing on.',
-      'Outputs. Each output on this page is the published one of its number, and a path of up to 3 hashes leads from its leaf to the root.',
-      'Merkle root. Recomputed from the leaves of all outputs, it is the one that this page shows.',
-      'Time-stamp of the Merkle root. The token in it is for exactly this hash, and names the time that this page shows.',
-      expect.stringContaining('Closing record. Its SHA-256 is the one that this page shows'),
-      'Time-stamp of the closing record. The token in it is for exactly this hash, and names the time that this page shows.',
+      'Chain. 7 chain hashes were recomputed, one after the other, starting from the hash of the briefing.',
+      'Outputs. Each output on this page is the published output with the same number, and a path of up to 3 hashes leads from its leaf to the root.',
+      'Merkle root. Recomputed from the leaves of all outputs, it is the same as on this page.',
+      'Time-stamp of the Merkle root. Its token is for exactly this hash, and has the time that this page shows.',
+      expect.stringContaining('Closing record. Its SHA-256 is the same as on this page'),
+      'Time-stamp of the closing record. Its token is for exactly this hash, and has the time that this page shows.',
     ]);
     expect(result.all).toContain(
-      'Left to others: the signatures of the time-stamps, the certificates behind them, and the stamps of single outputs.',
+      'Not checked here: the signatures of the time-stamps, the certificates behind them, and the stamps of single outputs.',
     );
     expect(result.all).toContain('verify.py');
     expect(complaints).toEqual([]);
   });
 
   it.each([
-    ['one', 'Chain. The chain hash of the output was recomputed from the hash of the briefing on.', 'partial'],
+    ['one', 'Chain. The chain hash of the output was recomputed starting from the hash of the briefing.', 'partial'],
     ['closedEmpty', 'Chain. There is no output to link.', 'partial'],
-    ['pending', 'No root is stamped yet that would cover them all.', 'proved'],
+    ['pending', 'No root is stamped yet for all outputs.', 'proved'],
     ['print', 'Chain. 130 chain hashes were recomputed', 'partial'],
-    ['completed', 'Not checked: a stamp of the mock provider holds no token to look into.', 'partial'],
+    ['completed', 'Not checked: a stamp of the mock provider has no token to check.', 'partial'],
   ])('of %s says what fits', async (name, said, state) => {
     await visit(`/workflow/${name}`, {}, async (page) => {
       await settled(page);
@@ -96,18 +96,18 @@ describe('the browser proves, too (V9, W8, W9, W18)', () => {
   };
   const output = (index: number, changed: object) => outputsWith(({ outputs }) => void Object.assign(outputs[index]!, changed));
   const otherTier = (published: Buffer) => published.toString().replace('"tier":"qualified"', '"tier":"standard"');
-  const otherRoot = 'The time-stamp of the Merkle root is for another hash.';
+  const otherRoot = 'The time-stamp of the Merkle root is for a different hash.';
   it.each<[what: string, at: keyof typeof addresses, change: (published: Buffer) => Buffer | string, said: string]>([
     ['a hash', 'outputs', output(2, { output_hash: other }), 'The chain breaks at output 3'],
     ['a chain hash', 'outputs', output(6, { chain_hash: other }), 'The chain breaks at output 7'],
     ['a hash that is none', 'outputs', output(0, { output_hash: '<b>' }), 'The chain breaks at output 1'],
-    ['an output missing', 'outputs', outputsWith(({ outputs }) => void outputs.splice(3, 1)), 'Output 4 is missing, or stands in'],
-    ['the last one missing', 'outputs', outputsWith(({ outputs }) => void outputs.pop()), 'tells of 7 outputs, and 6 are published.'],
+    ['an output missing', 'outputs', outputsWith(({ outputs }) => void outputs.splice(3, 1)), 'Output 4 is missing, or in'],
+    ['the last one missing', 'outputs', outputsWith(({ outputs }) => void outputs.pop()), 'shows 7 outputs, but 6 are published.'],
     ['the time-stamp of another root', 'root', () => evidenceFor({ ...root!, hash: other }), otherRoot],
     ['a time-stamp of another time', 'root', () => evidenceFor(record!), otherRoot],
-    ['an older time-stamp of the record', 'seal', () => evidenceFor(older), 'closing record names another time than this page.'],
-    ['rubbish for a time-stamp', 'root', () => 'rubbish', 'The time-stamp of the Merkle root is none that can be read.'],
-    ['another closing record', 'record', otherTier, 'published closing record is not the one that this page shows.'],
+    ['an older time-stamp of the record', 'seal', () => evidenceFor(older), 'closing record has a different time than this page.'],
+    ['rubbish for a time-stamp', 'root', () => 'rubbish', 'The time-stamp of the Merkle root cannot be read.'],
+    ['another closing record', 'record', otherTier, 'published closing record differs from the one on this page.'],
   ])('%s: says so first and large, and claims nothing more', async (_what, at, change, said) => {
     await visit('/workflow/qualified', {}, async (page) => {
       await tampered(page, addresses[at], change);
@@ -115,17 +115,19 @@ describe('the browser proves, too (V9, W8, W9, W18)', () => {
       expect(text.trimStart()).toMatch(/^Your browser finds that this record does not hold/);
       expect(text).toContain(said);
       expect(text).toContain('Does not hold');
-      expect(text).not.toMatch(/Completed\n|Completed on|covers these outputs|and it fits|Checked for this page|Qualified\n|Stamped/);
+      expect(text).not.toMatch(
+        /Completed\n|Completed on|covers these outputs|with the same result|Checked for this page|Qualified\n|Stamped/,
+      );
       expect(await stateOf(page)).toBe('broken');
     });
   });
 
   it('a page that shows something else than what was closed: an output, the root, a time, the number of outputs', async () => {
     for (const [from, to, said] of [
-      [sha256Of(contentOf(2)), other, 'Output 2 on this page is not the one that is published.'],
-      [qualified.root!.hash, other, 'The Merkle root of the published outputs is not the one that this page shows.'],
-      [qualified.startedAt, '2026-11-20T09:12:44Z', 'The closing record names another start.'],
-      ['&quot;total&quot;:7', '&quot;total&quot;:8', 'This page tells of 8 outputs, and 7 are published.'],
+      [sha256Of(contentOf(2)), other, 'Output 2 on this page differs from the published one.'],
+      [qualified.root!.hash, other, 'The Merkle root of the published outputs differs from the one on this page.'],
+      [qualified.startedAt, '2026-11-20T09:12:44Z', 'The closing record has a different start.'],
+      ['&quot;total&quot;:7', '&quot;total&quot;:8', 'This page shows 8 outputs, but 7 are published.'],
     ] as const) {
       await visit('/workflow/qualified', {}, async (page) => {
         await tampered(page, '**/workflow/qualified', (html) => html.toString().replaceAll(from, to));
@@ -140,7 +142,7 @@ describe('the browser proves, too (V9, W8, W9, W18)', () => {
       await page.reload();
       await settled(page);
       expect(await stateOf(page)).toBe('partial');
-      expect(await page.innerText('main')).toContain('Recomputed by your browser in part');
+      expect(await page.innerText('main')).toContain('Your browser recomputed a part of it');
       expect(await page.innerText('#in-browser-proof')).toContain(
         'Not checked: its evidence record could not be loaded: the service answered 503.',
       );

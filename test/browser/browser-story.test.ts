@@ -40,7 +40,7 @@ test('start, open the link of the mail, stamp, complete, look at the page, drop 
   expect(text).not.toContain('Not qualified');
   for (const number of [1, 2, 3]) expect(await page.locator(`#output-${number}`).count()).toBe(1);
   await page.locator('#in-browser-proof[data-state=proved]').waitFor();
-  expect(await page.innerText('main')).toContain('Recomputed by your browser, too, and it fits');
+  expect(await page.innerText('main')).toContain('Your browser recomputed it too, with the same result');
   // Once it is loaded nobody is asked any more.
   await page.context().setOffline(true);
   await page.setInputFiles('#file', [
@@ -49,7 +49,7 @@ test('start, open the link of the mail, stamp, complete, look at the page, drop 
   ]);
   await page.getByText('second.txt is output 2').waitFor();
   await page.getByText('Its leaf and a path of 2 hashes lead to the root').waitFor();
-  await page.getByText(/stranger\.txt is none of these outputs/).waitFor();
+  await page.getByText(/stranger\.txt is neither one of these outputs/).waitFor();
   await page.context().setOffline(false);
   expect(await axeFindings(page)).toEqual([]);
 
@@ -58,7 +58,7 @@ test('start, open the link of the mail, stamp, complete, look at the page, drop 
   const container = await zipOf([mimetype, { name: 'first.txt', content: contents[0]! }, proof]);
   await page.goto(`${service.url}/verify`);
   await page.setInputFiles('#file', { name: 'first.txt.asics', mimeType: 'application/zip', buffer: container });
-  await page.getByText('first.txt is what was stamped, byte for byte').waitFor();
+  await page.getByText('first.txt is the stamped file, byte for byte').waitFor();
   await page.getByRole('heading', { name: 'This stamp is valid' }).waitFor();
   expect(await axeFindings(page)).toEqual([]);
   expect(complaints).toEqual([]);

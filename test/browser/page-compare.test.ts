@@ -14,7 +14,7 @@ const { workflowId } = workflowSamples.long;
 async function withoutTree(page: Page): Promise<void> {
   await page.route('**/outputs.json*', (route) => route.fulfill({ status: 503 }));
   await page.reload();
-  await page.getByText('Recomputed by your browser in part').waitFor();
+  await page.getByText('Your browser recomputed a part of it').waitFor();
 }
 
 /** Bytes; a browser reads a file in pieces that are far smaller. */
@@ -36,8 +36,10 @@ describe('comparing a file', () => {
       };
     });
     expect(result.said).toMatch(/Match\. mine\.bin is output 4\./);
-    expect(result.said).toContain('briefing.txt is the briefing: what the agent was asked to do, not one of its outputs.');
-    expect(result.said).toContain(`No match. large.bin is none of these outputs, and not the briefing. Its SHA-256 is ${sha256Of(large)}.`);
+    expect(result.said).toContain('briefing.txt is the briefing: the task of the agent, not one of its outputs.');
+    expect(result.said).toContain(
+      `No match. large.bin is neither one of these outputs nor the briefing. Its SHA-256 is ${sha256Of(large)}.`,
+    );
     expect(result.largeHash).toBe(sha256Of(large));
     expect(result.marked).toBe('output-4');
     const published = ['', '/outputs.json?first=1', '/closing-record.json'].map((path) => `${pages.url}/workflow/completed${path}`);
@@ -46,12 +48,12 @@ describe('comparing a file', () => {
   });
 
   it.each([
-    ['not_proved', 'Not proved. mine is recorded as output 1; this page does not prove it.', 'No match. other is none of these outputs'],
     [
-      'unfinished',
+      'not_proved',
       'Not proved. mine is recorded as output 1; this page does not prove it.',
-      'It cannot be told whether other is an output',
+      'No match. other is neither one of these outputs',
     ],
+    ['unfinished', 'Not proved. mine is recorded as output 1; this page does not prove it.', 'It is not known whether other is an output'],
   ])('V9: on the page of one that is %s a file is only what is recorded', async (name, ...said) => {
     await visit(`/workflow/${name}`, {}, async (page) => {
       await page.setInputFiles('#file', [file('mine', contentOf(1)), file('other', Buffer.from('other'))]);
@@ -66,7 +68,7 @@ describe('comparing a file', () => {
     app.get('/asked', (_, reply) => reply.page('workflow', model));
     const { body } = await app.inject('/asked');
     await app.close();
-    expect(mainText(body)).toContain('It cannot be told whether an output of this workflow has this hash');
+    expect(mainText(body)).toContain('It is not known whether an output of this workflow has this hash');
   });
 
   it('V9: once the browser finds that the record does not hold, no file that was compared before is called a match', async () => {

@@ -135,7 +135,7 @@ describe('V9: a mock stamp is a test stamp on every page: in the tone of a warni
 describe('the start page says what the provider can prove', () => {
   const claims = {
     nothing: 'its stamps prove nothing to a third party',
-    unknown: 'nothing can be said of its stamps',
+    unknown: 'nothing is known about them',
     time: 'Anybody who trusts its certificates can check the time.',
     noPresumption: 'There is no legal presumption (eIDAS, Article 41(2)).',
     qualified: 'The operator says that it is qualified',

@@ -55,10 +55,10 @@ test('V9: whatever is changed in the database, the page says first that it does 
     workflow: [workflows, workflow.id],
   } as const;
   const year2001 = '2001-01-01T00:00:00Z';
-  const notThree = (count: number) => `${count} outputs are recorded as closed, and 3 are there.`;
+  const notThree = (count: number) => `${count} outputs are recorded as closed, but 3 are there.`;
   const outputRefused = 'The stamp of output 2 does not verify. record_mismatch:';
   const sealRefused = 'The stamp of the closing record does not verify.';
-  const shownAs = (what: string) => `What is shown as ${what} is not`;
+  const shownAs = (what: string) => `The ${what} on this page differs from`;
   const changes: [what: string, place: keyof typeof places, change: Record<string, unknown>, said: string][] = [
     ['the hash of an output', 'output', { hash: other }, 'The chain breaks at output 2'],
     ['a chain hash', 'output', { chainHash: other }, 'The chain breaks at output 2'],
@@ -68,15 +68,15 @@ test('V9: whatever is changed in the database, the page says first that it does 
     ['the imprint of a stamp', 'stamp', { 'imprint.digest': other }, 'record_mismatch:'],
     ['a hash that is none', 'output', { hash: 'none' }, 'The chain breaks at output 2'],
     ['a time that is none', 'output', { stampedAt: 'yesterday' }, outputRefused],
-    ['the number of an output', 'output', { sequenceNumber: 7 }, 'Output 2 is missing, or stands in another place.'],
+    ['the number of an output', 'output', { sequenceNumber: 7 }, 'Output 2 is missing, or in the wrong place.'],
     ['the number that the chain was closed at', 'end', { sequenceNumber: 7 }, notThree(6)],
     ['the end of the chain', 'end', { chainHash: other }, 'The chain breaks at output 3'],
     ['a briefing that is none', 'workflow', { briefingHash: 'none' }, 'The chain breaks at output 1'],
     ['the briefing', 'workflow', { briefingHash: other }, 'The chain breaks at output 1'],
-    ['the root', 'workflow', { 'root.hash': other }, 'The Merkle root of these outputs is not the one that is recorded.'],
+    ['the root', 'workflow', { 'root.hash': other }, 'The Merkle root of these outputs differs from the recorded one.'],
     ['the number of outputs', 'workflow', { 'root.outputCount': 4 }, notThree(4)],
     ['the stamp of the root', 'workflow', { 'closing.rootTokenId': stampId }, 'Merkle root does not verify. imprint_mismatch:'],
-    ['the tier', 'workflow', { tier: 'verified' }, `${shownAs('tier')} what the workflow was closed with.`],
+    ['the tier', 'workflow', { tier: 'verified' }, `${shownAs('tier')} the one at the closing of the workflow.`],
     ['the start', 'workflow', { createdAt: new Date(0) }, shownAs('start')],
     ['the opened link', 'workflow', { emailVerifiedAt: new Date(0) }, shownAs('opening of the link')],
     ['the completion', 'workflow', { completedAt: new Date(0) }, shownAs('completion')],
@@ -121,13 +121,13 @@ test('V9: whatever is changed in the database, the page says first that it does 
   const forged = JSON.stringify({ email: 'else@example.com', agentId: 'agent-7' });
   const words = encryptText({ key: key!, nonce: randomBytes(12), context: `workflow-words:${workflow.id}` }, forged);
   await workflows.updateOne({ _id: workflow.id }, { $set: { words } });
-  expect(await read()).toContain('What is shown as client is not what the workflow was closed with.');
+  expect(await read()).toContain('The client on this page differs from the one at the closing of the workflow.');
   await workflows.updateOne({ _id: workflow.id }, { $unset: { encryptedSalts: '' } as const });
-  expect(await read()).toContain('What is shown as client is not what the workflow was closed with.');
+  expect(await read()).toContain('The client on this page differs from the one at the closing of the workflow.');
   // Without what only the end leaves behind, the closed chain still tells.
   const ending = { closing: '', closingRecord: '', root: '', completedAt: '' } as const;
   await workflows.updateOne({ _id: workflow.id }, { $set: { status: 'active' }, $unset: ending });
-  expect(await read()).toContain('What is shown as status is not');
+  expect(await read()).toContain('The status on this page differs');
   await workflows.replaceOne({ _id: workflow.id }, before ?? {});
   expect(withoutTime(await read())).toContain('Completed');
 
@@ -161,7 +161,7 @@ test('V9: of a record that does not hold, no file and no hash is called a match,
   const told = await page.locator('.check .results li').allInnerTexts();
   expect(told.map((line) => line.trim())).toEqual([
     'Not proved. forged is recorded as output 2; this page does not prove it.',
-    expect.stringMatching(/^It cannot be told whether two is an output: this record does not hold/),
+    expect.stringMatching(/^It is not known whether two is an output: this record does not hold/),
     'Not proved. three is recorded as output 3; this page does not prove it.',
     'Not proved. briefing is recorded as the briefing; this page does not prove it.',
   ]);
@@ -180,9 +180,7 @@ test('V9: of a record that does not hold, no file and no hash is called a match,
   expect(await findOf('one')).toContain('Not proved. This hash is recorded as output 1 .');
   expect(await findOf('briefing')).toMatch(/Not proved\. This is recorded as the hash of the briefing\./);
   for (const content of ['two', 'three'])
-    expect(await findOf(content)).toContain(
-      'It cannot be told whether an output of this workflow has this hash: this record does not hold',
-    );
+    expect(await findOf(content)).toContain('It is not known whether an output of this workflow has this hash: this record does not hold');
 });
 
 test('V9: where the trust anchors are gone, the pages say that nothing is proved', async () => {
@@ -197,7 +195,7 @@ test('V9: where the trust anchors are gone, the pages say that nothing is proved
   const read = (path: string) => readWords(without, path);
   const page = await read(`/workflow/${workflow.id}`);
   expect(page).toMatch(/Skip to the content .{0,80}Not proved/);
-  expect(page).toContain('Nobody whom this installation trusts vouches for these stamps');
+  expect(page).toContain('This installation trusts no certificate that confirms these stamps');
   expect(page).not.toMatch(claims);
   expect(await read(`/api/v1/verify/v1/token/${body.stamp_token_id}`)).toContain('This stamp is not proved');
 });

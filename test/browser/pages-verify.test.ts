@@ -18,7 +18,7 @@ describe('the page of a stamp (V8, V9)', () => {
     const shown = await text('/verify/qualified');
     for (const said of [
       'This stamp is valid',
-      'existed no later than 21 November 2026, 09:31:01.482 UTC, give or take 0.5 s, as far as the provider acme-qtsa is trusted',
+      'existed no later than 21 November 2026, 09:31:01.482 UTC, give or take 0.5 s, if you trust the provider acme-qtsa',
       'to within 0.5 s',
       'CN=Acme TSU 7,O=Acme Trust Services',
       '1.3.6.1.4.1.99999.1.2',
@@ -40,12 +40,12 @@ describe('the page of a stamp (V8, V9)', () => {
   it('V9, RFC 3161 §2.4.2: names an accuracy only where the token states one', async () => {
     const posted = { method: 'POST', url: '/verify', headers: { 'content-type': 'application/x-www-form-urlencoded' } } as const;
     const { body } = await pages.app.inject({ ...posted, payload: 'token=second' });
-    expect(mainText(body)).toMatch(/existed no later than 21 November 2026, 09:31:01\.482 UTC, as far as/);
+    expect(mainText(body)).toMatch(/existed no later than 21 November 2026, 09:31:01\.482 UTC, if you trust/);
   });
 
   it.each([
     ['refused', 'This stamp is not valid', 'record_mismatch:'],
-    ['unknown', 'No such stamp', 'it shows nothing'],
+    ['unknown', 'No such stamp', 'it proves nothing'],
     ['not_proved', 'This stamp is not proved', 'It is not proved here, for this reason:'],
   ])('claims nothing of one that is %s', async (name, ...said) => {
     const shown = await text(`/verify/${name}`);
@@ -59,7 +59,7 @@ describe('the page of a stamp (V8, V9)', () => {
       await page.getByRole('heading', { name: 'This file is not what was stamped' }).waitFor();
       return page.innerText('#verdict') + (await page.innerText('.results'));
     });
-    expect(result).toMatch(/another file/);
+    expect(result).toMatch(/different file/);
     expect(result).not.toMatch(/batch/);
   });
 
@@ -69,7 +69,7 @@ describe('the page of a stamp (V8, V9)', () => {
       await page.getByText('Not what was stamped.').waitFor();
       return page.innerText('main');
     });
-    expect(result).toMatch(/Match\. mine is what was stamped, byte for byte\.\s+Not what was stamped\. other is another file/);
+    expect(result).toMatch(/Match\. mine is the stamped file, byte for byte\.\s+Not what was stamped\. other is a different file/);
     expect(result).toContain('This stamp is valid');
     expect(requests.filter((url) => !url.includes('/assets/') && !url.startsWith('data:'))).toEqual([`${pages.url}/verify/${name}`]);
   });
@@ -86,13 +86,13 @@ describe('/verify', () => {
       await page.setInputFiles('#file', file('report.pdf', contentOf(1)));
       await page.getByText('report.pdf waits for its stamp').waitFor();
       await page.setInputFiles('#file', stampFile);
-      await page.getByText('is what was stamped').waitFor();
+      await page.getByText('is the stamped file').waitFor();
       const edge = await page.evaluate(`getComputedStyle(document.querySelector('#verdict')).borderLeftStyle`);
       return { answer: await page.innerText('#answer'), results: await page.innerText('.results'), edge };
     });
     expect(result.edge, 'the look of what is valid').toBe('double');
     expect(result.answer).toContain('This stamp is valid');
-    expect(result.results).toContain('Match. report.pdf is what was stamped, byte for byte.');
+    expect(result.results).toContain('Match. report.pdf is the stamped file, byte for byte.');
     expect(bodies).toEqual(['token=good']);
   });
 
@@ -112,13 +112,13 @@ describe('/verify', () => {
     const { result, complaints } = await visit('/verify', {}, async (page) => {
       page.on('request', (request) => bodies.push(request.postData()));
       await page.setInputFiles('#file', file('x.asics', container));
-      await page.getByText('is what was stamped').waitFor();
+      await page.getByText('is the stamped file').waitFor();
       return page.innerText('main');
     });
     expect(result).toContain('This stamp is valid');
-    expect(result).toContain('Container. x.asics holds report.pdf and the stamp META-INF/timestamp.tst. Only the stamp was sent to us.');
-    expect(result).toContain('Not checked: META-INF/timestamp002.tst, which it holds too.');
-    expect(result).toContain('Match. report.pdf is what was stamped, byte for byte.');
+    expect(result).toContain('Container. x.asics contains report.pdf and the stamp META-INF/timestamp.tst. Only the stamp was sent to us.');
+    expect(result).toContain('Not checked: META-INF/timestamp002.tst, also in the container.');
+    expect(result).toContain('Match. report.pdf is the stamped file, byte for byte.');
     expect(bodies).toEqual(['token=good']);
     expect(complaints).toEqual([]);
   });
@@ -156,7 +156,7 @@ describe('/verify', () => {
     expect(result.headings.map((heading) => heading.trim())).toEqual([said]);
     expect(result.wrong).not.toContain('This stamp is valid');
     expect(result.wrong).toMatch(/The stamp itself is valid, but for another hash\. Data with the hash below existed/);
-    expect(result.right).not.toMatch(/not what was stamped|another file/);
+    expect(result.right).not.toMatch(/not what was stamped|different file/);
   });
 
   it.each([
@@ -173,7 +173,7 @@ describe('/verify', () => {
       expect(result.verdict).toContain('The file has changed, or this is the token of a batch: use the .ers file.');
       for (const { name } of files)
         expect(result.results).toContain(`${name} has changed, or this is the token of a batch: use the .ers file.`);
-      expect(result.verdict + result.results).not.toMatch(/another file|not what was stamped/i);
+      expect(result.verdict + result.results).not.toMatch(/different file|not what was stamped/i);
     },
   );
 
@@ -208,7 +208,7 @@ describe('/verify', () => {
       await page.setInputFiles('#file', [second, file('other.txt', 'other')]);
       await page.evaluate('release()');
       await eventually(() => page.evaluate<boolean>('matches.length > 0'));
-      await page.getByText('other.txt is another file').waitFor();
+      await page.getByText('other.txt is a different file').waitFor();
       return { matches: await page.evaluate<string[]>('matches'), results: await page.innerText('.results') };
     });
     expect(new Set(result.matches)).toEqual(new Set([sha256Of(contentOf(1))]));
@@ -223,19 +223,19 @@ describe('/verify', () => {
       await failed;
       await page.evaluate(`document.querySelector('.hidden-by-the-test').className = 'results'`);
       await page.setInputFiles('#file', file('mine', contentOf(1)));
-      await page.getByText('mine is what was stamped').waitFor();
+      await page.getByText('mine is the stamped file').waitFor();
     });
   });
 
   it('says plainly what it cannot read', async () => {
     await visit('/verify', {}, async (page) => {
       for (const [name, sentence] of [
-        ['cut.asics', 'is no ASiC-S container that can be judged: it is not a zip file.'],
+        ['cut.asics', 'is not an ASiC-S container that this page can read: it is not a zip file.'],
         [
           'many.asice',
           'is an ASiC-E container, for signatures and for several files, which this page does not read. DSS and digidoc4j do.',
         ],
-        ['note.qstamp.json', 'is no record of a stamp'],
+        ['note.qstamp.json', 'is not a record of a stamp'],
       ] as const) {
         await page.setInputFiles('#file', file(name, 'x'));
         await page.getByText(sentence).waitFor();

@@ -55,7 +55,7 @@ describe('workflow page', () => {
 
   it('V9: claims nothing where no trust anchor is configured, and says that nothing is proved', async () => {
     const shown = await text('not_proved');
-    expect(shown.trimStart()).toMatch(/^Not proved\s+Nobody whom this installation trusts/);
+    expect(shown.trimStart()).toMatch(/^Not proved\s+This installation trusts no certificate/);
     expect(shown).not.toMatch(claimsOfProof);
     expect(await marks('not_proved')).toEqual(Array(4).fill('Not proved'));
   });
@@ -67,7 +67,7 @@ describe('workflow page', () => {
       'just now: the Merkle root and its stamp',
       'The workflow was closed without any output.',
     ],
-    ['empty', 'So far it holds no output.', 'No output has been stamped yet.'],
+    ['empty', 'So far it has no output.', 'No output has been stamped yet.'],
     ['one', 'with 1 output under one Merkle root', 'the stamp of the output.', 'Merkle root over the one output'],
   ] as const)('of %s speaks in the right number', async (name, ...sentences) => {
     const shown = await text(name);

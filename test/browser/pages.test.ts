@@ -121,7 +121,7 @@ describe('status page', () => {
     expect(result).toMatch(/5,200 failed \(hatched\) in 30 days/);
     expect(result).toContain('15 November');
     const degraded = await pages.app.inject('/status/degraded');
-    expect(degraded.body).toContain('not everything works as it should');
+    expect(degraded.body).toContain('some parts do not work');
     expect(degraded.body).toContain('One of two answers');
   });
 });

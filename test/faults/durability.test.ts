@@ -18,7 +18,7 @@ test('E11: the service logs and shows which promise its Redis can keep', async (
   const status = await getJson(service, '/api/v1/status');
   expect(status.body.queue).toMatchObject({ durability: 'every_second' });
   const page = await (await service.fetch('/status')).text();
-  expect(page).toContain('A crash of the queue may lose what it accepted in its last second.');
+  expect(page).toContain('A crash of the queue may lose the jobs of its last second.');
 
   await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
   expect(await readDurability(redis)).toBe('none');

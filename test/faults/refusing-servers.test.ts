@@ -17,7 +17,7 @@ test('E10: Redis at maxmemory: not ready, an outage, 503; and on by itself', asy
   onTestFinished(() => redis.disconnect());
   await expectState(service, { redis: 'ok', mongodb: 'ok' }, '');
   await redis.config('SET', 'maxmemory', '1');
-  await expectState(service, { redis: 'failing', mongodb: 'ok' }, 'The queue takes no writes.');
+  await expectState(service, { redis: 'failing', mongodb: 'ok' }, 'The queue accepts no writes.');
   expect(await stampInternal(service, { hash: randomHash() })).toMatchObject({ status: 503, body: { code: 'queue_unavailable' } });
   await redis.config('SET', 'maxmemory', '0');
   expect((await stampInternal(service, { hash: randomHash() })).status).toBe(201);
@@ -34,7 +34,7 @@ test('E10: a store that answers and takes no writes: not ready, an outage, 503; 
 
   const mend = await refuseWrites(mongo);
   const early = await stampInternal(service, { hash: randomHash() });
-  await expectState(service, { redis: 'ok', mongodb: 'failing' }, 'The store takes no writes.');
+  await expectState(service, { redis: 'ok', mongodb: 'failing' }, 'The store accepts no writes.');
   expect(await stampInternal(service, { hash: randomHash() })).toMatchObject({ status: 503, body: { code: 'store_unavailable' } });
   expect(await stampOutput(service, workflow)).toMatchObject({ status: 503, body: { code: 'store_unavailable' } });
   expect((await verifyById(service, before.token_id)).body.valid).toBe(true);

@@ -23,7 +23,7 @@ test('the only worker stopped, or killed: outage within 10 s, operational again 
   await service.workers[0]?.stop();
   const out = await showsState(service, 'outage');
   expect(out.provider).toMatchObject({ name: 'mock', status: 'outage' });
-  await pageSays(service, 'No worker is heard.');
+  await pageSays(service, 'No worker reports.');
   expect((await stampInternal(service, { hash: randomHash() })).status).toBe(504);
   const waiting = await eventually(async () => {
     const { body } = await getJson(service, '/api/v1/status');

@@ -46,7 +46,7 @@ test('E11: a stamp whose job left and never arrived is told 504, and its address
   await redis.pause();
   const { status, headers, body } = await stampInternal(service, { content_b64: 'AAAA', tier: 'sealed' });
   expect([status, body.code, headers.get('retry-after')]).toEqual([504, 'stamp_pending', '5']);
-  expect(body.detail).toContain('did not say whether');
+  expect(body.detail).toContain('did not confirm');
   expect(body.verify_url).toBe(`/api/v1/verify/v1/token/${body.token_id}`);
   expect((await verifyById(service, body.token_id)).body).toMatchObject({ valid: false });
   await redis.kill();

@@ -26,7 +26,7 @@ export interface FaultFigures {
   readonly doubled: number;
   /** Told 503, and stored. */
   readonly false503: number;
-  /** Told 504 "did not say whether", and not stored: true, and the price of it. */
+  /** Told 504 "did not confirm", and not stored: true, and the price of it. */
   readonly untaken: number;
   /** How far the rows of the counters are from the stamps that are stored, once all have come. */
   readonly miscounted: number;
@@ -113,7 +113,7 @@ async function count(service: RunningService, workflow: StartedWorkflow, told: r
   const db = await openDatabase(service);
   const answers = told.flatMap(({ answer }) => answer ?? []);
   const statusIs = (status: number) => answers.filter((answer) => answer.status === status);
-  const isMaybe = ({ body }: JsonAnswer) => String(body.detail).startsWith('The queue did not say');
+  const isMaybe = ({ body }: JsonAnswer) => String(body.detail).startsWith('The queue did not confirm');
   const idOf = ({ body }: JsonAnswer) => String(body.stamp_token_id ?? body.token_id);
   const storedIds = async () => new Set((await collectionOf(db, 'stamps').find({}).toArray()).map(({ _id }) => _id));
   const promised = [...statusIs(201), ...statusIs(504).filter((each) => !isMaybe(each))].map(idOf);

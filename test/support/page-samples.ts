@@ -252,5 +252,5 @@ export const errorSamples = {
   'too-often': errorPage('stamp', 429, '', 42),
   down: errorPage('workflow', 503, '', 2),
   ours: errorPage('page', 500, 'Something went wrong on our side.'),
-  prefetch: errorPage('confirmation', 409, 'This link is answered when a person opens it, not before.'),
+  prefetch: errorPage('confirmation', 409, 'This link works only when a person opens it.'),
 } satisfies Record<string, ErrorPage>;

@@ -203,7 +203,7 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
       { subject: 'bent.zip', verdict: 'not_valid' },
       { subject: 'bundle.zip', verdict: 'valid' },
       { subject: 'b', verdict: 'valid', bundle: 'bundle.zip' },
-      { subject: 'x', verdict: 'not_valid', reason: expect.stringMatching(/^bundle_not_valid: bent\.zip does not hold/) },
+      { subject: 'x', verdict: 'not_valid', reason: expect.stringMatching(/^bundle_not_valid: bent\.zip is not valid/) },
     ]);
     const unread = await run(['verify', '--json', '--ca', 'root.pem', 'rubbish.zip', 'bundle.zip', 'b', 'x']);
     expect(jsonLines(unread).map(({ subject, verdict }) => [subject, verdict])).toEqual([
@@ -262,7 +262,7 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
   const rubbish: [what: string, says: string, make: () => Uint8Array | Promise<Uint8Array>][] = [
     ['zeros', 'it is not a zip file', () => Buffer.alloc(10_000)],
     ['an empty file', 'it is not a zip file', () => Buffer.alloc(0)],
-    ['a bundle that is cut off', 'no evidence bundle', () => good.zip.subarray(0, -100)],
+    ['a bundle that is cut off', 'not an evidence bundle', () => good.zip.subarray(0, -100)],
     ['another zip file', 'it has no closing-record.json', () => zipped(new Map([['a', Buffer.from('a')]]))],
     ['what unpacks to far more', 'outputs.txt unpacks to far more', () => having('outputs.txt', Buffer.alloc(80_000_000))],
     ['a file twice', 'is in it more than once', () => having('README.TXT', Buffer.from('All is well.\n'))],

@@ -62,8 +62,8 @@ test('goes on behind a file that fails, and says which did: 5', async () => {
   const { code, stdout, stderr } = await run(['stamp', 'a', 'missing', 'folder', 'z', 'a.qstamp.json'], { url });
   expect([code, stdout]).toEqual([5, `z ${sizeAndStamp('1 byte')} z.qstamp.json\n`]);
   expect(stderr.trim().split('\n').sort()).toEqual([
-    'a.qstamp.json: this is a stamp already',
-    'a: a.qstamp.json is no stamp that this command saved',
+    'a.qstamp.json: this is already a stamp',
+    'a: a.qstamp.json is not a stamp that this command saved',
     'folder: this is a directory',
     'missing: there is no such file',
   ]);
@@ -113,7 +113,7 @@ describe('a file that was stamped before', () => {
     await run(['stamp', 'a'], { url });
     writeFileSync(path('a.basic.qstamp.json'), 'of another day');
     const refused = await run(['stamp', 'a', '--tier', 'sealed'], { url });
-    expect(refused).toMatchObject({ code: 5, stderr: 'a: a.basic.qstamp.json is in the way of keeping the earlier stamp\n' });
+    expect(refused).toMatchObject({ code: 5, stderr: 'a: the earlier stamp cannot be kept, because a.basic.qstamp.json exists\n' });
     expect(seen).toHaveLength(1);
   });
 
@@ -156,7 +156,7 @@ test.each([
   ['a wait of an hour', 429, refusal, '3600', 1, 'the service answered 429: Not now.'],
   ['E9: a provider that failed', 502, refusal, '0', 1, 'the service answered 502: Not now.'],
   ['an answer that is none of this service', 200, 'It works!', '0', 1, 'the server at URL/api/v1/agent/v1/stamp/basic is not this service'],
-  ['JSON of another service', 200, { status: 'ok' }, '0', 1, 'what answers at URL is not this service'],
+  ['JSON of another service', 200, { status: 'ok' }, '0', 1, 'the server at URL is not this service'],
   ['faults of another service', 500, { detail: ['no'] }, '0', 1, 'the service answered 500: the service gave no reason'],
   ['words that would command the terminal', 500, { detail: 'no\n\x1b[2Jb: stamped' }, '0', 1, 'the service answered 500: no [2Jb: stamped'],
 ])('%s is 4, and nothing is saved', async (_name, status, body, retryAfter, attempts, sentence) => {
@@ -170,7 +170,7 @@ test.each([
 test('a stamp of another hash is not saved: 5', async () => {
   const { url } = await startStub((response) => sendJson(response, 201, stampOf(sha256('b'))));
   const { run, path } = folderWith([stamp], { a: 'a' });
-  expect(await run(['stamp', 'a'], { url })).toMatchObject({ code: 5, stderr: 'a: the service stamped another content than this\n' });
+  expect(await run(['stamp', 'a'], { url })).toMatchObject({ code: 5, stderr: 'a: the service stamped different content\n' });
   expect(existsSync(path('a.qstamp.json'))).toBe(false);
 });
 

@@ -72,7 +72,7 @@ test.each([
   await run(['trust', 'add', '--yes', 'both.pem']);
   expect((await run(['trust', 'remove', given])).code).toBe(0);
   expect(kept(await run(['trust', 'list', '--json']))).toEqual([fingerprintOf(other.root.certificate)]);
-  expect(await run(['trust', 'remove', given])).toMatchObject({ code: 5, stderr: expect.stringContaining('no trust anchor') });
+  expect(await run(['trust', 'remove', given])).toMatchObject({ code: 5, stderr: expect.stringContaining('no saved trust anchor') });
 });
 
 test('what is no certificate is told by name: 5, and a broken file among those that are kept too', async () => {

@@ -113,15 +113,15 @@ describe('by itself, where nobody listens', () => {
 
   test.each([
     [`stamped at ${genTime}`, ['--ca', 'root.pem']],
-    [`stamped, as its token says, at ${genTime}`, ['--ca', 'other.pem']],
-    [`stamped, as its token says, at ${genTime}`, []],
+    [`stamped at ${genTime}, as its token says`, ['--ca', 'other.pem']],
+    [`stamped at ${genTime}, as its token says`, []],
   ])('V9: a changed file is said to have changed since it was %s, by %j', async (when, options) => {
     const { run, path } = folder(tokenOf('a'));
     writeFileSync(path('a'), 'b');
     const { code, stdout } = await run(['verify', 'a', ...options]);
     expect([code, stdout]).toEqual([1, expect.stringMatching(/^a: NOT VALID, imprint_mismatch: /)]);
     expect(stdout).toContain(
-      `the file has changed since it was ${when}, or is another one, or this is the token of a batch: use the .ers file`,
+      `the file has changed since it was ${when}, or is a different file, or this is the token of a batch: use the .ers file`,
     );
   });
 

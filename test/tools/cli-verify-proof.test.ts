@@ -126,7 +126,7 @@ describe('qstamp verify --proof, where nobody listens', () => {
   test('a file that is no proof is said to be none, and nothing is judged', async () => {
     for (const proof of ['rubbish', {}, { ...whole, inclusion_path: ['00'] }, { ...whole, closing_record: { ...seal, record: {} } }]) {
       const { code, result } = await judge(proof);
-      expect([code, JSON.stringify(result)]).toEqual([5, expect.stringContaining('is no inclusion proof')]);
+      expect([code, JSON.stringify(result)]).toEqual([5, expect.stringContaining('is not an inclusion proof')]);
     }
     const { run } = folderWith([verify], { ...files, 'proof.json': JSON.stringify(whole) });
     expect((await run(['verify', '--proof', 'missing.json', 'b'])).code).toBe(5);

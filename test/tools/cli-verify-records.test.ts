@@ -72,7 +72,7 @@ test('the file of another stamp of the batch is not it', async () => {
   expect(await judge(record, 'b')).toMatchObject({ verdict: 'not_valid', reason: expect.stringMatching(/^evidence_imprint_missing: /) });
   const { code, stdout } = await folder(record, 'b').run(['verify', '--ca', 'root.pem', 'a']);
   expect(code).toBe(1);
-  expect(stdout).toContain('the file has changed since it was stamped, or is another one');
+  expect(stdout).toContain('the file has changed since it was stamped, or is a different file');
 });
 
 test('a record under two algorithms is judged by both digests of the file', async () => {

@@ -43,7 +43,7 @@ describe('status (W16)', () => {
     const { code, stdout } = await inFolder().run(['workflow', 'status'], { url });
     expect(code).toBe(0);
     expect(stdout.trimEnd().split('\n  ')).toEqual([
-      `the service says of workflow ${workflowId}: waiting for the client, 1 output, tier verified`,
+      `the service says: workflow ${workflowId} is waiting for the client, 1 output, tier verified`,
       'agent agent-7',
       'link mailed to client@example.com at 2026-01-02T00:00:01Z',
       'started at 2026-01-02T00:00:00Z',
@@ -72,14 +72,14 @@ describe('status (W16)', () => {
     [
       'redacted (W10)',
       { agent_id: '[REDACTED]', user_email: '[REDACTED]' },
-      'client erased: e-mail address and agent are gone for good',
+      'client erased: e-mail address and agent are permanently deleted',
       /REDACTED|mailed to/,
     ],
     ['a mail that waits', { mail: waiting }, 'mail to client@example.com not sent yet, tried 0 times', /mailed to/],
     [
       'a mail that failed',
       { mail: failed },
-      'mail to client@example.com given up after 9 times; "qstamp workflow resend" tries anew',
+      'mail to client@example.com given up after 9 times; "qstamp workflow resend" tries again',
       /mailed to/,
     ],
   ])('tells %s', async (_what, changes, line, never) => {

@@ -38,7 +38,7 @@ describe('what is not understood says what was meant: 2, in one line', () => {
     ['stamp --teir basic a', "Unknown option '--teir'; did you mean --tier?"],
     ['stamp a --tier', "Option '--tier <value>' argument missing"],
     ['verify --tier basic a', '"verify" takes no --tier'],
-    ['workflow complete extra', '"extra" is not understood here'],
+    ['workflow complete extra', '"workflow complete" takes no operand, got "extra"'],
     ['stamp', 'name at least one file to stamp, or - for standard input'],
     ['stamp --tier gold a', '--tier takes basic, plus, sealed'],
     ['verify a b --token c', '--token is the stamp of one file'],

@@ -67,7 +67,7 @@ describe('qstamp pack', () => {
 
   test.each(['mimetype', 'a\\b', 'c:d'])('packs no file named %s, which readers of containers refuse', async (name) => {
     const { run, path } = folderWith([pack], { [name]: 'a', [`${name}.qstamp.json`]: recordOf('a', tokenOf('a')) });
-    expect(await run(['pack', name])).toMatchObject({ code: 5, stderr: expect.stringContaining('of this name') });
+    expect(await run(['pack', name])).toMatchObject({ code: 5, stderr: expect.stringContaining('with this name') });
     expect(readdirSync(path('.'))).not.toContain(`${name}.asics`);
   });
 
@@ -146,7 +146,7 @@ describe('qstamp verify FILE.asics', () => {
     async (_what, why, make) => {
       const { code, said } = await judge(await make());
       expect(code).toBe(1);
-      expect(said).toMatchObject({ error: { message: expect.stringContaining(`this is no ASiC-S container: ${why}`) } });
+      expect(said).toMatchObject({ error: { message: expect.stringContaining(`this is not an ASiC-S container: ${why}`) } });
     },
   );
 });

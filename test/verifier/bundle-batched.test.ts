@@ -42,7 +42,7 @@ test('W22: evidence records are in the bundle, each with its token beside it, an
   const { code, output } = await runScript(new Map([...files, ['../b', Buffer.from('b')]]), ['b']);
   expect(output).toMatch(/\n'b' is output \d\n/);
   expect(output).toContain(
-    '\nNOT CHECKED: renewals of evidence records, whether one was due, and members beside hash tree and token: qstamp verify judges them\n',
+    '\nNOT CHECKED: renewals of evidence records, whether one was due, and members beside hash tree and token: qstamp verify checks them\n',
   );
   expect(code).toBe(3);
   expect(await judge(files)).toMatchObject({
@@ -66,18 +66,18 @@ test.each([
   ['two outputs have changed records', stamps((a, b, c) => numbered(b, a, c)), /own time-stamp of output 1 is for another hash/],
   ['a hash of the tree is another one', octets('root.ers', otherHash), /time-stamp of root is for another hash/],
   ['the token beside the record is another one', octets('root.tst', closingToken), /root.tst is not the token in root.ers/],
-  ['octets follow that of the root', octets('root.ers', followed('0500')), /time-stamp of root .* is followed by other octets/],
+  ['octets follow that of the root', octets('root.ers', followed('0500')), /time-stamp of root .* has extra octets after it/],
   [
     'octets follow that of the closing record',
     octets('closing-record.ers', followed('0500')),
-    /time-stamp of closing-record .* is followed by other octets/,
+    /time-stamp of closing-record .* has extra octets after it/,
   ],
   [
     'octets follow that of an output',
     stamps((a, b, c) => [a, followedToken(b), c]),
-    /own time-stamp of output 2 .* is followed by other octets/,
+    /own time-stamp of output 2 .* has extra octets after it/,
   ],
-  ['the record is rubbish', octets('root.ers', () => Buffer.from('rubbish')), /time-stamp of root is no time-stamp token/],
+  ['the record is rubbish', octets('root.ers', () => Buffer.from('rubbish')), /time-stamp of root is not a time-stamp token/],
 ] as const)('W22: all verifiers are red where %s', async (_what, bend, says) => {
   const bent = bend(files, other);
   const { code, output } = await runScript(bent);

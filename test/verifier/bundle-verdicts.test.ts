@@ -136,10 +136,10 @@ describe('W22: the page /verify', () => {
     for (const words of [
       'Match. my b is output 2.',
       'Match. brief is the briefing, as the record says.',
-      'No match. x is none of these outputs',
+      'No match. x is neither one of these outputs',
     ])
       expect(text).toContain(words);
-    expect(text).toContain('who signed the outputs’ own time-stamps (3)');
+    expect(text).toContain('the signers of the outputs’ own time-stamps (3)');
   });
 
   test('claims nothing of a bundle without time-stamps, of one that another authority stamped, and of a zip file that cannot be read', async () => {
@@ -170,17 +170,17 @@ describe('W22: verify.py, with what comes with Python and OpenSSL alone', () => 
     expect(output).toContain(
       `trusted, as this bundle says: 'subject=CN=Root CA,O=qstamp development', SHA-256 ${new X509Certificate(rootPem()).fingerprint256}\n`,
     );
-    expect(output).toMatch(/\nHOLDS IF YOU TRUST the certificates named above: these 3 outputs, in this order, existed at 20\S+Z\n$/);
+    expect(output).toMatch(/\nHOLDS IF YOU TRUST the certificates listed above: these 3 outputs, in this order, existed at 20\S+Z\n$/);
     expect(code).toBe(3);
   });
 
   test('tells which output a file is, or that it is the briefing, and what it did not check', async () => {
     const { code, output } = await runScript(beside({ 'my b': 'b', brief: 'do it' }), ['--ca', 'root.pem', 'my b', 'brief']);
-    expect(output).toContain("\n'my b' is output 2\n'brief' is the briefing: what the agent was asked to do\n");
+    expect(output).toContain("\n'my b' is output 2\n'brief' is the briefing: the task of the agent\n");
     expect(output).toContain(
       '\nNOT CHECKED: output types, stamp ids, README.txt, this script, and files that are not listed: no signature covers them\n',
     );
-    expect(output).toContain('\nNOT CHECKED: own time-stamps of outputs (3): who signed them: qstamp verify tells\n');
+    expect(output).toContain('\nNOT CHECKED: own time-stamps of outputs (3): who signed them: qstamp verify checks that\n');
     expect(code).toBe(0);
     const unknown = await runScript(beside({ x: 'x' }), ['--ca', 'root.pem', 'x']);
     expect(unknown).toMatchObject({
@@ -227,7 +227,7 @@ describe('W22: verify.py, with what comes with Python and OpenSSL alone', () => 
     const noAnchor = await runScript(withSums(new Map(good).set('certificates/anchors.pem', Buffer.from('# nobody\n'))));
     expect(noAnchor).toMatchObject({
       code: 2,
-      output: expect.stringContaining('COULD NOT CHECK: no certificate is trusted: name one with --ca, in PEM'),
+      output: expect.stringContaining('COULD NOT CHECK: no certificate is trusted: give one with --ca, in PEM'),
     });
   });
 

@@ -1,6 +1,6 @@
 // @ts-check
-// The browser proves, too: it recomputes the record of a workflow from what is published, and compares it with this page and with the imprints
-// in the tokens.
+// The browser also proves the record of a workflow: it recomputes it from the published data, and compares it with this page and with the
+// imprints in the tokens.
 import { announce, bold, count, find, icon } from './page-parts.js';
 import { hexOf } from './proof/octets.js';
 import { LoadFault, loadClosingRecord, loadEvidence, loadOutputs } from './published-record.js';
@@ -9,12 +9,12 @@ import { checkClosingRecord, checkCount, checkImprint, checkRoot, checkRows, cre
 /** @typedef {import('./record-check.js').Shown} Shown */
 /** @typedef {import('./proof/merkle-tree.js').MerkleTree} MerkleTree */
 
-/** More outputs than these, some 300 octets each, are loaded only when the reader says so. */
+/** More outputs than this, about 300 octets each, are loaded only if the reader asks for it. */
 const mostUnasked = 10_000;
-/** The page answers in between. */
+/** The page can react between two slices. */
 const sliceMs = 12;
 
-/** Addresses may be absolute; the host is the one that served the page. @param {string} address */
+/** Makes an address relative to the host that served the page, even if it is absolute. @param {string} address */
 const here = (address) => {
   const { pathname, search } = new URL(address, location.href);
   return pathname + search;
@@ -38,7 +38,7 @@ async function walkChain(shown, progress) {
 }
 
 /**
- * One step: what it finds is told in a sentence, also where something could not be loaded. Returns the faults.
+ * Does one step and shows its result in a sentence, also if data could not be loaded. Returns the faults.
  *
  * @param {string} name
  * @param {() => Promise<{ faults: string[], done: string }>} work
@@ -71,15 +71,15 @@ async function takeStep(name, work) {
  */
 const checkStamp = (what, stamped) =>
   takeStep(`Time-stamp of the ${what}`, async () => {
-    if (stamped.evidenceUrl === null) throw new LoadFault('a stamp of the mock provider holds no token to look into');
+    if (stamped.evidenceUrl === null) throw new LoadFault('a stamp of the mock provider has no token to check');
     const evidence = await loadEvidence(here(stamped.evidenceUrl), 'its evidence record');
     return {
       faults: checkImprint(evidence, stamped, what),
-      done: 'The token in it is for exactly this hash, and names the time that this page shows.',
+      done: 'Its token is for exactly this hash, and has the time that this page shows.',
     };
   });
 
-/** All steps. Returns the tree, where the chain holds, and what does not fit. @param {Shown} shown @param {(text: string) => void} progress */
+/** Does all steps. Returns the faults, and the tree if the chain is correct. @param {Shown} shown @param {(text: string) => void} progress */
 async function prove(shown, progress) {
   const { root, closingRecord, total, rows } = shown;
   /** @type {ReturnType<typeof createChainCheck> | undefined} */
@@ -90,18 +90,18 @@ async function prove(shown, progress) {
       total === 1 ? 'The chain hash of the output was recomputed' : `${count(total)} chain hashes were recomputed, one after the other,`;
     return {
       faults: chain.fault ? [chain.fault] : checkCount(chain, shown),
-      done: total === 0 ? 'There is no output to link.' : `${links} from the hash of the briefing on.`,
+      done: total === 0 ? 'There is no output to link.' : `${links} starting from the hash of the briefing.`,
     };
   });
   const tree = chain && !chain.fault ? chain.tree : undefined;
   if (tree && rows.length > 0) {
     const levels = Math.ceil(Math.log2(tree.treeSize));
     const path = levels === 0 ? 'its leaf is the root' : `a path of up to ${levels} hashes leads from its leaf to the root`;
-    const done = `${rows.length === 1 ? 'The output' : 'Each output'} on this page is the published one of its number, and ${path}.`;
+    const done = `${rows.length === 1 ? 'The output' : 'Each output'} on this page is the published output with the same number, and ${path}.`;
     faults.push(...(await takeStep('Outputs', async () => ({ faults: checkRows(tree, shown), done }))));
   }
   if (tree && root) {
-    const done = 'Recomputed from the leaves of all outputs, it is the one that this page shows.';
+    const done = 'Recomputed from the leaves of all outputs, it is the same as on this page.';
     faults.push(...(await takeStep('Merkle root', async () => ({ faults: checkRoot(tree, root.hash), done }))));
   }
   if (root) faults.push(...(await checkStamp('Merkle root', root)));
@@ -109,7 +109,7 @@ async function prove(shown, progress) {
     const walked = chain;
     const closed = await takeStep('Closing record', async () => ({
       faults: checkClosingRecord(await loadClosingRecord(here(closingRecord.url)), shown, walked),
-      done: 'Its SHA-256 is the one that this page shows; workflow, tier, briefing, times, number of outputs, chain and root in it are those of this page.',
+      done: 'Its SHA-256 is the same as on this page, and so are its workflow, tier, briefing, times, number of outputs, chain and root.',
     }));
     faults.push(...closed);
   }
@@ -117,7 +117,7 @@ async function prove(shown, progress) {
   return { tree, faults };
 }
 
-/** What does not fit comes first and large, and the page claims nothing any more (V9). @param {string[]} faults */
+/** Shows the faults first and large, and removes all claims from the page (V9). @param {string[]} faults */
 function tellFaults(faults) {
   const article = find('.certificate');
   const alarm = document.createElement('section');
@@ -128,7 +128,7 @@ function tellFaults(faults) {
   title.append(icon('cross'), 'Your browser finds that this record does not hold');
   const said = document.createElement('p');
   said.textContent =
-    'It recomputed the record from what is published here, and that does not fit. It proves nothing; what is below is shown as it was found.';
+    'It recomputed the record from the data published here, and found faults. The record proves nothing; the data below is shown as it was found.';
   const list = document.createElement('ul');
   for (const fault of faults.slice(0, 20)) list.append(Object.assign(document.createElement('li'), { textContent: fault }));
   if (faults.length > 20)
@@ -146,31 +146,35 @@ function tellFaults(faults) {
   announce(title.textContent ?? '');
 }
 
-/** Beside what the service claims; where it claims nothing, nothing is added. @param {boolean} isWhole */
+/** Adds a line beside the claims of the service. If there are no claims, it adds nothing. @param {boolean} isWhole */
 function tellSummary(isWhole) {
   const line = document.querySelector('.title .in-browser');
   if (!(line instanceof HTMLElement)) return;
   const link = document.createElement('a');
   link.href = '#in-browser';
   link.textContent = 'what it did';
-  line.replaceChildren(isWhole ? 'Recomputed by your browser, too, and it fits: ' : 'Recomputed by your browser in part: ', link, '.');
+  line.replaceChildren(
+    isWhole ? 'Your browser recomputed it too, with the same result: ' : 'Your browser recomputed a part of it: ',
+    link,
+    '.',
+  );
   line.hidden = false;
 }
 
-/** Where there are many outputs, the reader says when to load them. @param {HTMLElement} section @param {Shown} shown */
+/** If there are many outputs, waits until the reader wants to load them. @param {HTMLElement} section @param {Shown} shown */
 async function askedFor(section, { total }) {
   if (total <= mostUnasked) return;
   const button = document.createElement('button');
   button.textContent = `Recompute all ${count(total)} outputs`;
   const size = Math.ceil((total * 300) / 1_000_000);
-  find('.progress', section).replaceChildren(button, ` About ${size} MB are loaded for it.`);
+  find('.progress', section).replaceChildren(button, ` This loads about ${size} MB.`);
   await new Promise((resolve) => button.addEventListener('click', resolve, { once: true }));
 }
 
 /**
- * Recomputes the record and tells what was found.
+ * Recomputes the record and shows the result.
  *
- * @returns {Promise<MerkleTree | undefined>} the tree of all outputs, where the record fits: everything that is asked about them is answered offline
+ * @returns {Promise<MerkleTree | undefined>} the tree of all outputs, if the record is correct: questions about them are then answered offline
  */
 export async function proveInBrowser() {
   const section = find('#in-browser-proof');
@@ -191,7 +195,7 @@ export async function proveInBrowser() {
   return faults.length > 0 ? undefined : tree;
 }
 
-/** How a path leads from an output to the root, in words. @param {MerkleTree} tree @param {number} number */
+/** Describes the path from an output to the root in words. @param {MerkleTree} tree @param {number} number */
 export function pathWords(tree, number) {
   const hashes = tree.proveInclusion(number - 1, tree.treeSize).inclusionPath.length;
   const steps = hashes === 0 ? 'Its leaf is' : `Its leaf and a path of ${hashes} ${hashes === 1 ? 'hash' : 'hashes'} lead to`;

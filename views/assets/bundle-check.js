@@ -1,6 +1,6 @@
 // @ts-check
-// An evidence bundle judged in the browser (W22). Only the time-stamps of the Merkle root and of the closing record are sent to the service, which judges who
-// signed them. Chain, tree, proofs, closing record and the hashes of all files are checked here, by the rules of the command.
+// Judges an evidence bundle in the browser (W22). Only the time-stamps of the Merkle root and of the closing record are sent to the service, which verifies
+// their signers. Chain, tree, proofs, closing record and the hashes of all files are checked here, by the same rules as in the command.
 import { BerFault, DerFault } from './der.js';
 import { firstTokenOf, readImprint } from './evidence-imprint.js';
 import { hashers, sha256 } from './hashes.js';
@@ -11,13 +11,13 @@ import { base64Of, hexOf, octetsOfSha256 } from './proof/octets.js';
 import { blobSource, ZipFault } from './proof/zip-source.js';
 
 /**
- * What is known of a time-stamp. Of the two that are sent to the service: its provider, and what was not checked.
+ * The judgement of a time-stamp. If the service verified it, also its provider, and the facts that were not checked.
  *
  * @typedef {import('./proof/judge-bundle.js').StampJudgement & { provider?: string | null, notChecked?: readonly string[] }} StampJudgement
  */
 /** @typedef {import('./proof/judge-bundle.js').BundleJudgement<StampJudgement>} BundleJudgement */
 
-/** Whether a file is an evidence bundle; undefined: a zip file that cannot be read, which judging it will tell. @param {File} file */
+/** Whether a file is an evidence bundle; undefined for a zip file that cannot be read. Judging it later reports the error. @param {File} file */
 export async function isBundle(file) {
   if (!/\.zip$/i.test(file.name)) return false;
   try {
@@ -29,10 +29,10 @@ export async function isBundle(file) {
 
 /**
  * @param {File} file
- * @param {ReadonlySet<string>} wanted SHA-256 of the files that are looked for, lower-case hex
+ * @param {ReadonlySet<string>} wanted SHA-256 of the files to find, lower-case hex
  * @param {(done: number, total: number) => void} onOutput
  * @returns {Promise<BundleJudgement | { fault: string }>} the judgement, or `fault`: a reason code and a sentence
- * @throws {Error} where the file cannot be read, or the service does not answer
+ * @throws {Error} if the file cannot be read, or the service does not answer
  */
 export async function judgeBundleFile(file, wanted, onOutput) {
   try {
@@ -47,13 +47,13 @@ export async function judgeBundleFile(file, wanted, onOutput) {
   }
 }
 
-/** Only seals come with what they are of: who signed the own time-stamp of an output stays open. @param {Uint8Array} stamp @param {import('./proof/judge-bundle.js').Stamped} stamped @returns {Promise<StampJudgement>} */
+/** Only seals have content. The signers of the outputs' own time-stamps are not checked. @param {Uint8Array} stamp @param {import('./proof/judge-bundle.js').Stamped} stamped @returns {Promise<StampJudgement>} */
 async function judgeStamp(stamp, stamped) {
   const judged = judgeHere(stamp, stamped.sha256);
   return judged.stated && stamped.content ? judgeThere(stamp, stamped.sha256, stamped.content, judged.stated) : judged;
 }
 
-/** Whether a time-stamp is for this hash, and the time that it names. @param {Uint8Array} stamp @param {string} hash @returns {StampJudgement} */
+/** Checks that a time-stamp is for this hash, and reads its time. @param {Uint8Array} stamp @param {string} hash @returns {StampJudgement} */
 function judgeHere(stamp, hash) {
   try {
     const { isFor, genTime } = readImprint(stamp, octetsOfSha256(hash));
@@ -63,7 +63,7 @@ function judgeHere(stamp, hash) {
     if (error instanceof BerFault)
       return {
         verdict: 'not_proved',
-        reason: 'not_der: This page reads time-stamps in DER alone; qstamp verify reads this one.',
+        reason: 'not_der: This page reads only time-stamps in DER; qstamp verify reads this one.',
         stated: undefined,
       };
     if (error instanceof DerFault) return { verdict: 'not_valid', reason: 'der_malformed', stated: undefined };
@@ -72,11 +72,11 @@ function judgeHere(stamp, hash) {
 }
 
 /**
- * What the service says of a time-stamp.
+ * Lets the service verify a time-stamp.
  *
  * @param {Uint8Array} stamp
  * @param {string} hash
- * @param {Uint8Array} content what the hash is of: a record that was renewed by another algorithm is judged with the hash of that
+ * @param {Uint8Array} content the hashed content: a record that was renewed under another algorithm needs the hash by that algorithm
  * @param {NonNullable<StampJudgement['stated']>} stated
  * @returns {Promise<StampJudgement>}
  */

@@ -1,5 +1,5 @@
 // @ts-check
-// What the page tells of an evidence bundle (W22): the verdict first and large, then what it rests on, what was left open, and what each file is in it.
+// Shows the result for an evidence bundle (W22): first the verdict, then the checked facts, the unchecked facts, and the place of each file in it.
 import { isBundle, judgeBundleFile } from './bundle-check.js';
 import { hashFile } from './hash-file.js';
 import { addResult, announce, bold, count, find, icon, made } from './page-parts.js';
@@ -7,7 +7,7 @@ import { verdictOf } from './proof/judge-bundle.js';
 
 /** @typedef {import('./bundle-check.js').BundleJudgement} BundleJudgement */
 
-/** The first of some files that is an evidence bundle, or else the first zip file that cannot be read. @param {readonly File[]} files */
+/** The first evidence bundle among some files, or else the first zip file that cannot be read. @param {readonly File[]} files */
 export async function findBundle(files) {
   let unread;
   for (const file of files) {
@@ -19,7 +19,7 @@ export async function findBundle(files) {
 }
 
 /**
- * Judges a bundle, shows its verdict in `answer`, and says of each other file what it is in the bundle.
+ * Judges a bundle, shows its verdict in `answer`, and shows the place of each other file in the bundle.
  *
  * @param {Element} answer
  * @param {File} bundle
@@ -48,11 +48,10 @@ export async function showBundle(answer, bundle, files) {
 function tellFile(file, judged, hash) {
   const { item, name, say } = addResult(find('.results'), file);
   const place = 'fault' in judged ? undefined : placeOf(judged, hash);
-  if ('fault' in judged)
-    return say('warning', bold('Not compared.'), ' ', name, ': the bundle does not hold, so what is in it proves nothing.');
+  if ('fault' in judged) return say('warning', bold('Not compared.'), ' ', name, ': the bundle is not valid, so it proves nothing.');
   if (place === undefined) {
     item.classList.add('is-other');
-    return say('cross', bold('No match.'), ' ', name, ' is none of these outputs, and not the briefing.');
+    return say('cross', bold('No match.'), ' ', name, ' is neither one of these outputs nor the briefing.');
   }
   if (verdictOf(judged).verdict !== 'valid')
     return say('warning', bold('Not proved.'), ' ', name, ` is recorded as ${place}; the bundle is not proved.`);
@@ -92,8 +91,8 @@ const brokenVerdict = (fault) =>
   section(
     'refused',
     'cross',
-    'This bundle does not hold',
-    sentence('Something in it was changed, or it was never a valid bundle. It proves nothing.'),
+    'This bundle is not valid',
+    sentence('It was changed, or it was never a valid bundle. It proves nothing.'),
     made('p', made('code', fault)),
   );
 
@@ -106,10 +105,10 @@ function bundleVerdict(judgement) {
       'not_proved',
       'warning',
       'This bundle is not proved',
-      sentence(`Its ${outputs}, their order and the closing record fit each other. When they existed is not proved here, for this reason:`),
+      sentence(`Its ${outputs}, their order and the closing record agree. The time when they existed is not proved here, for this reason:`),
       made('p', made('code', reasonOf(judgement))),
       ...(root && closing
-        ? [made('p', 'It may be good: verify.py in it, or qstamp verify, judges it with trust anchors of your own.')]
+        ? [made('p', 'It may be valid: verify.py in it, or qstamp verify, can check it with your own trust anchors.')]
         : []),
     );
   }
@@ -123,19 +122,19 @@ function bundleVerdict(judgement) {
   );
 }
 
-/** What the closing record says, and what was left open. @param {BundleJudgement} judgement */
+/** Shows the contents of the closing record, and the checked and unchecked facts. @param {BundleJudgement} judgement */
 function bundleDetails({ record, root, closing, own }) {
   const title = made('h2', 'What was checked');
   title.id = 'bundle-details';
   const opened = record.confirmed_at === null ? 'not opened' : `opened ${shownTime(new Date(record.confirmed_at))}`;
   const checked = [
     'Your browser recomputed the chain, the Merkle tree, each inclusion proof, and every hash in SHA256SUMS.',
-    ...(root || closing ? ['We judged the time-stamps of the Merkle root and of the closing record. Nothing else was sent to us.'] : []),
+    ...(root || closing ? ['We verified the time-stamps of the Merkle root and of the closing record. Nothing else was sent to us.'] : []),
     `The closing record says: workflow ${record.workflow_id}, tier ${record.tier}, started ${shownTime(new Date(record.created_at))}, link ${opened}, completed ${shownTime(new Date(record.completed_at))}.`,
   ];
   const stamped = own.valid + own.notProved;
   const open = [
-    ...(stamped > 0 ? [`who signed the outputs’ own time-stamps (${stamped}): only that they are for these outputs`] : []),
+    ...(stamped > 0 ? [`the signers of the outputs’ own time-stamps (${stamped}): we checked only that they are for these outputs`] : []),
     ...(own.none > 0 ? [`own time-stamps of ${count(own.none, 'output')}: there is none in this bundle`] : []),
     ...new Set([root, closing].flatMap((seal) => seal?.notChecked ?? [])),
     'the certificates and revocation lists in the bundle: we used our own',
@@ -152,7 +151,7 @@ function bundleDetails({ record, root, closing, own }) {
   return whole;
 }
 
-/** What a file is in a bundle: undefined, nothing. @param {BundleJudgement} judgement @param {string} sha256 lower-case hex */
+/** The place of a file in a bundle; undefined if it has none. @param {BundleJudgement} judgement @param {string} sha256 lower-case hex */
 function placeOf({ record, found }, sha256) {
   const numbers = (found.get(sha256) ?? []).map(({ sequenceNumber }) => sequenceNumber);
   const places = [

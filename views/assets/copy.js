@@ -1,7 +1,7 @@
 // @ts-check
 import { announce } from './page-parts.js';
 
-/** A button to copy beside every text that is marked for it, where the browser can. @param {ParentNode} [within] */
+/** Adds a copy button beside every marked text, if the browser supports it. @param {ParentNode} [within] */
 export function addCopyButtons(within = document) {
   if (!navigator.clipboard) return;
   for (const cell of /** @type {NodeListOf<HTMLElement>} */ (within.querySelectorAll('[data-copy]'))) {

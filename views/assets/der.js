@@ -1,12 +1,12 @@
 // @ts-check
-// As much of DER (X.690) as it takes to find the imprint in a time-stamp token. It reads what the service verified before it stored it, and judges
-// no form.
+// Reads enough DER (X.690) to find the imprint in a time-stamp token. The service verified the token before it stored it, so this does not check
+// the encoding.
 
 /** @typedef {{ tag: number, octets: Uint8Array, contents: Uint8Array }} Element */
 
-/** What is no DER, or not the structure that is looked for. */
+/** The octets are not DER, or not the expected structure. */
 export class DerFault extends Error {}
-/** What is in BER and not in DER: others may read it. */
+/** The octets are BER but not DER. Other programs may read them. */
 export class BerFault extends DerFault {}
 
 /** The first element of some octets. @param {Uint8Array} octets @returns {Element} */

@@ -1,10 +1,10 @@
 // @ts-check
-// Sends the requests of the API documents from the page itself, to the service that serves it. The documents can be read without it.
+// Sends requests from the API documents to the service that serves the page. The documents can be read without this script.
 import { find } from './page-parts.js';
 
 const mostShown = 100_000;
 
-/** The address of a form, its parameters filled in; an empty one of the query is left out. @param {HTMLFormElement} form */
+/** The address of a form with its parameters. Empty query parameters are left out. @param {HTMLFormElement} form */
 function addressOf(form) {
   const inputs = [...form.querySelectorAll('input')];
   const path = inputs
@@ -25,7 +25,7 @@ function requestOf(form) {
   return { method, headers, body: text.value };
 }
 
-/** JSON in lines, other text as it is, bytes by their number only. @param {Response} response */
+/** JSON with line breaks, other text unchanged, and only the number of bytes for anything else. @param {Response} response */
 async function textOf(response) {
   const type = response.headers.get('content-type') ?? '';
   if (!/json|text/.test(type)) return `${(await response.arrayBuffer()).byteLength} bytes of ${type || 'nothing'}`;

@@ -2,8 +2,8 @@
 import { find } from './page-parts.js';
 
 /**
- * Shows the page's drop zone, where it has one, and hands on what is chosen or dropped: one drop after the other, so that none speaks of
- * what another one put on the page. Returns what hands on the last files once more.
+ * Shows the page's drop zone, if it has one, and passes on the chosen or dropped files. Drops are handled one after the other, so that they do
+ * not mix their results. Returns a function that passes on the last files again.
  *
  * @param {(files: File[]) => Promise<void>} take
  */

@@ -19,7 +19,7 @@ const raise = () => {
   throw new DerFault('something is missing');
 };
 
-/** TSTInfo (RFC 3161 §2.4.2) in a TimeStampToken, which is a ContentInfo of SignedData (RFC 5652 §5.1). @param {import('./der.js').Element} token */
+/** The TSTInfo (RFC 3161 §2.4.2) in a TimeStampToken, a ContentInfo with SignedData (RFC 5652 §5.1). @param {import('./der.js').Element} token */
 function tstInfoOf(token) {
   const signedData = only(withTag(childrenOf(token), 0xa0));
   const content = childrenOf(withTag(childrenOf(signedData), sequence));
@@ -30,14 +30,14 @@ function tstInfoOf(token) {
 /** `20261121093101.4Z` as RFC 3339. @param {string} text */
 const timeOf = (text) => text.replace(/^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)((?:\.\d+)?)Z$/, '$1-$2-$3T$4:$5:$6$7Z');
 
-/** The one element that these octets are. @param {Uint8Array} octets */
+/** The only element in these octets. @param {Uint8Array} octets */
 function wholeOf(octets) {
   const element = readElement(octets);
   if (element.octets.length !== octets.length) throw new DerFault('more octets follow');
   return element;
 }
 
-/** The first ArchiveTimeStamp of an evidence record (RFC 4998 §4.1): its token, and its hash tree where it has one. @param {import('./der.js').Element} record */
+/** The first ArchiveTimeStamp of an evidence record (RFC 4998 §4.1): its token, and its hash tree if it has one. @param {import('./der.js').Element} record */
 function firstTimeStampOf(record) {
   const timeStamp = childrenOf(only(only(childrenOf(record).at(-1) ?? raise())));
   return { token: withTag(timeStamp, sequence), tree: timeStamp.find(({ tag }) => tag === 0xa2) };
@@ -47,13 +47,13 @@ function firstTimeStampOf(record) {
 export const firstTokenOf = (octets) => firstTimeStampOf(wholeOf(octets)).token.octets;
 
 /**
- * What a time-stamp token, or the first one of an evidence record (RFC 4998), vouches for, by hashing only: its signature and its certificates are judged by
- * others.
+ * Checks by hashing that a time-stamp token, or the first one of an evidence record (RFC 4998), is for a digest. It does not check the signature and
+ * the certificates.
  *
  * @param {Uint8Array} octets
  * @param {Uint8Array} digest the SHA-256 that it should be for
  * @returns {{ isFor: boolean, genTime: string }} whether the token is for the digest; its genTime, RFC 3339
- * @throws {DerFault} where it is neither, or with another algorithm than SHA-256
+ * @throws {DerFault} if it is neither, or its algorithm is not SHA-256
  */
 export function readImprint(octets, digest) {
   const whole = wholeOf(octets);
@@ -61,7 +61,7 @@ export function readImprint(octets, digest) {
   const { token, tree } = isRecord ? firstTimeStampOf(whole) : { token: whole, tree: undefined };
   const members = childrenOf(tstInfoOf(token));
   const imprint = childrenOf(withTag(members, sequence));
-  if (hexOf(only(withTag(imprint, sequence)).contents) !== oids.sha256) throw new DerFault('its imprint is no SHA-256');
+  if (hexOf(only(withTag(imprint, sequence)).contents) !== oids.sha256) throw new DerFault('its imprint is not SHA-256');
   const hashed = withTag(imprint, octetString).contents;
   const lists = tree ? childrenOf(tree).map((list) => childrenOf(list).map(({ contents }) => contents)) : [[digest]];
   const isFirst = lists[0]?.some((hash) => isSame(hash, digest)) ?? false;

@@ -18,7 +18,7 @@ import { blobSource, piecesOf } from './proof/zip-source.js';
 export const contentOf = (file) => ({ name: file.name, size: file.size, read: () => piecesOf(blobSource(file), 0, file.size) });
 
 /**
- * The digest of a file, lower-case hex, read in pieces: a file of any size in constant memory.
+ * The digest of a file in lower-case hex. It reads in pieces, so memory is constant for a file of any size.
  *
  * @param {Content} file
  * @param {Algorithm} algorithm
@@ -35,7 +35,7 @@ export async function hashFile(file, algorithm, onProgress) {
     if (percent >= shown + 5) {
       shown = percent;
       onProgress(percent);
-      // Lets the page answer while a large file is read.
+      // Lets the page react while a large file is read.
       await new Promise((resolve) => setTimeout(resolve));
     }
   }

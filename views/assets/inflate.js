@@ -1,6 +1,6 @@
 // @ts-check
 
-/** Unpacks deflate (RFC 1951) as it comes. @param {AsyncIterable<Uint8Array>} packed */
+/** Unpacks deflate (RFC 1951) as a stream. @param {AsyncIterable<Uint8Array>} packed */
 export async function* inflate(packed) {
   const pieces = packed[Symbol.asyncIterator]();
   /** @type {ReadableStream<BufferSource>} */

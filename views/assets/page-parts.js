@@ -1,7 +1,7 @@
 // @ts-check
-/** Small pieces of a page that scripts make: they look as the templates' own. */
+/** Small parts of a page that scripts create. They look like those of the templates. */
 
-/** The element that a template of ours holds. @param {string} selector @param {ParentNode} [within] @returns {HTMLElement} */
+/** An element that the template must contain. @param {string} selector @param {ParentNode} [within] @returns {HTMLElement} */
 export function find(selector, within = document) {
   const element = within.querySelector(selector);
   if (!(element instanceof HTMLElement)) throw new Error(`the page lacks ${selector}`);
@@ -42,7 +42,7 @@ export function announce(text) {
 }
 
 /**
- * A line of the list of results, about one file: `say` writes an icon, and words that may hold the file's name.
+ * Adds a line about one file to the list of results. `say` writes an icon, and words that may contain the file's name.
  *
  * @param {HTMLElement} results
  * @param {{ name: string }} file

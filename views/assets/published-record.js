@@ -1,7 +1,7 @@
 // @ts-check
-// What a workflow publishes (W18, W20, W21), loaded from the host that served the page: its policy allows no other.
+// Loads the published data of a workflow (W20) from the host that served the page. Its policy allows no other host.
 
-/** What could not be loaded, in a sentence without its subject. */
+/** Data could not be loaded. The message is a sentence that starts with the missing part. */
 export class LoadFault extends Error {}
 
 const mostWaitSeconds = 90;
@@ -21,7 +21,7 @@ async function load(address, what) {
     try {
       answer = await fetch(address, { headers: { accept: 'application/json, */*' } });
     } catch {
-      throw new LoadFault(`${what} could not be loaded: the service was not reached`);
+      throw new LoadFault(`${what} could not be loaded: the service could not be reached`);
     }
     if (answer.ok) return answer;
     const waitSeconds = Number(answer.headers.get('retry-after') ?? Number.NaN);
@@ -33,7 +33,7 @@ async function load(address, what) {
 }
 
 /**
- * The outputs page by page, as they are published (W20). The address of the next page is made here: the one in the answer may name another host.
+ * The published outputs, page by page. The address of the next page is built here, because the one in the answer may name another host.
  *
  * @param {string} address of the first page
  * @param {number} total how many there should be
@@ -51,7 +51,7 @@ export async function* loadOutputs(address, total) {
   }
 }
 
-/** The closing record, octet for octet as it was stamped. @param {string} address @throws {LoadFault} */
+/** The closing record, octet for octet as stamped. @param {string} address @throws {LoadFault} */
 export const loadClosingRecord = async (address) => new Uint8Array(await (await load(address, 'the closing record')).arrayBuffer());
 
 /** The evidence record over a stamp. @param {string} address @param {string} what @throws {LoadFault} */

@@ -1,6 +1,5 @@
 // @ts-check
-// The record of a workflow recomputed: chain (W8), Merkle root (W9) and closing record (W18). Pure: it loads nothing and shows nothing. Each finding is a
-// sentence about what does not fit.
+// Recomputes the record of a workflow: chain, Merkle root and closing record (W18). It loads nothing and shows nothing. Each fault is a sentence.
 
 import { readImprint } from './evidence-imprint.js';
 import { checkLink, createMerkleTree, sha256, verifyInclusion } from './hashes.js';
@@ -10,8 +9,8 @@ import { hexOf, isSha256Hex, octetsOfSha256 } from './proof/octets.js';
 import { chainStart } from './proof/output-chain.js';
 
 /**
- * What the page shows of a workflow; times are RFC 3339. `rootEvidence` and `recordEvidence` are the addresses of evidence records, null for the
- * mock provider, whose stamps have none.
+ * The data of a workflow on the page; times are RFC 3339. `evidenceUrl` is the address of an evidence record, null for the mock provider, whose
+ * stamps have none.
  *
  * @typedef {object} Shown
  * @property {string} workflowId
@@ -30,7 +29,7 @@ import { chainStart } from './proof/output-chain.js';
 
 /** @typedef {import('./proof/merkle-tree.js').MerkleTree} MerkleTree */
 
-/** Walks the chain from the briefing on, and builds the tree on the way. @param {string} briefingHash */
+/** Walks the chain from the briefing on, and builds the tree. @param {string} briefingHash */
 export function createChainCheck(briefingHash) {
   const tree = createMerkleTree();
   let end = chainStart(briefingHash);
@@ -41,11 +40,11 @@ export function createChainCheck(briefingHash) {
     get fault() {
       return fault;
     },
-    /** The chain hash of the last output; before the first one the briefing hash. */
+    /** The chain hash of the last output, or the briefing hash if there is none. */
     get end() {
       return end.chainHash;
     },
-    /** Takes the next output; nothing after a fault. @param {import('./published-record.js').PublishedOutput} output */
+    /** Takes the next output. Does nothing after a fault. @param {import('./published-record.js').PublishedOutput} output */
     append(output) {
       if (fault) return;
       const link = { sequenceNumber: output.sequence_number, outputHash: output.output_hash, chainHash: output.chain_hash };
@@ -62,16 +61,16 @@ export function createChainCheck(briefingHash) {
 /** @param {import('./proof/output-chain.js').ChainFault} broken */
 const faultWords = ({ sequenceNumber, fault }) =>
   fault === 'number_out_of_order'
-    ? `Output ${count(sequenceNumber)} is missing, or stands in another place.`
+    ? `Output ${count(sequenceNumber)} is missing, or in the wrong place.`
     : `The chain breaks at output ${count(sequenceNumber)}: its hash, its number or the link before was changed.`;
 
 /** @param {ReturnType<typeof createChainCheck>} chain @param {Shown} shown @returns {string[]} */
 export function checkCount({ tree, fault }, { total, status }) {
   const isShort = status === 'completed' ? tree.treeSize !== total : tree.treeSize < total;
-  return fault || !isShort ? [] : [`This page tells of ${count(total)} outputs, and ${count(tree.treeSize)} are published.`];
+  return fault || !isShort ? [] : [`This page shows ${count(total)} outputs, but ${count(tree.treeSize)} are published.`];
 }
 
-/** That each output on the page is the one of its number, and that a path leads from it to the root. @param {MerkleTree} tree @param {Shown} shown */
+/** Checks that each output on the page is the published one with its number, and that a path leads from it to the root. @param {MerkleTree} tree @param {Shown} shown */
 export function checkRows(tree, { rows }) {
   const { treeSize } = tree;
   const head = { treeSize, rootHash: tree.rootAt(treeSize) };
@@ -79,12 +78,12 @@ export function checkRows(tree, { rows }) {
     isSha256Hex(hash) && number <= treeSize && verifyInclusion(octetsOfSha256(hash), tree.proveInclusion(number - 1, treeSize), head).ok;
   return rows
     .filter(({ number, hash }) => !isProved(number, hash))
-    .map(({ number }) => `Output ${count(number)} on this page is not the one that is published.`);
+    .map(({ number }) => `Output ${count(number)} on this page differs from the published one.`);
 }
 
 /** @param {MerkleTree} tree @param {string} rootHash */
 export const checkRoot = (tree, rootHash) =>
-  hexOf(tree.rootAt(tree.treeSize)) === rootHash ? [] : ['The Merkle root of the published outputs is not the one that this page shows.'];
+  hexOf(tree.rootAt(tree.treeSize)) === rootHash ? [] : ['The Merkle root of the published outputs differs from the one on this page.'];
 
 const members = { tier: 'tier', created_at: 'start', confirmed_at: 'opening of the link', completed_at: 'completion' };
 
@@ -92,7 +91,7 @@ const members = { tier: 'tier', created_at: 'start', confirmed_at: 'opening of t
 const isSameTime = (a, b) => a === b || (a !== null && b !== null && Date.parse(a) === Date.parse(b));
 
 /**
- * The closing record against its hash, its form (RFC 8785), the page and the chain.
+ * Checks the closing record against its hash, its canonical form (RFC 8785), the page and the chain.
  *
  * @param {Uint8Array} octets
  * @param {Shown} shown
@@ -100,7 +99,7 @@ const isSameTime = (a, b) => a === b || (a !== null && b !== null && Date.parse(
  */
 export function checkClosingRecord(octets, shown, chain) {
   if (hexOf(sha256(octets)) !== shown.closingRecord?.hash)
-    return ['The SHA-256 of the published closing record is not the one that this page shows.'];
+    return ['The SHA-256 of the published closing record differs from the one on this page.'];
   const text = new TextDecoder().decode(octets);
   const record = readClosingRecord(text);
   if (!record) return ['The closing record is not in its canonical form.'];
@@ -119,12 +118,12 @@ export function checkClosingRecord(octets, shown, chain) {
     .filter(([, isSameHere]) => !isSameHere)
     .map(
       ([member]) =>
-        `The closing record names another ${members[/** @type {keyof typeof members} */ (member)] ?? member.replaceAll('_', ' ')}.`,
+        `The closing record has a different ${members[/** @type {keyof typeof members} */ (member)] ?? member.replaceAll('_', ' ')}.`,
     );
 }
 
 /**
- * That the token in an evidence record is for a hash, and of the time that the page shows.
+ * Checks that the token in an evidence record is for a hash, and has the time that the page shows.
  *
  * @param {Uint8Array} evidence
  * @param {{ hash: string, stampedAt: string }} shown
@@ -133,9 +132,9 @@ export function checkClosingRecord(octets, shown, chain) {
 export function checkImprint(evidence, { hash, stampedAt }, what) {
   try {
     const { isFor, genTime } = readImprint(evidence, octetsOfSha256(hash));
-    if (!isFor) return [`The time-stamp of the ${what} is for another hash.`];
-    return isSameTime(genTime, stampedAt) ? [] : [`The time-stamp of the ${what} names another time than this page.`];
+    if (!isFor) return [`The time-stamp of the ${what} is for a different hash.`];
+    return isSameTime(genTime, stampedAt) ? [] : [`The time-stamp of the ${what} has a different time than this page.`];
   } catch {
-    return [`The time-stamp of the ${what} is none that can be read.`];
+    return [`The time-stamp of the ${what} cannot be read.`];
   }
 }

@@ -1,11 +1,11 @@
 // @ts-check
-/** Tells stamps from other files by their names, and takes the token out of them. */
+/** Recognizes stamp files by their names, and reads the token in them. */
 import { inflate } from './inflate.js';
 import { openContainer } from './proof/asics.js';
 import { base64Of } from './proof/octets.js';
 import { blobSource, ZipFault } from './proof/zip-source.js';
 
-/** Formats that this service does not read. The one place that says so. */
+/** Formats that this service does not read. */
 const foreign = {
   '.asice': 'is an ASiC-E container, for signatures and for several files, which this page does not read. DSS and digidoc4j do.',
   '.sce': 'is an ASiC-E container, for signatures and for several files, which this page does not read. DSS and digidoc4j do.',
@@ -13,7 +13,7 @@ const foreign = {
 const containers = ['.asics', '.scs'];
 const binary = ['.tsr', '.tst', '.ers'];
 const record = '.qstamp.json';
-/** A record of ours and a token are a few kilobytes; a file that is larger is none. */
+/** Our records and tokens have a few kilobytes. A larger file is not a stamp. */
 const maxBytes = 1_000_000;
 
 /** @param {string} name @param {string[]} endings */
@@ -22,10 +22,10 @@ const endingOf = (name, endings) => endings.find((ending) => name.toLowerCase().
 /** @param {File} file */
 export const isStampFile = (file) => endingOf(file.name, [record, ...binary, ...containers, ...Object.keys(foreign)]) !== undefined;
 
-/** @typedef {{ proofName: string, content: import('./hash-file.js').Content, unread: readonly string[] }} ReadContainer what is in a container beside its token */
+/** @typedef {{ proofName: string, content: import('./hash-file.js').Content, unread: readonly string[] }} ReadContainer the content of a container beside its token */
 
 /**
- * The token in a stamp file, base64, and the container that it was in; or a sentence, after the file's name, that says why there is none.
+ * The token in a stamp file, base64, and its container, if any; or a problem: a sentence that continues the file's name.
  *
  * @param {File} file
  * @returns {Promise<{ token: string, container?: ReadContainer } | { problem: string }>}
@@ -37,16 +37,16 @@ export async function readStampFile(file) {
   if (file.size > maxBytes) return { problem: 'is too large to be a stamp.' };
   if (endingOf(file.name, binary)) {
     const bytes = new Uint8Array(await file.arrayBuffer());
-    // DER begins with a SEQUENCE; anything else may be base64 of it, which the service judges as it is.
+    // DER begins with a SEQUENCE. Anything else may be base64, and the service checks it.
     return { token: bytes[0] === 0x30 ? base64Of(bytes) : new TextDecoder().decode(bytes) };
   }
   try {
     const { stamp, output } = JSON.parse(await file.text());
     const token = stamp?.token ?? output?.token;
     if (typeof token === 'string') return { token };
-    return { problem: 'holds no token: open the address in it that is called verify_url.' };
+    return { problem: 'contains no token: open the address in it that is called verify_url.' };
   } catch {
-    return { problem: 'is no record of a stamp: it is not JSON.' };
+    return { problem: 'is not a record of a stamp: it is not JSON.' };
   }
 }
 
@@ -56,7 +56,7 @@ async function readContainer(file) {
     const { name, size, proofName, proof, readFile, unread } = await openContainer(blobSource(file), inflate);
     return { token: base64Of(proof), container: { proofName, content: { name, size, read: readFile }, unread } };
   } catch (error) {
-    if (error instanceof ZipFault) return { problem: `is no ASiC-S container that can be judged: ${error.message}.` };
+    if (error instanceof ZipFault) return { problem: `is not an ASiC-S container that this page can read: ${error.message}.` };
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// The page of a stamp, and the form: a file compared with the hash that was stamped. The token is sent to the service, the file never.
+// The page of a stamp, and the form. Compares a file with the stamped hash. The token is sent to the service, but never the file.
 import { findBundle, showBundle } from './bundle-verdict.js';
 import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
@@ -8,16 +8,16 @@ import { addResult, announce, bold, find, icon, made } from './page-parts.js';
 import { ZipFault } from './proof/zip-source.js';
 import { isStampFile, readStampFile } from './stamp-file.js';
 
-/** Where the form shows its answer; the page of one stamp has none. */
+/** The form shows its answer here. The page of one stamp has no such element. */
 const answer = document.querySelector('#answer');
 
-/** Files that were given before their stamp. @type {import('./hash-file.js').Content[]} */
+/** Files that came before their stamp. @type {import('./hash-file.js').Content[]} */
 let waiting = [];
 
 /** The evidence bundle whose verdict the page shows. @type {File | undefined} */
 let shownBundle;
 
-/** The imprint of the stamp that the page shows, and what its verdict says of it. */
+/** The imprint of the stamp on the page, with facts from its verdict. */
 function shownImprint() {
   const verdict = document.querySelector('#verdict[data-digest]');
   if (!(verdict instanceof HTMLElement)) return undefined;
@@ -26,12 +26,12 @@ function shownImprint() {
     algorithm: /** @type {import('./hash-file.js').Algorithm} */ (algorithm),
     digest,
     isTest: verdict.classList.contains('verdict-test'),
-    // The token may be for the root of a batch (S14), so that a file without a match need not be wrong.
+    // The token may be for the root of a batch, so a file without a match may still be right.
     mayBeOfBatch: mayBeOfBatch !== undefined,
   };
 }
 
-/** Has the service verify a token, and shows what it answers. @param {string} token */
+/** Lets the service verify a token, and shows the answer. @param {string} token */
 async function showVerdict(token) {
   const response = await fetch('/verify', { method: 'POST', body: new URLSearchParams({ token }), headers: { accept: 'text/html' } });
   const page = new DOMParser().parseFromString(await response.text(), 'text/html');
@@ -41,7 +41,7 @@ async function showVerdict(token) {
   if (answer) addCopyButtons(answer);
 }
 
-/** Shows the verdict on a stamp. Where it came in a container, says what else is in that, and returns the file inside. @param {File} file */
+/** Shows the verdict on a stamp. If it came in a container, also shows the other contents, and returns the file inside. @param {File} file */
 async function takeStamp(file) {
   const { item, name, say } = addResult(find('.results'), file);
   try {
@@ -58,7 +58,14 @@ async function takeStamp(file) {
     const { content, proofName, unread } = read.container;
     const isShown = shownImprint() !== undefined;
     const inside = `${content.name} and the stamp ${proofName}. Only the stamp was sent to us.`;
-    say('other', bold('Container.'), ' ', name, ` holds ${inside}${isShown ? '' : ' Its file was not compared.'}`, ...unreadWords(unread));
+    say(
+      'other',
+      bold('Container.'),
+      ' ',
+      name,
+      ` contains ${inside}${isShown ? '' : ' Its file was not compared.'}`,
+      ...unreadWords(unread),
+    );
     return isShown ? content : undefined;
   } catch {
     say('warning', bold('Not verified.'), ' ', name, ' could not be read or sent. Please try again.');
@@ -70,7 +77,7 @@ async function takeStamp(file) {
 function unreadWords(unread) {
   if (unread.length === 0) return [];
   const named = unread.slice(0, 6).join(', ');
-  return [' ', bold('Not checked:'), ` ${named}${unread.length > 6 ? ` and ${unread.length - 6} more` : ''}, which it holds too.`];
+  return [' ', bold('Not checked:'), ` ${named}${unread.length > 6 ? ` and ${unread.length - 6} more` : ''}, also in the container.`];
 }
 
 /** @typedef {NonNullable<ReturnType<typeof shownImprint>>} Imprint */
@@ -83,11 +90,11 @@ async function compareFile(file, imprint) {
     item.classList.add(isSame ? 'is-match' : 'is-other');
     item.classList.toggle('is-test', imprint.isTest);
     if (isSame && imprint.isTest)
-      say('warning', bold('Match.'), ' ', name, ' is what was stamped, by a test stamp: it proves nothing to a third party.');
-    else if (isSame) say('check', bold('Match.'), ' ', name, ' is what was stamped, byte for byte.');
+      say('warning', bold('Match.'), ' ', name, ' is the stamped file, but this is a test stamp: it proves nothing to a third party.');
+    else if (isSame) say('check', bold('Match.'), ' ', name, ' is the stamped file, byte for byte.');
     else if (imprint.mayBeOfBatch)
       say('cross', bold('No match.'), ' ', name, ' has changed, or this is the token of a batch: use the .ers file.');
-    else say('cross', bold('Not what was stamped.'), ' ', name, ' is another file than the one that was stamped, or was changed since.');
+    else say('cross', bold('Not what was stamped.'), ' ', name, ' is a different file, or was changed since it was stamped.');
     return isSame;
   } catch (error) {
     const why = error instanceof ZipFault ? `cannot be unpacked: ${error.message}.` : 'could not be read. Please try again.';
@@ -97,10 +104,10 @@ async function compareFile(file, imprint) {
 }
 
 /**
- * Where no file is what was stamped, the verdict says so first and large: its *valid* is for another file. `partials/verdict` does the
+ * If no file is the stamped one, the verdict says so first and large: *valid* is then about a different file. `partials/verdict` does the
  * same for a hash.
  *
- * @param {(boolean | undefined)[]} compared whether each file is what was stamped; undefined: it could not be read
+ * @param {(boolean | undefined)[]} compared whether each file is the stamped one; undefined if it could not be read
  * @param {Imprint} imprint
  */
 function showComparison(compared, { isTest, mayBeOfBatch }) {
@@ -118,7 +125,7 @@ function showComparison(compared, { isTest, mayBeOfBatch }) {
   heading.id = 'not-stamped';
   const why = mayBeOfBatch
     ? 'The file has changed, or this is the token of a batch: use the .ers file.'
-    : 'The stamp proves nothing about what you gave: it is another file, or was changed since.';
+    : 'The stamp proves nothing about your file: it is a different file, or was changed since it was stamped.';
   const sentence = ofAnother('p', why);
   sentence.classList.add('sentence');
   if (!isTest) find('.sentence', verdict).prepend(ofAnother('span', 'The stamp itself is valid, but for another hash. '));
@@ -126,7 +133,7 @@ function showComparison(compared, { isTest, mayBeOfBatch }) {
   announce(title);
 }
 
-/** An element that speaks of a file that is not what was stamped. @param {string} tag @param {(string | Node)[]} parts */
+/** An element about a file that is not the stamped one. @param {string} tag @param {(string | Node)[]} parts */
 function ofAnother(tag, ...parts) {
   const element = made(tag, ...parts);
   element.className = 'of-another';
@@ -155,7 +162,7 @@ async function take(files) {
   const compared = [];
   for (const file of waiting) {
     if (imprint) compared.push(await compareFile(file, imprint));
-    else addResult(find('.results'), file).say('pending', `${file.name} waits for its stamp: drop that too.`);
+    else addResult(find('.results'), file).say('pending', `${file.name} waits for its stamp. Drop the stamp too.`);
   }
   if (!imprint) return;
   showComparison(compared, imprint);

@@ -1,5 +1,5 @@
 // @ts-check
-// The page of a workflow: files compared without leaving the browser, hashes copied, anchors followed. The page works without it.
+// The page of a workflow: compares files inside the browser, copies hashes, and follows anchors. The page works without this script.
 import { pathWords, proveInBrowser } from './browser-proof.js';
 import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
@@ -13,21 +13,21 @@ const results = find('.check .results');
 const [matchIcon, matchNote] = find('.certificate').classList.contains('is-test')
   ? ['warning', ' The stamps are test stamps: they prove nothing to a third party.']
   : ['check', ''];
-/** Whether the page claims the record (V9). The browser, too, may find that it does not hold. */
+/** Whether the page claims the record (V9). The browser may also find that the record does not hold. */
 const isClaimed = () => certificate.proof === 'proved' || certificate.proof === 'open';
-/** Whether all outputs are known: the chain of a record that is broken or unfinished was walked in part only. */
+/** Whether all outputs are known. If the record is broken or unfinished, only a part of its chain was read. */
 const isWhole = () => certificate.proof !== 'broken' && certificate.proof !== 'unfinished';
 const untold = 'this record does not hold, or is still being checked.';
-/** As many as the service would name. */
+/** The same limit as in the service. */
 const mostFound = 100;
 
-/** All outputs, once the browser has recomputed their tree. @type {import('./proof/merkle-tree.js').MerkleTree | undefined} */
+/** All outputs, after the browser has recomputed their tree. @type {import('./proof/merkle-tree.js').MerkleTree | undefined} */
 let tree;
 
-/** Rows of this page with a hash. @param {string} hash @returns {NodeListOf<HTMLElement>} */
+/** The rows of this page with a hash. @param {string} hash @returns {NodeListOf<HTMLElement>} */
 const rowsWith = (hash) => document.querySelectorAll(`tr[data-hash="${hash}"]`);
 
-/** The numbers of the outputs with a hash: in the tree, where it is at hand; on this page; else, when there are more pages, as the service finds them by the hash alone. @param {string} hash */
+/** The numbers of the outputs with a hash: from the tree if there is one, else from this page, else, if there are more pages, from the service, which gets only the hash. @param {string} hash */
 async function findOutputs(hash) {
   if (tree) return tree.indexesOf(octetsOfSha256(hash), mostFound).map((index) => index + 1);
   const onPage = [...rowsWith(hash)].map((row) => Number(row.dataset.number));
@@ -77,11 +77,11 @@ async function compareFile(file) {
       const briefing = isBriefing ? [links.length > 0 ? 'the briefing, ' : 'the briefing'] : [];
       say('warning', bold('Not proved.'), ' ', name, ' is recorded as ', ...briefing, ...links, '; this page does not prove it.');
     } else if (isBriefing && numbers.length > 0) match(' is the briefing, and ', ...links, '.');
-    else if (isBriefing) match(' is the briefing: what the agent was asked to do, not one of its outputs.');
+    else if (isBriefing) match(' is the briefing: the task of the agent, not one of its outputs.');
     else if (numbers.length > 0) match(' is ', ...links, '.', tree && numbers.length === 1 ? pathWords(tree, numbers[0]) : '');
     else if (isWhole())
-      say('cross', bold('No match.'), ' ', name, ' is none of these outputs, and not the briefing. Its SHA-256 is ', hash, '.');
-    else say('warning', bold('It cannot be told'), ' whether ', name, ` is an output: ${untold} Its SHA-256 is `, hash, '.');
+      say('cross', bold('No match.'), ' ', name, ' is neither one of these outputs nor the briefing. Its SHA-256 is ', hash, '.');
+    else say('warning', bold('It is not known'), ' whether ', name, ` is an output: ${untold} Its SHA-256 is `, hash, '.');
     for (const row of rowsWith(hash)) row.classList.add('match');
   } catch {
     say('warning', bold('Not compared.'), ' ', name, ' could not be read or compared. Please try again.');
@@ -95,7 +95,7 @@ async function compareAll(files) {
   for (const file of files) await compareFile(file);
 }
 
-/** An anchor of an output on another page leads there: the server never sees the part behind `#`. */
+/** Follows an anchor of an output to another page, because the server never sees the part after `#`. */
 function followAnchor() {
   const number = Number(/^#output-(\d+)$/.exec(location.hash)?.[1]);
   if (number >= 1 && number <= outputs && pageOf(number) !== page) location.replace(addressOf(number));

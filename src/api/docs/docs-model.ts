@@ -4,15 +4,15 @@ declare module '../server/views.ts' {
   }
 }
 
-/** One operation as the documents show it. Descriptions may hold `code`, as CommonMark marks it. */
+/** One operation as the documents show it. Descriptions may contain CommonMark `code`. */
 export interface DocsOperation {
   readonly id: string;
   readonly method: string;
-  /** With `{name}` for each parameter. */
+  /** Contains `{name}` for each parameter. */
   readonly path: string;
   readonly summary: string;
   readonly description: string;
-  /** The header that carries the caller's token, where one is needed. */
+  /** The header for the caller's token, if the operation needs one. */
   readonly tokenHeader: string | null;
   readonly parameters: readonly {
     readonly name: string;
@@ -33,7 +33,7 @@ export interface DocsOperation {
 
 export interface DocsPage {
   readonly version: string;
-  /** What holds for many operations. */
+  /** Rules that many operations share. */
   readonly guide: readonly { readonly title: string; readonly paragraphs: readonly string[] }[];
   readonly groups: readonly { readonly name: string; readonly operations: readonly DocsOperation[] }[];
 }

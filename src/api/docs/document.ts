@@ -7,21 +7,21 @@ import { examples } from './examples.ts';
 import { guide } from './guide.ts';
 import { createSchemaCollector, type JsonSchema, type SchemaCollector } from './schemas.ts';
 
-/** A route of the application and what it says of itself. */
+/** A route of the application and its contract. */
 export interface DescribedRoute {
   readonly method: string;
-  /** As Fastify writes it: `/token/:token_id`. */
+  /** In Fastify's notation: `/token/:token_id`. */
   readonly url: string;
   readonly contract: OperationContract;
 }
 
-/** An operation of the document, as far as pages read it. */
+/** An operation of the document: the parts that pages read. */
 export interface OperationObject {
   readonly operationId: string;
   readonly tags: readonly string[];
   readonly summary: string;
   readonly description?: string;
-  /** Empty where no token is needed. */
+  /** Empty if no token is needed. */
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters?: readonly ParameterObject[];
   readonly requestBody?: { readonly required: true; readonly content: Readonly<Record<string, MediaObject>> };
@@ -45,7 +45,6 @@ interface AnswerObject {
   readonly content?: Readonly<Record<string, MediaObject>>;
 }
 
-/** The whole document. */
 export interface ApiDocument {
   readonly openapi: string;
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
@@ -54,12 +53,12 @@ export interface ApiDocument {
 }
 
 const securitySchemes = {
-  ServiceToken: { type: 'apiKey', in: 'header', name: 'X-Service-Token', description: 'A service token: it stands for a product.' },
+  ServiceToken: { type: 'apiKey', in: 'header', name: 'X-Service-Token', description: 'A service token. It identifies a product.' },
   WorkflowToken: {
     type: 'apiKey',
     in: 'header',
     name: 'Authorization',
-    description: '`Workflow <WORKFLOW_TOKEN>`: the workflow token, which the start of the workflow answered, once.',
+    description: '`Workflow <WORKFLOW_TOKEN>`: the workflow token. Only the answer to the start of the workflow contains it.',
   },
 } as const;
 
@@ -67,25 +66,25 @@ const descriptionOfStatus: Readonly<Record<number, string>> = {
   401: 'The token is missing or not valid.',
   403: 'Refused.',
   404: 'There is nothing at this address.',
-  409: 'The request does not fit what is there.',
-  410: 'It was there, and is not any more.',
+  409: 'The request conflicts with the current state.',
+  410: 'It existed and is gone.',
   413: 'The body is too large.',
   415: 'The body is not JSON.',
-  422: 'The request breaks its contract; every issue is named.',
+  422: 'The request breaks its contract; the answer names every issue.',
   429: 'Too many requests; come back after `Retry-After` seconds.',
   502: 'No provider could make the stamp.',
-  503: 'The queue or the store cannot be reached, or too much waits; come back after `Retry-After` seconds.',
-  504: 'Accepted, or perhaps accepted, and not finished in time: the answer names the address that tells what became of it.',
+  503: 'The queue or the store cannot be reached, or too many jobs wait; come back after `Retry-After` seconds.',
+  504: 'Accepted, or perhaps accepted, and not finished in time. The answer names the address where the outcome can be read.',
 };
 
 const headersOfStatus: Readonly<Record<number, Readonly<Record<string, string>>>> = {
-  401: { 'WWW-Authenticate': 'What is asked for.' },
+  401: { 'WWW-Authenticate': 'The scheme to use.' },
   429: { 'Retry-After': 'Seconds.', 'RateLimit-Limit': 'Requests in a window.', 'RateLimit-Reset': 'Seconds until the window ends.' },
   503: { 'Retry-After': 'Seconds.' },
   504: { 'Retry-After': 'Seconds.' },
 };
 
-/** The failures that follow from what a route reads, whoever wrote it. */
+/** The failures that every route with a body or a token can have. */
 function impliedErrors({ body, authentication, isTokenOptional }: OperationContract): ErrorCode[] {
   return [
     ...(authentication && !isTokenOptional ? (['unauthorized'] as const) : []),
@@ -109,7 +108,7 @@ const textTypes = ['text/html', 'application/x-ndjson'];
 
 const nameOf = (schema: JsonSchema): string => String(schema.$ref ?? '').slice('#/components/schemas/'.length);
 
-/** A body of a media type, with the example of its schema's name, or of `code`. */
+/** Describes an answer. Its example is that of the schema or, for a failure, of `code`. */
 function describeContent(collector: SchemaCollector, answer: AnswerContract, code?: ErrorCode): AnswerObject {
   const { content, headers, description } = answer;
   const media = Object.entries(content ?? {}).map(([type, described]) => {
@@ -151,7 +150,7 @@ function describeAnswers(collector: SchemaCollector, contract: OperationContract
   };
 }
 
-/** The members of an object schema as parameters of one place. */
+/** Turns the members of an object schema into parameters of one place. */
 function describeParameters(
   collector: SchemaCollector,
   place: 'path' | 'query' | 'header',
@@ -200,9 +199,9 @@ function describeOperation(collector: SchemaCollector, { contract }: DescribedRo
 }
 
 const summary =
-  'Time-stamps (RFC 3161) for hashes and content, their verification, and workflows whose outputs are closed under one Merkle root.';
+  'Makes time-stamps (RFC 3161) for hashes and content, verifies them, and closes the outputs of a workflow under one Merkle root.';
 
-/** The OpenAPI 3.1 document of the routes, in their order. */
+/** Describes the routes, in their order, as an OpenAPI 3.1 document. */
 export function describeApi(routes: readonly DescribedRoute[], { version }: { version: string }): ApiDocument {
   const collector = createSchemaCollector();
   const paths: Record<string, Record<string, OperationObject>> = {};

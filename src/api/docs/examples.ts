@@ -25,7 +25,7 @@ const provider = {
 const day = { stamps: 1_204, failed: 0, verifications: 3_371, workflows_started: 12, workflows_completed: 11, evidence_renewed: 0 };
 const price = { amount: '0.00', currency: 'EUR' };
 
-/** An example of each schema that has a name; a test holds them to their schemas. */
+/** An example of each named schema. A test checks them against the schemas. */
 const bySchema: Readonly<Record<string, unknown>> = {
   StampRequest: { hash, tier: 'basic', metadata: { project: 'aurora' } },
   StampToken: {
@@ -235,7 +235,7 @@ const bySchema: Readonly<Record<string, unknown>> = {
 
 const byParameter: Readonly<Record<string, unknown>> = { token_id: tokenId, workflow_id: workflowId };
 
-/** What the document shows where a person would ask "such as?". */
+/** The examples in the OpenAPI document. */
 export const examples = {
   requestId,
   of: (schema: string): unknown => bySchema[schema],

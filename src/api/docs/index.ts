@@ -17,11 +17,11 @@ const contract: OperationContract = {
 const pageContract: OperationContract = {
   tag: 'Documents',
   id: 'showDocsPage',
-  summary: 'The same as a page, to read and to try',
+  summary: 'This document as a page, to read and to try',
   answers: { 200: page('The page.') },
 };
 
-/** `/openapi.json` and `/docs`, made of the contracts of all routes that are registered after it; one without a contract is an error. */
+/** Serves `/openapi.json` and `/docs`, from the contracts of all routes registered after it. A route without a contract is an error. */
 export function registerDocs(app: FastifyInstance): void {
   const routes: DescribedRoute[] = [];
   app.addHook('onRoute', ({ method, url, config }) => {

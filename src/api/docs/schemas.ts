@@ -6,21 +6,21 @@ const refPrefix = '#/components/schemas/';
 
 /** Collects the named schemas of a document while its operations are described. */
 export interface SchemaCollector {
-  /** The JSON Schema of what is sent (`input`) or answered (`output`): a reference where the schema has a name. */
+  /** The JSON Schema of a request (`input`) or an answer (`output`): a reference if the schema has a name. */
   schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema;
   readonly components: Readonly<Record<string, JsonSchema>>;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** References point from `$defs` to the components of the document, and each type is a schema of its own: some generators know no lists of types. */
+/** Points references from `$defs` to the components of the document, and gives each type its own schema: some generators do not support lists of types. */
 function adapted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(adapted);
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => {
       if (name === '$ref' && typeof member === 'string') return [name, member.replace('#/$defs/', refPrefix)];
-      // Zod lists only types that have no constraints.
+      // Zod writes a list only for types without constraints.
       if (name === 'type' && Array.isArray(member)) return ['anyOf', member.map((type) => ({ type }))];
       return [name, adapted(member)];
     }),
@@ -36,7 +36,7 @@ export function createSchemaCollector(): SchemaCollector {
       target: 'draft-2020-12',
       unrepresentable: 'any',
       override: ({ zodSchema, jsonSchema }) => {
-        // A format says what the pattern of it would, in a word; that integers are exact goes without saying.
+        // A format makes its pattern redundant, and the bounds of exact integers are obvious.
         if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
         if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
         if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;

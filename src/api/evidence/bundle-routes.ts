@@ -11,14 +11,14 @@ import { publicWorkflowOf, unlisted } from './public-workflow.ts';
 const tag = 'Workflow';
 const errors = ['not_found', 'rate_limited', 'overloaded', 'store_unavailable'] as const;
 const description =
-  'Chain, root and closing record are verified for each answer; where they do not hold, it is 500. The outputs’ own stamps are given as they are ' +
+  'The service verifies chain, root and closing record for each answer; if they do not verify, the answer is 500. The outputs’ own stamps are given as ' +
   'stored. 404 until the workflow is completed.';
 
 const zipContract = {
   tag,
   id: 'downloadEvidenceBundle',
-  summary: 'Everything that it takes to check a completed workflow without this service',
-  description: `${description} The same bytes each time, as long as nothing new is known of its stamps. \`python3 -I verify.py\` inside checks it, and needs only Python 3 and OpenSSL 3.`,
+  summary: 'Everything you need to check a completed workflow without this service',
+  description: `${description} The bytes are the same each time, unless its stamps change. \`python3 -I verify.py\` in the bundle checks it, and needs only Python 3 and OpenSSL 3.`,
   path: workflowIdPath,
   answers: { 200: bytes('The bundle.', 'application/zip') },
   errors,
@@ -27,7 +27,7 @@ const zipContract = {
 const documentContract = {
   tag,
   id: 'readEvidence',
-  summary: 'The same as one JSON document',
+  summary: 'The evidence of a completed workflow as one JSON document',
   description,
   path: workflowIdPath,
   answers: { 200: json('The evidence.', evidenceDocument) },
@@ -36,7 +36,7 @@ const documentContract = {
 
 const parse = createRequestParser({ path: workflowIdPath });
 
-/** The evidence of a completed workflow (W22). */
+/** Serves the evidence of a completed workflow (W22). */
 export function registerBundleRoutes(
   app: FastifyInstance,
   context: ServerContext & { readonly workflows: Workflows; readonly bundles: EvidenceBundles },

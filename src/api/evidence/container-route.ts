@@ -13,13 +13,14 @@ const contract = {
   tag: 'Sealed content',
   id: 'downloadSealedContainer',
   summary: 'Content and time-stamp as an ASiC-S container (EN 319 162-1)',
-  description: 'At the same secret address. Verifiers of others read it. The same octets each time. Stamps of the mock provider have none.',
+  description:
+    'At the same secret address. Other verifiers can read it. The octets are the same each time. Stamps of the mock provider have no container.',
   path: sealedContentPath,
   answers: { 200: bytes('The container.', containerType) },
   errors: ['not_found', 'rate_limited', 'store_unavailable', 'overloaded'],
 } satisfies OperationContract;
 
-/** Content and proof of a sealed stamp as an ASiC-S container (S11): the same octets each time until the evidence is renewed. */
+/** Serves content and proof of a sealed stamp as an ASiC-S container (S11). The octets are the same until the evidence is renewed. */
 export function registerContainerRoute(
   app: FastifyInstance,
   context: ServerContext & Pick<Stamps, 'sealedContents'> & { readonly readHeldEvidence: () => ReadHeldEvidence },

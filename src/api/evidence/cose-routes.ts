@@ -12,25 +12,25 @@ const headersContract = {
   id: 'downloadCoseHeaders',
   summary: 'The stamp as headers of a COSE message (RFC 9921, RFC 9942)',
   description:
-    'CBOR array of the protected header, with the time-stamp token (`3161-ttc`, 269), and the unprotected one, with a COSE receipt (394) where the stamp is an ' +
-    'output of a completed workflow. For the COSE message of whoever signs the stamped content; the service signs the COSE receipt only.',
+    'A CBOR array: the protected header, with the time-stamp token (`3161-ttc`, 269), and the unprotected header, with a COSE receipt (394) if the stamp is an ' +
+    'output of a completed workflow. Put them into your own COSE message over the stamped content; the service signs only the COSE receipt.',
   path: tokenIdPath,
-  answers: { 200: bytes('`[protected, unprotected]` as RFC 9052 §3 has them.', 'application/cbor') },
+  answers: { 200: bytes('`[protected, unprotected]` as in RFC 9052 §3.', 'application/cbor') },
   errors: ['not_found', 'rate_limited', 'overloaded', 'store_unavailable'],
 } satisfies OperationContract;
 
 const keyContract = {
   tag,
   id: 'downloadReceiptKey',
-  summary: 'The key that COSE receipts are signed with',
-  description: 'Ed25519, PEM. A COSE receipt says that this service keeps the tree; when its root existed, the stamp of the root says.',
+  summary: 'The public key for the signatures of COSE receipts',
+  description: 'Ed25519, PEM. A COSE receipt proves that this service keeps the tree. The stamp of the root proves when the root existed.',
   answers: { 200: bytes('The public key.', 'application/x-pem-file') },
   errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;
 
 const parse = createRequestParser(headersContract);
 
-/** Stamps for those who collect COSE messages (W23). */
+/** Serves stamps as headers of COSE messages (W23). */
 export function registerCoseRoutes(
   app: FastifyInstance,
   { cose, mistakes, limitVerifying: onRequest }: ServerContext & { readonly cose: CoseEvidence },

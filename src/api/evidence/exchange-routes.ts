@@ -5,17 +5,17 @@ import { bytes, type OperationContract } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
 import type { ExchangePart, ReadExchange } from './exchange.ts';
 
-/** One exchange may be for many stamps (S14). */
+/** One exchange may serve many stamps. */
 const batchHeader = {
   'Qstamp-Batch':
-    'Where the TSA signed the root of a batch, and this file is for that root: its id, how many leaves it has, and the root in hexadecimal.',
+    'Present if the TSA signed the root of a batch, so this file is for that root: the id of the batch, the number of its leaves, and the root in hexadecimal.',
 };
 
 const exchangeContract = (part: ExchangePart): OperationContract => ({
   tag: 'Verification',
   id: downloads[part].id,
   summary: downloads[part].summary,
-  description: 'For verifiers other than this service, e.g. `openssl ts -verify`. Stamps of the mock provider have none.',
+  description: 'For other verifiers, e.g. `openssl ts -verify`. Not available for stamps of the mock provider.',
   path: tokenIdPath,
   answers: { 200: { ...bytes(downloads[part].answer, downloads[part].type), ...(part !== 'evidence' && { headers: batchHeader }) } },
   errors: ['rate_limited', 'store_unavailable', 'not_found'],
@@ -23,9 +23,9 @@ const exchangeContract = (part: ExchangePart): OperationContract => ({
 
 const parse = createRequestParser({ path: tokenIdPath });
 
-const exchanged = 'The bytes as they were exchanged with the TSA.';
+const exchanged = 'The bytes exactly as exchanged with the TSA.';
 
-/** What a stranger verifies with (RFC 3161 §3.4; a bare token is CMS, RFC 5652; an evidence record has no media type of its own). */
+/** The files for other verifiers (RFC 3161 §3.4; a bare token is CMS, RFC 5652; an evidence record has no media type of its own). */
 const downloads = {
   tsr: {
     id: 'downloadTimeStampResponse',
@@ -51,13 +51,13 @@ const downloads = {
   evidence: {
     id: 'downloadEvidenceRecord',
     summary: 'The evidence record (RFC 4998), DER',
-    answer: 'The token as an evidence record, which can be renewed and outlives its certificates.',
+    answer: 'The token as an evidence record. It can be renewed, so it outlives its certificates.',
     type: 'application/octet-stream',
     extension: 'ers',
   },
 } as const satisfies Readonly<Record<ExchangePart, object>>;
 
-/** What verifiers other than this service read of a stamp. */
+/** Serves the files of a stamp for other verifiers (S14). */
 export function registerExchangeRoutes(app: FastifyInstance, context: ServerContext & { readonly readExchange: ReadExchange }): void {
   const { readExchange, mistakes, limitVerifying: onRequest } = context;
   for (const part of Object.keys(downloads) as ExchangePart[]) {

@@ -3,18 +3,18 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Batch } from '../../shared/domain/stamp.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 
-/** The DER of a stamp's exchange with its TSA, and the evidence record over it (RFC 4998), for verifiers other than us. */
+/** The DER of a stamp's exchange with its TSA, and the evidence record over it (RFC 4998), for other verifiers. */
 export type ExchangePart = 'tsr' | 'tsq' | 'token' | 'evidence';
 
 export interface Exchanged {
   readonly der: Buffer;
-  /** The batch that it is of; undefined where it is of the stamp alone. */
+  /** The batch that was stamped; undefined if the exchange is for this stamp alone. */
   readonly batch: Batch | undefined;
 }
 
 /**
- * The bytes as they were exchanged with the TSA, or the evidence record of them (S14). Of a batched stamp the exchange is that of its batch,
- * and so is the token.
+ * Reads the bytes exactly as exchanged with the TSA, or their evidence record (S14). A batched stamp has the exchange and the token of its
+ * batch.
  *
  * @throws ServiceError `not_found` for an unknown id, and for a stamp of the mock provider.
  */
@@ -24,7 +24,7 @@ export const createExchangeReader =
   ({ stamps }: { readonly stamps: Pick<StampStore, 'find'> }): ReadExchange =>
   async (tokenId, part) => {
     const stamp = await stamps.find(tokenId);
-    if (!stamp) throw new ServiceError('not_found', 'No stamp with this id is known.');
+    if (!stamp) throw new ServiceError('not_found', 'There is no stamp with this id.');
     const [proof] = stamp.proofs;
     const damaged = new ServiceError('not_found', 'The record of this stamp is damaged: there is nothing to download.');
     if (proof.token === '') throw damaged;

@@ -3,24 +3,24 @@ import type { Imprint } from '../../shared/domain/stamp.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { StampJudge } from '../verification/index.ts';
 
-/** What a stranger is given of a stamp. */
+/** The public evidence of a stamp. */
 export interface HeldEvidence {
   /** DER of a TimeStampToken or an EvidenceRecord. */
   readonly bytes: Buffer;
-  /** The same without its renewals. */
+  /** The evidence without its renewals. */
   readonly first: Buffer;
-  /** Of the renewals in it, in the order of time. */
+  /** The ids of the renewals it contains, in order of time. */
   readonly renewalIds: readonly string[];
-  /** Digests of the document in other algorithms, which these renewals cover: it is judged with them (S17). */
+  /** Digests of the document by other algorithms that these renewals cover. Verification needs them. */
   readonly newImprints: readonly Imprint[];
 }
 
-/** Undefined: a mock stamp, or a damaged one. @throws ServiceError `store_unavailable` */
+/** Undefined for a mock stamp and for a damaged one. @throws ServiceError `store_unavailable` */
 export type ReadHeldEvidence = (stamp: StoredStamp) => Promise<HeldEvidence | undefined>;
 
 /**
- * Gives of each stamp what the service itself judges it by (S16): the record with all renewals, or the token as it was made where the
- * renewals are of no use. Thousands of stamps share a renewal: it is judged with one of them.
+ * Reads the evidence that the service itself uses to verify a stamp (S16): the record with all renewals, or the original token if the
+ * renewals do not help. Thousands of stamps share a renewal, so it is verified with only one of them.
  */
 export function createHeldEvidenceReader({ stampJudge }: { readonly stampJudge: Pick<StampJudge, 'judgeStamp'> }): ReadHeldEvidence {
   const areOfUse = new Map<string, boolean>();
@@ -36,7 +36,7 @@ export function createHeldEvidenceReader({ stampJudge }: { readonly stampJudge: 
     const key = renewalIds.join(' ');
     if (!areOfUse.has(key)) {
       const judgement = await stampJudge.judgeStamp(stamp);
-      // What is wrong with this stamp alone says nothing about the others.
+      // A fault of this stamp alone says nothing about the others.
       if (judgement.ok) areOfUse.set(key, judgement.tst?.equals(bytes) === true);
     }
     return areOfUse.get(key) === false ? asMade : { bytes, first, renewalIds, newImprints: newImprintsOf(proof) };

@@ -1,4 +1,4 @@
-/** Evidence: what leaves the house, for those who check a stamp or a workflow without this service. */
+/** Evidence: files that let others check a stamp or a workflow without this service. */
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';

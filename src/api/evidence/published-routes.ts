@@ -21,25 +21,25 @@ const proved = {
   ...recorded,
   errors: ['not_found', 'rate_limited', 'overloaded', 'store_unavailable'],
   description:
-    'Of a completed workflow against the stamped root, with both stamps; of an open one against the root as it is now, which nothing else vouches for. ' +
-    'Record and stamps are verified for each answer; where they do not verify, it is 500.',
+    'For a completed workflow the proof leads to the stamped root and comes with both stamps. For an open one it leads to the current root, which has no stamp. ' +
+    'The service verifies record and stamps for each answer; if they do not verify, the answer is 500.',
 } as const;
 
 const contracts = {
   outputs: {
     ...recorded,
     id: 'listWorkflowOutputs',
-    summary: 'The chain of outputs, to recompute it',
-    description: 'It tells what is recorded and verifies nothing: whoever recomputes it needs SHA-256 and nothing else.',
+    summary: 'The chain of outputs, so that you can recompute it',
+    description: 'The chain as recorded; nothing is verified. To recompute it you need only SHA-256.',
     query: workflowOutputsQuery,
     answers: { 200: json('A page of the chain.', workflowOutputs) },
   },
   record: {
     ...recorded,
     id: 'readClosingRecord',
-    summary: 'The closing record, byte for byte as it was stamped',
-    description: 'Canonical JSON (RFC 8785): the SHA-256 of the body is what the stamp of the closing record vouches for.',
-    answers: { 200: json('What the workflow was closed with.', closingRecord) },
+    summary: 'The closing record, byte for byte as stamped',
+    description: 'Canonical JSON (RFC 8785). The stamp of the closing record covers the SHA-256 of the body.',
+    answers: { 200: json('The closing record.', closingRecord) },
   },
   byNumber: {
     ...proved,
@@ -51,14 +51,14 @@ const contracts = {
   byHash: {
     ...proved,
     id: 'readInclusionProofByHash',
-    summary: 'The same, for the hash of an output',
+    summary: 'The same proof, found by the hash of an output',
     query: inclusionQuery,
     answers: { 200: json('The proof.', inclusionProof) },
   },
   consistency: {
     ...proved,
     id: 'readConsistencyProof',
-    summary: 'Proof that what was shown before is still there, in its order (RFC 9162 §2.1.4)',
+    summary: 'Proof that an earlier state of the tree is still there, in the same order (RFC 9162 §2.1.4)',
     query: consistencyQuery,
     answers: { 200: json('The proof.', consistencyProof) },
   },
@@ -70,7 +70,7 @@ const parseByNumber = createRequestParser(contracts.byNumber);
 const parseByHash = createRequestParser(contracts.byHash);
 const parseConsistency = createRequestParser(contracts.consistency);
 
-/** What a workflow publishes for those who check it by themselves: chain and closing record (W8, W18), and Merkle proofs over its outputs (W21). */
+/** Serves chain, closing record and Merkle proofs of a workflow, so that anybody can check it (W21). */
 export function registerPublishedRoutes(
   app: FastifyInstance,
   context: ServerContext & { readonly workflows: Workflows; readonly published: Published },

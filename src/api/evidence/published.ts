@@ -7,12 +7,12 @@ import { snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts
 import type { WorkflowTools } from '../workflows/index.ts';
 
 export interface OutputsQuery {
-  /** The number to begin with. */
+  /** The number of the first output. */
   readonly first: number;
   readonly limit: number;
 }
 
-/** What strangers recompute a workflow from, as it is recorded: nothing of it is secret, and none of it is verified here. */
+/** The data that others recompute a workflow from, as recorded. It is public, and not verified here. */
 export function createPublished({ outputs, clock, addressOf }: Pick<WorkflowTools, 'outputs' | 'clock' | 'addressOf'>) {
   const closingRecordOf = ({ status, closingRecord }: WorkflowRecord) => (status === 'completed' ? closingRecord : undefined);
 
@@ -36,7 +36,7 @@ export function createPublished({ outputs, clock, addressOf }: Pick<WorkflowTool
         closing_record: record
           ? { hash: hashOfClosingText(record.text), stamp_id: record.tokenId, url: addressOf(closingRecordPath(workflowId)) }
           : null,
-        // Counted before they were read: what was added in between is in a later answer.
+        // They were counted first. Outputs added since then belong to a later answer.
         outputs: listed
           .filter(({ sequenceNumber }) => sequenceNumber <= total)
           .map(({ sequenceNumber, hash, chainHash, type, tokenId }) => ({
@@ -49,7 +49,7 @@ export function createPublished({ outputs, clock, addressOf }: Pick<WorkflowTool
         next: first + limit <= total ? addressOf(next) : null,
       };
     },
-    /** The closing record, byte for byte as it was stamped. @throws ServiceError `not_found` */
+    /** The closing record, byte for byte as stamped. @throws ServiceError `not_found` */
     closingRecord: (workflow: WorkflowRecord): string => {
       const record = closingRecordOf(workflow);
       if (!record) throw new ServiceError('not_found', 'This workflow has no closing record.');

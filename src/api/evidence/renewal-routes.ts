@@ -14,12 +14,12 @@ import type { EvidenceRenewals } from './renewal.ts';
 
 const contentType = 'application/octet-stream';
 
-/** For whoever has a service token: a content that is hashed as it arrives takes time, but no memory. */
+/** For callers with a service token. The content is hashed as it arrives, so it takes time but no memory. */
 const mostBytesOfProducts = 1024 ** 3;
 
 const answers = {
   200: json('The evidence record covers the hash.', evidenceRenewal),
-  202: json('The hash is kept, for the next run of renewals.', evidenceRenewal),
+  202: json('The hash is stored for the next run of renewals.', evidenceRenewal),
 };
 const errors = ['not_found', 'conflict', 'rate_limited', 'store_unavailable'] as const;
 
@@ -28,8 +28,8 @@ const contract = {
   id: 'renewEvidence',
   summary: 'Renew the evidence of a stamp under a new hash algorithm',
   description:
-    'Whoever has the content sends it: only so the new hash is proved. Its SHA-512 is covered by the evidence record from the next daily run on ' +
-    '(hash-tree renewal, RFC 4998 §5.2). The content is hashed and not kept. A service token allows for larger ones.',
+    'Send the content: this proves the new hash. From the next daily run on, the evidence record covers its SHA-512 ' +
+    '(hash-tree renewal, RFC 4998 §5.2). The content is hashed and not stored. A service token allows larger content.',
   path: tokenIdPath,
   bodyTypes: [contentType],
   body: contentBytes,
@@ -40,7 +40,7 @@ const contract = {
 const sealedContract = {
   tag: 'Sealed content',
   id: 'renewSealedEvidence',
-  summary: 'The same for a sealed stamp, whose content is there',
+  summary: 'Renew the evidence of a sealed stamp, from its stored content',
   description: 'At its secret address, without a body.',
   path: sealedContentPath,
   answers,
@@ -50,7 +50,7 @@ const sealedContract = {
 const parse = createRequestParser({ path: tokenIdPath });
 const parseSealed = createRequestParser(sealedContract);
 
-/** Hash-tree renewal, for whoever has the content (S17). */
+/** Hash-tree renewal, for callers who have the content (S17). */
 export function registerRenewalRoutes(
   app: FastifyInstance,
   context: ServerContext & { readonly evidenceRenewals: EvidenceRenewals } & Pick<Stamps, 'sealedContents'>,
@@ -83,14 +83,14 @@ export function registerRenewalRoutes(
   const options = { onRequest, config: { contract: sealedContract } };
   app.post('/api/v1/sealed/v1/:token_id/:secret/evidence', options, async (request, reply) => {
     const { token_id, secret } = parseSealed(request).path;
-    // It is answered in a line, but reads as much as a download.
+    // The answer is short, but the work reads as much as a download.
     largeAnswers.begin(request, reply);
     reply.header('Cache-Control', 'private, no-store');
     return answer(request, reply, async () => evidenceRenewals.bring(token_id, await sealedContents.digests(token_id, secret)));
   });
 }
 
-/** Reads the bodies of a scope as content, of which nothing but its hashes is kept. `limitOf`: the most bytes that a caller may send. */
+/** Reads the bodies of a scope as content and keeps only their hashes. `limitOf`: the most bytes that a caller may send. */
 export function registerContentBodies(scope: FastifyInstance, reader: BodyReader, limitOf: (request: FastifyRequest) => number): void {
   scope.removeContentTypeParser(['application/json', '*']);
   scope.addContentTypeParser(contentType, (request: FastifyRequest, payload: IncomingMessage) =>
@@ -100,10 +100,10 @@ export function registerContentBodies(scope: FastifyInstance, reader: BodyReader
   scope.addContentTypeParser('*', async () => Promise.reject(otherType));
 }
 
-/** The hashes of a body. @throws RequestValidationError where there is none */
+/** The hashes of a body. @throws RequestValidationError if there is no body */
 export function contentDigestsIn({ body, headers }: FastifyRequest): readonly Imprint[] {
   if (Array.isArray(body)) return body as readonly Imprint[];
-  // No parser is asked for an empty body: it is the content of an empty file where it has the type of one.
+  // Fastify calls no parser for an empty body. With the right type it is the content of an empty file.
   if (headers['content-type']?.startsWith(contentType)) return createImprintHash().imprints();
   throw new RequestValidationError([missingBody]);
 }

@@ -9,11 +9,11 @@ import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
 import type { StampJudge } from '../verification/index.ts';
 
-/** Takes the hash of a stamped content by a new algorithm, for the next run of renewals to cover (S17). */
+/** Stores the hash of a stamped content by a new algorithm. The next run of renewals covers it (S17). */
 export interface EvidenceRenewals {
   /**
-   * @param digests of one content by every algorithm, all computed here: whoever brings it proves by the stamped one that the others are right
-   * @throws ServiceError `not_found` for an unknown id and for stamps that have no evidence; `conflict` where the content is another, or the
+   * @param digests of one content by every algorithm, all computed here: if the digest by the stamped algorithm fits, the others are right
+   * @throws ServiceError `not_found` for an unknown id and for stamps without evidence; `conflict` if the content is different, or the
    * evidence cannot be renewed any more
    */
   bring(tokenId: string, digests: readonly Imprint[]): Promise<EvidenceRenewal>;
@@ -39,20 +39,23 @@ export function createEvidenceRenewals(deps: {
   return {
     bring: async (tokenId, digests) => {
       const stamp = await stamps.find(tokenId);
-      if (!stamp) throw new ServiceError('not_found', 'No stamp with this id is known.');
+      if (!stamp) throw new ServiceError('not_found', 'There is no stamp with this id.');
       const [proof] = stamp.proofs;
       if (proof.token === '') throw new ServiceError('not_found', 'The record of this stamp is damaged: there is no evidence to renew.');
       if (proof.kind === 'mock')
         throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no evidence to renew.');
       const { algorithm, digest } = stamp.imprint;
       if (digests.find((one) => one.algorithm === algorithm)?.digest !== digest)
-        throw new ServiceError('conflict', `This is not the content that was stamped: its ${hashNameOf(algorithm)} is another.`);
+        throw new ServiceError('conflict', `This is not the content that was stamped: its ${hashNameOf(algorithm)} is different.`);
       const imprint = digests.find((one) => one.algorithm === renewalAlgorithm)!;
       const isRenewed = lastAlgorithmOf(stamp) === renewalAlgorithm;
       if (!isRenewed) {
-        // Of a broken one another content may have the same hash.
+        // If the algorithm is broken, different content may have the same hash.
         if (!isHashFit(algorithm, clock(), policy))
-          throw new ServiceError('conflict', `${hashNameOf(algorithm)} is not fit any more: it cannot show that this is what was stamped.`);
+          throw new ServiceError(
+            'conflict',
+            `${hashNameOf(algorithm)} is no longer secure: it cannot prove that this content was stamped.`,
+          );
         await checkRenewable(stamp);
         await newDigests.insertOnce({ tokenId, imprint });
       }
@@ -61,7 +64,7 @@ export function createEvidenceRenewals(deps: {
   };
 }
 
-/** When the certificates of the last token end, milliseconds; 0: there are renewals that do not hold. */
+/** When the certificates of the last token end, milliseconds; 0 if there are renewals that do not verify. */
 function holdsUntil({ verified }: Vouched, { proofs: [proof] }: StoredStamp): number {
   if (verified?.record) return verified.record.holdsUntil.getTime();
   if (verified === undefined || renewalsOf(proof).length > 0) return 0;

@@ -2,21 +2,21 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ServerContext } from '../server/context.ts';
 import { addressKey } from '../server/rate-limits.ts';
 
-/** The limits and guards of REST for what a tool does on behalf of a request. Each may throw ServiceError `rate_limited`. */
+/** The limits of REST, applied to a tool call. Each may throw ServiceError `rate_limited`. */
 export interface CallGuards {
-  /** Counts stamps of a caller without a service token (R2). */
+  /** Counts stamps of a caller without a service token. */
   stamps(count: number): Promise<void>;
-  /** Counts the start of a workflow (R1). */
+  /** Counts the start of a workflow. */
   start(): Promise<void>;
-  /** Counts outputs of a workflow (R1). */
+  /** Counts outputs of a workflow. */
   outputs(workflowId: string, count: number): Promise<void>;
-  /** Counts a verification of a caller without a service token (R3). */
+  /** Counts a verification of a caller without a service token. */
   verification(): Promise<void>;
-  /** Does work that a wrong workflow token or an unknown id ends, and counts that (R5). */
+  /** Does the work, and counts a mistake if it fails for a wrong workflow token or an unknown id (R5). */
   lookUp<Answer>(work: () => Promise<Answer>): Promise<Answer>;
 }
 
-/** Those of REST, with the same counters. A product's stamps and verifications are not counted. */
+/** Uses the same counters as REST. A product's stamps and verifications are not counted. */
 export function createCallGuards({ config, limits, mistakes, agentLimit, limitStarts, limitVerifying }: ServerContext) {
   const outputs = limits.by({
     name: 'workflow-stamp',

@@ -6,7 +6,7 @@ import { clip, isObject, RpcError, rpcErrors } from './json-rpc.ts';
 import type { RpcContext } from './revisions/revision.ts';
 import type { CalledTool, Tool } from './tools/tool.ts';
 
-/** `tools/call`, which is the same in all revisions. @throws RpcError −32602, and −32000 where a service token is needed (M7) */
+/** `tools/call` is the same in all revisions. @throws RpcError −32602, and −32000 if a service token is needed (M7) */
 export type CallTool = (params: unknown, context: RpcContext) => Promise<CalledTool>;
 
 const invalidParams = (why: string) => new RpcError(rpcErrors.invalidParams, `Invalid params: ${why}`);
@@ -18,7 +18,7 @@ function parsed<Schema extends z.ZodType>(schema: Schema, given: unknown, place:
   throw invalidParams(clip(faults.join('; ')));
 }
 
-/** The key of a call: the header counts as the member does (M10). */
+/** The key of a call comes from `_meta` or from the header; both count the same. */
 function keyOf(inMeta: string | undefined, headerKey: string | undefined): string | undefined {
   const name = 'idempotency-key';
   const inHeader = headerKey === undefined ? undefined : parsed(idempotencyHeaders, { [name]: headerKey }, 'header')[name];
@@ -33,7 +33,7 @@ export function createToolCaller(tools: readonly Tool[]): CallTool {
   const isOpen = (params: unknown) => isObject(params) && byName.get(String(params.name))?.needsToken === false;
 
   return async (params, { product, hasWrongToken, agent, requestId, headerKey, guards, onReplayed, note }) => {
-    // Who sends a token means to be its product: nothing is done in the name of a stranger instead (M14).
+    // A caller with a wrong token wants to act as a product. The tool must not act for an anonymous caller instead.
     if (hasWrongToken || (product === undefined && !isOpen(params))) {
       throw new RpcError(rpcErrors.unauthorized, 'A valid service token is required in the header X-Service-Token.', {
         code: 'unauthorized',

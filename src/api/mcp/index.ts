@@ -18,13 +18,13 @@ import { createModernRevision, isModern } from './revisions/2026-07-28.ts';
 import { createStampContentTool, createStampHashTool, createVerifyTokenTool } from './tools/stamp.ts';
 import { createStoryTools, type ToolServices } from './tools/story.ts';
 
-/** What works without a token needs only small bodies; a larger one is read only from callers with a token. */
+/** Tools that need no token need only small bodies. A larger body is read only from a caller with a token. */
 const maxBytesWithoutToken = 64 * 1024;
 
 /**
- * `POST /mcp`: the Model Context Protocol over plain HTTP POST, in two revisions (M1–M8, M11). Nothing is kept between requests, and every
- * answer is JSON. Where the body could not be read, a page of a foreign origin is 403, a body too large 413 and one that is not declared
- * as JSON 415 (M7, M9, E8).
+ * `POST /mcp`: the Model Context Protocol over plain HTTP POST, in two revisions (M11). No state is kept between requests, and every
+ * answer is JSON. Requests that are refused unread: a page of a foreign origin 403, a body that is too large 413, a body that is not
+ * declared as JSON 415.
  */
 export function registerMcp(app: FastifyInstance, context: ServerContext & ToolServices): void {
   const { config, identifyProduct, requireProduct, mistakes, sealedMaxBytes } = context;
@@ -61,37 +61,37 @@ export function registerMcp(app: FastifyInstance, context: ServerContext & ToolS
   });
 }
 
-/** Documentation only: what a body may be is judged by JSON-RPC itself. */
+/** For documentation only: the code of JSON-RPC checks the body. */
 const contract: OperationContract = {
   tag: 'MCP',
   id: 'callMcp',
   summary: 'JSON-RPC 2.0 for assistants (Model Context Protocol 2024-11-05 and 2026-07-28)',
   description:
     'Methods `initialize`, `ping`, `tools/list` and `tools/call`; only `tools/call` needs the header X-Service-Token, for some tools. ' +
-    'Faults of the protocol are JSON-RPC errors at status 200. A batch is an array of messages. A request that names 2026-07-28 in `_meta` is ' +
-    'answered in that revision: `server/discover`, `tools/list`, `tools/call`, and faults with a status of their own.',
+    'Faults of the protocol are JSON-RPC errors with status 200. A batch is an array of messages. A request that names 2026-07-28 in `_meta` gets ' +
+    'an answer in that revision: `server/discover`, `tools/list`, `tools/call`, and faults with their own status.',
   authentication: 'service',
   isTokenOptional: true,
   body: rpcRequests,
   isJudgedElsewhere: true,
   bodyExample: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   answers: {
-    200: json('The answer, or those of a batch in its order.', rpcResponses),
-    202: empty('Nothing but notifications.'),
-    400: json('2026-07-28: `_meta` or a header is missing or does not fit, or the version is not known.', rpcResponse),
+    200: json('The answer, or the answers to a batch in its order.', rpcResponses),
+    202: empty('The body had only notifications.'),
+    400: json('2026-07-28: `_meta` or a header is missing or does not match, or the version is unknown.', rpcResponse),
     401: json('`tools/call` without a valid service token: error −32000.', rpcResponses),
     403: json('The request comes from a page of an origin that is not allowed.', rpcResponse),
     404: json('2026-07-28: there is no such method.', rpcResponse),
     413: json('The body is too large.', rpcResponse),
     415: json('The body is not JSON.', rpcResponse),
-    429: json('Too many requests of this address without a valid service token.', rpcResponse, { 'Retry-After': 'Seconds.' }),
+    429: json('Too many requests from this address without a valid service token.', rpcResponse, { 'Retry-After': 'Seconds.' }),
   },
 };
 
-/** Refusals of HTTP, told by its status too. */
+/** Refusals that also have an HTTP status. */
 const refusalStatuses = [400, 403, 408, 413, 415, 429];
 
-/** A body that could not be read: no message, so no id (JSON-RPC 2.0 §5). */
+/** Answers a body that could not be read. It has no message, so the answer has no id (JSON-RPC 2.0 §5). */
 function answerUnread(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   keepConnection(error, request, reply);
   const refuse = (status: number, fault: RpcError) => reply.code(status).send(errorResponse(null, fault));

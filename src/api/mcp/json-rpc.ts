@@ -1,8 +1,7 @@
 import type { Fault } from '../server/outcome.ts';
 
 /**
- * The error codes of JSON-RPC 2.0 §5.1; the one of its free range that says that a token is needed (M7); and those of the Model Context
- * Protocol of 2026-07-28 (M11).
+ * The error codes of JSON-RPC 2.0 §5.1; our own code for a missing token (M7); and the codes of the Model Context Protocol of 2026-07-28.
  */
 export const rpcErrors = {
   parseError: -32700,
@@ -18,7 +17,7 @@ export const rpcErrors = {
 export type RpcErrorCode = (typeof rpcErrors)[keyof typeof rpcErrors];
 export type RpcId = string | number | null;
 
-/** A fault of the protocol. `message` is shown to the client: one sentence, nothing internal. */
+/** A fault of the protocol. The client sees `message`: one sentence, nothing internal. */
 export class RpcError extends Error {
   override readonly name = 'RpcError';
   readonly code: RpcErrorCode;
@@ -31,7 +30,7 @@ export class RpcError extends Error {
   }
 }
 
-/** A fault of the protocol for the log and the metrics: by the code in its data, else by JSON-RPC's name for it. */
+/** A fault of the protocol for the log and the metrics. Its name is the code in its data, else JSON-RPC's name. */
 export function rpcFault({ code, data }: RpcError): Fault {
   const name = Object.entries(rpcErrors).find(([, known]) => known === code)?.[0] ?? 'rpc_error';
   const said = data?.code;
@@ -46,7 +45,7 @@ export type RpcResponse =
       readonly error: { readonly code: number; readonly message: string; readonly data?: object };
     };
 
-/** One message of a client. A notification has no id, and gets no response (JSON-RPC 2.0 §4.1). */
+/** One message from a client. A notification has no id and gets no response (JSON-RPC 2.0 §4.1). */
 export interface RpcMessage {
   readonly id: RpcId | undefined;
   readonly method: string;
@@ -56,21 +55,21 @@ export interface RpcMessage {
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** An integer that is not held exactly would be answered as another one. */
+/** A larger integer is not exact, so the answer would have a different id. */
 const isId = (value: unknown): value is RpcId =>
   value === null || typeof value === 'string' || (typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER);
 
-/** The id to answer with: null where none can be told (JSON-RPC 2.0 §5). */
+/** The id of the answer: null if the message has no valid one (JSON-RPC 2.0 §5). */
 export const idOf = (message: unknown): RpcId => (isObject(message) && isId(message.id) ? message.id : null);
 
 /**
  * Reads a value as a request or notification (JSON-RPC 2.0 §4).
  *
- * @throws RpcError −32600 when it is neither.
+ * @throws RpcError −32600 if it is neither.
  */
 export function readMessage(value: unknown): RpcMessage {
   const refuse = (why: string) => new RpcError(rpcErrors.invalidRequest, `Invalid Request: ${why}`);
-  if (!isObject(value)) throw refuse('a message is an object');
+  if (!isObject(value)) throw refuse('a message must be an object');
   const { jsonrpc, id, method, params } = value;
   if (jsonrpc !== '2.0') throw refuse('jsonrpc must be "2.0"');
   if (id !== undefined && !isId(id)) throw refuse('id must be a string, a number within ±(2^53 − 1) or null');
@@ -85,5 +84,5 @@ export function errorResponse(id: RpcId, { code, message, data }: RpcError): Rpc
   return { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } };
 }
 
-/** What a client sent, short enough to be repeated to it. */
+/** Shortens a text from the client, so that the answer can repeat it. */
 export const clip = (text: string): string => (text.length > 100 ? `${text.slice(0, 100)}…` : text);

@@ -1,16 +1,16 @@
 import { ServiceError } from '../../shared/domain/service-error.ts';
 
-/** Who sends a body: with a service token or without, and from which address. */
+/** The sender of a body: its address, and whether it has a service token. */
 export interface Sender {
   readonly hasToken: boolean;
   readonly address: string;
 }
 
-/** What one body takes of the budget. */
+/** The share of the budget that one body holds. */
 export interface BodyLease {
-  /** Has it hold so many bytes in all. @throws ServiceError `overloaded` where there is no room for them */
+  /** Sets the total that this body holds. @throws ServiceError `overloaded` if the budget has no room */
   take(bytes: number): void;
-  /** Gives all of them back. May be called more than once. */
+  /** Gives all bytes back. May be called more than once. */
   release(): void;
 }
 
@@ -19,8 +19,8 @@ export interface BodyBudget {
 }
 
 /**
- * How many bytes of bodies a process holds: for senders with a service token those of four of the largest bodies, and as many for all others. Of
- * each, one address has a quarter, which is one of the largest.
+ * Limits the bytes of bodies that a process holds: four of the largest bodies for senders with a service token, and as many for all others.
+ * One address may use a quarter of each, which is one of the largest bodies.
  */
 export function createBodyBudget(largestBytes: number): BodyBudget {
   const taken = new Map<string, number>();

@@ -5,21 +5,21 @@ import type { Imprint } from '../../shared/domain/stamp.ts';
 import { type BodyBudget, createBodyBudget, type Sender } from './body-budget.ts';
 import { createImprintHash } from './imprint-hash.ts';
 
-/** Bodies up to this size take nothing of the budget. It is the limit of routes that carry no content, lists or tokens. */
+/** Bodies up to this size do not use the budget. It is the limit of routes without content, lists or tokens. */
 export const smallBodyBytes = 64 * 1024;
 
-/** A token of 1 MiB in base64, even where a client writes each `/` as `\/`. */
+/** A token of 1 MiB in base64, even if a client writes each `/` as `\/`. */
 export const tokenBodyLimit = 3 * 1024 * 1024;
 
 /**
- * base64 takes four characters for three bytes. Each may be a slash, and PHP and others write a slash in JSON as `\/`: two bytes for
- * one. The rest of a body is small.
+ * base64 needs four characters for three bytes. Each may be a slash, and some clients, e.g. in PHP, write a slash in JSON as `\/`: two
+ * bytes for one. The rest of a body is small.
  */
 export const stampBodyLimit = (sealedMaxBytes: number): number => Math.ceil(sealedMaxBytes / 3) * 4 * 2 + 64 * 1024;
 
 /**
- * How long a body may take: this, and a second for each 128 KiB. What is left of it behind the answer is read and dropped, so that a client that
- * sends all of it first gets to read the answer; that too has so long.
+ * How long a body may take: this time, plus a second for each 128 KiB. If the answer is sent early, the rest of the body is read and dropped, for
+ * this time at most: some clients send the whole body before they read the answer.
  */
 const shortestMs = 30_000;
 const bytesPerSecond = 128 * 1024;
@@ -29,22 +29,22 @@ const answer = Symbol('answer');
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The raw answer to a request with a body: its end is the end of the request. */
+    /** The raw answer to a request with a body. When it closes, the request is over. */
     [answer]?: ServerResponse | undefined;
   }
 }
 
-/** The one way in which a body is read. */
+/** Every body is read through this. */
 export interface BodyReader {
   /**
-   * The body of a request.
+   * Reads the body of a request.
    *
-   * @throws ServiceError 413 above the route's `bodyLimit`, 415 for content codings, 408 for a slow client, 503 where the budget has no room
-   * for it (E8, E10)
+   * @throws ServiceError 413 above the route's `bodyLimit`, 415 for content codings, 408 for a slow client, 503 if the budget has no room
+   * (E10)
    */
   read(request: FastifyRequest, payload: IncomingMessage): Promise<Buffer>;
   /**
-   * The hashes of a body, which takes no memory however large it is.
+   * Hashes a body of any size, without keeping it in memory.
    *
    * @throws ServiceError 413 above `limit` bytes, 415, 408
    */
@@ -57,20 +57,20 @@ export interface BodyReaderOptions {
   readonly shortestMs?: number;
 }
 
-/** Undefined where the body comes in chunks; Node has checked that the header is a number. */
+/** Undefined if the body comes in chunks. Node has checked that the header is a number. */
 export function announcedBytes({ headers }: FastifyRequest): number | undefined {
   if (headers['transfer-encoding'] !== undefined) return undefined;
   return Number(headers['content-length'] ?? 0);
 }
 
-/** Once for an app. */
+/** Call it once for an app. */
 export function createBodyReader(app: FastifyInstance, options: BodyReaderOptions = {}): BodyReader {
   const { budget = createBodyBudget(app.initialConfig.bodyLimit ?? 0) } = options;
   const { senderOf = ({ ip }) => ({ hasToken: false, address: ip }) } = options;
   const leastMs = options.shortestMs ?? shortestMs;
   const mostMsFor = (bytes: number) => leastMs + (bytes / bytesPerSecond) * 1_000;
 
-  // Node by itself asks for a body before anybody has seen the head. Here a refusal saves the client the upload.
+  // By default Node asks for the body before any hook sees the head. This way a refusal saves the client the upload.
   app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response));
   app.decorateRequest(answer, undefined);
   app.addHook('preParsing', (request, reply, payload, done) => {
@@ -85,9 +85,9 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
     done();
   });
 
-  /** How many bytes a body may have; where there is none, 0. */
+  /** How many bytes a body may have; 0 if there is none. */
   function mostBytesOf(request: FastifyRequest, limit: number): number {
-    // Then nothing would end what is begun for it.
+    // `close` has already fired, so nothing would release the budget.
     if (request.raw.destroyed) throw new ServiceError('bad_request', 'The request ended before its body was read.');
     const coding = request.headers['content-encoding'];
     if (coding !== undefined && coding.toLowerCase() !== 'identity') {
@@ -118,7 +118,7 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
     const onClose = () => fail(new ServiceError('bad_request', 'The request ended before its body did.'));
     const timer = setTimeout(() => {
       const seconds = Math.ceil(mostMsFor(mostBytes) / 1_000);
-      fail(new ServiceError('request_timeout', `The body did not arrive in time: it has ${seconds} seconds.`));
+      fail(new ServiceError('request_timeout', `The body did not arrive in time: the limit is ${seconds} seconds.`));
     }, mostMsFor(mostBytes));
     const detach = () => {
       clearTimeout(timer);
@@ -126,7 +126,7 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
     };
     const fail = (error: unknown) => {
       detach();
-      // Read on, and dropped.
+      // Reads and drops the rest.
       payload.resume();
       reject(error);
     };
@@ -143,7 +143,7 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
       request[answer]?.once('close', lease.release);
       let body: Buffer = nothing;
       let length = 0;
-      /** Pieces are copied: a body in tiny ones takes no more memory than another. */
+      /** Pieces are copied, so a body in tiny pieces needs no more memory than another. */
       const makeRoom = (bytes: number) => {
         if (bytes > smallBodyBytes) lease.take(bytes);
         const larger = Buffer.allocUnsafeSlow(bytes);
@@ -175,7 +175,7 @@ const tooLarge = (limit: number) => new ServiceError('payload_too_large', `The b
 
 /**
  * Keeps the connection of a refused request. Fastify closes it whenever a body was refused, and a client that is still sending may then never
- * read why. Closed are only those of clients that send too slowly, and of those that were not asked for the body (RFC 9110 §10.1.1).
+ * read the answer. A connection is closed only if the client sends too slowly or was not asked for the body (RFC 9110 §10.1.1).
  */
 export function keepConnection(error: Error, { raw, headers }: FastifyRequest, reply: FastifyReply): void {
   const isSlow = error instanceof ServiceError && error.code === 'request_timeout';

@@ -10,7 +10,7 @@ import { missingBody, type ValidationItem, validationItems } from './validation-
 
 export const ndjsonType = 'application/x-ndjson';
 
-/** A thousand items with all the metadata that is allowed, with room for names and white space. */
+/** Room for a thousand items with the most metadata, and for names and white space. */
 export const bulkBodyLimit = mostBulkItems * 6 * 1024;
 
 /** A line that is not JSON. */
@@ -21,7 +21,7 @@ class BrokenLine {
   }
 }
 
-/** A body of lines, each a JSON text of its own. */
+/** A body of lines. Each line is a JSON text. */
 class Lines {
   readonly entries: readonly unknown[];
   constructor(entries: readonly unknown[]) {
@@ -29,10 +29,10 @@ class Lines {
   }
 }
 
-/** So many lines are read in one turn of the event loop: they may be long. */
+/** How many lines are parsed in one turn of the event loop: they may be long. */
 const linesPerTurn = 50;
 
-/** Lines that hold something; empty ones end files, and mean nothing. */
+/** The lines that are not empty. Files often end with an empty line. */
 function linesOf(bytes: Buffer): Buffer[] {
   const lines: Buffer[] = [];
   for (let start = 0; start < bytes.length; ) {
@@ -53,12 +53,12 @@ function parseLine(line: Buffer, index: number): unknown {
   }
 }
 
-/** Reads `application/x-ndjson` in the routes of a scope, beside JSON; a line that is not JSON is a fault of that item alone. */
+/** Lets the routes of a scope read `application/x-ndjson` as well as JSON. A line that is not JSON is a fault of that item alone. */
 export function registerBulkBodies(scope: FastifyInstance, reader: BodyReader): void {
   scope.addContentTypeParser(ndjsonType, async (request: FastifyRequest, payload: IncomingMessage) => {
     const lines = linesOf(await reader.read(request, payload));
     const entries: unknown[] = [];
-    // Of too many lines it is enough to know how many they are.
+    // If there are too many lines, only their number matters.
     if (lines.length > mostBulkItems) return new Lines(lines);
     for (const [index, line] of lines.entries()) {
       if (index % linesPerTurn === linesPerTurn - 1) await turn();
@@ -68,7 +68,7 @@ export function registerBulkBodies(scope: FastifyInstance, reader: BodyReader): 
   });
 }
 
-/** The items of a bulk request, each read by its contract or with its faults, in order. */
+/** The items of a bulk request in order: parsed by the contract, or listed with their faults. */
 export interface Bulk<Item> {
   readonly kind: 'json' | 'ndjson';
   readonly size: number;
@@ -76,7 +76,7 @@ export interface Bulk<Item> {
   readonly faulty: ReadonlyMap<number, readonly ValidationItem[]>;
 }
 
-/** @throws RequestValidationError for what is no list of 1 to 1 000 items */
+/** @throws RequestValidationError if the body is not a list of 1 to 1 000 items */
 export function readBulk<Item extends z.ZodType>({ body }: Pick<FastifyRequest, 'body'>, contract: Item): Bulk<z.output<Item>> {
   const isLines = body instanceof Lines;
   if (body === undefined || body === null) throw new RequestValidationError([missingBody]);

@@ -1,14 +1,14 @@
 import type { Config } from '../../shared/runtime/config.ts';
 import { isPrivateHost } from '../../shared/runtime/private-address.ts';
 
-/** The rule for targets of webhooks (N2): the worker holds to it again when it connects, since a name may come to mean another address. */
+/** Checks the target of a webhook (N2). The worker checks again when it connects, since a name may lead to a different address by then. */
 export function createCallbackRule({
   WEBHOOK_SECRET: secrets,
   NODE_ENV,
 }: Pick<Config, 'WEBHOOK_SECRET' | 'NODE_ENV'>): (url: string) => string | undefined {
   const isOpen = NODE_ENV !== 'production';
   return (given) => {
-    if (secrets === undefined) return 'callback_url cannot be used: no webhooks are sent here, WEBHOOK_SECRET is not set';
+    if (secrets === undefined) return 'callback_url cannot be used: this service sends no webhooks, because WEBHOOK_SECRET is not set';
     const url = URL.canParse(given) ? new URL(given) : undefined;
     if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
       return 'callback_url must be an address that starts with https://, without user and password';

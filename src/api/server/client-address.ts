@@ -1,15 +1,15 @@
 import ipaddr from 'ipaddr.js';
 
-/** An address of `X-Forwarded-For` without the port that some proxies write behind it: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+/** Removes the port that some proxies add to an address in `X-Forwarded-For`: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
 const withoutPort = (address: string): string => /^\[([^\]]*)\](?::\d+)?$|^([^:]*):\d+$/.exec(address)?.slice(1).find(Boolean) ?? address;
 
-/** The address that a text names, undefined where it names none. An IPv4 address that is written as IPv6 is one of IPv4. */
+/** Parses an address; undefined if the text is not one. An IPv4 address in IPv6 notation becomes IPv4. */
 function addressOf(given: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   const text = withoutPort(given);
   return ipaddr.isValid(text) ? ipaddr.process(text) : undefined;
 }
 
-/** Whether an address is one of the hops that `TRUST_PROXY` names: addresses or CIDRs, which the settings have checked. */
+/** Tells whether `TRUST_PROXY` names an address. The settings have checked its addresses and CIDRs. */
 export function createHopTrust(hops: readonly string[]): (address: string) => boolean {
   const trusted = hops.map((hop) => ipaddr.parseCIDR(hop.includes('/') ? hop : `${hop}/${ipaddr.IPv4.isValid(hop) ? 32 : 128}`));
   return (given) => {
@@ -19,8 +19,8 @@ export function createHopTrust(hops: readonly string[]): (address: string) => bo
 }
 
 /**
- * The address under which a client is counted for limits: an IPv4 address (also when written as IPv6), or the first 64 bits of an IPv6
- * address, which one subscriber usually has to himself.
+ * Rate limits count a client under this address: an IPv4 address (also in IPv6 notation), or the first 64 bits of an IPv6
+ * address, which usually belong to one subscriber.
  */
 export function addressBucket(given: string): string {
   const address = addressOf(given);

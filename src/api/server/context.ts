@@ -10,7 +10,7 @@ import { baseUrlOf } from './origin.ts';
 import { addressKey, type CountingLimits } from './rate-limits.ts';
 import { createProductRule, createServiceTokens } from './service-token.ts';
 
-/** What every capability is given beside its services: the settings, and what all requests share. Once for an app. */
+/** Every capability gets this beside its services: the settings, and everything that all requests share. Call it once for an app. */
 export function createContext(app: FastifyInstance, deps: { config: Config; limits: CountingLimits }) {
   const { config, limits } = deps;
   const { SEALED_MAX_BYTES: sealedMaxBytes } = config;
@@ -28,15 +28,15 @@ export function createContext(app: FastifyInstance, deps: { config: Config; limi
     sealedMaxBytes,
     identifyProduct,
     requireProduct: createProductRule(identifyProduct, mistakes),
-    /** Why an address is no fit target of a webhook (N2). */
+    /** Says why an address is not allowed as the target of a webhook. */
     judgeCallback: createCallbackRule(config),
-    /** Of each address. Operations that share a limit share its count. */
+    /** Limits for each address. Operations that share a limit share its count. */
     agentLimit: limitOf('agent', config.RATE_AGENT_PER_MINUTE),
     limitStarts: limitOf('workflow-start', config.RATE_WORKFLOW_START_PER_HOUR, 3_600),
     limitVerifying: limitOf('verify', config.RATE_VERIFY_PER_MINUTE),
     limitDoor: limitOf('tsa', config.RATE_TSA_PER_MINUTE),
     limitStatus: limitOf('status', config.RATE_STATUS_PER_MINUTE),
-    /** Where the service is reached, without a last slash. */
+    /** The public address of the service, without a final slash. */
     baseUrl: () => baseUrlOf(app, config.PUBLIC_BASE_URL),
     reader: createBodyReader(app, {
       budget: createBodyBudget(Math.max(stampBodyLimit(sealedMaxBytes), tokenBodyLimit, bulkBodyLimit)),

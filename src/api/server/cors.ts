@@ -1,7 +1,7 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import type { FastifyInstance } from 'fastify';
 
-/** What anybody may ask needs no leave of ours in a browser either: verification, proofs, evidence, pricing, and the API's document (E13). */
+/** Public reads, open to pages of every origin: verification, proofs, evidence, pricing and the OpenAPI document. */
 const openPaths = [
   /^\/api\/v1\/verify\//,
   /^\/api\/v1\/workflow\/[^/]+\/(proof|consistency)(\/|$)/,
@@ -15,7 +15,7 @@ const interfacePaths = /^\/(api\/|tsa$)/;
 const common: FastifyCorsOptions = {
   methods: ['GET', 'HEAD', 'POST'],
   maxAge: 600,
-  // An OPTIONS that is no preflight is a method like any other (E8).
+  // An OPTIONS that is not a preflight is a method like any other.
   strictPreflight: false,
   exposedHeaders: [
     'Allow',
@@ -34,8 +34,8 @@ const common: FastifyCorsOptions = {
 };
 
 /**
- * Lets pages of other origins read the answers of the interface (E13, the Fetch standard §3.2): all of them where nothing secret is sent or
- * answered, those of `CORS_ORIGINS` elsewhere, and for assistants those of `MCP_ORIGINS` too. Pages of ours are read by people only.
+ * Lets pages of other origins read the interface (E13; the Fetch standard §3.2). Operations without secrets are open to every origin, the
+ * others to `CORS_ORIGINS`, and `/mcp` to `MCP_ORIGINS` too. Our HTML pages are not shared.
  */
 export async function registerCors(
   app: FastifyInstance,

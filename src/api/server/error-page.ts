@@ -1,17 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Any error, for a person (V8): the words are the template's, by what was looked for and the status. */
+/** Any error, for a person. The template chooses the text by the kind of page and the status. */
 export interface ErrorPage {
   readonly what: 'workflow' | 'confirmation' | 'stamp' | 'content' | 'form' | 'page';
   readonly status: number;
-  /** The public sentence of the error, as JSON has it in `detail`. */
+  /** The public sentence of the error: `detail` in JSON. */
   readonly detail: string;
   readonly requestId: string;
-  /** Null where coming back later does not help. */
+  /** Null if a later retry does not help. */
   readonly retryAfterSeconds: number | null;
 }
 
-/** What a person looked for who meets an error, by the address of the route. */
+/** The kind of page that the person asked for, by the address of the route. */
 const lookedFor: readonly (readonly [prefix: string, what: ErrorPage['what']])[] = [
   ['/workflow/', 'workflow'],
   ['/api/v1/workflow/:workflow_id/verify-user', 'confirmation'],
@@ -20,7 +20,7 @@ const lookedFor: readonly (readonly [prefix: string, what: ErrorPage['what']])[]
   ['/verify', 'form'],
 ];
 
-/** Answers with an error's page (V8). Errors are of the moment: nobody keeps them. */
+/** Answers with an error page (V8). Errors are temporary, so nobody may cache them. */
 export function sendErrorPage(
   request: FastifyRequest,
   reply: FastifyReply,

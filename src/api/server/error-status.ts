@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
 
-/** The HTTP status of every expected error; complete by type. */
+/** The HTTP status of every expected error. The type checks that the list is complete. */
 export const statusOf = {
   bad_request: 400,
   unauthorized: 401,

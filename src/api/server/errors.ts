@@ -10,24 +10,24 @@ import { registerNotFound } from './not-found.ts';
 import { faultOf, noteFault, validationFault } from './outcome.ts';
 import { RequestValidationError } from './validation.ts';
 
-/** Statuses that tell the client to come back, and after how many seconds where the error itself does not say. */
+/** Statuses that tell the client to come back, with the seconds to wait if the error itself does not say. */
 const defaultRetryAfterSeconds: Readonly<Record<number, number>> = { 429: 1, 503: 2, 504: 1 };
 
-/** The scheme in `WWW-Authenticate` for each token that a caller may lack (E4, E5). */
+/** The scheme in `WWW-Authenticate` for each kind of missing token. */
 const schemeOf = {
   service_token: 'ServiceToken',
   workflow_token: 'Workflow',
   basic: 'Basic realm="qstamp", charset="UTF-8"',
 } as const satisfies Record<Credential, string>;
 
-/** The public body of an expected error (E3); its members never replace the three that every error has. */
+/** The public body of an expected error (E3). Its own members never replace the three that every error has. */
 export function errorBody(error: ServiceError, requestId: string): ErrorResponse {
   return { ...error.members, detail: error.message, code: error.code, request_id: requestId };
 }
 
 /**
- * Every error becomes one answer: 422 with its items, an expected error with its code, anything else 500 without a word of why; to a
- * browser, a page (V8).
+ * Turns every error into one answer: 422 with its items, an expected error with its code, anything else 500 without the cause. A browser
+ * gets a page.
  */
 export function registerErrorHandler(app: FastifyInstance): void {
   app.register(accepts);
@@ -42,7 +42,7 @@ export function registerErrorHandler(app: FastifyInstance): void {
 function sendInvalid({ detail }: RequestValidationError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   noteFault(request, validationFault(detail));
   if (!prefersPage(request)) return reply.code(422).send({ detail });
-  return sendErrorPage(request, reply, { status: 422, detail: 'The request is not as it should be.', retryAfterSeconds: null });
+  return sendErrorPage(request, reply, { status: 422, detail: 'The request is not valid.', retryAfterSeconds: null });
 }
 
 function sendServiceError(error: ServiceError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -56,7 +56,7 @@ function sendServiceError(error: ServiceError, request: FastifyRequest, reply: F
   return reply.code(status).send(errorBody(error, request.id));
 }
 
-/** Fastify's own refusals of a request, and those of its plugins, by status; whatever else they say may name a path or worse. */
+/** Refusals by Fastify and its plugins, by status. Their own messages are not shown: they may contain a path or worse. */
 const refusals: Readonly<Record<number, ServiceError>> = {
   404: new ServiceError('not_found', 'There is nothing at this address.'),
   405: new ServiceError('method_not_allowed', 'The method is not allowed at this address.'),
@@ -65,7 +65,7 @@ const refusals: Readonly<Record<number, ServiceError>> = {
 };
 const badRequest = new ServiceError('bad_request', 'The request cannot be understood.');
 
-/** What an error tells a client: the refusals of Fastify and its plugins by their status, anything unexpected as `internal_error`. */
+/** Converts any error for the client: refusals by Fastify and its plugins by their status, everything unexpected as `internal_error`. */
 export function toServiceError(error: FastifyError): ServiceError {
   if (error instanceof ServiceError) return error;
   const { statusCode = 500 } = error;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Imprint, imprintAlgorithms } from '../../shared/domain/stamp.ts';
 
-/** Hashes what is added by several algorithms at once; by all of them unless others are named. */
+/** Hashes the added bytes by several algorithms at once; by default, by all of them. */
 export function createImprintHash(algorithms: readonly Imprint['algorithm'][] = imprintAlgorithms) {
   const hashes = algorithms.map((algorithm) => ({ algorithm, hash: createHash(algorithm) }));
   return {

@@ -8,9 +8,9 @@ import { parseJsonText } from './json-text.ts';
 const mediaType = 'application/json';
 
 /**
- * Reads every body as JSON, in place of Fastify's parsers: no content type, `application/json` and `application/*+json`.
- * A body that is empty, or that the operation does not have, reads as undefined. Errors: 415 for other types, MalformedJsonError for
- * what is not JSON, and those of the reader (E2, E8, E10).
+ * Reads a body as JSON, in place of Fastify's parsers, if its content type is missing, `application/json` or `application/*+json`.
+ * The body is undefined if it is empty or the operation takes none. Errors: 415 for other types, MalformedJsonError if it is not JSON
+ * (E2), and those of the reader.
  */
 export function registerJsonBody(app: FastifyInstance, reader: BodyReader): void {
   app.removeAllContentTypeParsers();
@@ -28,7 +28,7 @@ export function registerJsonBody(app: FastifyInstance, reader: BodyReader): void
   });
 }
 
-/** An operation whose contract names no body does not look at one. */
+/** An operation without a body in its contract ignores the body. */
 const takesBody = ({ routeOptions: { config } }: FastifyRequest): boolean => !config.contract || config.contract.body !== undefined;
 
 function isJson(contentType: string | undefined): boolean {

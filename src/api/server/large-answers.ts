@@ -4,15 +4,15 @@ import { addressKey } from './rate-limits.ts';
 
 const mostAtOnce = 64;
 const mostForOneAddress = 8;
-/** Node looks that often whether the client has taken anything. Linux takes more of us only when a third of its buffer is free: some 40 KiB or more. */
+/** How often Node checks that the client has read something. Linux accepts more data only if a third of its buffer is free: about 40 KiB or more. */
 const mostIdleMs = 30_000;
 
-/** Bounds how many large answers a process sends at a time: sealed content, evidence bundles, answers to more than a hundred items. */
+/** Limits how many large answers a process sends at once: sealed content, evidence bundles, answers to more than a hundred items. */
 export interface LargeAnswers {
   /**
-   * Counts this answer until it is sent, and ends it when its client takes nothing for 30 s.
+   * Counts this answer until it is sent, and aborts it if its client reads nothing for 30 s.
    *
-   * @throws ServiceError `overloaded` where there are 64 already, or 8 of this address; `bad_request` where the client has left
+   * @throws ServiceError `overloaded` if there are 64 already, or 8 for this address; `bad_request` if the client has left
    */
   begin(request: FastifyRequest, reply: FastifyReply): void;
 }
@@ -37,10 +37,10 @@ export function createLargeAnswers(): LargeAnswers {
       reply.raw.once('close', () => count(address, -1));
       reply.raw.setTimeout(mostIdleMs, () => {
         const { socket } = request.raw;
-        // Where nothing is to be read yet, the answer is still being made.
+        // If nothing waits to be read, the answer is still being made.
         if (socket.writableLength === 0) return;
-        request.log.info('the client reads too slowly and is cut off');
-        // A reset: what the system still has of it is dropped as well.
+        request.log.info('aborted the answer: the client reads too slowly');
+        // A reset also drops the data that the system still holds.
         socket.resetAndDestroy();
       });
     },

@@ -2,15 +2,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { addressKey, type MistakeLimit, type RateLimits } from './rate-limits.ts';
 
-/** Limits what an address tries in vain (R5). What is right is never counted. */
+/** Limits failed attempts from an address (R5). Correct requests are never counted. */
 export interface Mistakes {
-  /** Counts a token that is wrong or missing. @throws ServiceError `rate_limited` beyond the limit. */
+  /** Counts a wrong or missing token. @throws ServiceError `rate_limited` beyond the limit. */
   wrongToken(request: FastifyRequest, reply: FastifyReply): Promise<void>;
-  /** Counts an id or a secret that leads to nothing. @throws ServiceError `rate_limited` beyond the limit. */
+  /** Counts an unknown id or secret. @throws ServiceError `rate_limited` beyond the limit. */
   unknownId(request: FastifyRequest, reply: FastifyReply): Promise<void>;
-  /** Does `work`, and counts it where it ends with `unauthorized` or `not_found`. */
+  /** Does `work`, and counts a mistake if it fails with `unauthorized` or `not_found`. */
   count<Answer>(request: FastifyRequest, reply: FastifyReply, work: () => Promise<Answer>): Promise<Answer>;
-  /** The same, but does no work for an address that is beyond a limit. */
+  /** Like `count`, but does no work for an address that is beyond a limit. */
   guard<Answer>(request: FastifyRequest, reply: FastifyReply, work: () => Promise<Answer>): Promise<Answer>;
 }
 

@@ -7,15 +7,15 @@ interface KnownPath {
 }
 
 /**
- * Answers what no route takes (E8): 405 with `Allow` where the path takes other methods, 307 to the path with or without its
- * last slash where that one exists (FastAPI's `redirect_slashes`), else 404. A path that is a route's own word for word is no parameter of
+ * Answers requests that match no route (E8): 405 with `Allow` if the path takes other methods, 307 if the path exists with or without its
+ * final slash (FastAPI's `redirect_slashes`), else 404. If a path is literally the path of a route, it does not match the parameter of
  * another route: `GET /api/v1/workflow/start` is 405. Register it before the routes.
  */
 export function registerNotFound(app: FastifyInstance): void {
   const knownPaths = new Map<string, KnownPath>();
 
   app.addHook('onRoute', ({ url, method }) => {
-    // That of CORS, which is no path of its own.
+    // The CORS plugin registers this route; it is not a real path.
     if (url === '*') return;
     const known = knownPaths.get(url) ?? { pattern: patternOf(url), methods: new Set() };
     knownPaths.set(url, known);
@@ -36,7 +36,7 @@ export function registerNotFound(app: FastifyInstance): void {
     return new ServiceError('method_not_allowed', `${path.slice(0, 200)} takes ${allowed}.`);
   };
 
-  // Fastify asks every QUERY for its content type (400) before it says that no route takes one.
+  // For a QUERY, Fastify checks the content type (400) before it reports that no route exists.
   app.addHook('preParsing', (request, reply, payload, done) => {
     if (request.is404 && request.method === 'QUERY') done(refusalOf(request, reply));
     else done(null, payload);
@@ -59,7 +59,7 @@ export function registerNotFound(app: FastifyInstance): void {
   });
 }
 
-/** A route's address as an expression: `:name` is one segment, `*` the rest. */
+/** A route's path as a regular expression: `:name` matches one segment, `*` the rest. */
 function patternOf(url: string): RegExp {
   const source = url
     .split('/')

@@ -2,26 +2,26 @@ import type { z } from 'zod';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
 import type { RequestContract } from './validation.ts';
 
-/** What one status of an operation answers with; without `content` it has no body. */
+/** The answer of an operation for one status; without `content` it has no body. */
 export interface AnswerContract {
   readonly description: string;
-  /** By media type: a schema where the body is JSON, null where it is a page or a file. */
+  /** By media type: a schema if the body is JSON, null if it is a page or a file. */
   readonly content?: Readonly<Record<string, z.ZodType | null>>;
-  /** Headers beside those that every answer has: name and meaning. */
+  /** Extra headers: name and meaning. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** In place of the example of its schema. */
+  /** Replaces the example of the schema. */
   readonly example?: unknown;
 }
 
-/** How a caller proves who it is. */
+/** How a caller identifies itself. */
 export type Authentication = 'service' | 'workflow';
 
 /**
- * Everything that a route takes and answers, declared once. The request parser and the OpenAPI document both use it. Errors that follow
- * from the rest need not be listed: 413 and 415 of a body, 422 of anything that is read, 401 of a token.
+ * The input and the answers of a route, declared once. The request parser and the OpenAPI document both use it. Some errors need not be
+ * listed: 413 and 415 for a body, 422 for any input, 401 for a token.
  */
 export interface OperationContract extends RequestContract {
-  /** Its name in generated clients: a verb first, unique, and never changed. */
+  /** The name in generated clients: it begins with a verb, is unique, and never changes. */
   readonly id: string;
   readonly tag: string;
   readonly summary: string;
@@ -29,14 +29,14 @@ export interface OperationContract extends RequestContract {
   readonly authentication?: Authentication;
   /** The operation also works without a token, and then answers less. */
   readonly isTokenOptional?: true;
-  /** Of this operation's body, where the one of its schema does not fit. */
+  /** An example for this body, if the example of its schema does not fit. */
   readonly bodyExample?: object | undefined;
-  /** Where the body is no JSON. Of one that may be lines too only the JSON is described: generators make wrong code of a choice. */
+  /** Media types of a body that is not JSON. A body that may also be lines is described only as JSON: generators make wrong code from a choice. */
   readonly bodyTypes?: readonly string[];
-  /** The body is documented here and judged by rules of another protocol: no 422. */
+  /** The body follows the rules of another protocol, which checks it: no 422. */
   readonly isJudgedElsewhere?: true;
   readonly answers: Readonly<Record<number, AnswerContract>>;
-  /** Failures beside them, by code. */
+  /** Failures by code, beside `answers`. */
   readonly errors?: readonly ErrorCode[];
 }
 
@@ -52,35 +52,35 @@ export const json = (description: string, schema: z.ZodType, headers?: AnswerCon
   ...(headers && { headers }),
 });
 
-/** What an operation on many items answers, whatever becomes of each (L1). */
+/** The answers of a bulk operation, whether its items succeed or fail (L1). */
 export const bulkAnswersOf = (schema: z.ZodType): OperationContract['answers'] => {
   const content = { 'application/json': schema, 'application/x-ndjson': null };
   return {
     200: {
-      description: 'What was made of each item, or why nothing was, in their order.',
+      description: 'The result or the error of each item, in their order.',
       content,
-      headers: { 'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key made them.' },
+      headers: { 'Idempotent-Replayed': '`true` if an earlier request with the same Idempotency-Key made them.' },
     },
     504: {
-      description: 'All were accepted and none is finished in time: each becomes readable at its `verify_url`.',
+      description: 'All were accepted, but none finished in time. Each becomes readable at its `verify_url`.',
       content,
       headers: { 'Retry-After': 'Seconds.' },
     },
   };
 };
 
-/** Of a 202 that a client preferred to waiting (N1). */
+/** Headers of a 202, for a client that prefers not to wait. */
 export const acceptedHeaders = {
-  Location: 'Where the outcome is told.',
+  Location: 'The address where the outcome can be read.',
   'Preference-Applied': '`respond-async`',
-  'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key was accepted.',
+  'Idempotent-Replayed': '`true` if an earlier request with the same Idempotency-Key was accepted.',
 };
 
-/** What a bulk request is answered where its client prefers not to wait (N1). */
+/** The answer to a bulk request whose client prefers not to wait (N1). */
 export const acceptedBulkOf = (schema: z.ZodType): OperationContract['answers'] => ({
   202: {
     description:
-      'Accepted, where the client prefers not to wait (`Prefer: respond-async`), and on its way: each item names its address, or says why it is not.',
+      'Accepted, if the client prefers not to wait (`Prefer: respond-async`). Each item has its address, or the error that stopped it.',
     content: { 'application/json': schema, 'application/x-ndjson': null },
     headers: {
       'Preference-Applied': acceptedHeaders['Preference-Applied'],

@@ -2,18 +2,18 @@ import type { FastifyRequest } from 'fastify';
 import type { ErrorCode, ServiceError } from '../../shared/domain/service-error.ts';
 import { statusOf } from './error-status.ts';
 
-/** Why a request was not done. `refused`: by a rule, and all is as it should be. `failed`: something of ours, or around us, did not work. */
+/** Why a request was not done. `refused`: a rule stopped it, which is normal. `failed`: something in the service or around it did not work. */
 export interface Fault {
   readonly outcome: 'refused' | 'failed';
-  /** The code that the answer names, or one of `validation_failed`, `not_ready` and JSON-RPC's own. */
+  /** The code in the answer, or `validation_failed`, `not_ready`, or a code of JSON-RPC. */
   readonly code: string;
-  /** Refused: the fields that were wrong, as `body.hash string_type`. */
+  /** If refused: the wrong fields, like `body.hash string_type`. */
   readonly fields?: readonly string[];
-  /** Failed: what really happened. */
+  /** If failed: the real error. */
   readonly err?: unknown;
 }
 
-/** The errors of status 500 and above by which nothing failed: W19, a full queue, a link that a program looked at. */
+/** Errors with a status of 500 or more that are refusals: no mail server (W19), a full queue, a program that prefetched a link. */
 const refusedFromFiveHundred: readonly ErrorCode[] = [
   'tier_unavailable',
   'mail_unavailable',
@@ -22,14 +22,14 @@ const refusedFromFiveHundred: readonly ErrorCode[] = [
   'prefetch_refused',
 ];
 
-/** What an error makes of its request. */
+/** The fault for an error. */
 export function faultOf(error: ServiceError): Fault {
   const { code } = error;
   if (statusOf[code] < 500 || refusedFromFiveHundred.includes(code)) return { outcome: 'refused', code };
   return { outcome: 'failed', code, err: error.cause ?? error };
 }
 
-/** What faulty fields make of their request; names of fields within metadata are the caller's own, and stay out. */
+/** The fault for invalid fields. Names inside metadata are the caller's private data and are left out. */
 export function validationFault(items: readonly { readonly loc: readonly (string | number)[]; readonly type: string }[]): Fault {
   return {
     outcome: 'refused',
@@ -40,12 +40,12 @@ export function validationFault(items: readonly { readonly loc: readonly (string
 
 const noted = new WeakMap<FastifyRequest, Fault[]>();
 
-/** Notes a fault of a request for its line in the log and for the metrics. A request of several messages may have several. */
+/** Notes a fault of a request for its log line and the metrics. A request with several messages may have several. */
 export function noteFault(request: FastifyRequest, fault: Fault): void {
   noted.set(request, [...(noted.get(request) ?? []), fault]);
 }
 
-/** The faults of an answered request. An answer that nobody explained is named by its status, unless only one error has that status. */
+/** The faults of an answered request. If none was noted, the status gives the code: the only error with that status, else `status_…`. */
 export function faultsOf(request: FastifyRequest, status: number): readonly Fault[] {
   const faults = noted.get(request) ?? [];
   if (faults.length > 0 || status < 400) return faults;
@@ -53,5 +53,5 @@ export function faultsOf(request: FastifyRequest, status: number): readonly Faul
   return [{ outcome: status < 500 ? 'refused' : 'failed', code: others.length === 0 ? code : `status_${status}` }];
 }
 
-/** The fault that decides what a request is called: a failure before a refusal. */
+/** The most serious fault of a request: a failure before a refusal. */
 export const worstOf = (faults: readonly Fault[]): Fault | undefined => faults.find(({ outcome }) => outcome === 'failed') ?? faults[0];

@@ -1,11 +1,11 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** How many requests of one connection may be without an answer. */
+/** How many requests of one connection may be unanswered at a time. */
 const mostUnanswered = 64;
 /**
- * How many requests begin in one turn of the event loop. libuv accepts one new connection in each, and goes on reading before the turn ends while a
- * thousand connections have something to read: in a flood that is answered at once, new connections would wait for many seconds.
+ * How many requests begin in one turn of the event loop. libuv accepts one new connection in each turn, and does not end the turn while a
+ * thousand connections have data to read. In a flood of requests that are answered at once, new connections would wait for many seconds.
  */
 const mostInATurn = 32;
 
@@ -13,13 +13,13 @@ type Exchange = readonly [IncomingMessage, ServerResponse];
 
 interface Connection {
   unanswered: number;
-  /** Came in one piece with those before, and begin when these are answered. */
+  /** They arrived together with earlier requests, and begin when those are answered. */
   waiting: Exchange[];
 }
 
 /**
- * Bounds what a client may ask on one connection without waiting for answers (pipelining, RFC 9112 §9.3.2): beyond 64 requests nothing more is
- * read from it. What waits when the connection is closed is not begun. While nothing is read, only a failed write shows that the client has left.
+ * Limits pipelining (RFC 9112 §9.3.2): after 64 unanswered requests nothing more is read from a connection. Requests that still wait when the
+ * connection closes do not begin. While nothing is read, only a failed write shows that the client has left.
  */
 export function boundPipelines(server: Server): void {
   const listeners = server.listeners('request') as ((...exchange: Exchange) => void)[];
@@ -69,7 +69,7 @@ export function boundPipelines(server: Server): void {
   server.on('connection', (socket) => {
     const connection: Connection = { unanswered: 0, waiting: [] };
     connections.set(socket, connection);
-    // Node resumes a socket behind each whole request.
+    // Node resumes a socket after each complete request.
     socket.on('resume', () => connection.waiting.length > 0 && socket.pause());
     socket.once('close', () => connections.delete(socket));
   });

@@ -1,18 +1,18 @@
-/** What a client would like, and we may do (RFC 7240). */
+/** Wishes of a client, which we may ignore (RFC 7240). */
 export interface Preferences {
   /** `respond-async`: an answer as soon as the request is accepted. */
   readonly respondAsync: boolean;
-  /** `wait`: for so many seconds; 0 where it says nothing sensible. */
+  /** `wait` in seconds; 0 if its value is not valid. */
   readonly waitSeconds: number;
 }
 
-/** The longest that a caller who would like an early answer waits for a whole one, seconds. */
+/** The most seconds that `respond-async` may wait for the outcome. */
 const longestPatienceSeconds = 30;
 
-/** How long `respond-async, wait=…` waits for the outcome, milliseconds; then the answer is 202 (RFC 7240 §4.3). */
+/** How many milliseconds `respond-async, wait=…` waits for the outcome before it answers 202 (RFC 7240 §4.3). */
 export const patienceMsOf = ({ waitSeconds }: Preferences): number => Math.min(waitSeconds, longestPatienceSeconds) * 1_000;
 
-/** `Preference-Applied` of an answer to `respond-async`. */
+/** The `Preference-Applied` header for `respond-async`. */
 export const asyncApplied = (preferences: Preferences): string => {
   const seconds = patienceMsOf(preferences) / 1_000;
   return seconds > 0 ? `respond-async, wait=${seconds}` : 'respond-async';
@@ -20,7 +20,7 @@ export const asyncApplied = (preferences: Preferences): string => {
 
 const none: Preferences = { respondAsync: false, waitSeconds: 0 };
 
-/** Preferences that are not known, or are no tokens, are ignored (RFC 7240 §2); of one that comes twice the first counts. */
+/** Ignores preferences that are unknown or malformed (RFC 7240 §2). If one comes twice, the first counts. */
 export function readPrefer(given: string | readonly string[] | undefined): Preferences {
   if (given === undefined) return none;
   const said = new Map<string, string>();

@@ -12,31 +12,31 @@ export interface RateLimit {
   /** Requests in one window; 0 turns the limit off. */
   readonly points: number;
   readonly durationSeconds: number;
-  /** What `items` counts, in words, where headers are to tell of requests only. */
+  /** The unit of `items` in words. If set, `items` sends no headers, so headers describe only requests. */
   readonly unit?: string;
-  /** What is counted apart: an address, a workflow id. Only a hash of it is kept. */
+  /** Each key has its own count: an address, a workflow id. Only a hash of it is kept. */
   readonly key: (request: FastifyRequest) => string;
 }
 
 /** A hook for `onRequest` or `preHandler`. */
 export type LimitHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
-/** A limit for requests that turn out to be wrong. */
+/** A limit for requests that fail by the caller's mistake. */
 export interface MistakeLimit {
-  /** Counts one. @throws ServiceError `rate_limited` beyond the limit. */
+  /** Counts one mistake. @throws ServiceError `rate_limited` beyond the limit. */
   count: LimitHook;
   /**
-   * Counts nothing, and asks nobody: this process knows whom it has refused.
+   * Counts nothing and does not ask Redis: this process remembers which addresses it has refused.
    *
    * @throws ServiceError `rate_limited` until the window ends.
    */
   check(request: FastifyRequest, reply: FastifyReply): void;
 }
 
-/** A limit that counts requests, or what they hold. */
+/** A limit that counts requests, or the items in them. */
 export interface CountingLimit extends LimitHook {
   /**
-   * Counts so many at once, under another key where one is given. Where they do not all fit, none of them is counted.
+   * Counts several items at once, under `key` if given. If they do not all fit, none is counted.
    *
    * @throws ServiceError `rate_limited`
    */
@@ -48,29 +48,28 @@ export interface RateLimits {
   mistakes(limit: RateLimit): MistakeLimit;
 }
 
-/** Those of a process, which count items too. */
+/** The limits of a process. They count items too. */
 export interface CountingLimits extends RateLimits {
   by(limit: RateLimit): CountingLimit;
 }
 
 export interface RateLimitsDeps {
-  /** A connection that fails fast: without offline queue, with a `commandTimeout`. */
+  /** A connection that fails fast: no offline queue, and a `commandTimeout`. */
   readonly redis: Redis;
   readonly keyPrefix?: string;
-  /** Told of every refused request. */
+  /** Called for every refused request. */
   readonly onLimited?: (name: string) => void;
 }
 
-/** The address under which a client is counted; empty when the client has already closed the connection. */
+/** Limits count a client under this address. It is empty if the client has already closed the connection. */
 export const addressKey = (request: FastifyRequest): string => addressBucket(request.ip ?? '');
 
 /**
- * Limits in fixed windows that begin with a client's first request, counted in Redis for all processes together (R1). While Redis
- * is away or hangs each process counts alone (R4). Answers carry `RateLimit-Limit`, `-Remaining` and `-Reset`; a refusal is 429
- * with `Retry-After` (E7).
+ * Limits in fixed windows that begin with a client's first request. Redis counts for all processes together (R1). While Redis does not
+ * answer, each process counts alone. Answers carry `RateLimit-Limit`, `-Remaining` and `-Reset`; a refusal is 429 with `Retry-After`.
  */
 export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimited }: RateLimitsDeps): CountingLimits {
-  /** Counts a request, and answers how many there were in this window and in how many seconds it ends. */
+  /** Counts a request. Returns the count in this window and the seconds until it ends. */
   const counterOf = ({ name, points, durationSeconds }: RateLimit) => {
     const window = { points, duration: durationSeconds, keyPrefix: `${keyPrefix}:${name}` };
     const limiter = new RateLimiterRedis({
@@ -120,7 +119,7 @@ export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimite
     mistakes(limit) {
       if (limit.points === 0) return { count: async () => {}, check: () => {} };
       const count = counterOf(limit);
-      // An address that is refused until its entry ends.
+      // Each address is refused until its entry expires.
       const refused = new LRUCache<string, true>({ max: mostRefused });
       const refuse = (reply: FastifyReply, resetSeconds: number) => {
         tell(reply, limit, limit.points, resetSeconds);
@@ -144,7 +143,7 @@ export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimite
   };
 }
 
-/** Of how many addresses a process remembers that it has refused them. */
+/** How many refused addresses a process remembers. */
 const mostRefused = 10_000;
 
 async function consume(limiter: RateLimiterRedis, key: string, points: number): Promise<RateLimiterRes> {
@@ -156,5 +155,5 @@ async function consume(limiter: RateLimiterRedis, key: string, points: number): 
   }
 }
 
-/** Keys hold no address and no e-mail, only this (W10). */
+/** Keys hold only this hash, never an address or an e-mail. */
 const hashOf = (key: string): string => createHash('sha256').update(key).digest('base64url').slice(0, 22);

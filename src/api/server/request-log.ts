@@ -3,13 +3,13 @@ import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { type Fault, faultsOf, worstOf } from './outcome.ts';
 import { createSampledLog } from './sampled-log.ts';
 
-/** `info` is for what went as it should, refusals too; `warn` for a failure of our surroundings, `error` for a defect of ours. */
+/** `info` for normal answers and refusals, `warn` for a failure of a dependency, `error` for our own defect. */
 const levelOf = ({ outcome, code }: Fault): 'info' | 'warn' | 'error' =>
   outcome === 'refused' ? 'info' : code === 'internal_error' ? 'error' : 'warn';
 
 /**
- * Logs one line for each answered request, which says by `outcome` whether it was done, refused or failed, and by `code` why; of many that were
- * not done for the same reason, only some. It names the route and never the address, because some addresses are secrets (S11, W6).
+ * Logs one line for each answered request. `outcome` says whether it was done, refused or failed, and `code` says why. If many fail for the
+ * same reason, only some are logged. The line has the route, never the address, because some addresses are secrets (S11).
  */
 export function registerRequestLog(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
@@ -31,7 +31,7 @@ export function registerRequestLog(app: FastifyInstance): void {
   });
 }
 
-/** Measures every answer by its route, not its address: addresses are too many, and some are secrets (S11, W6). Counts each fault. */
+/** Measures every answer by its route and counts each fault. Addresses are not used: there are too many, and some are secrets. */
 export function registerRequestMetrics(app: FastifyInstance, metrics: Pick<Metrics, 'answered' | 'faulted'>): void {
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'none';

@@ -1,4 +1,4 @@
-/** Lines of one kind that are logged in one second; what comes beyond them is counted. */
+/** How many lines of one kind are logged in a second. Further lines are only counted. */
 const mostPerSecond = 20;
 
 interface Second {
@@ -8,12 +8,12 @@ interface Second {
 }
 
 /**
- * Keeps a flood of refusals out of the log, where each line costs as much as the refusal itself. `write` is called for the first lines of
- * a kind in each second, and told how many were left out since the last one.
+ * Keeps a flood of refusals out of the log: a log line costs as much as the refusal itself. It calls `write` for the first lines of a kind
+ * in each second, with the number of lines left out since the last call.
  */
 export type SampledLog = (kind: string | number, write: (left: { unlogged?: number }) => void) => void;
 
-/** `kind` is one of few: a status, a code. */
+/** There are only a few values of `kind`, such as a status or a code. */
 export function createSampledLog(now: () => number = () => performance.now()): SampledLog {
   const seconds = new Map<string | number, Second>();
   return (kind, write) => {

@@ -3,7 +3,7 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 
 type Headers = readonly (readonly [name: string, value: string])[];
 
-/** Browsers take our content types as they are, and tell no other site our addresses: some of these are secrets (S11, W6). */
+/** Browsers must not guess content types, and must not tell other sites our addresses: some are secrets (S11). */
 const everywhere: Headers = [
   ['x-content-type-options', 'nosniff'],
   ['referrer-policy', 'no-referrer'],
@@ -23,7 +23,7 @@ const forPages: Headers = [
   ['permissions-policy', 'camera=(), geolocation=(), microphone=()'],
 ];
 
-/** For JSON: a browser that shows it runs nothing in it, and nobody stores it. */
+/** For JSON: a browser runs nothing in it, and nobody stores it. */
 const forJson: Headers = [
   ...everywhere,
   ['content-security-policy', "default-src 'none';frame-ancestors 'none'"],
@@ -37,8 +37,8 @@ function headersFor(type: unknown): Headers {
 }
 
 /**
- * Sets the headers of every answer; those that a route has set itself stay. The sets are constants, because `@fastify/helmet` builds them
- * for each request, which took as long as the rest of a small request.
+ * Sets the headers of every answer, but keeps those that a route has set. The sets are constants: `@fastify/helmet` builds them for each
+ * request, which took as long as the rest of a small request.
  */
 export function registerSecurityHeaders(app: FastifyInstance): void {
   app.addHook('onSend', (_request, reply, payload, done) => {
@@ -50,12 +50,12 @@ export function registerSecurityHeaders(app: FastifyInstance): void {
 }
 
 /**
- * Refuses a request with two `Host` headers (400, RFC 9112 §3.2): Node takes the first one, a proxy in front of us may have taken the
+ * Refuses a request with two `Host` headers (400, RFC 9112 §3.2): Node uses the first one, but a proxy in front of us may use the
  * other.
  */
 export function registerHostRule(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const hosts = request.raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host');
-    done(hosts.length > 1 ? new ServiceError('bad_request', 'A request has one Host header.') : undefined);
+    done(hosts.length > 1 ? new ServiceError('bad_request', 'A request must have only one Host header.') : undefined);
   });
 }

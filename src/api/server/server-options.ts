@@ -5,15 +5,15 @@ import type { FastifyHttpOptions, FastifyInstance } from 'fastify';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
 import { createSampledLog } from './sampled-log.ts';
 
-/** Node's errors of a request that never became one, and the status that each is answered with. */
+/** Node's errors for bytes that are not a valid request, and the status of the answer. */
 const statusOfFault: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
-/** Where more can be said than the name of the status. */
+/** Messages that say more than the name of the status. */
 const detailOfFault: Readonly<Record<string, string>> = {
-  HPE_INVALID_EOF_STATE: 'The connection ended before the request was whole: nothing was made of it.',
+  HPE_INVALID_EOF_STATE: 'The connection ended before the request was complete. Nothing was done.',
 };
 
-/** Answers such requests, and logs some of those with the same status. */
+/** Answers such requests. If many have the same status, only some are logged. */
 function createFaultAnswer() {
   const sampled = createSampledLog();
   return function answerFault(this: FastifyInstance, error: NodeJS.ErrnoException, socket: Socket): void {
@@ -36,7 +36,7 @@ function createFaultAnswer() {
   };
 }
 
-/** An address whose escapes cannot be decoded gets a parameter with a percent sign in it, so that it is answered 422 and not 400. */
+/** If escapes in a path cannot be decoded, they are escaped again. The parameter then contains a percent sign, so the answer is 422 and not 400. */
 function mendAddress(address: string): string {
   const [path = ''] = address.split('?', 1);
   try {
@@ -48,15 +48,15 @@ function mendAddress(address: string): string {
 }
 
 /**
- * How a server meets requests before any route sees them: to be spread into `fastify({…})`. A parameter may be as long as a
- * header, so that its own rule refuses it (422) and not the router (404). The reader of bodies knows how long each may take; a head has the 60 s
- * of Node.
+ * Options for `fastify({…})` that apply before any route sees a request. A parameter may be as long as a header, so that its own rule
+ * refuses it (422) and not the router (404). There is no request timeout: the body reader limits the time for a body, and Node limits a head
+ * to 60 s.
  */
 export const createEdgeServerOptions = () =>
   ({
     routerOptions: { maxParamLength: 16 * 1024 },
     requestTimeout: 0,
-    // What Node reads ahead of us, of each body: at most one read of 64 KiB beyond this.
+    // How much of a body Node buffers before we read it, plus at most one read of 64 KiB.
     http: { highWaterMark: 16 * 1024 },
     clientErrorHandler: createFaultAnswer(),
     rewriteUrl: (request) => mendAddress(request.url ?? '/'),

@@ -6,7 +6,7 @@ import type { Mistakes } from './mistakes.ts';
 
 const digestOf = (token: string): string => hash('sha256', token, 'base64');
 
-/** The product whose service token a request carries, or undefined. Digests are compared, so that timing tells nothing. */
+/** The product of a request's service token, or undefined. It compares digests, so timing reveals nothing. */
 export type IdentifyProduct = (request: FastifyRequest) => string | undefined;
 
 const productsOf = (tokens: readonly ServiceToken[]) => new Map(tokens.map(({ product, token }) => [digestOf(token), product]));
@@ -19,7 +19,7 @@ export function createServiceTokens(tokens: readonly ServiceToken[]): IdentifyPr
   };
 }
 
-/** The password of HTTP Basic (RFC 7617, whatever the user), or a bearer token (RFC 6750). */
+/** The password of HTTP Basic (RFC 7617, any user name), or a bearer token (RFC 6750). */
 function passwordOf(authorization: string | undefined): string | undefined {
   const [, scheme = '', credentials = ''] = /^(basic|bearer) +(\S+) *$/i.exec(authorization ?? '') ?? [];
   if (scheme.toLowerCase() !== 'basic') return scheme === '' ? undefined : credentials;
@@ -28,7 +28,7 @@ function passwordOf(authorization: string | undefined): string | undefined {
   return colon < 0 ? undefined : decoded.slice(colon + 1);
 }
 
-/** The same by the header `Authorization`, which is what signing tools can send (T4). */
+/** Finds the product by the header `Authorization`, because signing tools can send only that (T4). */
 export function createServicePasswords(tokens: readonly ServiceToken[]): IdentifyProduct {
   const products = productsOf(tokens);
   return ({ headers: { authorization } }) => {
@@ -38,9 +38,9 @@ export function createServicePasswords(tokens: readonly ServiceToken[]): Identif
 }
 
 /**
- * The product whose service token a request carries.
+ * Returns the product of a request's service token.
  *
- * @throws ServiceError `unauthorized` (E4) when the service token is missing or not one of ours, `rate_limited` after too many of them.
+ * @throws ServiceError `unauthorized` (E4) if the token is missing or wrong, `rate_limited` after too many such requests.
  */
 export type RequireProduct = (request: FastifyRequest, reply: FastifyReply) => Promise<string>;
 

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { type PydanticIssue, pydanticIssueOf } from '../../shared/contract/fields.ts';
 
-/** One item of the `detail` of a 422, as pydantic v2 and FastAPI give it (E1). There is no `url`. */
+/** One item in `detail` of a 422, like those of pydantic v2 and FastAPI (E1). It has no `url`. */
 export interface ValidationItem {
   readonly type: string;
   readonly loc: readonly (string | number)[];
@@ -10,14 +10,14 @@ export interface ValidationItem {
   readonly ctx?: Readonly<Record<string, unknown>>;
 }
 
-/** The most characters of one text that an `input` repeats; the rest is left out, so that an answer stays small whatever was sent. */
+/** The most characters of a text that `input` repeats. The rest is left out, so that an answer is always small. */
 const maxEchoCharacters = 1024;
-/** The most members that an `input` repeats, at all depths together. */
+/** The most members that `input` repeats, at all depths together. */
 const maxEchoMembers = 256;
-/** The most items of one `detail`: a million bad members of a dictionary do not make a million items. */
+/** The most items in `detail`, for a dictionary with a million bad members. */
 const maxItems = 1024;
 
-/** What went wrong in `input`, in the order of the fields, each located below `loc` (`['body']`, `['query']` …). */
+/** The faults of `input`, in the order of the fields. Each `loc` begins with the given one (`['body']`, `['query']` …). */
 export function validationItems(error: z.core.$ZodError, input: unknown, loc: readonly (string | number)[]): ValidationItem[] {
   return error.issues.slice(0, maxItems).map((issue) => {
     const path = issue.path.filter((step) => typeof step !== 'symbol');
@@ -32,7 +32,7 @@ export function validationItems(error: z.core.$ZodError, input: unknown, loc: re
 
 const missing: PydanticIssue = { type: 'missing', msg: 'Field required' };
 
-/** What FastAPI answers when there is no body at all, or `null` instead of one. */
+/** FastAPI's answer if the body is missing or `null`. */
 export const missingBody: ValidationItem = { type: 'missing', loc: ['body'], msg: 'Field required', input: null };
 
 const wrongTypes: Readonly<Record<string, PydanticIssue>> = {
@@ -75,7 +75,7 @@ function valueAt(input: unknown, path: readonly (string | number)[]): unknown {
   return value;
 }
 
-/** A copy that is small: long texts are clipped, members beyond the first few hundred left out. */
+/** A small copy: long texts are cut, and only the first few hundred members are kept. */
 function echo(input: unknown): unknown {
   let membersLeft = maxEchoMembers;
   const copy = (value: unknown): unknown => {

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { missingBody, type ValidationItem, validationItems } from './validation-items.ts';
 
-/** A request that breaks its contract: 422 with these items (E1). */
+/** A request that breaks its contract: 422 with these items. */
 export class RequestValidationError extends Error {
   override readonly name = 'RequestValidationError';
   readonly detail: readonly ValidationItem[];
@@ -14,7 +14,7 @@ export class RequestValidationError extends Error {
   }
 }
 
-/** The contract of a request; only the parts that it has. */
+/** The contract of a request, with only the parts that the request has. */
 export interface RequestContract {
   readonly path?: z.ZodType;
   readonly query?: z.ZodType;
@@ -26,7 +26,7 @@ export type ParsedRequest<Contract extends RequestContract> = {
   readonly [Part in keyof Contract]: Contract[Part] extends z.ZodType ? z.output<Contract[Part]> : undefined;
 };
 
-/** The parts in the order in which FastAPI reports them, and the word by which `loc` calls each. */
+/** The parts in FastAPI's order, and their names in `loc`. */
 const parts = ['path', 'query', 'headers', 'body'] as const;
 const locations = { path: 'path', query: 'query', headers: 'header', body: 'body' } as const;
 
@@ -37,23 +37,23 @@ const inputs: { readonly [Part in (typeof parts)[number]]: (request: FastifyRequ
   body: (request) => request.body,
 };
 
-/** A parameter that is empty names nothing: the path is unknown (E8), as it is to FastAPI's router, although Fastify takes it. */
+/** Answers 404 if a parameter is empty, like FastAPI's router. Fastify accepts such a path. */
 function named(params: unknown): unknown {
   const isEmpty = typeof params === 'object' && params !== null && Object.values(params).includes('');
   if (isEmpty) throw new ServiceError('not_found', 'There is nothing at this address.');
   return params;
 }
 
-/** Of a repeated query parameter the last counts. */
+/** If a query parameter is repeated, the last one counts. */
 function lastOfEach(query: unknown): Record<string, unknown> {
   const entries = typeof query === 'object' && query !== null ? Object.entries(query) : [];
   return Object.fromEntries(entries.map(([name, value]) => [name, Array.isArray(value) ? value.at(-1) : value]));
 }
 
 /**
- * Reads the parts of a request by their schemas. The parser returns the parts that the contract names.
+ * Creates a parser that reads the parts of a request that the contract names.
  *
- * @throws RequestValidationError with every issue of every part: path, query, header, body, each in the order of its fields.
+ * @throws RequestValidationError with the issues of all parts: path, query, header, body, each in the order of its fields.
  */
 export function createRequestParser<const Contract extends RequestContract>(
   contract: Contract,
@@ -82,8 +82,8 @@ export function createRequestParser<const Contract extends RequestContract>(
 }
 
 /**
- * When a path parameter is wrong, no workflow or stamp can be looked up, so no token can be checked. All faults of the request are then
- * answered together (422), before any route runs (E1). Register it before the routes.
+ * If a path parameter is wrong, no workflow or stamp can be looked up, so no token can be checked. The answer is then a 422 with all faults
+ * of the request, before any route runs (E1). Register it before the routes.
  */
 export function registerPathRule(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {

@@ -11,16 +11,16 @@ import type { Operator } from '../../shared/views/operator.ts';
 import type { ErrorPage } from './error-page.ts';
 
 /**
- * Every page by the name of its template; a capability adds those of its own. Times are RFC 3339 in UTC, hashes lower-case hex, addresses relative;
- * templates write them for people. Nothing here is secret: no whole e-mail address, no token of a caller, no metadata.
+ * Every page by the name of its template; each capability adds its own. Times are RFC 3339 in UTC, hashes lower-case hex, addresses relative;
+ * templates format them for people. Nothing here is secret: no complete e-mail address, no token of a caller, no metadata.
  */
 export interface PageModels {
   readonly error: ErrorPage;
 }
 
 /**
- * What browsers may fetch, by where it is below the address of all assets: scripts import each other by these paths. Pages prove with the files that the
- * service itself proves with, and with the hash functions of a package.
+ * The files that browsers may fetch, with their path below the address of all assets; scripts import each other by these paths. Pages use the same
+ * proof code as the service, and the hash functions of a package.
  */
 const assetFolders = [
   { at: '', folder: join(viewsFolder, 'assets') },
@@ -28,14 +28,14 @@ const assetFolders = [
   {
     at: '@noble/hashes/',
     folder: dirname(fileURLToPath(import.meta.resolve('@noble/hashes/sha2.js'))),
-    /** The package has more; these four are what SHA-2 needs. */
+    /** The package has more files, but SHA-2 needs only these four. */
     files: ['_md.js', '_u64.js', 'sha2.js', 'utils.js'],
   },
 ].map(({ at, folder, files = readdirSync(folder).sort() }) => ({ at, folder, files }));
 
 /**
- * Serves them under `/assets/<digest of them all>/`, so that each may be kept for ever and scripts import each other by their plain names. An address
- * of another build is 404, never this build's content. Returns the address of a file.
+ * Serves the assets under `/assets/<digest of all assets>/`, so that browsers may cache them for ever and scripts import each other by their plain
+ * names. An address of another build is 404, never this build's content. Returns a function that gives the address of a file.
  */
 async function registerAssets(app: FastifyInstance): Promise<(file: string) => string> {
   const digest = createHash('sha256');
@@ -50,12 +50,12 @@ async function registerAssets(app: FastifyInstance): Promise<(file: string) => s
   }
   const names = assetFolders.flatMap(({ at, files }) => files.map((file) => at + file));
   return (file) => {
-    if (!names.includes(file)) throw new Error(`no such asset: ${file}`);
+    if (!names.includes(file)) throw new Error(`there is no asset ${file}`);
     return prefix + file;
   };
 }
 
-/** A QR code as one path of dark squares in a view box of `size` modules, its quiet zone of four modules included. */
+/** A QR code as one path of dark squares, in a view box of `size` modules that includes the quiet zone of four modules. */
 function qrCode(text: string): { readonly size: number; readonly path: string } {
   const { data, size } = encode(text, { ecc: 'M', border: 4 });
   const path = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join('');
@@ -80,8 +80,8 @@ interface DayBar extends DayFigures {
 const dayMs = 86_400_000;
 
 /**
- * The bars of the last `length` days that end with the day of `time` (RFC 3339, UTC), oldest first; a day without figures is a day
- * with none. `scale` is what the full height stands for: the busiest day, at least 1.
+ * The bars of the `length` days up to the day of `time` (RFC 3339, UTC), oldest first. A missing day counts as zero. The full height
+ * means `scale`: the busiest day, at least 1.
  */
 export function dayBars(
   days: readonly DayFigures[],
@@ -117,7 +117,7 @@ declare module 'fastify' {
   }
 }
 
-/** Pages by `reply.page`, and their assets. Call it on the root instance: what it decorates must be seen by every route. */
+/** Adds `reply.page` and serves the assets. Call it on the root instance, so that every route sees the decorators. */
 export async function registerViews(app: FastifyInstance, { operator }: { operator: Operator | null }): Promise<void> {
   const assetUrl = await registerAssets(app);
   await app.register(fastifyView, {
@@ -127,7 +127,7 @@ export async function registerViews(app: FastifyInstance, { operator }: { operat
     defaultContext: { dayBars, operator, qrCode },
   });
   app.decorateReply('page', function page(this: FastifyReply, name: keyof PageModels, model: PageModels[keyof PageModels]) {
-    // A page shows what is true now; the answer to a challenge is nobody's to keep.
+    // A page shows the current state. Nobody may cache the answer to a challenge.
     if (!this.hasHeader('cache-control')) this.header('cache-control', name === 'verify-user' ? 'no-store' : 'no-cache');
     return this.view(`${name}.eta`, model);
   });

@@ -3,21 +3,21 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 
-/** Between looks: a state is known within 3 s. */
+/** The time between checks: a change is known within 3 s. */
 const lookMs = 1_500;
-/** A server that takes longer is slow and refuses nothing. Shorter than `producerTimeoutMs`, after which a silent Redis looks like an error. */
+/** A server that takes longer counts as slow, not as refusing. Shorter than `producerTimeoutMs`, after which a silent Redis looks like an error. */
 const timeoutMs = 700;
 
 const servers = ['redis', 'mongodb'] as const;
 type Server = (typeof servers)[number];
 
-/** A server that answers and writes nothing: it is full, or read-only. */
+/** True for a server that answers but accepts no writes: it is full or read-only. */
 export type Refusing = Readonly<Record<Server, boolean>>;
 
-/** Looks all the time whether the servers take writes; one that does not answer at all is seen by whoever asks it. */
+/** Checks regularly whether the servers accept writes. If a server does not answer at all, its callers notice that. */
 export interface WriteWatch {
   refusing(): Refusing;
-  /** @throws ServiceError `store_unavailable` while the store answers and takes no writes (E10) */
+  /** @throws ServiceError `store_unavailable` while the store answers but accepts no writes (E10) */
   checkStore(): void;
   stop(): Promise<void>;
 }
@@ -43,8 +43,8 @@ export function watchWrites(options: Readonly<Record<Server, WatchedServer>> & {
       );
     const isRefusing = (await outcomeOf(ping)) === 'done' && (await outcomeOf(write)) === 'refused';
     if (isRefusing !== refusing[server]) {
-      if (isRefusing) log.warn({ server }, 'a server takes no writes');
-      else log.info({ server }, 'a server takes writes again');
+      if (isRefusing) log.warn({ server }, 'a server accepts no writes');
+      else log.info({ server }, 'a server accepts writes again');
     }
     refusing[server] = isRefusing;
   }
@@ -63,7 +63,7 @@ export function watchWrites(options: Readonly<Record<Server, WatchedServer>> & {
     refusing: () => ({ ...refusing }),
     checkStore: () => {
       if (refusing.mongodb)
-        throw new ServiceError('store_unavailable', 'The store takes no writes at the moment.', { retryAfterSeconds: 2 });
+        throw new ServiceError('store_unavailable', 'The store accepts no writes at the moment.', { retryAfterSeconds: 2 });
     },
     stop: async () => {
       stopping.abort();

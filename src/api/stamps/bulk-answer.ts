@@ -11,10 +11,10 @@ import { asyncApplied, readPrefer } from '../server/prefer.ts';
 import type { ValidationItem } from '../server/validation-items.ts';
 import type { BulkOutcomes, OnItsWay, Outcome } from './bulk-stamping.ts';
 
-/** The answer to more items than that counts as large: with the tokens of a TSA it has a MiB. */
+/** An answer with more items counts as large: with the tokens of a TSA it has a MiB. */
 const mostItemsOfSmallAnswer = 100;
 
-/** Counts the answer to a bulk request that is large. @throws ServiceError `overloaded` */
+/** Counts the answer to a bulk request if it is large. @throws ServiceError `overloaded` */
 export function beginAnswer(request: FastifyRequest, reply: FastifyReply, largeAnswers: LargeAnswers, items: number): void {
   if (items > mostItemsOfSmallAnswer) largeAnswers.begin(request, reply);
 }
@@ -27,7 +27,7 @@ interface Answered {
 
 type Told = Outcome<object> | OnItsWay<object>;
 
-/** The JSON of something made. Its token is base64, in which nothing is escaped: `JSON.stringify` would look at each of its thousands of characters. */
+/** The JSON of a result. Its token is base64, which needs no escapes: `JSON.stringify` would check each of its thousands of characters. */
 function jsonOf(made: object): string {
   const { token } = made as { readonly token?: string };
   if (!token || token.includes('"') || token.includes('\\')) return JSON.stringify(made);
@@ -53,7 +53,7 @@ const describeFaulty = (index: number, detail: readonly ValidationItem[], reques
   state: 'failed',
 });
 
-/** Notes each kind of failure once: a thousand alike are one line in the log. */
+/** Notes each kind of failure once: a thousand equal failures make one log line. */
 function createNotes(request: FastifyRequest) {
   const noted = new Set<string>();
   const noteOnce = (code: string, note: () => void) => {
@@ -69,7 +69,7 @@ function createNotes(request: FastifyRequest) {
   };
 }
 
-/** All items of a request in their order, made of what was stamped and what was faulty. */
+/** The answers to all items of a request in order, both stamped and faulty ones. */
 function answersOf(request: FastifyRequest, bulk: Bulk<unknown>, outcomes: readonly Promise<Told>[]): Promise<Answered>[] {
   const notes = createNotes(request);
   const answers = new Map<number, Promise<Answered>>();
@@ -90,7 +90,7 @@ function answersOf(request: FastifyRequest, bulk: Bulk<unknown>, outcomes: reado
 
 const delimiters = { ndjson: { open: '', between: '\n', close: '\n' }, json: { open: '[', between: ',', close: ']' } } as const;
 
-/** The answered items, each as soon as it and all before it are there. What is there already is sent together, some 64 KiB at a time. */
+/** The answered items in order, each as soon as possible. Finished items are sent together, about 64 KiB at a time. */
 async function* textOf(answers: readonly Promise<Answered>[], kind: Bulk<unknown>['kind']): AsyncGenerator<string> {
   const { open, between, close } = delimiters[kind];
   const settled: string[] = [];
@@ -106,8 +106,8 @@ async function* textOf(answers: readonly Promise<Answered>[], kind: Bulk<unknown
 }
 
 /**
- * Answers a bulk request in kind. The status is 200 whatever became of its items, but 504 where time was up before anything was finished (L1), and 202
- * where something is on its way that nobody waits for (N1): then each item names its address.
+ * Answers a bulk request in the format of the request (L1). The status is 200 even if items failed, 504 if time was up before any item was
+ * finished, and 202 if the client does not wait for an accepted item: then each item has its address.
  */
 export async function sendBulk(
   request: FastifyRequest,
@@ -127,7 +127,7 @@ export async function sendBulk(
     return isUnfinished ? 504 : 200;
   };
   if (bulk.kind === 'ndjson') {
-    // Something made or accepted, whichever it is, decides at once; only where there is nothing, all are waited for.
+    // The first item that is made (or accepted) decides the status. Without one, all items must be finished.
     const decisive = readPrefer(request.headers.prefer).respondAsync ? 'accepted' : 'made';
     const first = answers.map((answer) => answer.then(({ state }) => (state === decisive ? state : Promise.reject(state))));
     const status = await Promise.any(first).then(

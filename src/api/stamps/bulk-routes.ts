@@ -19,8 +19,8 @@ const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
 const shared = {
   summary: 'Stamp up to 1 000 hashes',
   description:
-    'An array, or a line for each item (`application/x-ndjson`), answered in kind and in order; lines come as stamps are made. Each item is stamped or ' +
-    'fails for itself. All are of one tier, and none has content. One Idempotency-Key covers them all, and so does `Prefer: respond-async`.',
+    'Send an array, or a line for each item (`application/x-ndjson`). The answer has the same format and order; lines come as stamps are made. Each item ' +
+    'succeeds or fails on its own. All items must have the same tier, and none may have content. One Idempotency-Key covers them all, and so does `Prefer: respond-async`.',
   body: stampBulkBody,
   bodyExample: [{ hash }, { hash, metadata: { project: 'aurora' } }],
   answers: { ...bulkAnswersOf(stampBulkAnswer), ...acceptedBulkOf(acceptedStampsAnswer) },
@@ -45,7 +45,7 @@ const internalContract = {
 const parseAgent = createRequestParser({ headers: agentContract.headers });
 const parseInternal = createRequestParser({ headers: internalContract.headers });
 
-/** @throws RequestValidationError where the items are of several tiers */
+/** @throws RequestValidationError if the items have different tiers */
 function readOrders(request: FastifyRequest, item: ReturnType<typeof stampRequestFor>): Bulk<StampOrder> {
   const bulk = readBulk(request, item);
   if (new Set(bulk.entries.map(({ item: { tier } }) => tier)).size < 2) return bulk;
@@ -53,7 +53,7 @@ function readOrders(request: FastifyRequest, item: ReturnType<typeof stampReques
   throw new RequestValidationError([{ type: 'value_error', loc: ['body'], msg, input: null, ctx: { error: {} } }]);
 }
 
-/** Many stamps for one request (L1–L3): for agents, and for products with their service token. */
+/** Many stamps in one request (L1): for agents, and for products with their service token. */
 export function registerBulkRoutes(app: FastifyInstance, context: ServerContext & BulkStamping): void {
   const { stampMany, acceptMany, judgeCallback, requireProduct, reader, largeAnswers, agentLimit } = context;
   const agentItem = stampRequestFor({ takesNoContent: true });

@@ -10,10 +10,10 @@ import { type Idempotency, type IdempotentRequest, type PassLimit, passLimitOnce
 import { acceptAllAndWait, acceptAllPromised, type Heard, type Promised } from './reply-waiter.ts';
 import { acceptedAnswerOf, judgedReplyOf, type Requester, type StampingDeps, stampAnswerOf } from './stamping.ts';
 
-/** Something made, or why it was not. */
+/** A result, or the error that stopped it. */
 export type Outcome<Made> = { readonly made: Made } | { readonly error: ServiceError };
 
-/** What is on its way, where nobody waits (N1). */
+/** Accepted, for a client that does not wait. */
 export interface OnItsWay<Accepted> {
   readonly accepted: Accepted;
 }
@@ -21,16 +21,16 @@ export interface OnItsWay<Accepted> {
 /** The outcomes of a bulk request, in the order of its entries, each as soon as it is known. */
 export interface BulkOutcomes<Made, Told = Outcome<Made>> {
   readonly outcomes: readonly Promise<Told>[];
-  /** Whether an earlier request with the same idempotency key made them (L2). */
+  /** Whether an earlier request with the same idempotency key made them. */
   readonly isReplayed: boolean;
 }
 
 export interface BulkCommand extends Requester {
-  /** What keeps the contract, without content, each with its place in the request. */
+  /** The valid items, without content, each with its place in the request. */
   readonly entries: readonly { readonly index: number; readonly order: StampOrder }[];
 }
 
-/** @throws the error itself where it is none that is told a client */
+/** @throws the error itself if it is not a ServiceError */
 function asError(error: unknown): { readonly error: ServiceError } {
   if (error instanceof ServiceError) return { error };
   throw error;
@@ -48,7 +48,7 @@ export const asAcceptance = <Made, Accepted>(
     .then(({ acceptance, reply }) => (reply ? { made: told.made({ reply, isAccepted: true }) } : { accepted: told.accepted(acceptance) }))
     .catch(asError);
 
-/** The id of a bulk request, from which those of its items are derived: a repeated request gets the same ones (L2). */
+/** The id of a bulk request. The ids of its items are derived from it, so a repeated request gets the same ones (L2). */
 export async function identifyBulk(
   idempotency: Idempotency,
   keyed: IdempotentRequest | undefined,
@@ -62,14 +62,14 @@ export async function identifyBulk(
 }
 
 /**
- * Stamps many hashes for one request (L1). Either there is room for all in the queue or nothing is accepted; then each succeeds or fails for
- * itself, with the errors of `Stamping.stamp`.
+ * Stamps many hashes for one request (L1). If the queue has no room for all, nothing is accepted. Otherwise each succeeds or fails on its
+ * own, with the errors of `Stamping.stamp`.
  *
  * @throws ServiceError `rate_limited`, `idempotency_key_reused`, `overloaded`, `queue_unavailable`, `store_unavailable`: nothing was accepted
  */
 export type StampMany = (command: BulkCommand) => Promise<BulkOutcomes<StampToken>>;
 
-/** Accepts the same and waits only until that is sure, and then for `patienceMs` at most (N1); stamps that are there by then are given. @throws ServiceError as `StampMany` */
+/** Waits only until the items are accepted, and then at most `patienceMs` (N1). Returns the stamps that are finished by then. @throws ServiceError as `StampMany` */
 export type AcceptMany = (
   command: BulkCommand,
   patienceMs: number,
@@ -85,7 +85,7 @@ export function createBulkStamping(
 ): BulkStamping {
   const { queue, writes, waiter, stamps, stampJudge, idempotency, makeItem, clock, waitMs } = deps;
 
-  /** What an earlier request has stored, judged one after the other: each takes its time. */
+  /** The stamps of an earlier request. They are verified one after the other, because each takes time. */
   function replay(existing: readonly { readonly order: StampOrder; readonly stored: StoredStamp }[]): Promise<Outcome<StampToken>>[] {
     let before: Promise<unknown> = Promise.resolve();
     return existing.map(({ order, stored }) => {
@@ -98,7 +98,7 @@ export function createBulkStamping(
     });
   }
 
-  /** What is to be made for a request, and what is there already. */
+  /** Finds which stamps a request still needs, and which exist already. */
   async function begin(command: BulkCommand) {
     const { entries, callerId: caller, idempotencyKey: key, passLimit } = command;
     queue.checkCapacity(entries.length);

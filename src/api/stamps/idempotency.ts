@@ -3,27 +3,27 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { IdempotencyStore } from '../../shared/store/idempotency.ts';
 
-/** A caller's `Idempotency-Key`, and everything that makes a request the same request (S9). */
+/** A caller's `Idempotency-Key`, and everything that must be equal in a repeated request. */
 export interface IdempotentRequest {
-  /** Whose key it is: the same key of another caller is another key. */
+  /** The owner of the key: the same text from another caller is a different key. */
   readonly caller: string;
   readonly key: string;
   readonly operation: string;
-  /** The request's body, or what it comes to; the order of members makes no difference. */
+  /** The request's body, or the parsed order. The order of members does not matter. */
   readonly content: unknown;
 }
 
 export interface BoundRequest {
-  /** The id of what the request makes: the same for every repetition. */
+  /** The id of the resource that the request makes: the same for every repetition. */
   readonly resourceId: string;
   readonly isRepeated: boolean;
-  /** A secret derived from the request and stored nowhere: a repeated request gets the same one, and so the same answer. */
+  /** A secret that is derived from the request and not stored. A repeated request gets the same secret, and so the same answer. */
   readonly secret: string;
 }
 
 const byName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1);
 
-/** JSON that is the same for the same members in another order. */
+/** JSON with sorted members, so their order does not matter. */
 const canonical = (content: unknown): string =>
   JSON.stringify(content, (_name, value) =>
     typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort(byName)) : value,
@@ -32,24 +32,24 @@ const canonical = (content: unknown): string =>
 const digestOf = (parts: readonly string[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 
 /**
- * Gives a request and its repetitions the same id, so that a repetition makes nothing new. The id is that of the job; the answer to a
- * repetition is built from what is stored under it.
+ * Gives a request and its repetitions the same id, so that a repetition makes nothing new (S9). It is the id of the job; the answer to a
+ * repetition is built from the data stored under it.
  */
 export function createIdempotency(deps: { store: IdempotencyStore; key: () => Promise<KeyObject>; clock: Clock; ttlMs: number }) {
   const { store, key: serverKey, clock, ttlMs } = deps;
   const keyOf = ({ caller, operation, key }: Pick<IdempotentRequest, 'caller' | 'operation' | 'key'>) => digestOf([caller, operation, key]);
   return {
-    /** Whether the key was used before: then the request is a replay, or an error, and makes nothing. @throws ServiceError `store_unavailable` */
+    /** Whether the key was used before. The request is then a replay or an error, and makes nothing. @throws ServiceError `store_unavailable` */
     isKnown: (request: Pick<IdempotentRequest, 'caller' | 'operation' | 'key'>): Promise<boolean> =>
       store.isBound(keyOf(request), new Date(clock())),
 
     /**
-     * @throws ServiceError `idempotency_key_reused` when the key was used for another request; `store_unavailable`.
+     * @throws ServiceError `idempotency_key_reused` if the key was used for a different request; `store_unavailable`.
      */
     async bind(request: IdempotentRequest, freshId: string): Promise<BoundRequest> {
       const { caller, key, content } = request;
       const authenticator = await serverKey();
-      // With a key: a body may hold an e-mail address, and after redaction nobody shall find it by hashing guesses (W10).
+      // The digest is keyed: a body may contain an e-mail address, and after redaction nobody must find it by hashing guesses.
       const macOf = (...parts: string[]) => createHmac('sha256', authenticator).update(JSON.stringify(parts));
       const requestDigest = macOf('request', canonical(content)).digest('hex');
       const now = clock();
@@ -69,10 +69,10 @@ export function createIdempotency(deps: { store: IdempotencyStore; key: () => Pr
   };
 }
 
-/** Counts a request for its rate limit, and throws where that is used up; a replay is not counted. */
+/** Counts a request for its rate limit, and throws if the limit is used up. A replay is not counted. */
 export type PassLimit = () => Promise<void>;
 
-/** Lets a replay pass its limit uncounted; every other request is counted before its key is bound. */
+/** Does not count a replay. Every other request is counted before its key is bound. */
 export async function passLimitOnce(
   idempotency: Pick<Idempotency, 'isKnown'>,
   passLimit: PassLimit | undefined,

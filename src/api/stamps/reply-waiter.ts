@@ -9,9 +9,9 @@ import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 
 /**
- * A stamp that is waited for is `sent` until the queue says that it took it, and `accepted` from then on. In both states a worker's reply, or a
- * look into the store, ends the wait with an answer; when the time is up, it ends without one. While it is `sent`, a queue that did not take it
- * ends it with an error. What has ended is forgotten.
+ * The states of a wait for a stamp. It is `sent` until the queue confirms the item, then `accepted`. In both states a worker's reply, or a stamp
+ * found in the store, ends the wait with an answer; a timeout ends it without one. In `sent`, an error of the queue ends it with that error.
+ * A wait that has ended is forgotten.
  */
 type WaitState = 'sent' | 'accepted';
 
@@ -20,7 +20,7 @@ interface Ends {
   readonly waiter: ReplyWaiter;
 }
 
-/** Puts items into the queue; one that is waited for already (a repeated request) is not queued again. @throws ServiceError as `StampQueue.accept` */
+/** Puts items into the queue. If a request already waits for an item, the item is not queued again. @throws ServiceError as `StampQueue.accept` */
 function enter({ queue, waiter }: Ends, items: readonly StampItem[]): { accepted: Promise<Acceptance>[]; heard: Promise<Heard>[] } {
   const fresh = items.filter(({ tokenId }) => !waiter.isWaitedFor(tokenId));
   const accepted = queue.accept(fresh, ({ tokenId }) => waiter.isWaitedFor(tokenId));
@@ -34,7 +34,7 @@ function enter({ queue, waiter }: Ends, items: readonly StampItem[]): { accepted
   return { accepted, heard };
 }
 
-/** Resolves when the queue has taken one of the items. @throws ServiceError `queue_unavailable` where it took none */
+/** Resolves when the queue has accepted one of the items. @throws ServiceError `queue_unavailable` if it accepted none */
 async function untilAnyIsAccepted(accepted: readonly Promise<Acceptance>[]): Promise<void> {
   if (accepted.length === 0) return;
   try {
@@ -45,15 +45,15 @@ async function untilAnyIsAccepted(accepted: readonly Promise<Acceptance>[]): Pro
 }
 
 /**
- * Puts an item into the queue and waits for its outcome. No reply: not finished in time, though the job is, or may be, in the queue (E11).
+ * Puts an item into the queue and waits for its outcome. Without a reply it did not finish in time, but the job is, or may be, in the queue (E11).
  *
  * @throws ServiceError `overloaded`, `queue_unavailable`
  */
 export const acceptAndWait = async (ends: Ends, item: StampItem): Promise<Heard> => enter(ends, [item]).heard[0]!;
 
 /**
- * The same for many items, of which each gets its own `outcomeOf` what was heard. Resolves when the queue has answered; the outcomes come as
- * stamps are made. Where the queue took some of them only, the others' outcome is that of `queue_unavailable`.
+ * Does the same for many items; `outcomeOf` gives each its own outcome. Resolves when the queue has answered; the outcomes come as stamps are
+ * made. If the queue accepts only some of them, the others get `queue_unavailable`.
  *
  * @throws ServiceError `overloaded`, `queue_unavailable`: nothing was accepted
  */
@@ -70,11 +70,11 @@ export async function acceptAllAndWait<Outcome>(
 
 interface Promising extends Ends {
   readonly clock: Clock;
-  /** How long a queue that does not answer is asked again. */
+  /** How long to retry if the queue does not answer. */
   readonly waitMs: number;
 }
 
-/** What became of an item that was promised. `reply`: what was heard of it meanwhile, where its caller waits a little first. */
+/** The state of a promised item. `reply` is set if the caller waits a little and the outcome comes in that time. */
 export interface Promised {
   readonly acceptance: Acceptance;
   readonly reply: StampReply | undefined;
@@ -82,7 +82,7 @@ export interface Promised {
 
 const promised = (item: StampItem): StampItem => ({ ...item, isPromised: true });
 
-/** What is heard of each within `patienceMs`, and within the time that every caller has. */
+/** The replies that come within `patienceMs`, and within the time limit for every caller. */
 function hearWithin({ waiter }: Pick<Ends, 'waiter'>, items: readonly StampItem[], patienceMs: number): Promise<StampReply | undefined>[] {
   if (patienceMs === 0) return items.map(async () => undefined);
   const over = delay(patienceMs, undefined, { ref: false });
@@ -90,10 +90,10 @@ function hearWithin({ waiter }: Pick<Ends, 'waiter'>, items: readonly StampItem[
 }
 
 /**
- * Accepts items that are made for certain, whether their caller waits or not (N1). An item that the queue did not take rejects with
+ * Accepts items with a promise: they are made whether their caller waits or not (N1). An item that the queue did not accept rejects with
  * `queue_unavailable`.
  *
- * @param patienceMs how long the caller waits for the outcomes first
+ * @param patienceMs how long the caller waits for the outcomes
  * @throws ServiceError `overloaded`, `queue_unavailable`: nothing was accepted
  */
 export async function acceptAllPromised(
@@ -108,48 +108,48 @@ export async function acceptAllPromised(
     const [acceptance, reply] = await Promise.all([accepting, heard[index]]);
     return { acceptance, reply };
   });
-  // The caller gets each error with its outcome. Where nothing was accepted, nobody looks at the outcomes.
+  // The caller gets each error with its outcome. If nothing was accepted, nobody reads the outcomes.
   for (const outcome of outcomes) outcome.catch(() => undefined);
   await untilAnyIsAccepted(accepted);
   return outcomes;
 }
 
-/** The same for one item. @throws ServiceError `overloaded`, `queue_unavailable` */
+/** Does the same for one item. @throws ServiceError `overloaded`, `queue_unavailable` */
 export async function acceptPromised(ends: Promising, item: StampItem, patienceMs: number): Promise<Promised> {
   const [outcome] = await acceptAllPromised(ends, [item], patienceMs);
   return outcome!;
 }
 
-/** After the time of a caller is up, the store is asked once more, and may take this long. */
+/** When the time of a caller is up, the store is asked once more. This is the limit for its answer. */
 const lastLookMs = 1_000;
 
-/** What a caller gets to know. `isAccepted`: whether the queue is known to have taken the item. */
+/** The result of a wait. `isAccepted`: whether the queue has confirmed the item. */
 export interface Heard {
   readonly reply: StampReply | undefined;
   readonly isAccepted: boolean;
 }
 
-/** Matches replies of workers to the requests that wait for them. */
+/** Matches the replies of workers to the waiting requests. */
 export interface ReplyWaiter {
   /**
-   * Waits for the configured time, and up to a second more for the store. No reply when by then there is neither a reply nor a stored
-   * stamp. Call it before the item is queued.
+   * Waits for the configured time, and up to a second more for the store. `reply` is undefined if by then there is neither a reply nor a
+   * stored stamp. Call it before the item is queued.
    */
   waitFor(tokenId: string): Promise<Heard>;
-  /** The same for many, in their order: all have the same time, and the store is asked once for those that are left. */
+  /** Does the same for many tokens, in order. They share one time limit, and the store is asked once for all that are left. */
   waitForAll(tokenIds: readonly string[]): Promise<Heard>[];
-  /** Whether somebody waits for the token already. */
+  /** Whether a request already waits for the token. */
   isWaitedFor(tokenId: string): boolean;
-  /** Notes that the queue has taken the item. */
+  /** Notes that the queue has confirmed the item. */
   accepted(tokenId: string): void;
-  /** Ends the wait for a stamp that was not accepted after all; its callers get this error. */
+  /** Ends the wait for a stamp that was not accepted. Its callers get this error. */
   fail(tokenId: string, reason: unknown): void;
   settle(reply: StampReply): void;
-  /** Asks the store for everything that is waited for: replies may have been lost (docs/architecture.md "Replying"). */
+  /** Asks the store about all waits: replies may have been lost (docs/architecture.md "Replying"). */
   lookUpAll(): Promise<void>;
 }
 
-/** What began to be waited for together. */
+/** Waits that began together. */
 interface Group {
   left: number;
   timer?: NodeJS.Timeout;
@@ -163,7 +163,7 @@ interface Waiting {
   readonly group: Group;
 }
 
-/** `findStored` answers what the store holds of some tokens: a reply is a hint, the store is the truth. */
+/** `findStored` asks the store about some tokens: a reply is a hint, the store is the truth. */
 export function createReplyWaiter(options: {
   waitMs: number;
   findStored: (tokenIds: readonly string[]) => Promise<StampReply[]>;
@@ -189,7 +189,7 @@ export function createReplyWaiter(options: {
     try {
       for (const reply of await findStored(tokenIds)) settle(reply.tokenId, reply);
     } catch (error) {
-      log.warn({ err: error, stamps: tokenIds.length }, 'the store could not be asked for stamps that are waited for');
+      log.warn({ err: error, stamps: tokenIds.length }, 'could not ask the store for stamps that requests wait for');
     }
   }
 
@@ -230,7 +230,7 @@ export function createReplyWaiter(options: {
   };
 }
 
-/** Judges a stamp that is answered from the store (V9). Undefined where it does not verify. */
+/** Verifies a stored stamp before it becomes an answer. Undefined if it does not verify. */
 export interface StoredStampJudge {
   storedReplyOf(stamp: StoredStamp): Promise<StampedReply | undefined>;
 }
@@ -238,8 +238,8 @@ export interface StoredStampJudge {
 type OutputPlace = NonNullable<StampedReply['output']>;
 
 /**
- * Looks into the store for stamps that are waited for. What is found is judged (V9); a stamp that does not verify is none, and its address
- * says so. The stamp of an output is finished only once the output has its number, which is all that is answered of it.
+ * Looks into the store for awaited stamps and verifies them (V9). A stamp that does not verify counts as missing; its address gives the reason.
+ * The stamp of an output is finished only when the output has its number; the answer needs only that number.
  */
 export function createReplyLookup(deps: {
   stamps: Pick<StampStore, 'findMany'>;
@@ -250,7 +250,7 @@ export function createReplyLookup(deps: {
 
   async function replyOf(stamp: StoredStamp, output: OutputPlace | undefined): Promise<StampReply | undefined> {
     if (stamp.caller.kind === 'workflow') return output && { ...stampedReplyOf(stamp), output };
-    // Many may be waited for, and each judgement takes its time.
+    // There may be many, and each verification takes time.
     await turn();
     return stampJudge.storedReplyOf(stamp);
   }

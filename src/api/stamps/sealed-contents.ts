@@ -7,7 +7,7 @@ import type { SealedContentStore, StoredContent } from '../../shared/store/seale
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import { createImprintHash } from '../server/imprint-hash.ts';
 
-/** The content of a sealed stamp. It was read once and checked against its hash (S11); whatever is sent is read again, so that it is never in memory as a whole. */
+/** The content of a sealed stamp. It was read once to check its hash. `read` reads it again, so that the whole content is never in memory. */
 export interface OpenedContent {
   readonly stamp: StoredStamp;
   readonly size: number;
@@ -15,11 +15,11 @@ export interface OpenedContent {
   read(): AsyncGenerator<Buffer>;
 }
 
-/** The contents of sealed stamps, each for whoever holds its secret address. */
+/** The contents of sealed stamps, for callers who know the secret address. */
 export interface SealedContents {
-  /** @throws ServiceError `not_found` for an unknown id, a wrong secret and a stamp without content alike. */
+  /** @throws ServiceError `not_found` for an unknown id, a wrong secret, and a stamp without content. */
   open(tokenId: string, secret: string): Promise<OpenedContent>;
-  /** The hashes of the content by every algorithm (S17). @throws ServiceError as `open` */
+  /** The hashes of the content by every algorithm. @throws ServiceError as `open` */
   digests(tokenId: string, secret: string): Promise<readonly Imprint[]>;
 }
 
@@ -30,7 +30,7 @@ export function createSealedContents(deps: {
   stamps: Pick<StampStore, 'find'>;
   sealedContents: Pick<SealedContentStore, 'open'>;
 }): SealedContents {
-  /** `algorithms`: beside that of the stamp. */
+  /** `algorithms`: in addition to the stamp's own. */
   async function check(tokenId: string, secret: string, algorithms: readonly Imprint['algorithm'][]) {
     const stamp = await deps.stamps.find(tokenId);
     if (!stamp?.sealed || !timingSafeEqual(Buffer.from(digestOfSecret(secret)), Buffer.from(stamp.sealed.secretSha256))) throw notFound();
@@ -60,22 +60,22 @@ export function createSealedContents(deps: {
 }
 
 /**
- * Encrypts sealed content with AES-256-GCM under a key that is derived from the secret in its address (S11). The database holds the
- * ciphertext and the SHA-256 of the secret, and cannot decrypt it. The nonce is derived from the secret too; that is safe because each
- * secret encrypts only one content.
+ * Encrypts sealed content with AES-256-GCM. The key is derived from the secret in its address (S11). The database has the ciphertext and
+ * the SHA-256 of the secret, which is not enough to decrypt it. The nonce is derived from the secret too. That is safe, because each secret
+ * encrypts only one content.
  */
 function cipherOf(secret: string, tokenId: string): Cipher {
   const material = Buffer.from(hkdfSync('sha256', secret, tokenId, 'qstamp sealed content v1', keyBytes + nonceBytes));
   return { key: material.subarray(0, keyBytes), nonce: material.subarray(keyBytes) };
 }
 
-/** What is stored of a secret. Lower-case hex. */
+/** The digest of a secret, as stored. Lower-case hex. */
 export const digestOfSecret = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 
-/** The content as it is stored: ciphertext, then the tag. */
+/** The content as stored: ciphertext, then the tag. */
 export const sealContent = (secret: string, tokenId: string, content: Buffer): Buffer => encrypt(cipherOf(secret, tokenId), content);
 
-/** The content again, piece by piece. @throws Error at its end where a byte was changed */
+/** Decrypts the content piece by piece. @throws Error at the end if a byte was changed */
 export async function* openContent(secret: string, tokenId: string, { size, read }: StoredContent): AsyncGenerator<Buffer> {
   const end = Math.max(size - tagBytes, 0);
   const tag: Buffer[] = [];

@@ -13,7 +13,8 @@ const contentContract = {
   tag,
   id: 'downloadSealedContent',
   summary: 'The content of a sealed stamp',
-  description: 'At the secret address that the stamp operation answered as `sealed_storage_url`; checked against its hash on the way out.',
+  description:
+    'At the secret address `sealed_storage_url` from the stamp operation. The service checks the hash of the content before it sends it.',
   path: sealedContentPath,
   answers: { 200: bytes('The content, byte for byte.', 'application/octet-stream') },
   errors,
@@ -21,10 +22,10 @@ const contentContract = {
 
 const parse = createRequestParser({ path: sealedContentPath });
 
-/** Where the content of a stamp is, and what is made of it. */
+/** The address of a stamp's content; its container is below it. */
 export const sealedAddress = '/api/v1/sealed/v1/:token_id/:secret';
 
-/** How the secret address of a content is opened. Nobody but its reader may keep what is there; `extension` names the file. */
+/** Opens the secret address of a content. Shared caches must not store the answer. `extension` is that of the file name. */
 export function sealedOpener({ sealedContents, largeAnswers, mistakes }: ServerContext & { readonly sealedContents: SealedContents }) {
   return async (request: FastifyRequest, reply: FastifyReply, extension: string): Promise<OpenedContent> => {
     const { token_id, secret } = parse(request).path;
@@ -36,7 +37,7 @@ export function sealedOpener({ sealedContents, largeAnswers, mistakes }: ServerC
   };
 }
 
-/** The content of a sealed stamp at its secret address (S11). */
+/** Serves the content of a sealed stamp at its secret address (S11). */
 export function registerSealedRoutes(app: FastifyInstance, context: ServerContext & { readonly sealedContents: SealedContents }): void {
   const open = sealedOpener(context);
   const options = { onRequest: context.limitVerifying, exposeHeadRoute: false, config: { contract: contentContract } };

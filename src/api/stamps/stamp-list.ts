@@ -5,7 +5,7 @@ import type { CounterStore } from '../../shared/store/counters.ts';
 import { othersOf } from '../../shared/store/stamp-document.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 
-/** Up to so many stamps of a product are counted when somebody asks (S12). */
+/** Up to this number the stamps of a product are counted on request. */
 const countedWhenAsked = 10_000;
 
 /** A page of a product's stamps, newest first, and how many there are (S12). @throws ServiceError `store_unavailable` */

@@ -29,10 +29,11 @@ const headers = idempotencyHeaders.extend({ ...agentHeaders.shape, ...preferHead
 const meanings = {
   basic: 'Only the hash is stamped.',
   plus: 'The hash is stamped and can be verified at `verify_url`.',
-  sealed: 'The content is stamped and kept, for whoever holds `sealed_storage_url`; a hash alone is stamped as in the other tiers.',
+  sealed:
+    'The content is stamped and stored. Everybody who knows `sealed_storage_url` can read it. A hash alone is stamped as in the other tiers.',
 } as const satisfies Record<StampTier, string>;
 
-/** Stamping for agents, one path a tier: the path decides the tier (S5). */
+/** Stamping for agents. Each tier has its own path, and the path decides the tier (S5). */
 export function registerAgentRoutes(app: FastifyInstance, context: ServerContext & { readonly stamping: Stamping }): void {
   const { config, stamping, limits, agentLimit: limited, sealedMaxBytes } = context;
   const limitedBytes = limits.by({
@@ -43,7 +44,7 @@ export function registerAgentRoutes(app: FastifyInstance, context: ServerContext
     key: addressKey,
   });
 
-  /** A request with a key may be a replay, which is not counted: that is known only once its body is read. */
+  /** A request with a key may be a replay, which is not counted. That is known only after its body is read. */
   const limitUnkeyed: LimitHook = async (request, reply) => {
     if (request.headers['idempotency-key'] === undefined) await limited(request, reply);
   };
@@ -86,9 +87,9 @@ const listContract = {
   ...shared,
   id: 'listStamps',
   summary: 'The stamps of the calling product, newest first',
-  description: '`issued_at` and `is_qualified` are as recorded; verify a stamp to have them proved.',
+  description: '`issued_at` and `is_qualified` are as recorded. To have them proved, verify the stamp.',
   query: listQuery,
-  answers: { 200: json('One page of them, and how many there are.', stampListResponse) },
+  answers: { 200: json('One page of the stamps, and their total number.', stampListResponse) },
   errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;
 
@@ -132,7 +133,7 @@ export function registerProductRoutes(
   });
 }
 
-/** Stamps, or only accepts where the client prefers that: 202 with the address that tells the outcome (N1). */
+/** Stamps, or only accepts the request if the client prefers that: then 202 with the address of the outcome. */
 async function answerStamp(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -145,14 +146,14 @@ async function answerStamp(
   return 'stamp' in answer ? sendStamp(reply, answer) : sendAccepted(reply, answer, preferences);
 }
 
-/** 201 with the stamp; a stamp that an earlier request made says so (S9). */
+/** 201 with the stamp. A header says whether an earlier request made it. */
 function sendStamp(reply: FastifyReply, { stamp, isReplayed }: StampAnswer): StampToken {
   reply.code(201);
   if (isReplayed) reply.header('Idempotent-Replayed', 'true');
   return stamp;
 }
 
-/** 202 with the address that tells the outcome (N1). */
+/** 202 with the address of the outcome (N1). */
 export function sendAccepted<Accepted extends { readonly verify_url: string }>(
   reply: FastifyReply,
   { accepted, isReplayed }: AcceptedAnswer<Accepted>,
@@ -163,11 +164,11 @@ export function sendAccepted<Accepted extends { readonly verify_url: string }>(
   return accepted;
 }
 
-/** What every stamp operation answers (E9–E11, S9). */
+/** The answers of every stamp operation. */
 const stampAnswers = {
-  201: json('The stamp.', stampToken, { 'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key made it.' }),
-  202: json('Accepted, where the client prefers not to wait (`Prefer: respond-async`).', acceptedStamp, acceptedHeaders),
-  504: json('Accepted and not finished in time: it becomes readable at `verify_url`.', pendingStamp, { 'Retry-After': 'Seconds.' }),
+  201: json('The stamp.', stampToken, { 'Idempotent-Replayed': '`true` if an earlier request with the same Idempotency-Key made it.' }),
+  202: json('Accepted, if the client prefers not to wait (`Prefer: respond-async`).', acceptedStamp, acceptedHeaders),
+  504: json('Accepted and not finished in time. It becomes readable at `verify_url`.', pendingStamp, { 'Retry-After': 'Seconds.' }),
 };
 
 export const stampErrors: readonly ErrorCode[] = [

@@ -17,24 +17,24 @@ import { type Idempotency, type PassLimit, passLimitOnce } from './idempotency.t
 import { acceptAndWait, acceptPromised, type Heard, type ReplyWaiter, type StoredStampJudge } from './reply-waiter.ts';
 import { digestOfSecret, sealContent } from './sealed-contents.ts';
 
-/** Who asks for stamps, and under which key and limit. */
+/** The caller of a request, with its idempotency key and its rate limit. */
 export interface Requester extends Asker {
-  /** Whose idempotency keys these are: a product, or the address of an agent. */
+  /** The owner of the idempotency keys: a product, or the address of an agent. */
   readonly callerId: string;
   readonly idempotencyKey: string | undefined;
   readonly passLimit?: PassLimit;
 }
 
-/** A request to stamp, past every rule of its contract. */
+/** A request to stamp that has passed every rule of its contract. */
 export interface StampCommand extends Requester {
   readonly order: StampOrder;
-  /** In the words of a client's TimeStampReq (T2). */
+  /** The wishes in a client's TimeStampReq. */
   readonly asked?: Asked;
 }
 
 export interface StampAnswer {
   readonly stamp: StampToken;
-  /** Whether an earlier request with the same idempotency key made the stamp (S9). */
+  /** Whether an earlier request with the same idempotency key made the stamp. */
   readonly isReplayed: boolean;
 }
 
@@ -43,7 +43,7 @@ export interface StampingDeps {
   readonly writes: Pick<WriteWatch, 'checkStore'>;
   readonly waiter: ReplyWaiter;
   readonly stamps: StampStore;
-  /** Judges what is answered from the store; a worker has verified what it replies. */
+  /** Verifies answers from the store. A worker has already verified its replies. */
   readonly stampJudge: StoredStampJudge;
   readonly sealedContents: SealedContentStore;
   readonly idempotency: Idempotency;
@@ -55,23 +55,23 @@ export interface StampingDeps {
 
 const secretBytes = 32;
 
-/** What REST, MCP and the RFC 3161 door share: a request becomes an accepted job, and the job's outcome becomes the answer. */
+/** REST, MCP and the RFC 3161 door share this: a request becomes an accepted job, and the job's outcome becomes the answer. */
 export interface Stamping {
   /**
    * @throws ServiceError `payload_too_large`, `rate_limited`, `idempotency_key_reused`, `overloaded`, `queue_unavailable`, `store_unavailable`;
-   * `provider_failed` (E9); `internal_error` where the stamp is stored already and does not verify (V9); `stamp_pending` when it was, or may have been, accepted and is not finished in time (E11). RequestRefusedError, only where
-   * the command has `asked`.
+   * `provider_failed`; `internal_error` if the stamp is already stored and does not verify; `stamp_pending` if it was, or may have been, accepted and is
+   * not finished in time (E11). RequestRefusedError, only if the command has `asked`.
    */
   stamp(command: StampCommand): Promise<StampAnswer>;
   /**
-   * Accepts the same and waits only until that is sure, and then for `patienceMs` at most (N1); a stamp that is there by then is the answer.
+   * Waits only until the request is accepted, and then at most `patienceMs` (N1). If the stamp is finished by then, it is the answer.
    *
-   * @throws ServiceError as `stamp`, but for `provider_failed`: what was promised is tried until it is made
+   * @throws ServiceError as `stamp`, except `provider_failed`: a promised stamp is retried until it is made
    */
   accept(command: StampCommand, patienceMs: number): Promise<StampAnswer | AcceptedAnswer<AcceptedStamp>>;
 }
 
-/** What is promised to a caller who does not wait. */
+/** The promise to a caller who does not wait. */
 export interface AcceptedAnswer<Accepted> {
   readonly accepted: Accepted;
   readonly isReplayed: boolean;
@@ -106,7 +106,7 @@ export function createStamping(deps: StampingDeps): Stamping {
     return { ...(await makeItem(order, tokenId, command, sealedUrl)), ...(sealed && { sealed }), ...(asked && { asked }) };
   }
 
-  /** What the request is, and the stamp that an earlier one has made. */
+  /** Identifies the request, and finds the stamp that an earlier one has made. */
   async function begin(command: StampCommand) {
     const { content } = command.order;
     if (content && content.length > sealedMaxBytes) {
@@ -140,7 +140,7 @@ export function createStamping(deps: StampingDeps): Stamping {
   };
 }
 
-/** Who asks for a stamp, and what is stored of his request. */
+/** The caller, and the stored facts about its request. */
 export interface Asker {
   readonly caller: Caller;
   readonly requestId: string;
@@ -148,17 +148,17 @@ export interface Asker {
 }
 
 /**
- * The item of an order without its content: what the caller says is encrypted under a key of the stamp (S4, N2). `sealedUrl`: the secret address of
- * its content.
+ * Makes the job item of an order, without its content. Texts from the caller are encrypted under a key of the stamp (S4). `sealedUrl`: the secret
+ * address of the content.
  *
  * @throws ServiceError `store_unavailable`
  */
 export type MakeItem = (order: StampOrder, tokenId: string, asker: Asker, sealedUrl?: string | null) => Promise<StampItem>;
 
-/** Encrypts what a caller says about a stamp under a key of that stamp. @throws ServiceError `store_unavailable` */
+/** Encrypts a caller's data about a stamp under a key of that stamp. @throws ServiceError `store_unavailable` */
 export type EncryptForStamp = (tokenId: string, said: object) => Promise<string>;
 
-/** `metadataKey`: from it the key of each stamp is derived. */
+/** The key of each stamp is derived from `metadataKey`. */
 export const createStampEncryption =
   (metadataKey: () => Promise<KeyObject>): EncryptForStamp =>
   async (tokenId, said) => {
@@ -182,34 +182,34 @@ export function createItemMaker({ encryptedOf, clock }: { encryptedOf: EncryptFo
   });
 }
 
-/** `provider_failed` (E9), where the reason is a clock that nobody confirms. */
+/** `provider_failed`, because nothing confirms the clock. */
 export class TimeNotAvailableError extends ServiceError {
   constructor() {
-    super('provider_failed', 'No provider could make the stamp: the clock that it would be stamped by is not confirmed.');
+    super('provider_failed', 'No provider could make the stamp: nothing confirms the clock that it needs.');
   }
 }
 
-/** No provider takes what the client's TimeStampReq asks for. */
+/** No provider accepts the client's TimeStampReq. */
 export class RequestRefusedError extends Error {
   override readonly name = 'RequestRefusedError';
   readonly fault: RequestFault;
 
   constructor(fault: RequestFault) {
-    super(`no provider takes the request: ${fault}`);
+    super(`no provider accepts the request: ${fault}`);
     this.fault = fault;
   }
 }
 
-/** The service itself cannot make a stamp that it accepted; an operator has to look at it. */
+/** The service cannot make a stamp that it accepted. An operator has to look at it. */
 export const stampFailed = (tokenId: string): ServiceError =>
-  new ServiceError('internal_error', 'The stamp was accepted and could not be made; the operator of the service has to look at it.', {
+  new ServiceError('internal_error', 'The stamp was accepted but could not be made. The operator of the service has to look at it.', {
     members: { token_id: tokenId, verify_url: verifyPath(tokenId) },
   });
 
 /**
- * What an order is answered once its outcome was heard. `secret`: of the address of sealed content.
+ * The answer to an order after its outcome is known. `secret`: that of the address of sealed content.
  *
- * @throws ServiceError `provider_failed` (E9), `stamp_pending` (E11), `internal_error`; RequestRefusedError
+ * @throws ServiceError `provider_failed` (E9), `stamp_pending`, `internal_error`; RequestRefusedError
  */
 export function stampAnswerOf(order: StampOrder, tokenId: string, secret: string | undefined, { reply, isAccepted }: Heard): StampToken {
   const verify_url = verifyPath(tokenId);
@@ -220,15 +220,15 @@ export function stampAnswerOf(order: StampOrder, tokenId: string, secret: string
   if (reply?.code === 'stamp_failed') throw stampFailed(tokenId);
   if (reply) throw new ServiceError('provider_failed', 'No provider could make the stamp.');
   const detail = isAccepted
-    ? 'The stamp was accepted and is not finished yet; it will be readable at verify_url.'
-    : 'The queue did not say whether it took the stamp; if it did, the stamp will be readable at verify_url.';
+    ? 'The stamp was accepted and is not finished yet. It will be readable at verify_url.'
+    : 'The queue did not confirm the stamp. If it has the stamp, it will be readable at verify_url.';
   throw new ServiceError('stamp_pending', detail, {
     retryAfterSeconds: 5,
     members: { token_id: tokenId, verify_url, ...(sealed_storage_url !== null && { sealed_storage_url }) },
   });
 }
 
-/** What is answered before the stamp is made (N1). @throws ServiceError `stamp_pending` where nobody knows whether the queue has it (E11) */
+/** The answer before the stamp is made. @throws ServiceError `stamp_pending` if it is not known whether the queue has it */
 export function acceptedAnswerOf(order: StampOrder, tokenId: string, secret: string | undefined, acceptance: Acceptance): AcceptedStamp {
   if (acceptance === 'unanswered') stampAnswerOf(order, tokenId, secret, { reply: undefined, isAccepted: false });
   const sealed_storage_url = secret === undefined ? null : sealedPath(tokenId, secret);
@@ -236,15 +236,15 @@ export function acceptedAnswerOf(order: StampOrder, tokenId: string, secret: str
 }
 
 /**
- * The reply for a stamp that an earlier request made, judged again (V9).
+ * The reply for a stamp that an earlier request made. It is verified again (V9).
  *
- * @throws ServiceError `internal_error` where it does not verify
+ * @throws ServiceError `internal_error` if it does not verify
  */
 export async function judgedReplyOf(stampJudge: StoredStampJudge, stored: StoredStamp): Promise<StampedReply> {
   const reply = await stampJudge.storedReplyOf(stored);
   if (reply) return reply;
   const { tokenId } = stored;
-  throw new ServiceError('internal_error', 'The stored stamp does not verify; verify_url says why.', {
+  throw new ServiceError('internal_error', 'The stored stamp does not verify. See verify_url for the reason.', {
     members: { token_id: tokenId, verify_url: verifyPath(tokenId) },
   });
 }

@@ -16,14 +16,14 @@ const tag = 'Health and status';
 const checkContract: OperationContract = {
   tag,
   id: 'checkHealth',
-  summary: 'Health, with what this process sees of its surroundings',
-  answers: { 200: json('The process answers; `status` says how its surroundings are.', healthResponse) },
+  summary: 'Health, with the state of everything that this process depends on',
+  answers: { 200: json('The process answers; `status` includes everything that it depends on.', healthResponse) },
 };
 const liveContract: OperationContract = {
   tag,
   id: 'checkLiveness',
   summary: 'Liveness',
-  answers: { 200: json('The process answers; it never depends on Redis or MongoDB.', livenessResponse) },
+  answers: { 200: json('The process answers. This never depends on Redis or MongoDB.', livenessResponse) },
 };
 const readyContract: OperationContract = {
   tag,
@@ -32,13 +32,13 @@ const readyContract: OperationContract = {
   answers: {
     200: json('Stamps can be accepted and read.', readinessResponse),
     503: {
-      ...json('They cannot.', readinessResponse, { 'Retry-After': 'Seconds.' }),
+      ...json('Stamps cannot be accepted or read.', readinessResponse, { 'Retry-After': 'Seconds.' }),
       example: { status: 'not_ready', checks: { redis: 'ok', mongodb: 'failing' } } satisfies ReadinessResponse,
     },
   },
 };
 
-/** Health for people, for orchestrators (`live`: the process answers; `ready`: it can serve). */
+/** Health for people and for orchestrators (`live`: the process answers; `ready`: it can serve). */
 export function registerHealthRoutes(app: FastifyInstance, { health }: ServerContext & { readonly health: HealthService }): void {
   app.get('/health/', { config: { contract: checkContract } }, async () => health.check());
   app.get('/health/live', { config: { contract: liveContract } }, async (): Promise<LivenessResponse> => ({ status: 'ok' }));

@@ -9,14 +9,14 @@ import { worstClockOf } from './service-state.ts';
 /** How long a dependency may take to answer before it counts as down. */
 const checkTimeoutMs = 1_000;
 
-/** However many ask, the surroundings are looked at once in that time. */
+/** All checks happen at most once in this time, however many requests come. */
 const mostAgeMs = 1_000;
 
-/** Asks what the service depends on; each check is bounded, so that the answer comes within about a second. */
+/** Checks everything that the service depends on. Each check has a time limit, so the answer comes within about a second. */
 export interface HealthService {
   /** A state at most a second old. */
   check(): Promise<HealthResponse>;
-  /** Whether stamps can be accepted and read: it needs Redis and MongoDB, not a worker. */
+  /** Whether stamps can be accepted and read. That needs Redis and MongoDB, but no worker. */
   checkReadiness(): Promise<ReadinessResponse>;
 }
 
@@ -26,7 +26,7 @@ const isUp = async (check: () => Promise<unknown>): Promise<boolean> =>
     return true;
   })) ?? false;
 
-/** A provider is `ok` only after it has answered: that no failure was seen is not enough (V9). */
+/** A provider is `ok` only after it has answered; the absence of failures is not enough (V9). */
 function providerCheckOf(heartbeats: readonly Heartbeat[]): HealthResponse['checks']['provider'] {
   const providers = heartbeats.flatMap((heartbeat) => heartbeat.providers);
   if (providers.some(({ status, lastSuccessAt }) => status !== 'outage' && lastSuccessAt !== null)) return 'ok';

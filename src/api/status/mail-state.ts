@@ -3,17 +3,17 @@ import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 
-/** How long Redis may take to tell. */
+/** How long Redis may take to answer. */
 const timeoutMs = 1_000;
 
-/** Most important first: if one worker cannot send, that is a fault; else one that can is enough. */
+/** Most important first: one worker that cannot send is a fault; otherwise one that can send is enough. */
 const byWeight = ['failing', 'ok', 'unknown', 'not_configured'] as const satisfies readonly MailState[];
 
-/** Several workers' views of the mail as one; undefined: Redis did not answer. */
+/** Combines the mail states of several workers; undefined means that Redis did not answer. */
 export const mailStateOf = (heartbeats: readonly Pick<Heartbeat, 'mail'>[] | undefined): MailState =>
   byWeight.find((state) => heartbeats?.some(({ mail }) => mail === state)) ?? 'unknown';
 
-/** Whether mails leave. Only `not_configured` means that none can be sent (W19): a mail that fails now is tried again for an hour (W12). */
+/** Whether mails can be sent. Only `not_configured` means never (W19): a mail that fails is retried for an hour. */
 export type ReadMailState = () => Promise<MailState>;
 
 export const createMailStateReader =

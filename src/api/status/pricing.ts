@@ -5,7 +5,7 @@ import type { ServerContext } from '../server/context.ts';
 import { entityTagOf, isFresh } from '../server/entity-tag.ts';
 import { empty, json, type OperationContract } from '../server/operation.ts';
 
-/** ISO 4217; and when the prices below were set. */
+/** An ISO 4217 code, and the time when the prices below were set. */
 const currency = 'EUR';
 const updatedAt = '2026-11-21T00:00:00Z';
 
@@ -17,7 +17,7 @@ const free = [
   'GET /api/v1/status',
 ];
 
-/** What agents pay: nothing so far, whatever `x-payment-transaction` says (S10). */
+/** The prices for agents. So far everything is free, with or without `x-payment-transaction` (S10). */
 export const pricingOf = ({ version, sealedMaxBytes }: { version: string; sealedMaxBytes: number }): PricingResponse => ({
   version,
   currency,
@@ -37,14 +37,14 @@ export const pricingOf = ({ version, sealedMaxBytes }: { version: string; sealed
 const contract: OperationContract = {
   tag: 'Agent',
   id: 'readPricing',
-  summary: 'What the agent operations cost',
+  summary: 'The prices of the agent operations',
   answers: {
     200: json('The price list.', pricingResponse, { ETag: 'For `If-None-Match`.', 'Cache-Control': '`public, max-age=300`' }),
     304: empty('It has not changed.'),
   },
 };
 
-/** The price list of the agent operations, the same for everybody until the service is configured anew. */
+/** Serves the price list of the agent operations. It is the same for everybody until the configuration changes. */
 export function registerPricingRoute(app: FastifyInstance, { pricing }: ServerContext & { readonly pricing: PricingResponse }): void {
   const body = JSON.stringify(pricing);
   const etag = entityTagOf(body);

@@ -9,25 +9,25 @@ import {
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Refusing } from '../server/write-watch.ts';
 
-/** What could be seen of the service's parts at one moment; undefined is what did not answer. */
+/** The observed state of the service's parts at one moment. A part that did not answer is undefined. */
 export interface Sighting {
   readonly isStoreUp: boolean;
-  /** Which servers answer and take no writes. */
+  /** Servers that answer but accept no writes. */
   readonly refusing: Refusing;
-  /** What each living worker says of its providers, most preferred first. */
+  /** The report of each living worker about its providers, most preferred first. */
   readonly workers: readonly (readonly ProviderHealth[])[] | undefined;
   readonly queue: { readonly oldestAgeMs: number | null } | undefined;
   readonly mail: MailState;
-  /** The providers as they were known last, for when no worker speaks of them. */
+  /** The last known state of the providers, used if no worker reports. */
   readonly known: readonly ProviderStatus[];
-  /** How long a caller waits: jobs older than that are late (E11). */
+  /** How long a caller waits. Older jobs are late. */
   readonly stampWaitMs: number;
 }
 
-/** `unasked`: nothing is known yet; `not_configured`: left out on purpose, which is no fault. */
+/** `unasked`: nothing is known yet; `not_configured`: left out on purpose, so not a fault. */
 export type PartState = ServiceState | 'unasked' | 'not_configured';
 
-/** A part of the service, and one sentence where there is something to say of it. */
+/** A part of the service, with a sentence if there is something to report. */
 export interface ComponentState {
   readonly name: string;
   readonly status: PartState;
@@ -49,20 +49,20 @@ const highest = (values: readonly (number | null)[]): number | null => {
 
 const mailParts: Readonly<Record<MailState, readonly [status: PartState, note: string]>> = {
   ok: ['operational', ''],
-  failing: ['degraded', 'The mail server did not take the last mail; it is tried again.'],
+  failing: ['degraded', 'The mail server did not accept the last mail. The service tries again.'],
   unknown: ['unasked', 'No mail was sent yet.'],
-  not_configured: ['not_configured', 'No mail can be sent: workflows of the tiers verified and qualified cannot be started.'],
+  not_configured: ['not_configured', 'No mail can be sent, so workflows of the tiers verified and qualified cannot start.'],
 };
 
-/** Whether a provider may be called qualified: only after one of its tokens was verified (V9). */
+/** A provider counts as qualified only after one of its tokens was verified (V9). */
 export function qualificationOf(isQualified: boolean, lastSuccessAt: string | null): Qualification {
   if (!isQualified) return 'not_qualified';
   return lastSuccessAt === null ? 'not_asked' : 'qualified';
 }
 
 /**
- * Merges what several workers say of one provider. It is out when all say so, operational when all say so, else degraded; the slowest
- * latency counts.
+ * Merges the reports of several workers about one provider. It is out, or operational, only if all agree, else degraded. The slowest latency
+ * counts.
  */
 function merge(views: readonly ProviderHealth[], { name, isQualified }: ProviderHealth): ProviderStatus {
   const states = views.map(({ status }) => status);
@@ -91,7 +91,7 @@ function providersOf({ workers = [], known }: Sighting): readonly ProviderStatus
   return [...byName.values()].flatMap((views) => (views[0] ? [merge(views, views[0])] : []));
 }
 
-/** One provider that works is enough to stamp; every other fault only degrades. */
+/** One working provider is enough to stamp, so other faults only degrade the service. */
 function stateOfProviders(providers: readonly ProviderStatus[]): ServiceState {
   if (providers.every(({ status }) => status === 'outage')) return 'outage';
   return providers.every(({ status }) => status === 'operational') ? 'operational' : 'degraded';
@@ -105,33 +105,33 @@ const part = (name: string, status: PartState, note: string): ComponentState => 
 
 function queueOf({ queue, refusing, stampWaitMs }: Sighting): ComponentState {
   if (!queue) return part('Queue', 'outage', 'The queue does not answer.');
-  if (refusing.redis) return part('Queue', 'outage', 'The queue takes no writes.');
+  if (refusing.redis) return part('Queue', 'outage', 'The queue accepts no writes.');
   const isLate = (queue.oldestAgeMs ?? 0) > stampWaitMs;
-  return part('Queue', isLate ? 'degraded' : 'operational', 'Stamps wait longer than callers do.');
+  return part('Queue', isLate ? 'degraded' : 'operational', 'Stamps take longer than callers wait.');
 }
 
-/** Of the clocks that keys of one's own stamp by; whether they stamp is told by their providers. */
+/** The state of the clocks for the service's own keys. The state of their providers says whether they stamp. */
 function clocksOf(workers: Sighting['workers'] = []): ComponentState[] {
   const clock = worstClockOf(workers.flat());
   if (!clock) return [];
   const { state, driftMs } = clock;
-  const off = `The clock is off by ${Math.round(Math.abs(driftMs ?? 0))} ms: no stamps are issued by it.`;
-  if (state === 'unchecked') return [part('Clock', 'not_configured', 'Nobody is asked whether the clock is right.')];
-  if (state === 'unknown') return [part('Clock', 'outage', 'Nobody confirms the clock: no stamps are issued by it.')];
+  const off = `The clock is off by ${Math.round(Math.abs(driftMs ?? 0))} ms. The service issues no stamps by it.`;
+  if (state === 'unchecked') return [part('Clock', 'not_configured', 'The clock is not checked against others.')];
+  if (state === 'unknown') return [part('Clock', 'outage', 'Nothing confirms the clock. The service issues no stamps by it.')];
   return [part('Clock', state === 'off' ? 'outage' : 'operational', off)];
 }
 
-/** What the service can do, judged by what can be seen of its parts. */
+/** Derives the state of the service from the state of its parts. */
 export function assess(sighting: Sighting): Assessment {
   const { isStoreUp, refusing, workers, mail } = sighting;
   const providers = providersOf(sighting);
   const parts = [
     isStoreUp
-      ? part('Store', refusing.mongodb ? 'outage' : 'operational', 'The store takes no writes.')
+      ? part('Store', refusing.mongodb ? 'outage' : 'operational', 'The store accepts no writes.')
       : part('Store', 'outage', 'The store does not answer.'),
     queueOf(sighting),
-    part('Workers', workers && workers.length > 0 ? 'operational' : 'outage', 'No worker is heard.'),
-    part('Providers', stateOfProviders(providers), 'Not every provider makes stamps.'),
+    part('Workers', workers && workers.length > 0 ? 'operational' : 'outage', 'No worker reports.'),
+    part('Providers', stateOfProviders(providers), 'Some providers make no stamps.'),
   ];
   const [mailStatus, mailNote] = mailParts[mail];
   const mailPart = part('Mail', mailStatus, mailNote);
@@ -152,7 +152,7 @@ export function assess(sighting: Sighting): Assessment {
 
 const worstFirst: readonly ClockState[] = ['off', 'unknown', 'unchecked', 'ok'];
 
-/** What the workers say of the clocks that keys of one's own stamp by: the worst of it; undefined where there is no such key. */
+/** The worst state that the workers report of the clocks for the service's own keys; undefined if there is no such key. */
 export function worstClockOf(views: readonly ProviderHealth[]): { state: ClockState; driftMs: number | null } | undefined {
   const clocks = views.flatMap(({ clock }) => clock ?? []);
   const state = worstFirst.find((each) => clocks.some((clock) => clock.state === each));

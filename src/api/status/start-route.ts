@@ -13,7 +13,7 @@ declare module '../server/views.ts' {
 
 interface StartPage {
   readonly version: string;
-  /** Where the service is reached, for the example: `PUBLIC_BASE_URL` or the address asked for. */
+  /** The address of the service, for the example: `PUBLIC_BASE_URL`, or the address on which it listens. */
   readonly baseUrl: string;
   readonly provider: Pick<ProviderStatus, 'name' | 'qualification' | 'last_success_at'>;
 }
@@ -22,10 +22,10 @@ const contract: OperationContract = {
   tag: 'Documents',
   id: 'showStartPage',
   summary: 'The start page',
-  answers: { 200: page('What this is and where to go.') },
+  answers: { 200: page('Explains the service and links to its pages.') },
 };
 
-/** The page that tells a person what this is and where to go. */
+/** Serves the page that explains the service to a person. */
 export function registerStartRoute(app: FastifyInstance, { status, baseUrl }: ServerContext & { readonly status: StatusService }): void {
   app.get('/', { config: { contract } }, async (_request, reply) => {
     const { provider } = (await status.read()).status;

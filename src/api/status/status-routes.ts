@@ -7,7 +7,7 @@ import { createRequestParser } from '../server/validation.ts';
 import type { DailyStatistics } from './statistics.ts';
 import type { StatusService } from './status.ts';
 
-/** Together with the age of the figures themselves they are never older than 5 s. */
+/** With this and the age of the figures, a client never sees figures older than 5 s. */
 const cacheControl = 'public, max-age=2';
 
 const tag = 'Health and status';
@@ -15,13 +15,13 @@ const jsonContract: OperationContract = {
   tag,
   id: 'readStatus',
   summary: 'The state of the service and its counters',
-  description: 'Figures that are at most 5 s old; nothing of a caller, an id, a host or a path.',
-  answers: { 200: json('The state, also where it is an outage.', statusResponse, { 'Cache-Control': '`public, max-age=2`' }) },
+  description: 'The figures are at most 5 s old. They contain no caller, id, host or path.',
+  answers: { 200: json('The state, even during an outage.', statusResponse, { 'Cache-Control': '`public, max-age=2`' }) },
 };
 const pageContract: OperationContract = {
   tag,
   id: 'showStatusPage',
-  summary: 'The same as a page',
+  summary: 'The state of the service as a page',
   answers: { 200: page('The status page.') },
   errors: ['rate_limited'],
 };
@@ -38,7 +38,7 @@ const dailyContract = {
 
 const parseDaily = createRequestParser(dailyContract);
 
-/** The state of the service for programs, and as a page for people (limited by R1). */
+/** Serves the state of the service for programs, and as a page for people. */
 export function registerStatusRoutes(
   app: FastifyInstance,
   context: ServerContext & { readonly status: StatusService; readonly dailyStatistics: DailyStatistics },

@@ -17,7 +17,7 @@ declare module '../server/views.ts' {
   }
 }
 
-/** Everything public about the state of the service; nothing of a caller, an id, a host or a path. */
+/** The public state of the service. It contains no caller, id, host or path. */
 export interface StatusFigures {
   readonly status: StatusResponse;
   /** Parts of the service beside the providers. */
@@ -27,11 +27,11 @@ export interface StatusFigures {
 }
 
 export interface StatusService {
-  /** The figures, at most `maxAgeMs` old; however many ask, they are taken once in that time. */
+  /** The figures, at most `maxAgeMs` old. They are read only once in that time, however many requests come. */
   read(): Promise<StatusFigures>;
 }
 
-/** How old figures may be that are given out. */
+/** The greatest age of the figures. */
 const maxAgeMs = 2_000;
 /** How long a part may take to answer before it counts as down. */
 const partTimeoutMs = 1_500;
@@ -57,7 +57,7 @@ export interface StatusDeps {
   readonly readHeartbeats: (now: number) => Promise<Heartbeat[]>;
   readonly readQueueState: () => Promise<QueueState>;
   readonly readDurability: () => Promise<Durability>;
-  /** The providers by configuration, most preferred first: shown while no worker was heard yet. */
+  /** The configured providers, most preferred first. Shown until a worker reports. */
   readonly configured: readonly { readonly name: string; readonly isQualified: boolean }[];
 }
 
@@ -114,7 +114,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
     const { providers, components } = assessment;
     known = providers;
     const [preferred] = providers;
-    if (!preferred) throw new Error('a service has at least one provider');
+    if (!preferred) throw new Error('a service must have at least one provider');
     const status: StatusResponse = {
       status: assessment.status,
       version,

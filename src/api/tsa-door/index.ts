@@ -14,7 +14,7 @@ const headers = {
   'Qstamp-Stamp-Id': 'The id of the stamp.',
   Link: 'The address of the stamp, with `rel="describedby"`.',
 };
-const reply = { ...bytes('A TimeStampResp, DER: granted, or why not (PKIStatusInfo).', replyType), headers };
+const reply = { ...bytes('A TimeStampResp, DER: granted, or the reason for refusal (PKIStatusInfo).', replyType), headers };
 
 const shared = {
   tag: 'RFC 3161',
@@ -26,7 +26,7 @@ const queryContract = (id: string, summary: string): OperationContract => ({
   ...shared,
   id,
   summary,
-  description: `RFC 3161 §3.4, for whatever takes the address of a TSA. \`application/octet-stream\` is read too.`,
+  description: `RFC 3161 §3.4, for every program that needs the address of a TSA. \`application/octet-stream\` is accepted too.`,
   bodyTypes: [queryType],
   body: timeStampQuery,
   answers: { 200: reply },
@@ -36,7 +36,7 @@ const sigstoreContract: OperationContract = {
   ...shared,
   id: 'stampSigstore',
   summary: "A time-stamp for sigstore's clients",
-  description: `The same for a \`${queryType}\`, which is read here as well.`,
+  description: `A \`${queryType}\` is accepted here too.`,
   body: sigstoreQueryShown,
   bodyExample: {
     artifactHash: 'LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=',
@@ -44,29 +44,29 @@ const sigstoreContract: OperationContract = {
     certificates: true,
     nonce: 1234567890,
   },
-  answers: { 200: { ...reply, headers: {}, description: 'A TimeStampResp that grants nothing.' }, 201: reply },
+  answers: { 200: { ...reply, headers: {}, description: 'A TimeStampResp that is not granted.' }, 201: reply },
 };
 
 const chainContract = (id: string): OperationContract => ({
   tag: shared.tag,
   id,
   summary: 'The certificates of the TSA, PEM',
-  description: 'From the signer to the trust anchor, of the provider that is asked first and has answered.',
+  description: 'From the signer to the trust anchor, for the most preferred provider that has answered.',
   answers: { 200: bytes('The certificates.', 'application/pem-certificate-chain') },
   errors: ['rate_limited', 'tsa_unavailable', 'queue_unavailable'],
 });
 
-/** The door for clients of RFC 3161, and the same at the addresses that sigstore's clients know (T1–T6). */
+/** The door for RFC 3161 clients, also at the addresses that sigstore's clients use (T1). */
 export function registerTsaDoor(app: FastifyInstance, context: ServerContext & { readonly tsaDoor: TsaDoor }): void {
   const { config, tsaDoor: door, reader, mistakes, limitDoor: limited } = context;
   if (config.TSA_DOOR === 'off') return;
   const { PUBLIC_BASE_URL: publicBaseUrl = '' } = config;
-  /** Undefined: the door is open to everybody (T4). */
+  /** Undefined: the door is open to everybody. */
   const identify = config.TSA_DOOR === 'token' ? createServicePasswords(config.SERVICE_TOKENS) : undefined;
 
   const authenticated: LimitHook = async (request, reply) => {
     if (!identify || identify(request) !== undefined) return;
-    // A client of HTTP Basic may ask without a password first, and send it once it is asked (RFC 7617 §2): that is no mistake.
+    // An HTTP Basic client may first send no password and wait for the challenge (RFC 7617 §2). That is not a mistake.
     if (request.headers.authorization !== undefined) await mistakes.wrongToken(request, reply);
     throw new ServiceError('unauthorized', 'A service token is required, as the password of HTTP Basic or as a bearer token.', {
       credential: 'basic',
@@ -95,7 +95,7 @@ export function registerTsaDoor(app: FastifyInstance, context: ServerContext & {
     registerQueryBodies(scope, reader);
     const contracts = {
       '/api/v1/tsa': queryContract('stampQuery', 'A time-stamp'),
-      '/tsa': queryContract('stampQueryAlias', 'The same at a short address'),
+      '/tsa': queryContract('stampQueryAlias', 'A time-stamp, at a short address'),
     };
     for (const [path, contract] of Object.entries(contracts)) {
       scope.post(path, { onRequest, bodyLimit: queryBodyLimit, config: { contract } }, (request, reply) => answer(request, reply, 200));

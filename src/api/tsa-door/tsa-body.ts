@@ -5,12 +5,12 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { encodeRequest } from '../../shared/rfc3161/index.ts';
 import type { BodyReader } from '../server/body-reader.ts';
 
-/** The most octets of a request: one has about 70. */
+/** The most octets of a request. A usual one has about 70. */
 export const queryBodyLimit = 4096;
 export const queryType = 'application/timestamp-query';
 export const replyType = 'application/timestamp-reply';
 
-/** Reads bodies of the door as the DER that they are (RFC 3161 §3.4); some clients send no better type than `application/octet-stream`. */
+/** Reads the bodies of the door as DER (RFC 3161 §3.4). Some clients send them only as `application/octet-stream`. */
 export function registerQueryBodies(scope: FastifyInstance, reader: BodyReader): void {
   scope.removeContentTypeParser(['application/json', '*']);
   scope.addContentTypeParser([queryType, 'application/octet-stream'], (request: FastifyRequest, payload: IncomingMessage) =>
@@ -20,7 +20,7 @@ export function registerQueryBodies(scope: FastifyInstance, reader: BodyReader):
   scope.addContentTypeParser('*', async () => Promise.reject(otherType));
 }
 
-/** A number of any size, where it stands in the text. */
+/** Parses the nonce from its source text, because it may be a number of any size. */
 const withWholeNonce = (key: string, value: unknown, { source = '' }: { source?: string } = {}): unknown =>
   key === 'nonce' && typeof value === 'number' && /^-?\d{1,155}$/.test(source) ? BigInt(source) : value;
 
@@ -34,7 +34,7 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * The DER of the TimeStampReq that sigstore's JSON stands for (T5).
+ * Converts sigstore's JSON into the DER of a TimeStampReq (T5).
  *
  * @throws ServiceError `bad_request`
  */
@@ -42,17 +42,20 @@ function derOfJson(text: string): Buffer {
   const parsed = sigstoreQuery.safeParse(parseJson(text));
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw new ServiceError('bad_request', `The body is no request for a time-stamp: ${issue?.path.join('.') || 'it'}: ${issue?.message}.`);
+    throw new ServiceError(
+      'bad_request',
+      `The body is not a request for a time-stamp: ${issue?.path.join('.') || 'body'}: ${issue?.message}.`,
+    );
   }
   try {
     return encodeRequest(parsed.data);
   } catch (error) {
-    if (error instanceof RangeError) throw new ServiceError('bad_request', `The body is no request for a time-stamp: ${error.message}.`);
+    if (error instanceof RangeError) throw new ServiceError('bad_request', `The body is not a request for a time-stamp: ${error.message}.`);
     throw error;
   }
 }
 
-/** Beside those, reads JSON as sigstore's clients send it. */
+/** Also reads the JSON of sigstore's clients. */
 export function registerSigstoreBodies(scope: FastifyInstance, reader: BodyReader): void {
   registerQueryBodies(scope, reader);
   scope.addContentTypeParser('application/json', async (request: FastifyRequest, payload: IncomingMessage) =>

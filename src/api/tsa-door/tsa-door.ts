@@ -15,7 +15,7 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
 import { RequestRefusedError, type Stamping, TimeNotAvailableError } from '../stamps/index.ts';
 
-/** A request of a time-stamp client, and who sends it. */
+/** A request from a time-stamp client, with its sender. */
 export interface DoorQuery {
   /** DER of a TimeStampReq. */
   readonly der: Buffer;
@@ -27,25 +27,25 @@ export interface DoorQuery {
 export interface DoorAnswer {
   readonly der: Buffer;
   readonly isGranted: boolean;
-  /** Of a rejection. */
+  /** The reason of a rejection. */
   readonly failure?: PkiFailure;
-  /** The stamp that was made, or will be. */
+  /** The stamp that was made, or will be made. */
   readonly tokenId?: string;
   readonly retryAfterSeconds?: number;
 }
 
-/** Stamps for clients that speak RFC 3161 (T1–T6). */
+/** Stamps for RFC 3161 clients (T2). */
 export interface TsaDoor {
   /**
-   * A granted time-stamp for what was asked, to the letter; a rejection with its PKIFailureInfo; or `waiting` where the stamp was accepted
-   * and is not finished in time (E11).
+   * A granted time-stamp exactly as requested; a rejection with its PKIFailureInfo; or `waiting` if the stamp was accepted and is not
+   * finished in time.
    *
-   * @throws ServiceError `bad_request` for what is no TimeStampReq, `tsa_unavailable` with the mock provider; `overloaded`,
+   * @throws ServiceError `bad_request` if it is not a TimeStampReq, `tsa_unavailable` with the mock provider; `overloaded`,
    * `queue_unavailable`, `store_unavailable`
    */
   answer(query: DoorQuery): Promise<DoorAnswer>;
   /**
-   * PEM of the certificates of the provider that is asked first, among those that have answered: from the signer to the trust anchor.
+   * PEM of the certificates of the most preferred provider that has answered, from the signer to the trust anchor.
    *
    * @throws ServiceError `tsa_unavailable` while no provider has answered
    */
@@ -66,14 +66,14 @@ const rejected = (failure: PkiFailure, detail: string): DoorAnswer => ({
 });
 
 const refusalTexts = {
-  badAlg: 'No provider takes this hash algorithm.',
-  badRequest: 'No provider takes this request.',
-  badDataFormat: 'No provider takes this request.',
+  badAlg: 'No provider accepts this hash algorithm.',
+  badRequest: 'No provider accepts this request.',
+  badDataFormat: 'No provider accepts this request.',
   unacceptedPolicy: 'No provider stamps under this policy.',
-  unacceptedExtension: 'No provider takes this extension.',
+  unacceptedExtension: 'No provider accepts this extension.',
 } as const;
 
-/** What became of a request that got no token. @throws whatever is neither the client's fault nor the provider's */
+/** The answer to a request that got no token. @throws any error that is neither the client's fault nor the provider's */
 function refusalOf(error: unknown): DoorAnswer {
   if (error instanceof RequestRefusedError) return rejected(error.fault, refusalTexts[error.fault]);
   if (!(error instanceof ServiceError)) throw error;

@@ -5,13 +5,13 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { isUnknownId, type Verification } from './verification.ts';
 
-/** Verifies a stamp by its id, once it is there or the time is up (N1). `hasLeft`: whether the client is gone. @throws ServiceError `store_unavailable` */
+/** Verifies a stamp by its id when it is there or the time is up (N1). `hasLeft`: whether the client is gone. @throws ServiceError `store_unavailable` */
 export type UntilKnown = (tokenId: string, waitSeconds: number, hasLeft: () => boolean) => Promise<VerificationResult>;
 
-/** The longest that anybody waits, in seconds, and how many of a process do so at once; who comes beyond that is answered at once. */
+/** The longest wait in seconds, and the most waits in a process at once. Further requests are answered immediately. */
 const longestSeconds = 30;
 const mostWaiting = 512;
-/** Only of what was accepted so lately is anything to be expected. */
+/** Only a stamp accepted within this time can still be expected. */
 const youngMs = 24 * 3_600_000;
 
 const firstLookMs = 50;

@@ -12,7 +12,7 @@ import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
 
 export type StampJudgement = Vouched | Pick<Extract<Judgement, { ok: false }>, 'ok' | 'code' | 'stated'>;
 
-/** What says of a record that a certificate of it does not hold; everything else says that somebody changed it. */
+/** Codes that mean a certificate of the evidence record is not valid. All other codes mean that the record was changed. */
 const renewalsWithoutUse: ReadonlySet<ReasonCode> = new Set([
   'evidence_expired',
   'evidence_renewed_late',
@@ -26,12 +26,12 @@ const agrees = (vouched: Vouched, { tokenId, imprint, proofs: [{ issuedAt }] }: 
   vouched.issuedAt === issuedAt &&
   (vouched.tokenId === undefined || vouched.tokenId === tokenId);
 
-/** Judges tokens and stored stamps, each time anew. A stored stamp is refused when its record does not say what its token says (V1). */
+/** Verifies tokens and stored stamps, every time. A stored stamp is refused if its record does not agree with its token (V1). */
 export function createStampJudge(deps: { tokenJudge: TokenJudge; stamps: Pick<StampStore, 'find' | 'findIdByToken'>; log: Logger }) {
   const { tokenJudge, stamps, log } = deps;
 
   /**
-   * The stored form of a token that we gave out without its certificates, as its client wanted: by itself nobody can judge it who lacks them.
+   * The stored form of a token that a client got without certificates, at its own wish. Without the certificates nobody can verify it.
    */
   async function storedFormOf(token: string): Promise<string | undefined> {
     const given = tokenIn(Buffer.from(token, 'base64'));
@@ -48,7 +48,7 @@ export function createStampJudge(deps: { tokenJudge: TokenJudge; stamps: Pick<St
     return stored === undefined ? judgement : tokenJudge.judge(stored, undefined, expected);
   }
 
-  /** `others`: of the same document as `expected`, in other algorithms. */
+  /** `others`: imprints of the same document as `expected`, by other algorithms. */
   async function judgeToken(token: string, provider?: string, expected?: Imprint, others?: readonly Imprint[]): Promise<Judgement> {
     const judgement = await judgeGiven(token, provider, expected, others);
     if (!judgement.ok && judgement.code === 'verifier_failed') log.error({ err: judgement.cause }, 'the verifier failed on a token');
@@ -65,8 +65,8 @@ export function createStampJudge(deps: { tokenJudge: TokenJudge; stamps: Pick<St
   }
 
   /**
-   * Judges a stamp by its evidence record with all renewals, as RFC 4998 §5.3 says. Undefined where the renewals are of no use, because a certificate of theirs
-   * does not hold: then the stamp is what its token is (V5).
+   * Verifies a stamp by its evidence record with all renewals (RFC 4998 §5.3). Undefined if the renewals do not help, because one of their certificates
+   * is not valid. Then the token alone decides.
    */
   async function judgeRenewed(stamp: StoredStamp): Promise<Judgement | undefined> {
     const record = evidenceRecordOf(stamp);
@@ -74,25 +74,25 @@ export function createStampJudge(deps: { tokenJudge: TokenJudge; stamps: Pick<St
     const [proof] = stamp.proofs;
     const judgement = await judgeToken(record.toString('base64'), proof.provider, stamp.imprint, newImprintsOf(proof));
     if (judgement.ok || !renewalsWithoutUse.has(judgement.code)) return judgement;
-    log.warn({ tokenId: stamp.tokenId, code: judgement.code }, 'the renewals of a stamp do not hold, and are left out');
+    log.warn({ tokenId: stamp.tokenId, code: judgement.code }, 'ignored the renewals of a stamp, which do not verify');
     return undefined;
   }
 
   /**
-   * The reply for a stamp that is in the store: qualified is what is judged so now, whatever the record says (V9). Undefined where the
-   * stamp does not verify.
+   * The reply for a stored stamp. Verification decides whether it is qualified, not the record (V9). Undefined if the stamp does not
+   * verify.
    */
   async function storedReplyOf(stamp: StoredStamp): Promise<StampedReply | undefined> {
     const judgement = await judgeStamp(stamp);
     if (judgement.ok) return { ...stampedReplyOf(stamp), isQualified: judgement.isQualified };
-    log.error({ tokenId: stamp.tokenId, code: judgement.code }, 'a stored stamp does not verify and is not given out');
+    log.error({ tokenId: stamp.tokenId, code: judgement.code }, 'withheld a stored stamp that does not verify');
     return undefined;
   }
 
   return { judgeToken, judgeStamp, storedReplyOf };
 }
 
-/** The judge of a process: by what it trusts, with the key of the mock provider from its store. */
+/** Opens the judge of a process, with its trust settings, and the key of the mock provider from its store. */
 export function openStampJudge(deps: {
   trust: TrustSettings;
   store: { readonly stamps: Pick<StampStore, 'find' | 'findIdByToken'>; readonly keys: Pick<KeyStore, 'secret'> };

@@ -1,19 +1,19 @@
 import type { Imprint } from '../../shared/domain/stamp.ts';
 import type { ToldRevocation } from '../../shared/domain/told-token.ts';
 
-/** What pages are told of a stamp: what was verified for this very answer (V9), and what was only written down. */
+/** The data of a stamp for pages: facts verified for this answer (V9), and facts that are only recorded. */
 
-/** What verifying the stored token for this very answer gave. */
+/** The result of verifying the stored token for this answer. */
 export type StampVerdict =
-  /** The token is good and says what the record says: provider, time and imprint come from the token. */
+  /** The token is valid and agrees with the record: provider, time and imprint come from the token. */
   | { readonly kind: 'proved' }
-  /** `reason` as verification answers it: a code, a colon, one sentence (V3). */
+  /** `reason` is a code, a colon and one sentence. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** Nobody whom this installation trusts vouches for it, or something is missing to judge it by. */
+  /** No trust anchor of this installation leads to it, or data for verification is missing. */
   | { readonly kind: 'not_proved' };
 
 /**
- * Who vouches for a time. Unless the verdict is `proved`, the other members are only what is recorded, and the page must not claim them.
+ * A stamp and its verdict. Unless the verdict is `proved`, the other members are only recorded, and the page must not claim them.
  */
 export interface StampMark {
   readonly tokenId: string;
@@ -24,46 +24,46 @@ export interface StampMark {
   readonly verdict: StampVerdict;
 }
 
-/** A certificate for people; what counts is the fingerprint. */
+/** A certificate for people. Only the fingerprint is reliable. */
 export interface CertificateShown {
   readonly subject: string;
   /** SHA-256 of the DER, lower-case hex. */
   readonly fingerprint: string;
   readonly validFrom: string;
   readonly validUntil: string;
-  /** Null of a trust anchor, unless it signed: whoever trusts it watches it himself. */
+  /** Null for a trust anchor that did not sign the token: its revocation is not checked. */
   readonly revocation: ToldRevocation | null;
 }
 
-/** What an RFC 3161 token says beside time and imprint, and who signed it. */
+/** The contents of an RFC 3161 token beside time and imprint, and its signer. */
 export interface TokenDetails {
   /** Dotted OID. */
   readonly policy: string;
-  /** Null where the token names none. */
+  /** Null if the token has no accuracy. */
   readonly accuracySeconds: number | null;
   /** Decimal. */
   readonly serial: string;
   /** From the signer to the trust anchor, the anchor last. */
   readonly chain: readonly CertificateShown[];
-  /** What the verdict does not rest on, beside the file: as API and command say it. */
+  /** Facts that were not checked, beside the file, in the words of API and command. */
   readonly notChecked: readonly string[];
-  /** When the first certificate of the chain ended, if that is past (V5). */
+  /** When the first certificate of the chain ended, if that is past. */
   readonly certificatesEndedAt: string | null;
-  /** Null of a token that is no evidence record (RFC 4998). */
+  /** Null if it is not an evidence record (RFC 4998). */
   readonly record: EvidenceRecordDetails | null;
 }
 
 export interface EvidenceRecordDetails {
-  /** The first token and its renewals. */
+  /** The number of tokens: the first one and its renewals. */
   readonly tokens: number;
-  /** It must be renewed before. */
+  /** It must be renewed before this time. */
   readonly holdsUntil: string;
 }
 
-/** What a token that passed every check proves. */
+/** The facts that a valid token proves. */
 export interface ProvedStamp {
   readonly stampedAt: string;
-  /** Null for a token that leads to an anchor of no configured provider. */
+  /** Null if the token leads to an anchor that does not belong to a configured provider. */
   readonly provider: string | null;
   readonly isQualified: boolean;
   readonly imprint: Imprint;

@@ -32,7 +32,7 @@ function detailsOf({ verified }: Vouched): TokenDetails | null {
   };
 }
 
-/** What a page may say of a token that was just verified. */
+/** The facts that a page may state about a token that was just verified. */
 const provedStampOf = (vouched: Vouched): ProvedStamp => ({
   stampedAt: vouched.issuedAt,
   provider: vouched.isProviderKnown ? (vouched.provider ?? null) : null,
@@ -44,7 +44,7 @@ const provedStampOf = (vouched: Vouched): ProvedStamp => ({
 const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
 
 /**
- * What the pages about one stamp show (V8, V9).
+ * The data of the pages about one stamp (V8).
  *
  * @throws ServiceError `store_unavailable`
  */
@@ -63,7 +63,7 @@ export function createStampPages(deps: { stamps: StampStore; refusals: Pick<Refu
   }
 
   return {
-    /** `baseUrl`: where the service is reached, without a last slash. */
+    /** `baseUrl`: the address of the service, without a final slash. */
     byId: async (tokenId: string, baseUrl: string): Promise<VerifyPage> => {
       const stamp = await stamps.find(tokenId);
       const verdict = stamp ? shownOf(await stampJudge.judgeStamp(stamp)) : await absenceOf(tokenId);
@@ -78,12 +78,12 @@ export function createStampPages(deps: { stamps: StampStore; refusals: Pick<Refu
         shownAt: new Date(clock()).toISOString(),
       };
     },
-    /** The page compares with `hash`, but for an evidence record that covers several hashes and must be asked for one. */
+    /** The page itself compares with `hash`, except for an evidence record that covers several hashes: it can only be verified for one of them. */
     raw: async (token: string, hash: string): Promise<VerdictShown> => {
       const judgement = await stampJudge.judgeToken(token);
       const expected = !judgement.ok && judgement.code === 'evidence_hash_needed' ? imprintOfDigest(hash) : undefined;
       const judged = expected === undefined ? judgement : await stampJudge.judgeToken(token, undefined, expected);
-      // The page shows a valid token beside another hash as what it is; of any other it has nothing to show.
+      // If a valid token has a different hash, the page itself shows that. If the token is not valid, there is nothing to compare.
       const fault = judged.ok || hash === '' ? undefined : otherFileOf(judged, hash, [hash]);
       return fault === undefined ? shownOf(judged) : { kind: 'refused', reason: reasonOf(fault.code), advice: fault.advice ?? null };
     },

@@ -8,14 +8,14 @@ import type { StampStore } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
 import type { StampJudge, StampJudgement } from './stamp-judge.ts';
 
-/** Verifies stamps by their id, and any token that somebody brings (V1, V2). */
+/** Verifies stamps by their id, and any given token (V2). */
 export interface Verification {
-  /** Loads the stored token and checks it cryptographically, every time; an id that is not known, or whose request was refused, gives `valid: false` (E6, E11). */
+  /** Loads the stored token and checks it cryptographically, every time. An unknown id, or one whose request was refused, gives `valid: false`. */
   byId(tokenId: string): Promise<VerificationResult>;
   /**
-   * Checks any text as a token, and that it is for the file whose hashes are given; whatever it is, the answer is a result (V4).
+   * Checks any text as a token, and that it belongs to the file with the given hashes. The answer is always a result, for any text.
    *
-   * @param hashes of the file in more algorithms: a record that was renewed by another one needs its hash of that (V7)
+   * @param hashes of the file by more algorithms: a record that was renewed under a new algorithm needs the hash by that algorithm
    */
   raw(token: string, hash?: string | null, hashes?: readonly string[] | null): Promise<VerificationResult>;
 }
@@ -33,7 +33,7 @@ const invalid = (code: ReasonCode, tokenId: string | null = null, advice = advic
   ...(advice !== undefined && { advice }),
 });
 
-/** The token of a batch accuses no file. */
+/** A different imprint does not prove that the file changed: the token may be that of a batch. */
 const otherFile = 'The file has changed, or this is the token of a batch: use the evidence record (.ers) of the stamp.';
 
 const otherHashes = 'the hashes in other algorithms: the token holds one hash only';
@@ -43,7 +43,7 @@ interface OtherFile {
   readonly advice?: string;
 }
 
-/** What a token, or what it says where nobody vouches for it, is refused for beside the hashes of a file. */
+/** Why a token does not belong to the hashes of a file; undefined if it does. For a token that is not trusted, its stated imprint counts. */
 export function otherFileOf(judgement: StampJudgement, hash: string | undefined, given: readonly string[]): OtherFile | undefined {
   const verified = judgement.ok ? judgement.verified : judgement.stated;
   const imprint = judgement.ok ? judgement.imprint : verified && imprintOf(verified);
@@ -55,7 +55,7 @@ export function otherFileOf(judgement: StampJudgement, hash: string | undefined,
   return { code: 'imprint_mismatch', ...(mayBeOfBatch && { advice: otherFile }) };
 }
 
-/** What nobody compares for the caller: the file, where no hash of it was given. */
+/** Without a hash in the request, the caller must compare the file. */
 const fileUnchecked = 'whether you have the right file: compare its hash with the imprint';
 const onlyHere = 'the time: this service made the mock token itself, and nobody else can check it';
 
@@ -84,7 +84,7 @@ const resultOf = (
   reason: null,
 });
 
-/** Whether an answer says that there is no stamp with the id that was asked for (E6). */
+/** Whether a result means that no stamp has the requested id. */
 export const isUnknownId = ({ reason }: VerificationResult): boolean => reason === reasonOf('unknown_token_id');
 
 export function createVerification(deps: {
@@ -112,7 +112,7 @@ export function createVerification(deps: {
       const given = [hash ?? [], hashes ?? []].flat();
       const [first, ...others] = given.flatMap((one) => imprintOfDigest(one) ?? []);
       const judgement = await stampJudge.judgeToken(token, undefined, first, others);
-      // Whoever vouches for a token, it is not for another file.
+      // A different file is refused first, whether or not the token is trusted.
       const fault = otherFileOf(judgement, hash ?? undefined, given);
       if (fault !== undefined) return invalid(fault.code, null, fault.advice);
       if (!judgement.ok) return invalid(judgement.code);
@@ -124,7 +124,7 @@ export function createVerification(deps: {
   };
 }
 
-/** The same verification, which calls `count` for each answer. */
+/** Wraps a verification so that it calls `count` for each answer. */
 export function countVerifications(verification: Verification, count: () => void): Verification {
   const counted =
     <Arguments extends unknown[], Result>(verify: (...given: Arguments) => Promise<Result>) =>

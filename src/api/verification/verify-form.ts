@@ -9,36 +9,36 @@ import type { StampPages } from './stamp-pages.ts';
 
 const tag = 'Verification';
 const formType = 'application/x-www-form-urlencoded';
-/** A token of 1 MiB in base64, of which a form writes some characters as three. */
+/** Room for a token of 1 MiB in base64: a form encodes some characters as three. */
 const bodyLimit = 2 * 1024 * 1024;
 
 const openContract: OperationContract = {
   tag,
   id: 'showVerifyForm',
   summary: 'A page to verify a file and its stamp',
-  answers: { 200: page('A form; the file stays in the browser.') },
+  answers: { 200: page('A form. The file stays in the browser.') },
 };
 
 const sendContract = {
   tag,
   id: 'verifyForm',
   summary: 'The verdict on a token, as a page',
-  description: `What the form of the page sends, as \`${formType}\`.`,
+  description: `Takes the fields of the page’s form as \`${formType}\`.`,
   bodyTypes: [formType],
   body: verifyForm,
-  answers: { 200: page('Whether the token is valid, and what it says.') },
+  answers: { 200: page('Whether the token is valid, and its contents.') },
   errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;
 
 const parse = createRequestParser(sendContract);
 
-/** A person's way to raw verification (V2): by form, with JavaScript and without. */
+/** Serves raw verification for people (V2): a form that works with JavaScript and without. */
 export function registerVerifyForm(
   app: FastifyInstance,
   { stampPages, reader, limitVerifying: onRequest }: ServerContext & { readonly stampPages: StampPages },
 ): void {
   app.get('/verify', { config: { contract: openContract } }, async (_request, reply) => reply.page('verify-form', { asked: null }));
-  // A scope of its own: no other route takes a form.
+  // In its own scope, because no other route takes a form.
   app.register(async (scope) => {
     registerFormBody(scope, reader);
     scope.post('/verify', { onRequest, bodyLimit, config: { contract: sendContract } }, async (request, reply) => {
@@ -49,7 +49,7 @@ export function registerVerifyForm(
   });
 }
 
-/** Reads what a form of a page sends as an object of its fields, in this scope. */
+/** Reads the form bodies of this scope as an object of their fields. */
 export function registerFormBody(scope: FastifyInstance, reader: BodyReader): void {
   scope.addContentTypeParser(formType, async (request: FastifyRequest, payload: IncomingMessage) => {
     const bytes = await reader.read(request, payload);

@@ -7,36 +7,36 @@ declare module '../server/views.ts' {
   }
 }
 
-/** The verdict on one stamp, as a person reads it. */
+/** The verdict on one stamp, for people. */
 export type VerdictShown =
   | { readonly kind: 'proved'; readonly stamp: ProvedStamp }
-  /** `reason` as verification answers it (V3); `not_proved`: nothing is wrong, but nobody whom this installation trusts vouches for it (V11). */
+  /** `reason` as in the JSON answer. `not_proved`: nothing is wrong, but no trust anchor of this installation leads to it (V11). */
   | {
       readonly kind: 'refused' | 'not_proved';
       readonly reason: string;
-      /** What one can do, in a sentence. */
+      /** A sentence that says what to do. */
       readonly advice: string | null;
     }
-  /** No stamp has this id (E6). */
+  /** No stamp has this id. */
   | { readonly kind: 'unknown' }
-  /** Accepted, and then refused by every TSA (E11). */
+  /** Accepted, but then every TSA refused it. */
   | { readonly kind: 'not_made'; readonly reason: string };
 
-/** `verify_url`, opened by a person (V8). */
+/** The page at `verify_url`. */
 export interface VerifyPage {
   readonly tokenId: string;
-  /** Where this page is found, absolute. */
+  /** The absolute address of this page. */
   readonly address: string;
   readonly verdict: VerdictShown;
-  /** For verifiers other than this service; empty for the mock provider and for an unknown id. */
+  /** Files for other verifiers; empty for the mock provider and for an unknown id. */
   readonly downloads: readonly { readonly name: 'tsr' | 'tsq' | 'token' | 'evidence'; readonly url: string }[];
-  /** Whether they are for the root of a batch, to which the evidence record leads (S14). */
+  /** Whether the files are for the root of a batch. The evidence record leads to that root. */
   readonly isBatched: boolean;
   readonly shownAt: string;
 }
 
 /** `/verify`: a file and its stamp, or a pasted token. */
 export interface VerifyFormPage {
-  /** What was pasted into the form and sent without JavaScript; null when the page is just opened. */
+  /** The fields of a form sent without JavaScript; null if the page was only opened. */
   readonly asked: { readonly token: string; readonly hash: string; readonly verdict: VerdictShown } | null;
 }

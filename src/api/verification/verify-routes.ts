@@ -19,8 +19,7 @@ const byIdContract = {
   tag,
   id: 'verifyToken',
   summary: 'Verify a stamp by its id',
-  description:
-    'The stored token is checked cryptographically each time; an id that is not known answers `valid` false. A browser gets a page.',
+  description: 'The stored token is checked cryptographically each time. For an unknown id, `valid` is false. A browser gets a page.',
   path: tokenIdPath,
   headers: preferHeaders,
   answers: {
@@ -53,7 +52,7 @@ const parseById = createRequestParser(byIdContract);
 const parseRaw = createRequestParser(rawContract);
 const parseProduct = createRequestParser(productContract);
 
-/** Public verification: whatever does not verify answers 200 with `valid: false` and a reason (E6, V4). */
+/** Public verification. If a token does not verify, the answer is 200 with `valid: false` and a reason (V4). */
 export function registerVerifyRoutes(
   app: FastifyInstance,
   context: ServerContext & {

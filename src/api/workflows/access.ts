@@ -5,7 +5,7 @@ import { answerTo, type WorkflowOperation } from '../../shared/domain/workflow-s
 import { snapshotOf, type WorkflowRecord, type WorkflowStore } from '../../shared/store/workflows.ts';
 import { refusalError } from './refusals.ts';
 
-/** What is stored of a workflow token: its SHA-256, lower-case hex. */
+/** The stored digest of a workflow token: SHA-256, lower-case hex. */
 export const digestOfToken = (token: string): string => createHash('sha256').update(token).digest('hex');
 
 const unauthorized = () =>
@@ -23,7 +23,7 @@ export async function findWorkflow(workflows: WorkflowStore, workflowId: string)
 }
 
 /**
- * The workflow that a token opens.
+ * Finds a workflow and checks its token.
  *
  * @throws ServiceError `unauthorized` (E5), `not_found`, `store_unavailable`
  */
@@ -36,9 +36,9 @@ export async function openWorkflow(workflows: WorkflowStore, workflowId: string,
 }
 
 /**
- * Whether an operation is to be done, or was done before.
+ * Whether to do an operation, or it was done before.
  *
- * @throws ServiceError `conflict` or `gone`, as the state table says (W2, W4, W5)
+ * @throws ServiceError `conflict` or `gone`, by the state table (W2)
  */
 export function checkState(operation: WorkflowOperation, workflow: WorkflowRecord, nowMs: number): 'go' | 'again' {
   const answer = answerTo(operation, snapshotOf(workflow), nowMs);
@@ -46,14 +46,14 @@ export function checkState(operation: WorkflowOperation, workflow: WorkflowRecor
   return answer;
 }
 
-export const tierUnavailable = () => new ServiceError('tier_unavailable', 'This tier needs a qualified provider, and none is configured.');
+export const tierUnavailable = () => new ServiceError('tier_unavailable', 'This tier needs a qualified provider, but none is configured.');
 
-/** Whether the configuration can make the stamps of a workflow (W19); `servesQualified`: whether any provider is qualified. */
+/** Whether the configuration can make the stamps of a workflow. `servesQualified`: whether any provider is qualified. */
 export const isTierServed = ({ tier }: Pick<WorkflowRecord, 'tier'>, servesQualified: boolean): boolean =>
   servesQualified || !needsQualifiedProvider(tier);
 
 /**
- * Refuses a tier that the configuration cannot serve before anything is closed or queued: nobody has failed (W19).
+ * Refuses a tier that the configuration cannot serve, before anything is closed or queued (W19).
  *
  * @throws ServiceError `tier_unavailable`
  */

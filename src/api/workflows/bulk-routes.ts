@@ -19,8 +19,8 @@ const contract = {
   id: 'stampWorkflowOutputs',
   summary: 'Stamp up to 1 000 outputs',
   description:
-    'An array, or a line for each output (`application/x-ndjson`), answered in kind and in order. Outputs are numbered in the order given; one that ' +
-    `fails takes no number. One Idempotency-Key covers them all, and so does \`Prefer: respond-async\`.`,
+    'Send an array, or a line for each output (`application/x-ndjson`). The answer has the same format and order. Outputs are numbered in that order; one ' +
+    `that fails gets no number. One Idempotency-Key covers them all, and so does \`Prefer: respond-async\`.`,
   authentication: 'workflow',
   path: workflowIdPath,
   headers: outputHeaders,
@@ -32,7 +32,7 @@ const contract = {
 
 const parse = createRequestParser({ path: contract.path, headers: contract.headers });
 
-/** Many outputs of a workflow for one request (L1, L4). `open`: by the token of the request. */
+/** Many outputs of a workflow in one request (L4). `open` checks the token of the request. */
 export function registerBulkOutputs(
   app: FastifyInstance,
   { workflows, reader, largeAnswers, identifyProduct, judgeCallback }: ServerContext & { readonly workflows: Workflows },

@@ -4,27 +4,27 @@ import { hexOf, octetsOfSha256 } from '../../shared/proof/octets.js';
 import { type ChainEnd, type ChainFault, type ChainLink, chainStart } from '../../shared/proof/output-chain.js';
 import type { ChainOf, OutputStore } from '../../shared/store/outputs.ts';
 
-/** A chain of outputs as it was recomputed from the briefing hash on (W8). */
+/** A chain of outputs, recomputed from the briefing hash on (W8). */
 export interface RecomputedChain {
-  /** The first link that does not follow from the one before; what comes after it was not looked at. */
+  /** The first link that does not follow from the one before. Later links were not checked. */
   readonly fault: ChainFault | undefined;
   readonly end: ChainEnd;
-  /** Merkle root over the outputs up to `end` (W9), lower-case hex. */
+  /** Merkle root over the outputs up to `end`, lower-case hex. */
   readonly rootHash: string;
-  /** Of the outputs up to `end`, and perhaps of later ones: ask it for a size. */
+  /** The tree of the outputs up to `end`, and perhaps of later ones. Always give it a size. */
   readonly tree: Pick<MerkleTree, 'rootAt' | 'proveInclusion' | 'proveConsistency'>;
-  /** A link by its number, as it was recomputed; its output's hash went into the root. */
+  /** A recomputed link by its number. The hash of its output is part of the root. */
   linkAt(sequenceNumber: number): ChainLink | undefined;
 }
 
 export interface ChainProver {
-  /** Recomputes a chain up to what is stored now. @throws ServiceError `store_unavailable` */
+  /** Recomputes a chain up to the last stored output. @throws ServiceError `store_unavailable` */
   recompute(chain: ChainOf): Promise<RecomputedChain>;
-  /** Forgets what was recomputed, because what is stored has been seen to differ from it. */
+  /** Forgets a recomputed chain, because the stored data was found to differ from it. */
   forget(workflowId: string): void;
 }
 
-/** What recomputed chains may take of the memory of one process; 128 bytes an output, and up to twice that while buffers grow. */
+/** The most memory for recomputed chains in a process. An output takes 128 bytes, and up to twice that while buffers grow. */
 const mostBytes = 64 * 1024 * 1024;
 const linkBytes = 2 * hashBytes;
 
@@ -34,7 +34,7 @@ interface Walk {
   /** The output's hash and the chain hash of each link. */
   links: Buffer;
   end: ChainEnd;
-  /** Walks of one chain go one after the other. */
+  /** The walks along one chain run one after the other. */
   walking: Promise<unknown>;
 }
 
@@ -59,13 +59,13 @@ function take(walk: Walk, { outputHash, sequenceNumber, chainHash }: ChainLink):
 }
 
 /**
- * Recomputes chains, and keeps the hashes that it has linked, so that the next page only needs the new outputs. Nothing that the store
- * claims is kept. Whoever shows an output must compare it with `linkAt`.
+ * Recomputes chains and keeps the linked hashes, so that the next request reads only the new outputs. It keeps only recomputed values,
+ * never claims of the store. Code that shows an output must compare it with `linkAt`.
  */
 export function createChainProver({ outputs }: { outputs: Pick<OutputStore, 'scanLinks'> }): ChainProver {
   const walks = new Map<string, Walk>();
 
-  /** The walk of this workflow, marked as used last. When all walks together take too much memory, those used longest ago are dropped. */
+  /** The walk of this workflow, marked as the last used. If all walks take too much memory, the least recently used are dropped. */
   function walkOf({ workflowId, briefingHash }: ChainOf): Walk {
     const known = walks.get(workflowId);
     const walk = known?.briefingHash === briefingHash ? known : startWalk(briefingHash);

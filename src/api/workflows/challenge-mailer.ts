@@ -2,14 +2,14 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Acceptance } from '../../shared/queue/open-queue.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
-/** Queues the mails with the links that confirm an address; workers send them (W12). */
+/** Queues the mails with the links that confirm an address. Workers send them (W12). */
 export interface ChallengeMailer {
-  /** @throws ServiceError `mail_unavailable` where no worker has a mail server to send by (W19). */
+  /** @throws ServiceError `mail_unavailable` if no worker has a mail server. */
   checkCanMail(): Promise<void>;
   /**
-   * Queues the mail of a challenge, once however often it is asked.
+   * Queues the mail of a challenge. Repeated calls queue it only once.
    *
-   * @throws ServiceError `queue_unavailable` when it surely was not queued.
+   * @throws ServiceError `queue_unavailable` if it was certainly not queued.
    */
   mail(order: { workflowId: string; challengeId: string; requestId: string; baseUrl: string }): Promise<Acceptance>;
 }
@@ -18,7 +18,7 @@ export function createChallengeMailer({ jobs, canSendMail, clock }: WorkflowTool
   return {
     checkCanMail: async () => {
       if (await canSendMail()) return;
-      throw new ServiceError('mail_unavailable', 'No mail can be sent at the moment, and this needs one.', { retryAfterSeconds: 60 });
+      throw new ServiceError('mail_unavailable', 'No mail can be sent at the moment, but this needs one.', { retryAfterSeconds: 60 });
     },
     mail: ({ workflowId, challengeId, requestId, baseUrl }) =>
       jobs.send('otp-mail', { workflowId, challengeId, acceptedAt: clock(), requestId, baseUrl }, `otp-${challengeId}`),

@@ -9,12 +9,12 @@ import type { RecomputedChain } from './chain-proof.ts';
 import type { MarkStamp } from './stamp-marks.ts';
 import type { StampedHash, WorkflowFault } from './workflow-model.ts';
 
-/** A hash that was stamped when the workflow was completed, verified for this very answer, and the stamp as it is stored. */
+/** A hash that was stamped when the workflow was completed, its stamp verified for this answer, and the stored stamp. */
 export interface Seal extends StampedHash {
   readonly stored: StoredStamp | null;
 }
 
-/** What a workflow was closed with; null where it is not completed, or was completed without. */
+/** The seals of a completed workflow; null if it is not completed, or was completed without the seal. */
 export interface Seals {
   readonly root: Seal | null;
   readonly closingRecord: Seal | null;
@@ -37,11 +37,11 @@ export function createSealReader({ stamps, markStamp }: { stamps: StampStore; ma
   };
 }
 
-/** Whether all that a workflow was closed with was verified, and its record names the same root and time (V9). Its chain is not recomputed. */
+/** Whether all seals of a workflow are proved, and its record has the same root and time. The chain is not recomputed. */
 export function isSealed({ root, closingRecord, completedAt }: WorkflowRecord, seals: Seals): boolean {
   const isProved = (seal: Seal | null) => seal?.stamp.verdict.kind === 'proved';
   if (!root || !isProved(seals.root)) return false;
-  // Workflows that were completed before there was a record have none (W18).
+  // Older workflows were completed without a closing record.
   if (!closingRecord) return true;
   const stamped = readClosingRecord(closingRecord.text);
   return (
@@ -52,7 +52,7 @@ export function isSealed({ root, closingRecord, completedAt }: WorkflowRecord, s
   );
 }
 
-/** The closing record as it follows from what is stored and recomputed now; a chain that breaks has been told already. */
+/** The closing record that follows from the stored and recomputed data. A broken chain is reported elsewhere. */
 function recordNow(workflow: WorkflowRecord, chain: RecomputedChain, stamped: ClosingRecord): ClosingRecord {
   const { redactedAt, salts, email, agentId } = workflow;
   const { email_commitment, agent_commitment } = stamped;
@@ -68,7 +68,7 @@ function recordNow(workflow: WorkflowRecord, chain: RecomputedChain, stamped: Cl
     confirmedAt: workflow.emailVerifiedAt,
     completedAt: workflow.completedAt ?? new Date(0),
     ...sum,
-    // Once the salts are gone nobody can open the commitments: the page shows neither address nor agent then.
+    // Without the salts nobody can open the commitments. The page then shows neither address nor agent.
     commitments: isKept ? { email: email_commitment, agent: agent_commitment } : salts && commitmentsOf(salts, { email, agentId }),
   });
 }
@@ -82,18 +82,18 @@ function recordFaults(workflow: WorkflowRecord, chain: RecomputedChain, { root, 
   const now = recordNow(workflow, chain, stamped);
   const members = Object.keys(stamped) as (keyof ClosingRecord)[];
   const changed = new Set<string>(members.filter((member) => now[member] !== stamped[member]));
-  // Where the root's stamp is good, its time is what the page shows.
+  // If the root's stamp is proved, the page shows its time.
   if (root?.stamp.verdict.kind === 'proved' && Date.parse(root.stamp.stampedAt) !== Date.parse(stamped.completed_at))
     changed.add('completed_at');
   return [...changed].map((member) => ({ kind: 'closing_record_mismatch', member }));
 }
 
-/** Whether a workflow reads as open though something is there that only its end leaves behind. */
+/** Whether a workflow appears open although it has data that only completion writes. */
 const isReopened = ({ status, closing, completedAt, closingRecord }: WorkflowRecord, end: ChainState | undefined): boolean =>
   (status !== 'completed' && completedAt !== undefined) ||
   ((status === 'pending' || status === 'active') && (closing !== undefined || closingRecord !== undefined || end?.isClosed === true));
 
-/** What does not fit about the end of a workflow: its status, the stamp of its root, its closing record (W18). */
+/** The faults in the end of a workflow: its status, the stamp of its root, its closing record (W18). */
 export function closingFaults(
   workflow: WorkflowRecord,
   end: ChainState | undefined,

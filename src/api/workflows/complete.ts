@@ -13,13 +13,12 @@ const firstLookMs = 10;
 const longestLookMs = 250;
 
 /**
- * Completes a workflow: sends a job, then looks into the store until it is done. There is no reply as for stamps: completions are rare,
- * and several callers may wait for one that another has sent. Completing again gives the same answer (W4).
+ * Completes a workflow: sends a job, then polls the store until it is done. Unlike stamps, completions have no reply: they are rare, and
+ * several callers may wait for the same one. Completing again gives the same answer (W4).
  *
- * @throws ServiceError `conflict`, `gone` (W2, W5), `tier_unavailable` (W19), `provider_failed` when the root could not be stamped,
- * `internal_error` when the stamps that closed it do not verify (V9),
- * `completion_pending` when it is not finished in time or nothing is heard of the job (completing again takes it up), `queue_unavailable`,
- * `store_unavailable`
+ * @throws ServiceError `conflict`, `gone`, `tier_unavailable`, `provider_failed` if the root could not be stamped, `internal_error` if the
+ * stamps that closed it do not verify, `completion_pending` if it did not finish in time or the state of the job is unknown (completing
+ * again continues it), `queue_unavailable`, `store_unavailable`
  */
 export function createCompletion(tools: WorkflowTools, markStamp: MarkStamp) {
   const { workflows, jobs, clock, waitMs, servesQualified, addressOf } = tools;
@@ -29,15 +28,15 @@ export function createCompletion(tools: WorkflowTools, markStamp: MarkStamp) {
     const deadline = clock() + waitMs;
     for (let lookMs = firstLookMs; ; lookMs = Math.min(lookMs * 1.5, longestLookMs)) {
       await delay(Math.min(lookMs, waitMs));
-      // The job may be in the queue: a store that is away is not the end of it.
+      // The job may be in the queue, so keep trying while the store is away.
       const workflow = await answerWithin(Math.max(deadline - clock(), longestLookMs), () => workflows.find(workflowId));
       if (workflow === null) throw unknownWorkflow();
       if (workflow?.status === 'completed') return workflow;
       if ((workflow?.rootFailures ?? 0) > rootFailures) {
-        throw new ServiceError('provider_failed', 'No provider could stamp the root; the workflow is closed, complete it again.');
+        throw new ServiceError('provider_failed', 'No provider could stamp the root. The workflow is closed; complete it again.');
       }
       if (clock() >= deadline) {
-        throw new ServiceError('completion_pending', 'The workflow is being completed; ask again for the result.', {
+        throw new ServiceError('completion_pending', 'The workflow is being completed. Ask again for the result.', {
           retryAfterSeconds: 5,
           members: { status_url: addressOf(workflowStatePath(workflowId)), verify_url: addressOf(workflowPath(workflowId)) },
         });
@@ -49,7 +48,7 @@ export function createCompletion(tools: WorkflowTools, markStamp: MarkStamp) {
     const { _id: workflowId, root, completedAt } = workflow;
     if (!root || !completedAt) throw new ServiceError('internal_error', 'The workflow is completed without a root.');
     if (!isSealed(workflow, await readSeals(workflow))) {
-      throw new ServiceError('internal_error', 'The stamps that closed this workflow do not verify; verify_url says why.', {
+      throw new ServiceError('internal_error', 'The stamps that closed this workflow do not verify. See verify_url for the reason.', {
         members: { verify_url: addressOf(workflowPath(workflowId)) },
       });
     }

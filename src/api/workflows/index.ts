@@ -1,4 +1,4 @@
-/** Workflows: outputs that are stamped one after the other for a client, and closed under one root. */
+/** Workflows: outputs for a client, stamped one after the other and closed under one root. */
 import type { FastifyInstance } from 'fastify';
 import type { JobSender } from '../../shared/queue/job-sender.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
@@ -27,7 +27,7 @@ export interface WorkflowPorts {
   readonly writes: Pick<WriteWatch, 'checkStore'>;
   readonly stampJudge: StampJudge;
   readonly trust: TrustSettings;
-  /** Whether some worker can send mail, as far as is known (W19). */
+  /** Whether some worker can send mail, as far as is known. */
   readonly canSendMail: () => Promise<boolean>;
   readonly clock: Clock;
   readonly log: Logger;

@@ -15,8 +15,8 @@ const contract = {
   path: workflowIdPath,
   query: workflowPageQuery,
   answers: {
-    200: page('What the workflow proves: its outputs, the Merkle root and their stamps.'),
-    303: { description: 'The page that the output asked for is on.' },
+    200: page('The evidence of the workflow: its outputs, the Merkle root and their stamps.'),
+    303: { description: 'Redirects to the page with the requested output.' },
     404: page('There is no workflow with this id.'),
   },
   errors: ['rate_limited', 'store_unavailable'],
@@ -24,10 +24,10 @@ const contract = {
 
 const parse = createRequestParser(contract);
 
-/** As many views as one of the print edition counts for: it shows, and verifies, ten times as many outputs. */
+/** One view of the print edition counts as this many views: it verifies ten times as many outputs. */
 const printWeight = 10;
 
-/** The public page of a workflow (W14). */
+/** Serves the public page of a workflow (W14). */
 export function registerPageRoutes(
   app: FastifyInstance,
   { config, workflows, limits, mistakes, baseUrl }: ServerContext & { readonly workflows: Workflows },

@@ -12,16 +12,16 @@ import type { WorkflowTools } from './workflow-tools.ts';
 const mostFound = 100;
 
 export interface PageQuery {
-  /** From 1; a page that is not there reads as the nearest. */
+  /** From 1. A page that does not exist becomes the nearest one. */
   readonly page: number;
-  /** SHA-256 that is looked for, lower-case hex. */
+  /** The SHA-256 to find, lower-case hex. */
   readonly find?: string | undefined;
   readonly isPrintEdition: boolean;
-  /** Where the service is reached, without a last slash. */
+  /** The address of the service, without a final slash. */
   readonly baseUrl: string;
 }
 
-/** What the agent calls itself; the address of the client is masked in it as everywhere on the page (W11). */
+/** The agent's own name. If it contains the client's address, that is masked, like everywhere on the page. */
 function agentShown({ agentId, email, redactedAt }: WorkflowRecord): string | null {
   if (redactedAt) return agentId === redactedEmail ? null : agentId;
   const at = agentId.toLowerCase().indexOf(email.toLowerCase());
@@ -29,7 +29,7 @@ function agentShown({ agentId, email, redactedAt }: WorkflowRecord): string | nu
 }
 
 /**
- * What the public page of a workflow shows; null when there is none. Nothing in it is secret.
+ * The data of the public page of a workflow; null if there is no such workflow. Nothing in it is secret.
  *
  * @throws ServiceError `store_unavailable`
  */
@@ -47,14 +47,14 @@ export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<type
     const { isPrintEdition, baseUrl } = query;
     const pageSize = outputsPerPage[isPrintEdition ? 'print' : 'screen'];
     const end = await outputs.findEnd(workflowId);
-    // Where the chain is closed, it may have been closed since the workflow was read.
+    // If the chain is closed, the workflow may have been closed since it was read.
     const workflow = (end?.isClosed && found.status !== 'completed' && (await workflows.find(workflowId))) || found;
     const total = end?.sequenceNumber ?? 0;
     const page = Math.min(Math.max(1, query.page), Math.max(1, Math.ceil(total / pageSize)));
     const firstNumber = (page - 1) * pageSize + 1;
     const lastNumber = Math.min(page * pageSize, total);
     const listed = await outputs.list(workflowId, firstNumber, pageSize);
-    // Counted before they were read: what was added in between is on the next view.
+    // They were counted first. Outputs added since then belong to the next view.
     const records = listed.filter(({ sequenceNumber }) => sequenceNumber <= total);
     const { proof, rows, root, closingRecord, chain } = await prove({ workflow, end, firstNumber, lastNumber, rows: records });
     const unknown = query.find === undefined ? null : { hash: query.find, sequenceNumbers: [] };
@@ -70,7 +70,7 @@ export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<type
       isTierServed: isTierServed(workflow, servesQualified),
       startedAt: workflow.createdAt.toISOString(),
       expiresAt: workflow.expiresAt.toISOString(),
-      // The root's stamp proves when it was closed; what is recorded is a little later and proved by nothing.
+      // The root's stamp proves the time of closing. The recorded time is a little later and not proved.
       completedAt:
         root?.stamp.verdict.kind === 'proved'
           ? root.stamp.stampedAt

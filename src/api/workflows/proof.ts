@@ -7,30 +7,30 @@ import { closingFaults, createSealReader, type Seals } from './closing-proof.ts'
 import type { MarkStamp } from './stamp-marks.ts';
 import type { OutputRow, WorkflowFault, WorkflowProof } from './workflow-model.ts';
 
-/** What a page is about to show of a workflow, as it is stored. */
+/** The stored data of a workflow that a page wants to show. */
 export interface Recorded {
   readonly workflow: WorkflowRecord;
-  /** What the last record says; undefined where there is none. */
+  /** The state in the last output; undefined if there is none. */
   readonly end: ChainState | undefined;
-  /** The numbers of the outputs that the page has room for; none where the last is smaller than the first. */
+  /** The range of outputs for the page. It is empty if the last number is smaller than the first. */
   readonly firstNumber: number;
   readonly lastNumber: number;
-  /** What is stored of them. */
+  /** The stored outputs in this range. */
   readonly rows: readonly OutputRecord[];
 }
 
-/** The same with what was verified for this very answer (V9). */
+/** The data with the results of verification for this answer (V9). */
 export interface Proved extends Seals {
   readonly proof: WorkflowProof;
   readonly rows: readonly OutputRow[];
-  /** Undefined while it is still being recomputed. */
+  /** Undefined while the chain is still being recomputed. */
   readonly chain: RecomputedChain | undefined;
 }
 
-/** How long a reader waits for a chain; the next one finds it further on. */
+/** How long a reader waits for a chain. The work continues, so the next reader finds it more complete. */
 const longestMs = 500;
 
-/** Recomputes and verifies what a page shows of a workflow; stored flags decide nothing. */
+/** Recomputes and verifies the data of a workflow page. Stored flags decide nothing. */
 export function createWorkflowProofs(deps: { chains: ChainProver; stamps: StampStore; markStamp: MarkStamp; markOutput: MarkStamp }) {
   const { chains, stamps, markOutput } = deps;
   const readSeals = createSealReader(deps);
@@ -45,7 +45,7 @@ export function createWorkflowProofs(deps: { chains: ChainProver; stamps: StampS
     );
   }
 
-  /** Numbers of outputs, as recorded in two places; an open chain may have grown since its end was read. */
+  /** Compares the number of outputs with the two recorded numbers. An open chain may have grown since its end was read. */
   function countFault({ workflow: { status, root }, end }: Recorded, found: number): WorkflowFault | undefined {
     const recorded = [...(root ? [root.outputCount] : []), end?.sequenceNumber ?? 0].find(
       (count) => found < count || (status === 'completed' && found > count),
@@ -59,7 +59,7 @@ export function createWorkflowProofs(deps: { chains: ChainProver; stamps: StampS
     const wrongCount = countFault(recorded, chain.end.sequenceNumber);
     if (wrongCount) return [wrongCount];
     if (workflow.root && workflow.root.hash !== chain.rootHash) return [{ kind: 'root_mismatch' }];
-    // An output that was changed in the database after it was linked differs from the link that was recomputed.
+    // If an output was changed in the database after it was linked, it differs from the recomputed link.
     const stored = new Map(rows.map((row) => [row.sequenceNumber, row]));
     const faults: WorkflowFault[] = [];
     for (let sequenceNumber = firstNumber; sequenceNumber <= lastNumber; sequenceNumber += 1) {
@@ -91,7 +91,7 @@ export function createWorkflowProofs(deps: { chains: ChainProver; stamps: StampS
     ]);
     if (chain === undefined) return { proof: { kind: 'unfinished' }, rows, ...seals, chain };
     const faultsOfChain = chainFaults(recorded, chain);
-    // Where the chain itself breaks, the next view finds that at once. Where it did not and a row differs, the row was changed since.
+    // If the chain itself breaks, the next view finds that again. If only a row differs, the row was changed after the chain was recomputed.
     const isRowChanged = faultsOfChain.some(({ kind }) => kind === 'chain_hash_mismatch' || kind === 'number_out_of_order');
     if (isRowChanged && chain.fault === undefined) chains.forget(workflow._id);
     const [first, ...others] = [...faultsOfChain, ...closingFaults(workflow, end, chain, seals), ...rowFaults(rows)];

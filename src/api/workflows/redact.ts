@@ -4,8 +4,8 @@ import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 /**
- * Destroys the key of a workflow. What it encrypts, the e-mail address, the agent's id and all metadata, can then be read nowhere, in copies of
- * queue and store neither. Hashes and chain stay (W10). When a call was cut short, repeating it removes the rest.
+ * Destroys the key of a workflow. It encrypts the e-mail address, the agent's id and all metadata, so these can no longer be read, not even in
+ * copies of queue and store. Hashes and chain stay (W10). If a call was interrupted, repeating it removes the rest.
  *
  * @throws ServiceError `store_unavailable`
  */

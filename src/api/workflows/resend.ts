@@ -13,15 +13,15 @@ export interface ResendCommand {
   readonly requestId: string;
   readonly idempotencyKey: string | undefined;
   readonly passLimit: PassLimit;
-  /** Where the service is reached, for the link in the mail. */
+  /** The address of the service, for the link in the mail. */
   readonly baseUrl: string;
 }
 
 /**
- * Mails a new link and ends the old one, also where that has expired or was tried too often (W6).
+ * Mails a new link and ends the old one, even if that has expired or was tried too often (W6).
  *
  * @throws ServiceError `conflict`, `gone`, `rate_limited`, `mail_unavailable`, `idempotency_key_reused`, `queue_unavailable`,
- * `store_unavailable`; `mail_pending` when the queue did not say whether it took the mail
+ * `store_unavailable`; `mail_pending` if the queue did not confirm the mail
  */
 export function createResend({ workflows, idempotency, clock, addressOf }: WorkflowTools, mailer: ChallengeMailer) {
   async function identify({ workflow, idempotencyKey: key, passLimit }: ResendCommand) {
@@ -43,7 +43,7 @@ export function createResend({ workflows, idempotency, clock, addressOf }: Workf
     if (current) checkState('resend', current, now);
     const mail = await mailer.mail({ workflowId: workflow._id, challengeId, requestId, baseUrl });
     if (mail === 'unanswered') {
-      throw new ServiceError('mail_pending', 'The old link has ended; the queue did not say whether it took the mail with the new one.', {
+      throw new ServiceError('mail_pending', 'The old link has ended, but the queue did not confirm the mail with the new one.', {
         retryAfterSeconds: 5,
         members: { status_url: addressOf(workflowStatePath(workflow._id)) },
       });

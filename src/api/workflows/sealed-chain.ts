@@ -10,23 +10,22 @@ export interface SealedChainDeps {
   readonly chains: ChainProver;
   readonly stamps: StampStore;
   readonly markStamp: MarkStamp;
-  /** How long a chain that is recomputed is waited for. */
+  /** How long to wait while a chain is recomputed. */
   readonly waitMs: number;
 }
 
-/** Nothing is proved of a record that does not hold: its page says what does not fit. */
-export const brokenRecord = () =>
-  new ServiceError('internal_error', 'The record of this workflow does not hold, so nothing is proved by it.');
+/** The error if the record of a workflow does not verify. Its page shows the fault. */
+export const brokenRecord = () => new ServiceError('internal_error', 'The record of this workflow does not verify, so it proves nothing.');
 const notProved = () =>
   new ServiceError(
     'internal_error',
-    'The stamps that closed this workflow cannot be verified as the service is configured, so nothing is proved.',
+    'The stamps that closed this workflow cannot be verified with the configuration of this service, so nothing is proved.',
   );
 
 /**
- * The chain of a workflow and what it is sealed with, recomputed and verified for this very answer (V9).
+ * The chain of a workflow and its seals, recomputed and verified for this answer (V9).
  *
- * @throws ServiceError `overloaded` while a long chain is being recomputed; `internal_error` where the record does not hold, or its stamps
+ * @throws ServiceError `overloaded` while a long chain is being recomputed; `internal_error` if the record does not verify, or its stamps
  * cannot be verified; `store_unavailable`
  */
 export type ProveSealedChain = (workflow: WorkflowRecord) => Promise<{ readonly chain: RecomputedChain; readonly seals: Seals }>;
@@ -38,7 +37,7 @@ export function createSealedChainProver(deps: SealedChainDeps): ProveSealedChain
   async function recompute({ _id: workflowId, briefingHash }: WorkflowRecord): Promise<RecomputedChain> {
     const chain = await Promise.race([chains.recompute({ workflowId, briefingHash }), delay(waitMs, undefined, { ref: false })]);
     if (chain) return chain;
-    throw new ServiceError('overloaded', 'The chain of this workflow is still being recomputed; ask again.', { retryAfterSeconds: 5 });
+    throw new ServiceError('overloaded', 'The chain of this workflow is still being recomputed. Ask again.', { retryAfterSeconds: 5 });
   }
 
   return async (workflow) => {

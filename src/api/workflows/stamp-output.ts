@@ -38,7 +38,7 @@ import type { WorkflowTools } from './workflow-tools.ts';
 export interface StampOutputCommand {
   readonly workflow: WorkflowRecord;
   readonly request: WorkflowStampRequest;
-  /** Which product asks for a webhook (N2). */
+  /** The product that asks for a webhook. */
   readonly product?: string | undefined;
   readonly requestId: string;
   readonly idempotencyKey: string | undefined;
@@ -55,18 +55,18 @@ interface NumberedOutput {
   readonly isReplayed: boolean;
 }
 
-/** Where an output stands: its own id, and its number. */
+/** The id and the number of an output. */
 interface Place {
   readonly outputId: string;
   readonly sequenceNumber: number;
 }
 
 /**
- * Stamps an output and gives it its number, or many outputs in the order given (L4). Once Redis has acknowledged the job, the workers do so even
- * if this process dies. Of many, each of these errors is the outcome of one output, but for those of which it is known before anything is accepted.
+ * Stamps an output and gives it a number, or many outputs in the given order (L4). After Redis has acknowledged the job, the workers do so even if
+ * this process dies. With many outputs, an error is the outcome of one output, unless it is known before anything is accepted.
  *
- * @throws ServiceError `conflict`, `gone` (W2, W4, W5), `tier_unavailable` (W19), `provider_failed`, `overloaded`, `queue_unavailable`,
- * `store_unavailable`, `idempotency_key_reused`; `stamp_pending` when it was, or may have been, accepted and is not finished in time (E11)
+ * @throws ServiceError `conflict`, `gone`, `tier_unavailable`, `provider_failed`, `overloaded`, `queue_unavailable`, `store_unavailable`,
+ * `idempotency_key_reused`; `stamp_pending` if it was, or may have been, accepted and is not finished in time
  */
 export function createOutputStamping(tools: WorkflowTools) {
   const { queue, writes, waiter, outputs, idempotency, clock, waitMs, encryptedOf, servesQualified, addressOf } = tools;
@@ -100,7 +100,7 @@ export function createOutputStamping(tools: WorkflowTools) {
         briefingHash: workflow.briefingHash,
         outputId: randomUUIDv7(),
         type: request.output_type,
-        // Metadata that comes after the redaction is not stored: it might hold the address again (W10).
+        // Metadata that comes after the redaction is not stored: it might contain the address again.
         ...(metadata && key && { metadata: encryptMetadata({ key, nonce: randomBytes(nonceBytes) }, tokenId, JSON.stringify(metadata)) }),
       },
     };
@@ -119,22 +119,22 @@ export function createOutputStamping(tools: WorkflowTools) {
 
   function pendingError(workflowId: string, tokenId: string, isAccepted: boolean): ServiceError {
     const detail = isAccepted
-      ? 'The output was accepted and is not numbered yet; its stamp will be readable at verify_url.'
-      : 'The queue did not say whether it took the output; if it did, its stamp will be readable at verify_url.';
+      ? 'The output was accepted and is not numbered yet. Its stamp will be readable at verify_url.'
+      : 'The queue did not confirm the output. If it has the output, its stamp will be readable at verify_url.';
     return new ServiceError('stamp_pending', detail, {
       retryAfterSeconds: 5,
       members: { token_id: tokenId, verify_url: addressOf(verifyPath(tokenId)), status_url: addressOf(workflowStatePath(workflowId)) },
     });
   }
 
-  /** @throws ServiceError `stamp_pending` where nobody knows whether the queue has it (E11) */
+  /** @throws ServiceError `stamp_pending` if it is not known whether the queue has it */
   function acceptedOf(workflowId: string, tokenId: string, acceptance: Acceptance): AcceptedOutput {
     if (acceptance === 'unanswered') throw pendingError(workflowId, tokenId, false);
     const status_url = addressOf(workflowStatePath(workflowId));
     return { token_id: tokenId, status: 'accepted', verify_url: addressOf(verifyPath(tokenId)), status_url };
   }
 
-  /** @throws ServiceError where nothing can be stamped now, whatever it is */
+  /** @throws ServiceError if no output at all can be stamped now */
   function checkReady(workflow: WorkflowRecord, count: number): void {
     checkState('stamp', workflow, clock());
     checkTier(workflow, servesQualified);
@@ -153,7 +153,7 @@ export function createOutputStamping(tools: WorkflowTools) {
     return { answer: answerOf(workflow._id, tokenId, place), isReplayed: isRepeated };
   }
 
-  /** Accepts the same and waits only until that is sure, and then for `patienceMs` at most (N6); an output that is numbered by then is the answer. */
+  /** Waits only until the output is accepted, and then at most `patienceMs`. If the output is numbered by then, it is the answer. */
   async function acceptOutput(command: StampOutputCommand, patienceMs: number): Promise<NumberedOutput | AcceptedAnswer<AcceptedOutput>> {
     const { workflow } = command;
     const { tokenId, isRepeated, existing } = await identify(command);
@@ -168,7 +168,7 @@ export function createOutputStamping(tools: WorkflowTools) {
     return { accepted: acceptedOf(workflow._id, tokenId, acceptance), isReplayed: isRepeated };
   }
 
-  /** What is to be made for a request, and what is there already. */
+  /** Finds which outputs a request still needs, and which exist already. */
   async function beginMany({ workflow, entries, idempotencyKey: key, passLimit, ...command }: StampOutputsCommand) {
     const keyed =
       key === undefined ? undefined : { caller: `workflow:${workflow._id}`, key, operation: 'workflow_stamps', content: entries };

@@ -11,25 +11,25 @@ import type { WorkflowTools } from './workflow-tools.ts';
 
 export interface StartCommand {
   readonly request: WorkflowStartRequest;
-  /** Which product asks for webhooks (N2). */
+  /** The product that asks for webhooks. */
   readonly product?: string | undefined;
-  /** Whose idempotency keys these are. */
+  /** The owner of the idempotency keys. */
   readonly callerId: string;
   readonly requestId: string;
   readonly idempotencyKey: string | undefined;
   readonly passLimit: PassLimit;
-  /** Where the service is reached, for the link in the mail: `PUBLIC_BASE_URL`, or the address listened on. */
+  /** The address of the service, for the link in the mail: `PUBLIC_BASE_URL`, or the address on which it listens. */
   readonly baseUrl: string;
 }
 
 const tokenBytes = 32;
 
 /**
- * Starts a workflow: it is stored, and the mail with its challenge is durably queued, before the answer is given (W12). The token
- * is told once and kept as a hash; a repeated request derives it anew (S9).
+ * Starts a workflow. Before the answer, the workflow is stored and the mail with its challenge is durably queued (W12). The token is
+ * returned once and stored as a hash; a repeated request derives it again.
  *
- * @throws ServiceError `mail_unavailable` in the tiers that need an address confirmed (W19); `rate_limited`, `queue_unavailable`,
- * `store_unavailable`, `idempotency_key_reused`; `mail_pending` when it is started and the queue did not say whether it took the mail
+ * @throws ServiceError `mail_unavailable` in the tiers that need a confirmed address; `rate_limited`, `queue_unavailable`,
+ * `store_unavailable`, `idempotency_key_reused`; `mail_pending` if it is started but the queue did not confirm the mail
  */
 export function createWorkflowStart(tools: WorkflowTools, mailer: ChallengeMailer) {
   const { workflows, counters, jobs, idempotency, clock, log, ttlMs, addressOf } = tools;
@@ -43,12 +43,12 @@ export function createWorkflowStart(tools: WorkflowTools, mailer: ChallengeMaile
     return { workflowId: bound.resourceId, token: bound.secret };
   }
 
-  /** Without an Idempotency-Key nobody can repeat this request, so a workflow that could not be answered is removed with its address. */
+  /** Without an Idempotency-Key nobody can repeat this request. If the answer is an error, the workflow is removed with its address. */
   async function takeBack(workflowId: string): Promise<void> {
     try {
       await workflows.remove(workflowId);
     } catch (error) {
-      log.error({ err: error, workflowId }, 'a workflow whose start was answered with an error could not be removed');
+      log.error({ err: error, workflowId }, 'could not remove a workflow after its start failed');
     }
   }
 
@@ -82,7 +82,7 @@ export function createWorkflowStart(tools: WorkflowTools, mailer: ChallengeMaile
     }
     if (isNew) counters.add({ workflowsStarted: 1 }, now);
     if (mail === 'unanswered') {
-      const detail = 'The workflow is started; the queue did not say whether it took the mail. Ask for a new link if none comes.';
+      const detail = 'The workflow is started, but the queue did not confirm the mail. If no mail comes, ask for a new link.';
       throw new ServiceError('mail_pending', detail, {
         retryAfterSeconds: 5,
         members: { workflow_id: workflowId, workflow_token: token, status_url: addressOf(workflowStatePath(workflowId)) },

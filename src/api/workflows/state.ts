@@ -9,7 +9,7 @@ import type { WorkflowTools } from './workflow-tools.ts';
 export const isoOf = (date: Date | undefined): string | null => date?.toISOString() ?? null;
 
 /**
- * Where a workflow stands (W16): to anybody what its page shows too, to the holder of its token also what only he knows.
+ * The state of a workflow (W16): the public facts of its page and, for the holder of its token, the private ones.
  *
  * @throws ServiceError `store_unavailable`
  */

@@ -20,10 +20,10 @@ const hex = (nodes: readonly Uint8Array[]): string[] => nodes.map(hexOf);
 const noOutput = () => new ServiceError('not_found', 'This workflow has no such output.');
 
 /**
- * Proofs over the tree of a workflow (RFC 9162 §2.1.3, §2.1.4): of a completed one against the root that was stamped, of an open one against
- * the root as it is now. Chain, root and seals are verified before, and each proof by the verifier that strangers use (V9).
+ * Proofs over the tree of a workflow (RFC 9162 §2.1.3, §2.1.4). For a completed workflow they lead to the stamped root, for an open one to the
+ * current root. Chain, root and seals are verified first, and each proof is checked with the public verifier (W21).
  *
- * @throws ServiceError `not_found`; `overloaded` while a long chain is being recomputed; `internal_error` where the record does not hold,
+ * @throws ServiceError `not_found`; `overloaded` while a long chain is being recomputed; `internal_error` if the record does not verify,
  * or its stamps cannot be verified; `store_unavailable`
  */
 export function createTreeProofs(deps: TreeProofDeps) {
@@ -35,7 +35,7 @@ export function createTreeProofs(deps: TreeProofDeps) {
     return { stamp_id: tokenId, issued_at: stampedAt, token: stored.proofs[0].token, verify_url: addressOf(verifyPath(tokenId)) };
   }
 
-  /** The chain and what it is sealed with, if it holds. */
+  /** The chain and its seals, if they verify. */
   async function proveSeals(workflow: WorkflowRecord) {
     const { chain, seals } = await proveSealedChain(workflow);
     const record = workflow.status === 'completed' && workflow.closingRecord && readClosingRecord(workflow.closingRecord.text);
@@ -70,7 +70,7 @@ export function createTreeProofs(deps: TreeProofDeps) {
 
   return {
     inclusion: proveInclusion,
-    /** Of the first output with that hash. */
+    /** Proves the first output with that hash. */
     inclusionOf: async (workflow: WorkflowRecord, outputHash: string): Promise<InclusionProofShown> => {
       const [number] = await outputs.findNumbers(workflow._id, outputHash, 1);
       if (number === undefined) throw noOutput();
@@ -78,12 +78,12 @@ export function createTreeProofs(deps: TreeProofDeps) {
       if (proof.output_hash !== outputHash) throw brokenRecord();
       return proof;
     },
-    /** `second` 0: as many outputs as there are. */
+    /** `second` 0 means the current number of outputs. */
     consistency: async (workflow: WorkflowRecord, asked: { first: number; second: number }): Promise<ConsistencyProofShown> => {
       const { chain, shown } = await proveSeals(workflow);
       const { first, second = chain.end.sequenceNumber } = { ...asked, second: asked.second || undefined };
       if (second > chain.end.sequenceNumber || first > second) {
-        throw new ServiceError('not_found', 'This workflow has not that many outputs, or the sizes are in the wrong order.');
+        throw new ServiceError('not_found', 'This workflow has fewer outputs, or the sizes are in the wrong order.');
       }
       const headAt = (treeSize: number) => ({ treeSize, rootHash: chain.tree.rootAt(treeSize) });
       const [from, to] = [headAt(first), headAt(second)];
@@ -97,7 +97,7 @@ export function createTreeProofs(deps: TreeProofDeps) {
         second_size: second,
         second_root_hash: hexOf(to.rootHash),
         consistency_path: hex(proof.consistencyPath),
-        // The seals are for the whole tree only.
+        // The seals cover only the whole tree.
         ...(isWhole ? shown : { root_stamp: null, closing_record: null }),
       };
     },

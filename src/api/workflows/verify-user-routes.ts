@@ -23,17 +23,17 @@ const contract = {
   tag: 'Workflow',
   id: 'verifyWorkflowUser',
   summary: 'Open the link in the mail',
-  description: 'Answers a page, or JSON to whoever asks for it with `Accept: application/json`.',
+  description: 'The answer is a page, or JSON for a request with `Accept: application/json`.',
   path: workflowIdPath,
   query: verifyUserQuery,
   answers: {
     200: {
-      description: 'The link was opened: somebody with access to the mailbox did.',
+      description: 'Somebody with access to the mailbox opened the link.',
       content: { 'text/html': null, 'application/json': verifyUserResponse },
     },
-    403: refused('The challenge is wrong, and tries are left.'),
+    403: refused('The challenge is wrong; more tries are left.'),
     404: refused('There is no workflow with this id.'),
-    410: refused('The challenge is expired, used, or was attempted too often.'),
+    410: refused('The challenge has expired, was used, or was attempted too often.'),
   },
   errors: ['rate_limited', 'prefetch_refused', 'store_unavailable'],
 } satisfies OperationContract;
@@ -50,13 +50,13 @@ function errorOf(refusal: Refusal): ServiceError {
 
 const statusOf = ({ kind }: ChallengeOutcome): number => (kind === 'verified' ? 200 : kind === 'wrong' ? 403 : 410);
 
-/** Whether a browser or a mail program says that nobody has opened the link yet (Fetch Standard, `Sec-Purpose`, and its forerunners). */
+/** Whether a browser or a mail program only prefetches the link (Fetch Standard, `Sec-Purpose`, and older headers). */
 function isPrefetch({ headers }: FastifyRequest): boolean {
   const purposes = [headers['sec-purpose'], headers.purpose, headers['x-purpose'], headers['x-moz']].flat();
   return purposes.some((purpose) => /\b(prefetch|prerender|preview)\b/i.test(purpose ?? ''));
 }
 
-/** The link in the mail (W6): a page, or JSON for who asks for it (E12). Neither HEAD nor a prefetch consumes it. */
+/** Serves the link in the mail (W6): a page, or JSON on request. Neither HEAD nor a prefetch consumes the challenge. */
 export function registerVerifyUserRoutes(
   app: FastifyInstance,
   { workflows, mistakes }: ServerContext & { readonly workflows: Workflows },
@@ -75,7 +75,7 @@ export function registerVerifyUserRoutes(
   app.get(address, { exposeHeadRoute: false, config: { contract } }, async (request, reply) => {
     const { path, query } = parse(request);
     reply.header('Cache-Control', 'no-store').header('Vary', 'Accept');
-    if (isPrefetch(request)) throw new ServiceError('prefetch_refused', 'This link is answered when a person opens it, not before.');
+    if (isPrefetch(request)) throw new ServiceError('prefetch_refused', 'This link works only when a person opens it.');
     const wantsJson = prefersJson(request);
     const workflowId = path.workflow_id;
     const outcome = await mistakes.guard(request, reply, () => workflows.verifyUser(workflowId, query.challenge, request.id));

@@ -12,18 +12,18 @@ import type { WorkflowTools } from './workflow-tools.ts';
 type FinalRefusal = ChallengeRefusal | 'workflow_expired' | 'workflow_closed' | 'email_redacted';
 
 /**
- * What became of an answer to a challenge (W6): `wrong` may be tried again, the other refusals are final. `isGuess`: it never was a
- * challenge of this workflow.
+ * The outcome of an answer to a challenge. After `wrong` the caller may try again; the other refusals are final. `isGuess`: it never was
+ * a challenge of this workflow.
  */
 export type ChallengeOutcome =
   | { readonly kind: 'verified' }
   | { readonly kind: 'wrong'; readonly triesLeft: number }
   | { readonly kind: FinalRefusal; readonly isGuess?: boolean };
 
-/** Calls of so long share a job. Far less than the time that the job waits for what it tells to come true. */
+/** Calls within this time share a job. It is much shorter than the job's own wait for the confirmation. */
 const announcedTogetherMs = 10_000;
 
-/** Why not even the right challenge would be taken; undefined where it would. */
+/** Why even the right challenge would be refused; undefined if it would be accepted. */
 function refusalOf(workflow: WorkflowRecord, digest: string, nowMs: number): FinalRefusal | undefined {
   const answer = answerTo('verify_user', snapshotOf(workflow), nowMs);
   if (typeof answer === 'object' && answer.kind === 'gone') return answer.reason;
@@ -34,19 +34,20 @@ function refusalOf(workflow: WorkflowRecord, digest: string, nowMs: number): Fin
   return challengeRefusal({ expiresAtMs: expiresAt.getTime(), isUsed: usedAt !== undefined, wrongTries }, nowMs);
 }
 
-/** Redaction destroys the digests: what is brought after it is given the benefit of the doubt. */
+/** Redaction destroys the digests, so a challenge after it does not count as a guess. */
 const isGuess = ({ challenge, formerChallenges = [], redactedAt }: WorkflowRecord, digest: string): boolean =>
   !redactedAt && challenge?.digest !== digest && !formerChallenges.includes(digest);
 
 /**
- * Checks a challenge that somebody brings; null when there is no such workflow. A text that cannot be a challenge, such as a link that
- * was cut off, is wrong but counts as no try (W6).
+ * Checks a challenge; null if there is no such workflow. A text that cannot be a challenge, such as a link that was cut off, is wrong but
+ * does not count as a try (W6).
  *
  * @throws ServiceError `store_unavailable`
  */
 export function createUserVerification({ workflows, jobs, clock }: WorkflowTools) {
   /**
-   * Only of the right challenge, and ahead of the answer, which may be given only once: the job finds out whether it was taken (N4).
+   * Queues the webhook for the right challenge. This happens before the challenge is used, because it can be used only once. The job finds
+   * out whether it was accepted.
    *
    * @throws ServiceError `queue_unavailable`
    */
@@ -57,13 +58,13 @@ export function createUserVerification({ workflows, jobs, clock }: WorkflowTools
     await jobs.send('webhook', job, `confirmed-${workflowId}-${Math.floor(acceptedAt / announcedTogetherMs)}`);
   }
 
-  /** Why nothing could be answered; `wrong` where a challenge could be, but this was none. */
+  /** Why the challenge was refused; `wrong` if a challenge could be answered, but not with this text. */
   async function explain(workflowId: string, digest: string, nowMs: number): Promise<ChallengeOutcome | null> {
     const workflow = await workflows.find(workflowId);
     if (!workflow) return null;
     const kind = refusalOf(workflow, digest, nowMs);
     if (kind) return { kind, isGuess: isGuess(workflow, digest) };
-    // Where the mail is not sent yet, nobody can know the challenge, and no try is worth counting.
+    // If the mail is not sent yet, nobody can know the challenge, so the try is not counted.
     return { kind: 'wrong', triesLeft: maxWrongTries - (workflow.challenge?.wrongTries ?? 0) };
   }
 

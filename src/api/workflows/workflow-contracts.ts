@@ -15,22 +15,22 @@ import {
 import { acceptedHeaders, json, type OperationContract } from '../server/operation.ts';
 
 const tag = 'Workflow';
-const replayed = { 'Idempotent-Replayed': '`true` where an earlier request with the same Idempotency-Key was answered so.' };
-/** What each operation on one workflow may be refused with, whatever it does (E5, E10). */
+const replayed = { 'Idempotent-Replayed': '`true` if an earlier request with the same Idempotency-Key got this answer.' };
+/** Errors that every operation on a workflow may have. */
 const commonErrors = ['rate_limited', 'not_found', 'store_unavailable'] as const;
-/** What an operation that goes on with a workflow may be refused with besides (E12, S9). */
+/** Errors of every operation that continues a workflow. */
 const errorsOfOpenWorkflow = [...commonErrors, 'conflict', 'idempotency_key_reused', 'gone'] as const;
 
 export const startContract = {
   tag,
   id: 'startWorkflow',
-  summary: 'Start a workflow; a link that confirms the e-mail address is mailed',
-  // Only who has `callback_url` told of it must be known (N2).
+  summary: 'Start a workflow and mail a link that confirms the e-mail address',
+  // Only a caller that sets `callback_url` needs a token.
   authentication: 'service',
   isTokenOptional: true,
   headers: idempotencyHeaders,
   body: workflowStartRequest,
-  answers: { 201: json('The workflow; its token is answered only here.', workflowStartResponse, replayed) },
+  answers: { 201: json('The workflow. Only this answer contains its token.', workflowStartResponse, replayed) },
   errors: [
     'rate_limited',
     'idempotency_key_reused',
@@ -53,7 +53,7 @@ export const stampContract = {
   body: workflowStampRequest,
   answers: {
     201: json('The output with its number.', workflowStampResponse, replayed),
-    202: json('Accepted, where the client prefers not to wait (`Prefer: respond-async`).', acceptedOutput, acceptedHeaders),
+    202: json('Accepted, if the client prefers not to wait (`Prefer: respond-async`).', acceptedOutput, acceptedHeaders),
   },
   errors: [...errorsOfOpenWorkflow, 'provider_failed', 'tier_unavailable', 'queue_unavailable', 'overloaded', 'stamp_pending'],
 } satisfies OperationContract;
@@ -61,10 +61,10 @@ export const stampContract = {
 export const stateContract = {
   tag,
   id: 'readWorkflow',
-  summary: 'Where a workflow stands',
+  summary: 'The state of a workflow',
   description:
-    'To the holder of the workflow token (`Authorization: Workflow …`) also what only he knows; without it what the page shows. ' +
-    'It tells what is recorded and verifies nothing; the page does.',
+    'With the workflow token (`Authorization: Workflow …`) the answer includes private facts; without it only the facts on the page. ' +
+    'The state is as recorded and not verified; the page verifies it.',
   authentication: 'workflow',
   isTokenOptional: true,
   path: workflowIdPath,
@@ -76,7 +76,7 @@ export const resendContract = {
   tag,
   id: 'resendWorkflowLink',
   summary: 'Mail a new link; the old one ends',
-  description: 'While the link was not opened, also where the old link has expired or was tried too often; three an hour.',
+  description: 'Works until the link is opened, even if the old link has expired or was tried too often. At most three an hour.',
   authentication: 'workflow',
   path: workflowIdPath,
   headers: idempotencyHeaders,
@@ -88,11 +88,11 @@ export const completeContract = {
   tag,
   id: 'completeWorkflow',
   summary: 'Close the workflow under a stamped Merkle root',
-  description: 'The stamps that closed it are verified for each answer; where they do not verify, it is 500.',
+  description: 'The service verifies the stamps that closed the workflow for each answer. If they do not verify, the answer is 500.',
   authentication: 'workflow',
   path: workflowIdPath,
   headers: idempotencyHeaders,
-  answers: { 200: json('The closed workflow; again: the same.', workflowCompleteResponse, replayed) },
+  answers: { 200: json('The closed workflow. A repeated request gets the same answer.', workflowCompleteResponse, replayed) },
   errors: [
     ...commonErrors,
     'conflict',
@@ -113,6 +113,6 @@ export const redactContract = {
   authentication: 'workflow',
   path: workflowIdPath,
   headers: idempotencyHeaders,
-  answers: { 200: json('The address is nowhere any more; again: the same.', workflowRedactResponse, replayed) },
+  answers: { 200: json('The address is removed everywhere. A repeated request gets the same answer.', workflowRedactResponse, replayed) },
   errors: [...commonErrors, 'queue_unavailable'],
 } satisfies OperationContract;

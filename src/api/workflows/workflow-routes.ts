@@ -15,10 +15,9 @@ const parseStart = createRequestParser(startContract);
 const parsePath = createRequestParser({ path: workflowIdPath });
 const parseHeaders = createRequestParser({ headers: idempotencyHeaders });
 
-/** W6 */
 const resendsPerHour = 3;
 
-/** The token of `Authorization: Workflow <token>`; schemes are compared without regard to case (RFC 9110 §11.1). */
+/** The token of `Authorization: Workflow <token>`. The case of the scheme does not matter (RFC 9110 §11.1). */
 function workflowToken({ headers }: FastifyRequest): string | undefined {
   return /^workflow +([\x21-\x7e]+) *$/i.exec(headers.authorization ?? '')?.[1];
 }
@@ -30,8 +29,8 @@ function sendAnswer<Answer>(reply: FastifyReply, status: number, { answer, isRep
 }
 
 /**
- * The operations on workflows. A request counts for a limit only after it was found valid, and after its token was checked: an invalid
- * request does no work, and a stranger cannot use up the limit of a workflow.
+ * The operations on workflows. A request counts for a limit only after it and its token were checked: an invalid request does no work, and
+ * a stranger cannot use up the limit of a workflow.
  */
 export function registerWorkflowRoutes(app: FastifyInstance, context: ServerContext & { readonly workflows: Workflows }): void {
   const { config, workflows, limits, limitStarts, mistakes, identifyProduct, judgeCallback, baseUrl } = context;
@@ -51,7 +50,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
     durationSeconds: 3_600,
     key: (request) => parsePath(request).path.workflow_id,
   });
-  /** @throws RequestValidationError where webhooks are not for this caller, or not there (N4) */
+  /** @throws RequestValidationError if this caller may not use webhooks, or the address is not allowed */
   function checkCallback(request: FastifyRequest, url: string | null | undefined): void {
     if (typeof url !== 'string') return;
     const fault = identifyProduct(request) === undefined ? 'callback_url is taken from callers with a service token' : judgeCallback(url);
@@ -81,7 +80,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
 
   const onRequest = beforeBody((request, reply) => workflowIdPath.safeParse(request.params).success && open(request, reply));
   app.post('/api/v1/workflow/:workflow_id/stamp', { onRequest, config: { contract: stampContract } }, async (request, reply) => {
-    // An address that can name no workflow is reported with all else that is wrong (E1); a token that opens none comes before a bad body (E5).
+    // A path without a valid id is reported with all other faults. A wrong token is reported before a bad body (E5).
     if (!workflowIdPath.safeParse(request.params).success) parseStamp(request);
     const workflow = await open(request, reply);
     const { headers, body } = parseStamp(request);

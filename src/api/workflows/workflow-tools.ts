@@ -10,7 +10,7 @@ import type { WriteWatch } from '../server/write-watch.ts';
 import type { EncryptForStamp, Idempotency, ReplyWaiter } from '../stamps/index.ts';
 import type { StampJudge } from '../verification/index.ts';
 
-/** What the operations on workflows work with. */
+/** The dependencies of the operations on workflows. */
 export interface WorkflowTools {
   readonly workflows: WorkflowStore;
   readonly outputs: OutputStore;
@@ -22,16 +22,16 @@ export interface WorkflowTools {
   readonly waiter: ReplyWaiter;
   readonly idempotency: Idempotency;
   readonly stampJudge: StampJudge;
-  /** Whether some worker can send mail, as far as is known (W19). */
+  /** Whether some worker can send mail, as far as is known. */
   readonly canSendMail: () => Promise<boolean>;
-  /** Whether a qualified stamp can be made as the service is configured (W19). */
+  /** Whether the configuration allows qualified stamps. */
   readonly servesQualified: boolean;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How long a workflow may stay open (W5). */
+  /** How long a workflow may stay open. */
   readonly ttlMs: number;
   readonly waitMs: number;
   readonly encryptedOf: EncryptForStamp;
-  /** Makes an address of ours absolute when it is to be (W13). */
+  /** Makes a path absolute if `PUBLIC_BASE_URL` is set (W13). */
   readonly addressOf: (path: string) => string;
 }

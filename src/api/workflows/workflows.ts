@@ -16,7 +16,7 @@ import { createTreeProofs } from './tree-proofs.ts';
 import { createUserVerification } from './verify-user.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
-/** The operations on workflows, one file each. */
+/** The operations on workflows. Each has its own file. */
 export function createWorkflows(tools: WorkflowTools) {
   const { workflows, outputs, stamps, idempotency, stampJudge, waitMs, addressOf } = tools;
   const mailer = createChallengeMailer(tools);
@@ -39,8 +39,8 @@ export function createWorkflows(tools: WorkflowTools) {
     complete: createCompletion(tools, markStamp),
     redact: createRedaction(tools),
     /**
-     * Records that this operation was done under this key, and answers whether that was recorded before (S9). Call it after the
-     * operation, so that a failed one uses up no key.
+     * Records that this operation was done under this key, and returns whether that was recorded before. Call it after the operation, so
+     * that a failed operation does not use up the key.
      */
     bindAnswer: async (workflow: WorkflowRecord, operation: 'complete' | 'redact', key: string | undefined): Promise<boolean> => {
       if (key === undefined) return false;

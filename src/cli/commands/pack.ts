@@ -12,11 +12,11 @@ import { worstOf } from '../terminal.ts';
 export const pack: Command = {
   name: 'pack',
   operands: 'FILE...',
-  summary: 'put each file and its stamp into one container, FILE.asics, which verifiers of others read too',
+  summary: 'put each file and its stamp into one container, FILE.asics, which other verifiers can read too',
   details:
     'An ASiC-S container (EN 319 162-1) is a zip file with the file and its time-stamp token. The file must be\n' +
-    'the one that was stamped; whether the stamp is to be trusted is for whoever gets the container.',
-  options: { token: ['FILE|TOKEN', 'the stamp of the one FILE, where it is not beside it'] },
+    'the one that was stamped. The receiver of the container decides whether to trust the stamp.',
+  options: { token: ['FILE|TOKEN', 'the stamp of the one FILE, if it is not beside it'] },
   run: async (files, values, { terminal, stdin, anchorsFolder }) => {
     if (files.length === 0) throw misuse('name at least one file to pack');
     if (values.token !== undefined && files.length > 1) throw misuse('--token is the stamp of one file');

@@ -10,10 +10,10 @@ import { worstOf } from '../terminal.ts';
 export const renew: Command = {
   name: 'renew',
   operands: 'FILE...',
-  summary: 'have the evidence of a stamped file cover its hash of a stronger algorithm; the record is saved as FILE.ers',
+  summary: 'extend the evidence of a stamped file to its hash by a stronger algorithm, and save the record as FILE.ers',
   details:
-    'The content is sent, hashed by the service, and not kept. It takes the service until its next daily run: run this again then, and\n' +
-    'the evidence record is saved. "qstamp verify FILE.ers" judges it.',
+    'The content is sent; the service hashes it and does not store it. The service needs until its next daily run. Run this command again\n' +
+    'then to save the evidence record. "qstamp verify FILE.ers" verifies it.',
   options: {},
   run: async (files, _values, context) => {
     if (files.length === 0) throw misuse('name at least one stamped file');
@@ -40,7 +40,7 @@ async function renewOne(file: string, client: Client, { terminal }: Context): Pr
   if (!is_renewed) {
     terminal.result(
       found,
-      `${file}: its ${hashNameOf(imprint.algorithm)} is covered from the next daily run of the service on; run this again then`,
+      `${file}: its ${hashNameOf(imprint.algorithm)} will be covered after the next daily run of the service; run this again then`,
     );
     return;
   }
@@ -49,7 +49,7 @@ async function renewOne(file: string, client: Client, { terminal }: Context): Pr
   terminal.result({ ...found, saved }, `${file}: its evidence covers the ${hashNameOf(imprint.algorithm)}, saved as ${saved}`);
 }
 
-/** A record that is there is an older one of the same stamp, or can be fetched again. */
+/** An existing record is an older one of the same stamp, or can be fetched again. */
 async function replace(path: string, bytes: Uint8Array): Promise<void> {
   const written = `${path}.tmp`;
   try {

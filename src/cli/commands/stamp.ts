@@ -18,7 +18,7 @@ import {
 } from '../stamp-record.ts';
 import { forEachAtMost, readableSize, worstOf } from '../terminal.ts';
 
-/** Files that are read and stamped at a time. */
+/** How many files are read and stamped at a time. */
 const mostAtATime = 4;
 
 export const stamp: Command = {
@@ -26,12 +26,12 @@ export const stamp: Command = {
   operands: 'FILE...',
   summary: 'stamp files, or - for standard input; each stamp is saved as FILE.qstamp.json',
   details:
-    'A file that was stamped before keeps its stamp: the older one proves more. The stamp of standard input\n' +
-    'is saved as stdin-HASH.qstamp.json; keep it beside what you stamped.',
+    'A file that was stamped before keeps its stamp, because an older stamp proves more. The stamp of standard\n' +
+    'input is saved as stdin-HASH.qstamp.json; keep it beside the content.',
   options: {
-    tier: ['basic|plus|sealed', 'what is kept (default basic); sealed uploads the content, else only its hash leaves'],
+    tier: ['basic|plus|sealed', 'how much is stored (default basic); sealed uploads the content, the others send only its hash'],
     metadata: ['NAME=VALUE', 'stored with the stamp, not signed; may be repeated'],
-    force: ['', 'replace stamps that are there already'],
+    force: ['', 'replace existing stamps'],
   },
   run: (files, values, context) => {
     if (files.length === 0) throw misuse('name at least one file to stamp, or - for standard input');
@@ -43,11 +43,11 @@ export const stamp: Command = {
 interface StampOptions {
   readonly tier: StampAnswer['tier'];
   readonly metadata: Readonly<Record<string, string>> | undefined;
-  /** Whether a stamp that is there already is replaced by the new one. */
+  /** Whether the new stamp replaces an existing one. */
   readonly force: boolean;
 }
 
-/** Stamps each file and saves the stamp beside it; what fails is told, and does not end the others. */
+/** Stamps each file and saves the stamp beside it. A failure is reported and does not stop the other files. */
 async function stampFiles(given: readonly string[], options: StampOptions, client: Client, context: Context): Promise<ExitCode> {
   const { terminal, stdin } = context;
   const paths = [...new Set(given)];
@@ -60,7 +60,7 @@ async function stampFiles(given: readonly string[], options: StampOptions, clien
   };
 
   async function stampOne(path: string): Promise<void> {
-    if (isStampRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is a stamp already');
+    if (isStampRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is already a stamp');
     const input = await digestInput(path, stdin, { keepsContent: options.tier === 'sealed', onBytes });
     const sha256 = input.imprint.digest;
     const recordPath = stampRecordPathOf(path === standardInput ? `stdin-${sha256.slice(0, 16)}` : path);
@@ -106,7 +106,7 @@ async function stampFiles(given: readonly string[], options: StampOptions, clien
   return worstOf(codes);
 }
 
-/** Whether the service is asked to keep the content and this stamp is not one with which it does. */
+/** Whether the user wants the service to store the content, but this stamp has no stored content. */
 const lacksContent = (record: StampRecord, { tier }: StampOptions): boolean =>
   tier === 'sealed' && (record.kind !== 'stamp' || record.stamp.tier !== 'sealed');
 
@@ -123,18 +123,18 @@ async function requestStamp(input: DigestedInput, { tier, metadata }: StampOptio
   const { content, imprint } = input;
   const stamp = await (content === undefined ? client.stampHash(imprint.digest, options) : client.sealContent(content, options));
   if (stamp.content_sha256 === imprint.digest) return stamp;
-  throw new CommandFailure(exitCodes.file, 'the service stamped another content than this');
+  throw new CommandFailure(exitCodes.file, 'the service stamped different content');
 }
 
-/** Where a stamp that proves an earlier time goes when another takes its place. @throws CommandFailure when that place is taken */
+/** The path for an earlier stamp that a new one replaces. @throws CommandFailure if another file has that path */
 async function placeOfEarlier(record: StampRecord, recordPath: string): Promise<string> {
   const label = record.kind === 'stamp' ? record.stamp.tier : 'workflow';
   const place = stampRecordPathOf(`${stampedPathOf(recordPath)}.${label}`);
   const there = await readText(place);
   if (there === undefined || there === (await readText(recordPath))) return place;
-  throw new CommandFailure(exitCodes.file, `${place} is in the way of keeping the earlier stamp`);
+  throw new CommandFailure(exitCodes.file, `the earlier stamp cannot be kept, because ${place} exists`);
 }
 
-/** What the service answered: whether it is so is for `verify` to judge. */
+/** The answer of the service, which only `verify` can prove. */
 const describeStamp = ({ issued_at, tsp_provider, is_qualified }: StampAnswer): string =>
   `stamped at ${issued_at} by ${tsp_provider} (${is_qualified ? 'qualified, says the service' : 'not qualified'})`;

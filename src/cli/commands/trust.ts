@@ -7,10 +7,10 @@ import { onOneLine } from '../terminal.ts';
 export const trustAdd: Command = {
   name: 'trust add',
   operands: 'FILE...',
-  summary: 'keep certificates as trust anchors, by which "qstamp verify" judges',
+  summary: 'save certificates as trust anchors for "qstamp verify"',
   details:
-    'FILE is PEM or DER. Compare the fingerprint with the one that the time-stamping authority publishes,\n' +
-    'somewhere else than where the file is from.',
+    'FILE is PEM or DER. Compare the fingerprint with the one that the time-stamping authority publishes in\n' +
+    'another place than the file.',
   options: { yes: ['', 'do not ask'] },
   run: async (files, values, { terminal, ask, anchorsFolder }) => {
     if (files.length === 0) throw misuse('name at least one file with a certificate');
@@ -19,7 +19,7 @@ export const trustAdd: Command = {
         const shown = certificateJson(certificate);
         const fingerprint = readableFingerprint(shown.sha256);
         const facts = [`issued by ${shown.issuer}, valid until ${shown.not_after}`, `SHA-256 ${fingerprint}`];
-        await confirm(values, ask, `${[shown.subject, ...facts].map(onOneLine).join('\n  ')}\nTrust it to vouch for time-stamps?`);
+        await confirm(values, ask, `${[shown.subject, ...facts].map(onOneLine).join('\n  ')}\nTrust it for time-stamps?`);
         const saved = await keepAnchor(anchorsFolder, certificate);
         terminal.result({ ...shown, saved }, `${shown.subject}: trusted from now on`, values.yes ? facts : []);
       }
@@ -31,7 +31,7 @@ export const trustAdd: Command = {
 export const trustList: Command = {
   name: 'trust list',
   operands: '',
-  summary: 'list the trust anchors that are kept',
+  summary: 'list the saved trust anchors',
   options: {},
   run: async (_operands, { json }, { terminal, anchorsFolder }) => {
     const anchors = await keptAnchors(anchorsFolder);
@@ -40,18 +40,18 @@ export const trustList: Command = {
       const fingerprint = readableFingerprint(shown.sha256);
       terminal.result({ ...shown, saved: path }, shown.subject, [`valid until ${shown.not_after}`, `SHA-256 ${fingerprint}`]);
     }
-    if (anchors.length === 0 && !json) terminal.result({}, 'no trust anchor is kept; "qstamp trust add FILE" keeps one');
+    if (anchors.length === 0 && !json) terminal.result({}, 'no trust anchor is saved; "qstamp trust add FILE" saves one');
     return exitCodes.ok;
   },
 };
 
-/** Characters of a fingerprint that are enough to name it without mistake. */
+/** How many characters of a fingerprint are enough to identify it. */
 const leastCharacters = 8;
 
 export const trustRemove: Command = {
   name: 'trust remove',
   operands: 'FINGERPRINT',
-  summary: 'keep a trust anchor no longer; the first 8 characters of its fingerprint are enough',
+  summary: 'remove a saved trust anchor; the first 8 characters of its fingerprint are enough',
   options: {},
   run: async ([given, ...more], _values, { terminal, anchorsFolder }) => {
     const wanted = given?.replaceAll(':', '').toLowerCase() ?? '';
@@ -59,11 +59,11 @@ export const trustRemove: Command = {
       throw misuse(`name one trust anchor by its fingerprint, or at least ${leastCharacters} characters of it`);
     }
     const [anchor, another] = (await keptAnchors(anchorsFolder)).filter(({ certificate }) => certificate.fingerprint.startsWith(wanted));
-    if (anchor === undefined) throw new CommandFailure(exitCodes.file, `no trust anchor that is kept has the fingerprint ${given}`);
+    if (anchor === undefined) throw new CommandFailure(exitCodes.file, `no saved trust anchor has the fingerprint ${given}`);
     if (another !== undefined) throw misuse(`several trust anchors begin with ${given}`);
     await forgetAnchor(anchor);
     const shown = certificateJson(anchor.certificate);
-    terminal.result({ ...shown, removed: true }, `${shown.subject}: trusted no longer`);
+    terminal.result({ ...shown, removed: true }, `${shown.subject}: no longer trusted`);
     return exitCodes.ok;
   },
 };

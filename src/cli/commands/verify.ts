@@ -14,29 +14,29 @@ import { bundlesAmong, verifyBundles } from '../verify-bundle.ts';
 export const verify: Command = {
   name: 'verify',
   operands: 'FILE|TOKEN|ID|BUNDLE.zip...',
-  summary: 'judge files by the stamps beside them, or time-stamp tokens, by the trust anchors that you name or keep',
+  summary: 'verify files by the stamps beside them, or time-stamp tokens, with your trust anchors',
   details:
-    'Judges by itself and asks nobody, unless --online says so. The stamp of FILE is FILE.qstamp.json, FILE.tsr,\n' +
-    'FILE.tst or FILE.ers; FILE.asics holds both. A token is base64; an id needs --online.\n' +
-    'BUNDLE.zip is the evidence of a workflow. Each bundle is judged by itself. All other names beside a bundle are files\n' +
-    'that are looked for in the bundles, as an output or as the briefing; one bundle that has the file is enough.\n' +
-    'A file that is in none of them is judged by the stamp beside it, if there is one.\n' +
-    'A verdict is "valid", "NOT VALID", or "NOT PROVED": nobody whom you trust vouches for it, or something is missing to judge it by.\n' +
-    'Certificates are judged at the time of the stamp.',
+    'Verifies on this machine and sends nothing, unless you give --online. The stamp of FILE is FILE.qstamp.json, FILE.tsr,\n' +
+    'FILE.tst or FILE.ers; FILE.asics contains both. A token is base64; an id needs --online.\n' +
+    'BUNDLE.zip is the evidence of a workflow. Each bundle is verified on its own. All other names beside a bundle are files.\n' +
+    'The command searches the bundles for them, as an output or as the briefing; one bundle with the file is enough.\n' +
+    'A file that is in none of them is verified by the stamp beside it, if there is one.\n' +
+    'A verdict is "valid", "NOT VALID", or "NOT PROVED": you trust no certificate that confirms it, or data for verification is missing.\n' +
+    'Certificates are verified at the time of the stamp.',
   options: {
-    ca: ['FILE', 'a trust anchor, PEM or DER, instead of those that are kept; may be repeated'],
+    ca: ['FILE', 'a trust anchor, PEM or DER, instead of the saved ones; may be repeated'],
     intermediate: ['FILE', 'certificates that help to build a chain and are not trusted; may be repeated'],
     crl: ['FILE', 'a revocation list, PEM or DER; may be repeated'],
-    token: ['FILE|TOKEN', 'the stamp of the one FILE, where it is not beside it'],
-    proof: ['FILE', 'the proof that the one FILE is an output of a workflow, as the service gave it, instead of a stamp'],
-    online: ['', 'ask the service as well; what it says makes nothing valid'],
+    token: ['FILE|TOKEN', 'the stamp of the one FILE, if it is not beside it'],
+    proof: ['FILE', 'instead of a stamp: the proof from the service that the one FILE is an output of a workflow'],
+    online: ['', 'ask the service as well; its answer makes nothing valid'],
   },
   run: async (names, values, context) => {
     const { terminal, connect, stdin, anchorsFolder } = context;
     if (names.length === 0) throw misuse('name at least one file, token or id');
     if (values.token !== undefined && names.length > 1) throw misuse('--token is the stamp of one file');
     if (values.proof !== undefined && (names.length > 1 || values.token !== undefined || values.online)) {
-      throw misuse('--proof is of one file, without --token and --online');
+      throw misuse('--proof takes one file, and neither --token nor --online');
     }
     const bundles = await bundlesAmong(names, values);
     const files = names.filter((name) => !bundles.includes(name));
@@ -70,7 +70,7 @@ interface Judged {
   readonly judgement: SubjectJudgement;
 }
 
-/** The file in a container takes the place of standard input: it is read as it is unpacked. */
+/** Reads the file in a container as if it were standard input, while it is unpacked. */
 async function judgeContainer(name: string, context: JudgeContext): Promise<Judged> {
   const container = await openContainer(name);
   try {
@@ -97,7 +97,7 @@ async function judgeProved(name: string, proofPath: string, context: JudgeContex
   return { told: tellOutput(name, found, context.trust), judgement: found.judgement };
 }
 
-/** A service that says "valid" changes nothing; one that says otherwise, or nothing, is not passed over. */
+/** If the service says "valid", that changes nothing. Any other answer, or none, changes the exit code. */
 function codesOf({ verdict, online }: SubjectJudgement): readonly ExitCode[] {
   const own = verdict === 'valid' ? exitCodes.ok : exitCodes.notValid;
   if (online === undefined) return [own];

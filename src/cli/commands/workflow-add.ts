@@ -19,23 +19,23 @@ const extensionsOf: Readonly<Record<string, readonly string[]>> = {
   layout: ['ai', 'fig', 'idml', 'indd', 'psd', 'sketch', 'xd'],
 };
 
-/** @throws CommandFailure `usage` when the name does not tell */
+/** @throws CommandFailure `usage` if the extension is unknown */
 function outputTypeOf(path: string): string {
   const extension = extname(path).slice(1).toLowerCase();
   const found = Object.entries(extensionsOf).find(([, extensions]) => extensions.includes(extension))?.[0];
   if (found !== undefined) return found;
-  throw new CommandFailure(exitCodes.usage, 'its name does not tell what it is; name the type with --type');
+  throw new CommandFailure(exitCodes.usage, 'its file name does not show its type; give it with --type');
 }
 
-/** Outputs are stamped one after another: their order is part of what the workflow proves (W8). The first that fails ends it. */
+/** Stamps outputs one after another, because the workflow also proves their order (W8). It stops at the first failure. */
 export const workflowAdd: Command = {
   name: 'workflow add',
   operands: 'FILE...',
   summary: 'stamp outputs, in this order; each is saved as FILE.qstamp.json',
   options: {
-    type: ['TYPE', 'image, text, audio, video, code, layout or another; else told by the file name'],
+    type: ['TYPE', 'image, text, audio, video, code, layout or another (default: from the file name)'],
     metadata: ['NAME=VALUE', 'stored with the output; may be repeated'],
-    force: ['', 'replace stamps that are there already'],
+    force: ['', 'replace existing stamps'],
     workflow: workflowOption,
   },
   run: async (files, values, context) => {
@@ -56,7 +56,7 @@ export const workflowAdd: Command = {
 
 interface AddOptions {
   readonly workflow: WorkflowFile;
-  /** Undefined: told by the name of each file. */
+  /** Undefined: the name of each file decides. */
   readonly type: string | undefined;
   readonly metadata: Readonly<Record<string, string>> | undefined;
   readonly force: boolean;
@@ -64,7 +64,7 @@ interface AddOptions {
 
 async function addOutput(path: string, options: AddOptions, client: Client, terminal: Terminal): Promise<void> {
   const { workflow, metadata, force } = options;
-  if (isStampRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is a stamp already');
+  if (isStampRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is already a stamp');
   const recordPath = stampRecordPathOf(path);
   const existing = force ? undefined : await readStampRecord(recordPath);
   if (existing)
@@ -82,7 +82,7 @@ async function addOutput(path: string, options: AddOptions, client: Client, term
   const common = { qstamp: 1, file: basename(path), bytes, sha256, service: client.baseUrl } as const;
   const record: StampRecord = { ...common, kind: 'workflow_output', workflow_id, output, token: null };
   const named = `output ${output.sequence_number}`;
-  // Saved before its token is asked for: whatever happens then, the output is known to be stamped.
+  // Saved before its token is fetched: if that fails, the user still knows that the output is stamped.
   await saveJson(recordPath, record, { overwrite: force, what: `${named} was stamped but not saved` });
   const token = await fetchTokenOf(output.stamp_token_id, named, client);
   if (token) await saveJson(recordPath, { ...record, token }, { overwrite: true, what: `the time-stamp token of ${named} was not saved` });
@@ -92,7 +92,7 @@ async function addOutput(path: string, options: AddOptions, client: Client, term
   );
 }
 
-/** With its token in the record an output is verified without the service. Base64; undefined: stamps of the mock provider have none. */
+/** The token in the record allows verification without the service. Base64; undefined for stamps of the mock provider, which have none. */
 async function fetchTokenOf(stampId: string, named: string, client: Client): Promise<string | undefined> {
   try {
     return (await client.fetchToken(stampId))?.toString('base64');

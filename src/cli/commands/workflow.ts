@@ -13,13 +13,13 @@ import { openWorkflow, type WorkflowFile, workflowOption, workflowPathOf } from 
 export const workflowStart: Command = {
   name: 'workflow start',
   operands: '',
-  summary: 'start a workflow; its workflow token, which is secret, is saved in qstamp-workflow.json',
+  summary: 'start a workflow; its secret workflow token is saved in qstamp-workflow.json',
   options: {
-    email: ['ADDRESS', 'whose workflow it is: a link to confirm is mailed there'],
-    agent: ['NAME', 'who does the work'],
-    briefing: ['FILE', 'what is to be done, or - for standard input; only its hash leaves'],
+    email: ['ADDRESS', 'the address of the client; a link to confirm is mailed there'],
+    agent: ['NAME', 'the name of the agent that does the work'],
+    briefing: ['FILE', 'the task, or - for standard input; only its hash is sent'],
     'briefing-hash': ['SHA-256', 'instead of --briefing'],
-    tier: ['standard|verified|qualified', 'how much the workflow asks before it goes on (default standard)'],
+    tier: ['standard|verified|qualified', 'how much the workflow requires before it continues (default standard)'],
     metadata: ['NAME=VALUE', 'stored with the briefing; may be repeated'],
     workflow: ['FILE', 'where the workflow token is saved (default qstamp-workflow.json)'],
   },
@@ -30,7 +30,7 @@ export const workflowStart: Command = {
     const path = workflowPathOf(values);
     const client = connect();
     if ((await readText(path)) !== undefined) {
-      throw new CommandFailure(exitCodes.file, `${path} holds a workflow already; --workflow names another file`);
+      throw new CommandFailure(exitCodes.file, `${path} already contains a workflow; --workflow names another file`);
     }
     const briefing_hash = 'sha256' in briefing ? briefing.sha256 : (await digestInput(briefing.file, stdin)).imprint.digest;
     const request = { user_email: email, agent_id: agent, briefing_hash, tier, ...(metadata && { briefing_metadata: metadata }) };
@@ -40,17 +40,17 @@ export const workflowStart: Command = {
     await saveJson(path, saved, {
       overwrite: false,
       isSecret: true,
-      what: `the workflow ${workflow_id} was started but its workflow token not saved`,
+      what: `the workflow ${workflow_id} was started but its workflow token was not saved`,
     });
     terminal.result({ ...started, briefing_hash, saved: path }, `workflow ${workflow_id} started, until ${expires_at}`, [
       `a link to confirm is mailed to ${started.otp_sent_to}`,
-      `its workflow token is in ${path}: keep it, and keep it secret`,
+      `its workflow token is in ${path}: keep this file, and keep it secret`,
     ]);
     return exitCodes.ok;
   },
 };
 
-/** @throws CommandFailure `usage` when something is missing, or given twice */
+/** @throws CommandFailure `usage` if an option is missing, or the briefing is given twice */
 function requestedOf({ email, agent, briefing: file, 'briefing-hash': sha256 }: OptionValues) {
   if (email === undefined || agent === undefined) throw misuse('--email and --agent are needed');
   if (file !== undefined && sha256 === undefined) return { email, agent, briefing: { file } };
@@ -61,29 +61,29 @@ function requestedOf({ email, agent, briefing: file, 'briefing-hash': sha256 }: 
 /** @throws CommandFailure `usage` */
 function hashOf(sha256: string): string {
   if (!/^[0-9a-f]{64}$/i.test(sha256)) throw misuse('--briefing-hash takes 64 hexadecimal characters');
-  // The interface asks lower case of some hashes only (W17); a service that is older asks it of all.
+  // The interface requires lower case only for some hashes, but older services require it for all.
   return sha256.toLowerCase();
 }
 
 export const workflowStatus: Command = {
   name: 'workflow status',
   operands: '',
-  summary: 'tell what the service says of the workflow; its page shows what of that is proved',
+  summary: 'show the state of the workflow from the service; its page shows what is proved',
   options: { workflow: workflowOption },
   run: async (_operands, values, { terminal, connect }) => {
     const client = connect();
     const state = await client.readWorkflow(await openWorkflow(values));
     const { workflow_id, status, output_count, tier } = state;
-    const line = `the service says of workflow ${workflow_id}: ${stateNames[status] ?? status}, ${countOf(output_count, 'output')}, tier ${tier}`;
+    const line = `the service says: workflow ${workflow_id} is ${stateNames[status] ?? status}, ${countOf(output_count, 'output')}, tier ${tier}`;
     terminal.result(state, line, detailsOf(state, client.addressOf(state.verify_url)));
     return exitCodes.ok;
   },
 };
 
-/** States as the page calls them, where the interface has another word. */
+/** The page's names of states, if they differ from the interface. */
 const stateNames: Readonly<Record<string, string>> = { pending: 'waiting for the client' };
 
-/** The members of a workflow's state (W16), a line each. */
+/** The members of a workflow's state, one per line. */
 function detailsOf(state: WorkflowStateResponse, page: string): readonly string[] {
   const { status, agent_id, merkle_root } = state;
   const ends = status === 'completed' || status === 'expired' ? [] : [`open until ${state.expires_at}`];
@@ -98,26 +98,26 @@ function detailsOf(state: WorkflowStateResponse, page: string): readonly string[
   ];
 }
 
-/** What the service says in place of an address that it has erased (W10). */
+/** The service shows this in place of an erased address (W10). */
 const erased = '[REDACTED]';
 
 function mailOf({ mail, user_email }: WorkflowStateResponse): readonly string[] {
-  if (user_email === erased) return ['client erased: e-mail address and agent are gone for good'];
+  if (user_email === erased) return ['client erased: e-mail address and agent are permanently deleted'];
   if (mail === undefined || user_email === undefined) return [];
   if (mail.status === 'sent') return [`link mailed to ${user_email}${mail.sent_at === null ? '' : ` at ${mail.sent_at}`}`];
   if (mail.status === 'waiting') return [`mail to ${user_email} not sent yet, tried ${countOf(mail.attempts, 'time')}`];
-  return [`mail to ${user_email} given up after ${countOf(mail.attempts, 'time')}; "qstamp workflow resend" tries anew`];
+  return [`mail to ${user_email} given up after ${countOf(mail.attempts, 'time')}; "qstamp workflow resend" tries again`];
 }
 
 export const workflowResend: Command = {
   name: 'workflow resend',
   operands: '',
-  summary: 'mail a new link to confirm; the one before ends',
+  summary: 'mail a new link to confirm; the old one ends',
   options: { workflow: workflowOption },
   run: async (_operands, values, { terminal, connect }) => {
     const workflow = await openWorkflow(values);
     const answer = await connect().resendLink(workflow);
-    terminal.result(answer, `workflow ${workflow.workflow_id}: a new link is mailed to ${answer.otp_sent_to}; the one before has ended`);
+    terminal.result(answer, `workflow ${workflow.workflow_id}: a new link is mailed to ${answer.otp_sent_to}; the old one has ended`);
     return exitCodes.ok;
   },
 };
@@ -125,7 +125,7 @@ export const workflowResend: Command = {
 export const workflowComplete: Command = {
   name: 'workflow complete',
   operands: '',
-  summary: 'close it: a Merkle root over all outputs is stamped',
+  summary: 'close the workflow: a Merkle root over all outputs is stamped',
   options: { workflow: workflowOption },
   run: async (_operands, values, { terminal, connect }) => {
     const client = connect();
@@ -143,15 +143,15 @@ const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export const workflowBundle: Command = {
   name: 'workflow bundle',
   operands: '[ID]',
-  summary: 'save what anybody needs to check the completed workflow without the service, as one zip file',
-  details: 'Anybody may: of a workflow that is not yours, give its id. "qstamp verify BUNDLE.zip FILE..." judges it and asks nobody.',
+  summary: 'save one zip file with all that anybody needs to check the completed workflow without the service',
+  details: 'Anybody may do this. For a workflow that is not yours, give its id. "qstamp verify BUNDLE.zip FILE..." verifies it offline.',
   options: {
-    out: ['FILE', 'where to (default workflow-ID.zip); a file that is there is left as it is'],
+    out: ['FILE', 'the target (default workflow-ID.zip); an existing file is not changed'],
     workflow: workflowOption,
   },
   run: async ([id, ...others], values, { terminal, connect }) => {
     if (others.length > 0 || (id !== undefined && values.workflow !== undefined)) throw misuse('name one workflow');
-    if (id !== undefined && !uuidPattern.test(id)) throw misuse(`"${id}" is no id of a workflow`);
+    if (id !== undefined && !uuidPattern.test(id)) throw misuse(`"${id}" is not the id of a workflow`);
     const workflowId = id ?? (await openWorkflow(values)).workflow_id;
     const path = values.out ?? `workflow-${workflowId}.zip`;
     const client = connect();
@@ -159,13 +159,13 @@ export const workflowBundle: Command = {
     terminal.result(
       { workflow_id: workflowId, bundle: path, bytes },
       `workflow ${workflowId}: its evidence is saved as ${path} (${readableSize(bytes)})`,
-      [`"qstamp verify ${path} FILE..." judges it`],
+      [`"qstamp verify ${path} FILE..." verifies it`],
     );
     return exitCodes.ok;
   },
 };
 
-/** Writes a new file; what cannot be finished is removed. Answers its size, in octets. @throws CommandFailure */
+/** Writes a new file, and removes it again after a failure. Returns its size in octets. @throws CommandFailure */
 async function save(path: string, chunks: AsyncIterable<Uint8Array>, onBytes: (count: number) => void): Promise<number> {
   const file = await open(path, 'wx').catch((error: unknown) => {
     const failure = asFailure(error);
@@ -191,7 +191,7 @@ async function save(path: string, chunks: AsyncIterable<Uint8Array>, onBytes: (c
 export const workflowRedact: Command = {
   name: 'workflow redact',
   operands: '',
-  summary: 'have the e-mail address of the workflow erased for good; outputs and proofs stay',
+  summary: 'erase the e-mail address of the workflow permanently; outputs and proofs stay',
   options: {
     yes: ['', 'do not ask'],
     workflow: workflowOption,

@@ -108,7 +108,7 @@ test('S14: files for the root of a batch are called so, by the download and on t
   for (const { token: plain } of [tsr, token]) {
     const said = await pasted(plain, body.content_sha256);
     expect(said).toContain('The file has changed, or this is the token of a batch: use the .ers file.');
-    expect(said).not.toMatch(/another file|is not what was stamped/);
+    expect(said).not.toMatch(/different file|is not what was stamped/);
   }
   expect(await pasted(evidence.token, body.content_sha256)).toContain('The hash that you gave is what was stamped.');
   const other = await pasted(evidence.token, randomHash());

@@ -203,7 +203,7 @@ test('S17: the command sends the file, and saves the record once it covers the n
   await run(['stamp', 'a']);
   expect(await run(['renew', 'a'])).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^a: its SHA-512 is covered from the next daily run/),
+    stdout: expect.stringMatching(/^a: its SHA-512 will be covered after the next daily run/),
   });
   await renew(service);
   const { stdout, code } = await run(['renew', '--json', 'a', 'unstamped']);

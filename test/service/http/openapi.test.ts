@@ -106,7 +106,7 @@ describe('GET /openapi.json', () => {
 
   test('V9: of a list of stamps says that it tells what is recorded', () => {
     const { description, operationId } = document.paths['/api/v1/internal/v1/stamps']!.get;
-    expect([operationId, description]).toEqual(['listStamps', expect.stringContaining('as recorded; verify a stamp')]);
+    expect([operationId, description]).toEqual(['listStamps', expect.stringContaining('as recorded. To have them proved')]);
     const asRecorded = { description: 'as recorded; verify the stamp to get a proof' };
     expect(document.components.schemas.StampListItem?.properties).toMatchObject({ issued_at: asRecorded, is_qualified: asRecorded });
   });

@@ -183,7 +183,7 @@ describe('M13: verify_file_hash', () => {
     for (const given of [{ token_id: body.token_id }, { token: body.token }, { workflow_id: workflow.id }]) {
       expect(await verify(mock, { sha256_hex: hash, ...given })).toMatchObject({
         verified: false,
-        reason: 'test_stamp: The stamp is of the mock provider, which is for testing: it proves nothing to a third party.',
+        reason: 'test_stamp: The stamp comes from the mock provider, which is for testing. It proves nothing to a third party.',
       });
     }
     expect(await verify(mock, { sha256_hex: randomHash(), token_id: body.token_id })).toMatchObject({

@@ -19,11 +19,11 @@ describe('V8: a browser gets a page at the same address, programs get JSON as ev
     ['/api/v1/workflow/cut/verify-user', 422, 'Nothing was confirmed.'],
     [`/api/v1/verify/v1/token/${unknown}`, 200, 'No such stamp'],
     ['/api/v1/verify/v1/token/cut', 422, 'This address is not complete'],
-    [`/api/v1/verify/v1/token/${unknown}/tsr`, 404, 'No stamp with this id is known.'],
+    [`/api/v1/verify/v1/token/${unknown}/tsr`, 404, 'There is no stamp with this id.'],
     [`/api/v1/sealed/v1/${unknown}/secret`, 404, 'Nothing to fetch here'],
     ['/api/v1/sealed/v1/cut/secret', 422, 'This address is not complete'],
     ['/nowhere', 404, 'No such page'],
-    ['/api/v1/agent/v1/stamp/basic', 405, 'Not in this way'],
+    ['/api/v1/agent/v1/stamp/basic', 405, 'Not possible here'],
   ])('%s: %i', async (path, status, sentence) => {
     const page = await ask(path, browser);
     expect([page.status, page.type]).toEqual([status, 'text/html; charset=utf-8']);

@@ -71,7 +71,7 @@ test('a stamp that cannot be made fails alone, and waits for the operator, who l
   const shown = { id, kind: 'stamp', failed_at: expect.stringMatching(/Z$/), reason: expect.any(String), token_ids: [broken.tokenId] };
   expect(first).toEqual(shown);
 
-  expect(await jobs('retry', id)).toEqual({ code: 0, stdout: `${id} is tried again\n`, stderr: '' });
+  expect(await jobs('retry', id)).toEqual({ code: 0, stdout: `${id} is retried\n`, stderr: '' });
   const again = await eventually(async () => {
     const [job] = await listed();
     return job !== undefined && job.failed_at !== first?.failed_at && job;
@@ -95,7 +95,7 @@ test('a job that was dropped is gone for good, and its stamp still says that it 
   expect(await jobs('drop', id, 'never-there')).toEqual({
     code: 1,
     stdout: `${id} was dropped\n`,
-    stderr: 'qstamp: no job never-there was given up\n',
+    stderr: 'qstamp: there is no failed job never-there\n',
   });
   expect(await jobs('failed')).toEqual({ code: 0, stdout: '', stderr: '' });
   expect(await hasFailed(broken)).toBe(true);

@@ -54,8 +54,8 @@ test('E11: an operator lists, retries and drops the jobs that were given up, and
   isMended = true;
   expect(await run(jobs, environment, 'retry', 'a', 'c')).toEqual({
     code: 1,
-    told: 'a is tried again\n',
-    failed: 'qstamp: no job c was given up\n',
+    told: 'a is retried\n',
+    failed: 'qstamp: there is no failed job c\n',
   });
   expect(await store.refusals.find(tokenId)).toBeUndefined();
   expect(await run(jobs, environment, 'drop', '--all')).toEqual({ code: 0, told: 'b was dropped\n', failed: '' });

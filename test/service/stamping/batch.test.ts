@@ -162,7 +162,7 @@ describe('L1: lines', () => {
     await once(socket, 'connect');
     const headers = { ...internalHeaders, 'content-type': 'application/x-ndjson', 'content-length': body.length };
     socket.end(postHead(path, headers) + body.slice(0, -20));
-    expect(await answerOn(socket)).toMatchObject({ status: 400, body: expect.stringContaining('nothing was made of it') });
+    expect(await answerOn(socket)).toMatchObject({ status: 400, body: expect.stringContaining('Nothing was done') });
     expect(await listStampIds(service)).toEqual(before);
   });
 

@@ -98,7 +98,7 @@ describe('a clock that is not right', () => {
       checks: { provider: 'failing', clock: 'failing' },
     });
     const page = await service.fetch('/status');
-    expect(await page.text()).toMatch(/The clock is off by \d+ ms: no stamps are issued by it\./);
+    expect(await page.text()).toMatch(/The clock is off by \d+ ms. The service issues no stamps by it\./);
     const text = await scrape(service.workers[0]!);
     expect(seriesValue(text, 'qstamp_clock_state{provider="own-tsa",state="off"}')).toBe(1);
     expect(seriesValue(text, 'qstamp_provider_state{provider="own-tsa",state="outage"}')).toBe(1);

@@ -92,9 +92,9 @@ describe('the state of the service (decisions, Public JSON)', () => {
 
   test.each<[Sighting['mail'], string, RegExp]>([
     ['ok', 'operational', /^$/],
-    ['failing', 'degraded', /did not take the last mail/],
+    ['failing', 'degraded', /did not accept the last mail/],
     ['unknown', 'unasked', /No mail was sent yet/],
-    ['not_configured', 'not_configured', /verified and qualified cannot be started/],
+    ['not_configured', 'not_configured', /verified and qualified cannot start/],
   ])('mail that is %s is a component of its own, and no part of stamping', (mail, status, note) => {
     const { components } = assess({ ...well, mail });
     expect(components.find(({ name }) => name === 'Mail')).toEqual({ name: 'Mail', status, note: expect.stringMatching(note) });

@@ -98,7 +98,7 @@ describe('GET /api/v1/status (decisions, Public JSON)', () => {
 test('without a server for mails health and the page say so, nothing is called degraded for it, and no workflow starts that needs one (W19)', async () => {
   await eventually(async () => (await readStatus()).mail.status === 'not_configured');
   expect((await getJson(service, '/health/')).body).toMatchObject({ status: 'ok', checks: { provider: 'ok', mail: 'not_configured' } });
-  expect(await (await service.fetch('/status')).text()).toContain('workflows of the tiers verified and qualified cannot be started');
+  expect(await (await service.fetch('/status')).text()).toContain('workflows of the tiers verified and qualified cannot start');
   const start = (tier: string) =>
     postJson(service, '/api/v1/workflow/start', { user_email: 'zoe@example.com', agent_id: 'a', briefing_hash: randomHash(), tier });
   expect(await start('verified')).toMatchObject({ status: 503, body: { code: 'mail_unavailable' } });

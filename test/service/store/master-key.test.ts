@@ -90,8 +90,8 @@ test('npm run rotate:master-key: what runs goes on, what starts takes the new ke
       env: { ...inherited, MONGODB_URL, MASTER_KEY: current, NEW_MASTER_KEY: next, LOG_LEVEL: 'silent' },
     });
   await expect(rotate(newKey())).rejects.toMatchObject({ code: 2, stderr: expect.stringMatching(/^qstamp: MASTER_KEY: [^\n]+\n$/) });
-  expect((await rotate(MASTER_KEY)).stdout).toMatch(/^6 keys were wrapped anew/);
-  expect((await rotate(MASTER_KEY)).stdout).toMatch(/^0 keys were wrapped anew/);
+  expect((await rotate(MASTER_KEY)).stdout).toMatch(/^6 keys were encrypted again/);
+  expect((await rotate(MASTER_KEY)).stdout).toMatch(/^0 keys were encrypted again/);
 
   expect((await stampInternal(service, { hash: randomHash() })).status).toBe(201);
   await expect(startPart('api', service.settings)).rejects.toThrow(/^MASTER_KEY: /);

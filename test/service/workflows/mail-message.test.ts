@@ -46,7 +46,7 @@ describe('verification mail', () => {
       const words = body.replace(/\s+/g, ' ');
       expect(words).toMatch(/calls itself ["“]cover-artist\/2\.1["”]/);
       expect(words).toContain('that you can read the mail of this address');
-      expect(words).toContain('You approve none of that work');
+      expect(words).toContain('You do not approve that work');
       expect(words).toContain('Sent for Acme Stamps, https://acme.example, help@acme.example.');
     }
   });

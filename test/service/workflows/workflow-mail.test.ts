@@ -30,7 +30,7 @@ test('the mail: one recipient, text and HTML with the same absolute link, header
   expect(received?.parsed.html).toContain(link);
   expect(received?.parsed.text).toContain('20 minutes');
   expect(received?.parsed.text).toContain('calls itself "agent-7"');
-  expect(received?.parsed.text).toMatch(/if you know of no such agent, do nothing/i);
+  expect(received?.parsed.text).toMatch(/if you do not know this agent, do nothing/i);
   await eventually(async () => (await mailState(service, workflow.id))?.sentAt);
 });
 

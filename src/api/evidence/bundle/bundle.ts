@@ -17,7 +17,7 @@ import type { Evidence, EvidenceSeal, EvidenceStamp } from './contents.ts';
 import { documentOf } from './document.ts';
 import { zipOf } from './zip.ts';
 
-/** Outputs that are read at a time, and stamps: one takes up to 15 kB. */
+/** How many outputs, and how many stamps, are read at a time. A stamp takes up to 15 kB. */
 const outputsPage = 1_000;
 const stampsPage = 100;
 
@@ -26,7 +26,7 @@ const stampOf = (held: HeldEvidence | undefined): EvidenceStamp =>
     ? { kind: 'none', bytes: Buffer.alloc(0) }
     : { kind: isEvidenceRecord(held.bytes) ? 'record' : 'token', bytes: held.bytes };
 
-/** RFC 9162 §2.1.1: what is hashed last. */
+/** The bytes whose hash is the root (RFC 9162 §2.1.1). */
 function rootPreimageOf(chain: RecomputedChain): Buffer {
   const { sequenceNumber: size } = chain.end;
   if (size === 0) return Buffer.alloc(0);
@@ -38,8 +38,8 @@ function rootPreimageOf(chain: RecomputedChain): Buffer {
 const typePattern = /^[a-z0-9._+-]{1,64}$/;
 
 /**
- * The evidence of a completed workflow (W22). Whatever is in it that the seals cover was recomputed and verified just before; the outputs' own
- * stamps are given as they are stored, and judged by whoever checks the bundle.
+ * The evidence of a completed workflow (W22). Everything that the seals cover is recomputed and verified just before. The outputs' own
+ * stamps are given as stored: the reader of the bundle must verify them.
  */
 export function createEvidenceBundles(deps: {
   proveSealedChain: ProveSealedChain;
@@ -52,10 +52,10 @@ export function createEvidenceBundles(deps: {
 
   async function gather(workflow: WorkflowRecord): Promise<Evidence> {
     if (workflow.status !== 'completed') {
-      throw new ServiceError('not_found', 'This workflow is not completed, so there is no evidence of it yet.');
+      throw new ServiceError('not_found', 'This workflow is not completed, so it has no evidence yet.');
     }
     if (!workflow.closingRecord) {
-      throw new ServiceError('not_found', 'This workflow was completed without a closing record, so there is no evidence bundle of it.');
+      throw new ServiceError('not_found', 'This workflow was completed without a closing record, so it has no evidence bundle.');
     }
     const { chain, seals } = await proveSealedChain(workflow);
     const { text: recordText } = workflow.closingRecord;
@@ -117,11 +117,11 @@ export function createEvidenceBundles(deps: {
   }
 
   return {
-    /** What is in it. @throws ServiceError `not_found`, and as `ProveSealedChain` */
+    /** Collects the contents. @throws ServiceError `not_found`, and as `ProveSealedChain` */
     gather,
-    /** The bundle as a zip file, the same bytes each time. @throws as `gather`; the stream fails where what is stored changes meanwhile */
+    /** The bundle as a zip file, the same bytes each time. @throws as `gather`; the stream fails if the stored data changes meanwhile */
     zip: async (workflow: WorkflowRecord): Promise<Readable> => zipOf(await gather(workflow)),
-    /** The same as one JSON document. @throws as `zip` */
+    /** The bundle as one JSON document. @throws as `zip` */
     document: async (workflow: WorkflowRecord): Promise<Readable> => documentOf(await gather(workflow)),
   };
 }

@@ -3,7 +3,7 @@ import { type CertificateIdentity, createTrustStore, isCrlOf, pemOf } from '../.
 import type { StampJudge } from '../../verification/index.ts';
 import type { HeldEvidence } from '../held-evidence.ts';
 
-/** A token or an evidence record, as it is given, and the name of its provider. */
+/** A token or an evidence record, with its imprint and the name of its provider. */
 export interface Evidenced extends HeldEvidence {
   readonly provider: string;
   readonly imprint: Imprint;
@@ -17,17 +17,17 @@ export interface BundledCertificate {
   readonly pem: string;
 }
 
-/** The chains of many tokens: each certificate once, and the lists of those that signed some of them. */
+/** Collects the chains of many tokens: each certificate once, and the revocation lists of their issuers. */
 export interface CertificateCollector {
-  /** Judges only where no token was seen of the first signer, or a renewal was not seen. */
+  /** Verifies the evidence only if its first signer or one of its renewals is new. */
   add(evidenced: Evidenced): Promise<void>;
-  /** In the order of their fingerprints, which is the same each time. */
+  /** Sorted by fingerprint, so that the order is the same each time. */
   certificates(): readonly BundledCertificate[];
   /** PEM. */
   revocationLists(): readonly string[];
 }
 
-/** Signers beyond this are left out: a TSA has few, and each costs a verification. */
+/** Further signers are left out: a TSA has few, and each costs a verification. */
 const mostJudged = 64;
 
 const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

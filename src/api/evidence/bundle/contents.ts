@@ -2,10 +2,10 @@ import type { OutputLine, StampKind } from '../../../shared/contract/evidence-bu
 import type { ClosingRecord } from '../../../shared/proof/closing-record.js';
 import type { BundledCertificate } from './certificates.ts';
 
-/** A stamp as a stranger gets it. */
+/** A stamp as the public gets it. */
 export interface EvidenceStamp {
   readonly kind: StampKind;
-  /** DER; empty where there is nothing that a stranger could check. */
+  /** DER; empty if there is nothing that others could check. */
   readonly bytes: Buffer;
 }
 
@@ -15,29 +15,29 @@ export interface EvidenceSeal extends EvidenceStamp {
   readonly hash: string;
 }
 
-/** All that a completed workflow leaves to strangers, verified as far as it is sealed: root, chain, tree and closing record. */
+/** The public evidence of a completed workflow. Everything that is sealed is verified: root, chain, tree and closing record. */
 export interface Evidence {
   readonly record: ClosingRecord;
-  /** As it was stamped. */
+  /** Exactly as it was stamped. */
   readonly recordText: string;
   readonly root: EvidenceSeal;
   readonly closing: EvidenceSeal;
-  /** What the root is the SHA-256 of. */
+  /** The bytes whose SHA-256 is the root. */
   readonly rootPreimage: Buffer;
-  /** Of the seals alone until the stamps were read, then of all. */
+  /** The certificates of the seals; after the stamps were read, those of all stamps. */
   certificates(): readonly BundledCertificate[];
   revocationLists(): readonly string[];
   /** Hashes of the inclusion path, lowest first, lower-case hex. */
   pathOf(number: number): readonly string[];
-  /** All outputs in their order, as they are stored. @throws ServiceError where one differs from what was recomputed */
+  /** All outputs in order, as stored. @throws ServiceError if one differs from the recomputed chain */
   outputs(): AsyncIterable<OutputLine>;
-  /** The outputs' own stamps, from number `first` to `last`, as they are stored: they were not verified. */
+  /** The outputs' own stamps, from number `first` to `last`, as stored: they are not verified. */
   stamps(first: number, last: number): AsyncIterable<OutputLine & EvidenceStamp>;
 }
 
 const chunkCharacters = 64 * 1024;
 
-/** The same text in fewer and larger pieces, as bytes. */
+/** Joins the text into fewer, larger pieces of bytes. */
 export async function* inChunks(pieces: AsyncIterable<string> | Iterable<string>): AsyncGenerator<Buffer> {
   let waiting: string[] = [];
   let characters = 0;

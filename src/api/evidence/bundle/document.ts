@@ -10,7 +10,7 @@ const sealShown = (seal: EvidenceSeal): EvidenceDocument['root']['stamp'] => ({
   ...stampShown(seal),
 });
 
-/** The evidence as one JSON document, written as it is read: memory does not grow with the outputs. */
+/** The evidence as one JSON document. It is streamed, so memory does not grow with the number of outputs. */
 export function documentOf(evidence: Evidence): Readable {
   const { record, recordText, root, closing, rootPreimage } = evidence;
   const head: Pick<EvidenceDocument, 'format' | 'workflow_id' | 'closing_record' | 'root'> = {

@@ -16,20 +16,20 @@ import { type Evidence, type EvidenceSeal, inChunks } from './contents.ts';
 const engine = createViewEngine();
 let script: string | undefined;
 
-/** `verify.py`, which checks a bundle with `openssl` and what comes with Python. */
+/** `verify.py` checks a bundle with `openssl` and Python's standard library. */
 function verifyScript(): string {
   script ??= readFileSync(join(viewsFolder, 'bundle/verify.py'), 'utf8');
   return script;
 }
 
-/** `README.txt`, for people who know neither hashes nor us. It claims only what was verified for this very bundle (V9). */
+/** `README.txt`, for people who know neither hashes nor this service. It claims only facts that were verified for this bundle (V9). */
 function readmeOf({ record, root, closing, certificates }: Evidence, fingerprintShown: (hex: string) => string): string {
   const anchors = certificates().filter(({ role }) => role === 'trust_anchor');
   const others = certificates().filter(({ role }) => role === 'other');
   return engine.render('/bundle/readme', { record, root, closing, anchors, others, treeRoot: treeRootOf(root), fingerprintShown });
 }
 
-/** What the token of a seal is for where it was stamped in a batch: the root of the hash tree (RFC 4998 §4.3), hex. Else undefined. */
+/** If a seal was stamped in a batch: the root of the hash tree (RFC 4998 §4.3) that its token covers, hex. Else undefined. */
 function treeRootOf({ kind, bytes }: EvidenceSeal): string | undefined {
   const tree = kind === 'record' ? firstTimeStampOf(bytes)?.reducedHashtree : undefined;
   return tree && hexOf(rootOf(sha256, tree));
@@ -37,12 +37,12 @@ function treeRootOf({ kind, bytes }: EvidenceSeal): string | undefined {
 
 interface BundleFile {
   readonly name: string;
-  /** Read when it is due: what is in it may depend on what was read before. */
+  /** Called when the file's turn comes: the content may depend on files that were read before. */
   readonly read: () => AsyncIterable<Buffer> | Iterable<Buffer>;
   readonly mode?: number;
 }
 
-/** The same for every file, so that the same evidence gives the same bytes: DOS time has no zone. */
+/** Every file has the same time, so the same evidence gives the same bytes. DOS time has no zone. */
 const fixed = { mtime: new Date(1980, 0, 1), forceDosTimestamp: true, compressionLevel: 6 };
 
 const pemText = (certificates: readonly BundledCertificate[]): string =>
@@ -50,7 +50,7 @@ const pemText = (certificates: readonly BundledCertificate[]): string =>
     .map(({ subject, fingerprint, pem }) => `# ${subject.replace(/\p{C}+/gu, ' ')}\n# SHA-256 ${fingerprintShown(fingerprint)}\n${pem}`)
     .join('');
 
-/** As OpenSSL prints it. */
+/** In OpenSSL's notation. */
 const fingerprintShown = (hex: string): string => hex.toUpperCase().match(/../g)!.join(':');
 
 function sealParts(name: SealName, { kind, bytes }: EvidenceSeal): BundleFile[] {
@@ -76,13 +76,13 @@ async function* outputLines(evidence: Evidence): AsyncGenerator<string> {
   for await (const output of evidence.outputs()) yield outputLineOf(output);
 }
 
-/** The files of a bundle in their order (W22), but for the list of their hashes. */
+/** The files of a bundle in order, except the list of their hashes. */
 function filesOf(evidence: Evidence): readonly BundleFile[] {
   const { record, recordText, root, closing, rootPreimage } = evidence;
   const blocks = blocksOf(record.output_count);
   const text = (name: string, content: () => string): BundleFile => ({ name, read: () => [Buffer.from(content())] });
   const ofRole = (role: BundledCertificate['role']) => pemText(evidence.certificates().filter((each) => each.role === role));
-  // The seals' alone, whatever was read before.
+  // Rendered first, so it names only the certificates of the seals.
   const readme = readmeOf(evidence, fingerprintShown);
   return [
     text(bundleFiles.readme, () => readme),
@@ -101,8 +101,8 @@ function filesOf(evidence: Evidence): readonly BundleFile[] {
 }
 
 /**
- * The bundle as a stream that reads as it is read itself: memory does not grow with the outputs. It fails where what is stored changes
- * meanwhile; whoever stops reading destroys it.
+ * Streams the bundle and reads on demand, so memory does not grow with the number of outputs. The stream fails if the stored data changes
+ * meanwhile. A reader that stops must destroy it.
  */
 export function zipOf(evidence: Evidence): Readable {
   const zip = new ZipFile();

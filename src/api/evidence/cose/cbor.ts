@@ -1,4 +1,4 @@
-/** What a COSE header is made of, in deterministic CBOR (RFC 8949 §4.2.1). Members of a map are given in their order: small labels first. */
+/** The values of a COSE header, in deterministic CBOR (RFC 8949 §4.2.1). The caller orders the members of a map: small labels first. */
 export type Cbor = number | Uint8Array | null | readonly Cbor[] | CborMap;
 
 /** Integer labels with their values. */
@@ -24,11 +24,11 @@ function head(type: number, argument: number): Buffer {
   return encoded;
 }
 
-/** @throws RangeError a number that is no safe integer */
+/** @throws RangeError if a number is not a safe integer */
 export function encodeCbor(value: Cbor): Buffer {
   if (value === null) return encodedNull;
   if (typeof value === 'number') {
-    if (!Number.isSafeInteger(value)) throw new RangeError('no integer');
+    if (!Number.isSafeInteger(value)) throw new RangeError('not a safe integer');
     return value < 0 ? head(major.negative, -1 - value) : head(major.unsigned, value);
   }
   if (value instanceof Uint8Array) return Buffer.concat([head(major.bytes, value.length), value]);
@@ -39,7 +39,7 @@ export function encodeCbor(value: Cbor): Buffer {
   return Buffer.concat([head(major.array, value.length), ...value.map(encodeCbor)]);
 }
 
-/** A text where COSE signs one: `Signature1` (RFC 9052 §4.4). */
+/** Encodes a text, such as `Signature1` (RFC 9052 §4.4). */
 export const encodeText = (text: string): Buffer => {
   const bytes = Buffer.from(text);
   return Buffer.concat([head(3, bytes.length), bytes]);

@@ -9,7 +9,7 @@ import type { WorkflowStore } from '../../../shared/store/workflows.ts';
 import type { ProveSealedChain } from '../../workflows/index.ts';
 import { CborMap, encodeArrayOf, encodeCbor, encodeTagged, encodeText } from './cbor.ts';
 
-/** COSE receipts (RFC 9942): a proof about a Merkle tree, its root signed by whoever keeps the tree. */
+/** COSE receipts (RFC 9942): a proof about a Merkle tree; the keeper of the tree signs its root. */
 
 /** Header labels and values of the registries of RFC 9052 and RFC 9942. */
 const label = { alg: 1, kid: 4, verifiableDataStructure: 395, verifiableDataProofs: 396 } as const;
@@ -21,7 +21,7 @@ const sign1Tag = 18;
 /** Octets before the seed of an Ed25519 key in PKCS #8 (RFC 8410 §7). */
 const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** The key that receipts are signed with. */
+/** The key that signs receipts. */
 interface ReceiptKey {
   readonly privateKey: KeyObject;
   /** SHA-256 of the public key's SubjectPublicKeyInfo. */
@@ -30,7 +30,7 @@ interface ReceiptKey {
   readonly publicPem: string;
 }
 
-/** The same for the same secret of the service: every process has it, and the database alone does not. */
+/** Derives the key from a secret of the service: every process gets the same key, and the database alone is not enough. */
 export function receiptKeyOf(secret: KeyObject): ReceiptKey {
   const seed = Buffer.from(hkdfSync('sha256', secret, '', 'qstamp COSE receipts v1, Ed25519', 32));
   const privateKey = createPrivateKey({ key: Buffer.concat([pkcs8Head, seed]), format: 'der', type: 'pkcs8' });
@@ -41,7 +41,7 @@ export function receiptKeyOf(secret: KeyObject): ReceiptKey {
   return { privateKey, kid, publicPem: publicKey.export({ format: 'pem', type: 'spki' }).toString() };
 }
 
-/** A receipt of inclusion (RFC 9942 §5.2): COSE_Sign1, its payload, the root, detached. */
+/** A receipt of inclusion (RFC 9942 §5.2): COSE_Sign1 with a detached payload, the root. */
 export function encodeReceipt({ privateKey, kid }: ReceiptKey, proof: InclusionProof, root: Uint8Array): Buffer {
   const protectedHeader = encodeCbor(new CborMap([label.alg, eddsa], [label.kid, kid], [label.verifiableDataStructure, rfc9162Sha256]));
   // RFC 9052 §4.4
@@ -56,16 +56,16 @@ const timestampThenCose = 269;
 /** RFC 9942 §2: in the unprotected header. */
 const receipts = 394;
 
-/** A stamp for those who collect COSE messages (W23). */
+/** A stamp in the form of COSE headers (W23). */
 export interface CoseEvidence {
   /**
-   * The two headers of a COSE message over the stamped content, `[protected, unprotected]` (RFC 9052 §3): whoever signs the content puts them
-   * into his own.
+   * The two headers of a COSE message over the stamped content, `[protected, unprotected]` (RFC 9052 §3). The signer of the content copies them
+   * into its message.
    *
-   * @throws ServiceError `not_found` for an unknown id, and where there is nothing for either; as `ProveSealedChain`
+   * @throws ServiceError `not_found` for an unknown id, and if both headers would be empty; as `ProveSealedChain`
    */
   headersOf(tokenId: string): Promise<Buffer>;
-  /** PEM of the key that receipts are signed with. @throws ServiceError `store_unavailable` */
+  /** PEM of the public key for receipts. @throws ServiceError `store_unavailable` */
   publicKey(): Promise<string>;
 }
 
@@ -79,7 +79,7 @@ export function createCoseEvidence(deps: {
   const { stamps, outputs, workflows, proveSealedChain, keys } = deps;
   const readKey = async () => receiptKeyOf(await keys.secret('cose-receipts'));
 
-  /** Undefined of a stamp that is no output of a completed workflow; a path without a hash is no proof to RFC 9942 §5.2. */
+  /** Undefined if the stamp is not an output of a completed workflow, or the tree has one leaf: RFC 9942 §5.2 needs a path with a hash. */
   async function receiptOf(tokenId: string): Promise<Buffer | undefined> {
     const [output] = await outputs.findByTokens([tokenId]);
     const workflow = output && (await workflows.find(output.workflowId));
@@ -94,15 +94,15 @@ export function createCoseEvidence(deps: {
   return {
     headersOf: async (tokenId) => {
       const stamp = await stamps.find(tokenId);
-      if (!stamp) throw new ServiceError('not_found', 'No stamp with this id is known.');
+      if (!stamp) throw new ServiceError('not_found', 'There is no stamp with this id.');
       const [proof] = stamp.proofs;
-      // RFC 9921 has a place for a token over the content itself, and none for a record of a batch.
+      // RFC 9921 has a header for a token over the content, but none for the record of a batch.
       const token = proof.kind === 'token' && proof.token !== '' ? Buffer.from(proof.token, 'base64') : undefined;
       const receipt = await receiptOf(tokenId);
       if (!token && !receipt)
         throw new ServiceError(
           'not_found',
-          'This stamp has no time-stamp token over its content, and is no output of a completed workflow.',
+          'This stamp has no time-stamp token over its content, and is not an output of a completed workflow.',
         );
       const protectedHeader = encodeCbor(token ? new CborMap([timestampThenCose, token]) : new CborMap());
       return encodeCbor([protectedHeader, receipt ? new CborMap([receipts, [receipt]]) : new CborMap()]);

@@ -17,16 +17,16 @@ import type { Revision, RpcContext } from './revision.ts';
 
 type RpcMethods = ReadonlyMap<string, (params: unknown, context: RpcContext) => object | Promise<object>>;
 
-/** Answered whatever version a client offers (M1). */
+/** The answer to every client, whatever version it offers. */
 const protocolVersion = '2024-11-05';
 const serverInfo = { name: 'qstamp', version: '0.1.0' };
 
-/** The most messages of one batch: a small body must not ask for a huge answer. */
+/** The most messages in one batch: a small body must not cause a huge answer. */
 const maxBatch = 100;
 
 const invalid = (why: string) => new RpcError(rpcErrors.invalidRequest, `Invalid Request: ${why}`);
 
-/** The methods that clients have which open with `initialize` (M1, M2, M5, M8). */
+/** The methods for clients that begin with `initialize`. */
 function createMethods(tools: readonly Tool[], callTool: CallTool): RpcMethods {
   const definitions = tools.map(({ definition }) => definition);
   return new Map<string, (params: unknown, context: RpcContext) => object | Promise<object>>([
@@ -41,7 +41,7 @@ function createMethods(tools: readonly Tool[], callTool: CallTool): RpcMethods {
 /**
  * The result of one request.
  *
- * @throws RpcError −32601 for a method that is not known, −32602 for params that no method takes, and what the method throws.
+ * @throws RpcError −32601 for an unknown method, −32602 for params that no method takes, and whatever the method throws.
  */
 async function runMethod(methods: RpcMethods, { method, params }: RpcMessage, context: RpcContext): Promise<object> {
   const run = methods.get(method);
@@ -51,13 +51,13 @@ async function runMethod(methods: RpcMethods, { method, params }: RpcMessage, co
 }
 
 /**
- * The revision of the interface (M1–M8): faults of the protocol are JSON-RPC errors at HTTP 200, only a missing token is 401. `Accept` and
- * `MCP-Protocol-Version` change nothing. All that does not say that it speaks a later revision is answered by it, what is no JSON-RPC too.
+ * The revision of the interface (M1): faults of the protocol are JSON-RPC errors with HTTP 200; only a missing token is 401. `Accept` and
+ * `MCP-Protocol-Version` change nothing. It answers every body that does not name a later revision, even one that is not JSON-RPC.
  */
 export function createFirstRevision(tools: readonly Tool[], callTool: CallTool): Revision {
   const methods = createMethods(tools, callTool);
 
-  /** Undefined for a notification: none of those that we know asks for anything, and a call without an id is not run (M7). */
+  /** Undefined for a notification: the known ones need no work, and a call without an id is not run. */
   async function answerMessage(value: unknown, context: RpcContext): Promise<RpcResponse | undefined> {
     try {
       const message = readMessage(value);
@@ -74,7 +74,7 @@ export function createFirstRevision(tools: readonly Tool[], callTool: CallTool):
     }
   }
 
-  /** The answer to a whole body: one message or a batch of them (JSON-RPC 2.0 §6), whose answers come in the order of its requests. */
+  /** The answer to a whole body: one message or a batch (JSON-RPC 2.0 §6). The answers to a batch are in the order of its requests. */
   async function answerBody(body: unknown, context: RpcContext): Promise<RpcResponse | readonly RpcResponse[] | undefined> {
     const refuse = (fault: RpcError) => {
       context.note(rpcFault(fault));
@@ -82,9 +82,9 @@ export function createFirstRevision(tools: readonly Tool[], callTool: CallTool):
     };
     if (body === undefined) return refuse(new RpcError(rpcErrors.parseError, 'Parse error: the body is empty'));
     if (!Array.isArray(body)) return answerMessage(body, context);
-    if (body.length === 0) return refuse(invalid('a batch holds at least one message'));
+    if (body.length === 0) return refuse(invalid('a batch must have at least one message'));
     if (body.length > maxBatch) return refuse(invalid(`a batch holds at most ${maxBatch} messages`));
-    // One key covers a batch: each of its calls has one of its own under it (M10).
+    // One key covers a batch: each call gets its own key, derived from it.
     const keyAt = (index: number) => (context.headerKey === undefined ? undefined : `${context.headerKey}:${index}`);
     const answers = await Promise.all(
       body.map((message: unknown, index) => answerMessage(message, { ...context, headerKey: keyAt(index) })),

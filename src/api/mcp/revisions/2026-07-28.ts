@@ -21,8 +21,8 @@ const namesVersion = (message: unknown): boolean => {
 };
 
 /**
- * Whether a request is of this revision or a later one (M11): it names its version in `_meta`, or this one in its header, and is no
- * `initialize`, by which only clients of earlier revisions open.
+ * Whether a request belongs to this revision or a later one (M11): it names a version in `_meta`, or it names this version in its header
+ * and is not `initialize`, which only clients of earlier revisions send.
  */
 export function isModern({ body, headers }: McpRequest): boolean {
   if (Array.isArray(body)) return body.some(namesVersion);
@@ -31,7 +31,7 @@ export function isModern({ body, headers }: McpRequest): boolean {
   return headerOf(headers, 'mcp-protocol-version') === protocolVersion && !isOpening;
 }
 
-/** Faults and their status: what is wrong with the request as such is an error of HTTP, what a method says of it is not. */
+/** A fault with an HTTP status. Faults of the request itself have an error status; faults from a method do not. */
 class ModernRefusal extends Error {
   readonly status: number;
   readonly fault: RpcError;
@@ -46,7 +46,7 @@ const refusal = (status: number, code: RpcError['code'], message: string, data?:
   new ModernRefusal(status, new RpcError(code, message, data));
 const mismatch = (why: string) => refusal(400, rpcErrors.headerMismatch, `Bad Request: ${why}`);
 
-/** A value of a header, decoded where it is not ASCII: `=?base64?…?=`. Undefined where that is no base64 of UTF-8. */
+/** The value of a header; `=?base64?…?=` is decoded. Undefined if that is not base64 of UTF-8. */
 function decodedHeader(value: string): string | undefined {
   const encoded = /^=\?base64\?(.*)\?=$/.exec(value)?.[1];
   if (encoded === undefined) return value;
@@ -59,7 +59,7 @@ function decodedHeader(value: string): string | undefined {
   }
 }
 
-/** @throws ModernRefusal 400 where `_meta` lacks what each request must carry, or names a version that we do not speak. */
+/** @throws ModernRefusal 400 if `_meta` lacks a required member, or names a version that we do not support. */
 function checkEnvelope({ params }: RpcMessage, headers: McpHeaders): void {
   const meta = metaOf(params);
   const given = isObject(meta) ? meta : {};
@@ -76,7 +76,7 @@ function checkEnvelope({ params }: RpcMessage, headers: McpHeaders): void {
   if (inHeader === undefined) throw mismatch('the header MCP-Protocol-Version is missing');
 }
 
-/** @throws ModernRefusal 400 where the headers, by which proxies judge, do not say what the body does. */
+/** Proxies decide by the headers, so they must match the body. @throws ModernRefusal 400 if they do not. */
 function checkHeaders({ method, params }: RpcMessage, headers: McpHeaders): void {
   if (headerOf(headers, 'mcp-method') !== method) throw mismatch('the header Mcp-Method must be the method of the body');
   const name = method === 'tools/call' && isObject(params) ? params.name : undefined;
@@ -85,7 +85,7 @@ function checkHeaders({ method, params }: RpcMessage, headers: McpHeaders): void
   if (given === undefined || decodedHeader(given) !== name) throw mismatch('the header Mcp-Name must be params.name of the body');
 }
 
-/** How long a list may be kept: it changes with a release only. */
+/** How long a client may cache a list: it changes only with a release. */
 const listTtlMs = 3_600_000;
 const cached = { ttlMs: listTtlMs, cacheScope: 'public' } as const;
 
@@ -94,7 +94,7 @@ const instructions =
   'For a piece of work with a client use a workflow: workflow_start once, workflow_stamp_output for each result in order, workflow_complete at the end, and give the ' +
   'client the page and the bundle. verify_file_hash checks a file later.';
 
-/** The revision of 2026-07-28 (M11, M12): each request stands by itself, and nothing is kept between two of them. */
+/** The revision of 2026-07-28 (M12): each request is complete in itself, and no state is kept between requests. */
 export function createModernRevision(tools: readonly Tool[], callTool: CallTool): Revision {
   const definitions = tools.map(({ modernDefinition }) => modernDefinition);
   type Method = (params: unknown, context: RpcContext) => object | Promise<object>;

@@ -2,28 +2,28 @@ import type { Fault } from '../../server/outcome.ts';
 import type { CallGuards } from '../call-guards.ts';
 import type { RpcResponse } from '../json-rpc.ts';
 
-/** What a message comes with: the HTTP request around it. */
+/** The HTTP request around a message. */
 export interface RpcContext {
-  /** The product of the request's service token, if it carries a valid one. */
+  /** The product of the request's service token, if that is valid. */
   readonly product: string | undefined;
-  /** It carries one that is not valid. */
+  /** The request has a service token that is not valid. */
   readonly hasWrongToken: boolean;
-  /** Under what a caller without one is known. */
+  /** The name of a caller without a service token. */
   readonly agent: string;
   readonly requestId: string;
-  /** The header `Idempotency-Key` (M10). */
+  /** The header `Idempotency-Key`. */
   readonly headerKey: string | undefined;
   readonly guards: CallGuards;
-  /** Told of a call that an earlier one with the same idempotency key has answered already (S9). */
+  /** Called if an earlier call with the same idempotency key was answered already. */
   readonly onReplayed: () => void;
-  /** Takes what a message was refused for or failed by: for the log and the metrics. */
+  /** Records why a message was refused or failed, for the log and the metrics. */
   readonly note: (fault: Fault) => void;
 }
 
-/** By lower-case names. */
+/** Names are in lower case. */
 export type McpHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** A body of the endpoint, read as JSON; undefined where there is none. */
+/** A request to the endpoint. `body` is parsed JSON; undefined if there is none. */
 export interface McpRequest {
   readonly body: unknown;
   readonly headers: McpHeaders;
@@ -34,8 +34,8 @@ export interface McpAnswer {
   readonly body?: RpcResponse | readonly RpcResponse[];
 }
 
-/** One revision of the Model Context Protocol on the wire. What the tools do is the same in all. */
+/** One revision of the Model Context Protocol on the wire. The tools are the same in all revisions. */
 export interface Revision {
-  /** Never rejects: faults of the protocol and defects of ours are answers too. */
+  /** Never rejects: faults of the protocol and our own defects become answers too. */
   answer(request: McpRequest, context: RpcContext): Promise<McpAnswer>;
 }

@@ -4,41 +4,41 @@ type Schema = Readonly<Record<string, unknown>>;
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Without references and names: several assistants refuse a tool that has them. */
+/** Replaces references by their content and drops names: several assistants refuse a tool that has them. */
 function inlined({ $schema, $defs, ...schema }: Schema): Schema {
   const definitions = isObject($defs) ? $defs : {};
   const inline = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(inline);
     if (!isObject(value)) return value;
     const { $ref, id, ...rest } = value;
-    // Clients that know no lists of types take one in each branch.
+    // Some clients do not support lists of types, but accept one type in each branch.
     if (Array.isArray(rest.type)) {
       rest.anyOf = rest.type.map((type) => ({ type }));
       delete rest.type;
     }
     const named = typeof $ref === 'string' ? definitions[$ref.slice('#/$defs/'.length)] : undefined;
-    // An empty schema says no more than `true`, which more clients take.
+    // An empty schema means the same as `true`, and more clients accept `true`.
     if (isObject(rest.additionalProperties) && Object.keys(rest.additionalProperties).length === 0) rest.additionalProperties = true;
     const whole = { ...(isObject(named) && (inline(named) as object)), ...rest, ...(typeof id !== 'string' && id !== undefined && { id }) };
     return Object.fromEntries(
       Object.entries(whole).map(([name, member]) => [name, name === 'properties' ? members(member) : inline(member)]),
     );
   };
-  /** Names of properties are the caller's own, also `id`. */
+  /** Keys here are names of properties, so `id` is kept. */
   const members = (properties: unknown): unknown =>
     isObject(properties) ? Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, inline(member)])) : properties;
   return inline(schema) as Schema;
 }
 
 /**
- * The JSON Schema of a tool's arguments, in the words that all assistants know: no dialect, and no `null` beside another type.
- * Null is taken where a member may be left out, but several assistants refuse a tool that says so.
+ * The JSON Schema of a tool's arguments, in keywords that all assistants know: no dialect, and no `null` beside another type.
+ * Optional members accept null, but several assistants refuse a tool whose schema says so.
  */
 export function inputSchemaOf(contract: z.ZodType): Schema {
   return inlined(z.toJSONSchema(contract, { io: 'input', override: ({ jsonSchema }) => dropNull(jsonSchema) }));
 }
 
-/** The JSON Schema (2020-12) of what a tool answers. Later releases may answer more. */
+/** The JSON Schema (2020-12) of a tool's answer. Later releases may add members. */
 export function answerSchemaOf(contract: z.ZodType): Schema {
   return inlined(
     z.toJSONSchema(contract, {

@@ -1,16 +1,16 @@
 import { evidencePath, verifyPath, workflowPath } from '../../../shared/domain/addresses.ts';
 import type { ResourceLink } from './tool.ts';
 
-/** Where the service is reached: answers of tools leave it, so their addresses are absolute. */
+/** Addresses in the answers of tools. They are absolute, because the answers leave the service. */
 export interface Links {
   absolute(path: string): string;
   workflowPage(workflowId: string): ResourceLink;
   bundle(workflowId: string): ResourceLink;
-  /** The page of a stamp, and its evidence record where the provider is a TSA. */
+  /** The page of a stamp, and its evidence record if the provider is a TSA. */
   stamp(tokenId: string, provider: string | null): readonly ResourceLink[];
 }
 
-/** The provider that makes no evidence. */
+/** This provider makes no evidence. */
 const mock = 'mock';
 
 export function createLinks(baseUrl: () => string): Links {

@@ -6,7 +6,7 @@ import type { Links } from './links.ts';
 import { stampingAnnotations } from './stamp.ts';
 import { createTool, type Tool } from './tool.ts';
 
-/** Of more files no links are given: an assistant has to read them all. */
+/** Above this number of files there are no links: an assistant has to read them all. */
 const mostLinked = 10;
 
 export function createStampFilesTool({ stampMany, links }: { readonly stampMany: StampMany; readonly links: Links }): Tool {
@@ -34,7 +34,7 @@ export function createStampFilesTool({ stampMany, links }: { readonly stampMany:
     description:
       'Obtain trusted time-stamps for files, up to 500 at once: proof that each existed at the time of its stamp. Compute the SHA-256 of each file yourself ' +
       '(for example with sha256sum) and give the 64 hexadecimal characters in lower case; never send a file. Returns for each file, in the same order, token_id and verify_url (keep ' +
-      'them: they verify the stamp later), issued_at, tsp_provider and is_qualified, or an error. Use workflow_start instead where a client is to see a whole piece of work. Needs no token.',
+      'them: you need them to verify the stamp later), issued_at, tsp_provider and is_qualified, or an error. If a client should see a whole piece of work, use workflow_start instead. Needs no token.',
     annotations: { ...stampingAnnotations, title: 'Stamp files by their hashes' },
     arguments: stampFilesArguments,
     answer: stampFilesAnswer,

@@ -13,9 +13,9 @@ export function createStampHashTool({ stamping }: { readonly stamping: Pick<Stam
   return createTool({
     name: 'service_stamp_hash',
     description:
-      'Obtain a trusted time-stamp for a SHA-256 hash: proof that what has this hash existed at the time of the stamp. Only the ' +
+      'Obtain a trusted time-stamp for a SHA-256 hash: proof that data with this hash existed at the time of the stamp. Only the ' +
       'hash is sent, never the content. Returns the stamp: token_id, issued_at, content_sha256, token, tier, tsp_provider, ' +
-      'is_qualified (whether it is a qualified time-stamp of eIDAS) and verify_url. Keep token_id or token; either verifies the stamp.',
+      'is_qualified (whether it is a qualified time-stamp under eIDAS) and verify_url. Keep token_id or token; each is enough to verify the stamp.',
     annotations: { ...stampingAnnotations, title: 'Stamp a hash' },
     arguments: hashOrder,
     answer: stampToken,
@@ -35,7 +35,7 @@ export function createStampContentTool(deps: { readonly stamping: Pick<Stamping,
     name: 'service_stamp_content',
     description:
       `Store content of at most ${sealedMaxBytes} bytes and obtain a trusted time-stamp for its SHA-256 hash (tier sealed). Returns ` +
-      'the stamp, with sealed_storage_url: a secret relative address that gives the content back to whoever holds it. To keep the ' +
+      'the stamp, with sealed_storage_url: a secret relative address; everybody who knows it can read the content. To keep the ' +
       'content to yourself, compute its SHA-256 and call service_stamp_hash instead.',
     annotations: { ...stampingAnnotations, title: 'Store and stamp content' },
     arguments: contentOrder,
@@ -49,9 +49,9 @@ export function createVerifyTokenTool({ verification }: { readonly verification:
   return createTool({
     name: 'service_verify_token',
     description:
-      'Verify a time-stamp cryptographically, by exactly one of token_id (the id of a stamp of this service) and token (the opaque ' +
+      'Verify a time-stamp cryptographically. Give exactly one of token_id (the id of a stamp of this service) and token (the opaque ' +
       'token of a stamp, or any RFC 3161 time-stamp token in base64). Returns valid; when true, issued_at, content_sha256 (compare ' +
-      'it with the SHA-256 of the content in question), tsp_provider and is_qualified; when false, a reason.',
+      'it with the SHA-256 of your content), tsp_provider and is_qualified; when false, a reason.',
     annotations: { title: 'Verify a time-stamp', readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     arguments: verifyTokenArguments,
     answer: verificationResult,
@@ -60,10 +60,10 @@ export function createVerifyTokenTool({ verification }: { readonly verification:
   });
 }
 
-/** What tools that stamp tell assistants about themselves: they delete and change nothing, but the same call twice makes two stamps. */
+/** Hints to assistants about tools that stamp: they delete and change nothing, but the same call twice makes two stamps. */
 export const stampingAnnotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true } as const;
 
-/** Stamps for the product whose token the call carries. @throws ServiceError as `Stamping.stamp` does. */
+/** Stamps for the product of the call's service token. @throws ServiceError as `Stamping.stamp` does. */
 async function stampFor(call: ToolCall, stamping: Pick<Stamping, 'stamp'>, order: StampOrder): Promise<StampToken> {
   const { product, requestId, idempotencyKey } = call;
   const { stamp, isReplayed } = await stamping.stamp({

@@ -14,10 +14,10 @@ import {
   createWorkflowStatusTool,
 } from './workflow.ts';
 
-/** What the tools call. */
+/** The services that the tools call. */
 export type ToolServices = Stamps & VerificationServices & { readonly workflows: Workflows };
 
-/** The tools beside the three of the interface, in the order in which an assistant needs them (M13). None needs a service token. */
+/** The other tools, beside the three of the interface, in the order in which an assistant needs them (M13). None needs a service token. */
 export function createStoryTools(context: ServerContext & ToolServices): readonly Tool[] {
   const ports = { ...context, links: createLinks(context.baseUrl) };
   return [

@@ -6,43 +6,43 @@ import { type ValidationItem, validationItems } from '../../server/validation-it
 import type { CallGuards } from '../call-guards.ts';
 import { answerSchemaOf, inputSchemaOf } from './json-schema.ts';
 
-/** Who calls a tool, and with what beside the arguments. */
+/** The caller of a tool, and everything in the call beside the arguments. */
 export interface ToolCall {
-  /** Of the service token; undefined only where the tool needs none. */
+  /** The product of the service token; undefined only if the tool needs no token. */
   readonly product: string | undefined;
-  /** Under what a caller without a service token is known. */
+  /** The name of a caller without a service token. */
   readonly agent: string;
   readonly requestId: string;
-  /** `_meta.idempotency_key` of the call, or the header (S9, M10). */
+  /** `_meta.idempotency_key` of the call, or the header. */
   readonly idempotencyKey: string | undefined;
   readonly guards: CallGuards;
-  /** To be called when an earlier call with the same key did what this one asks for: the answer is the same, its header says so. */
+  /** The tool calls this if an earlier call with the same key did the work: the answer is the same, and its header says so. */
   readonly onReplayed: () => void;
-  /** Takes what the call was refused for or failed by. */
+  /** Records why the call was refused or failed. */
   readonly note: (fault: Fault) => void;
 }
 
-/** The result of `tools/call` (M5): the same object as text, for the assistant, and as data, for the program. */
+/** The result of `tools/call` (M5): the same object twice, as text for the assistant and as data for the program. */
 export interface ToolResult {
   readonly content: readonly [{ readonly type: 'text'; readonly text: string }];
   readonly structuredContent: Readonly<Record<string, unknown>>;
   readonly isError: boolean;
 }
 
-/** Something to open or to fetch that a result leads to, at an absolute address. */
+/** A page or file that belongs to a result, with an absolute address. */
 export interface ResourceLink {
   readonly uri: string;
   readonly name: string;
   readonly mimeType: string;
 }
 
-/** A result; and what it leads to, for revisions that know links. */
+/** A result, and its links, for revisions that support them. */
 export interface CalledTool {
   readonly result: ToolResult;
   readonly links: readonly ResourceLink[];
 }
 
-/** What `tools/list` says of a tool (M2). */
+/** A tool as `tools/list` shows it. */
 export interface ToolDefinition {
   readonly name: string;
   readonly description: string;
@@ -60,20 +60,20 @@ export interface ToolDefinition {
 export interface Tool {
   /** For clients of the first revision. */
   readonly definition: ToolDefinition;
-  /** The same with its `outputSchema` in any case. */
+  /** The same definition, always with `outputSchema`. */
   readonly modernDefinition: ToolDefinition;
   /** Whether only callers with a service token may use it. */
   readonly needsToken: boolean;
-  /** Failures that an assistant can correct or wait for are results with `isError` (M6). Only a defect of ours is thrown. */
+  /** If an assistant can correct a failure or wait, the result has `isError`. Only our own defects are thrown. */
   call(given: unknown, call: ToolCall): Promise<CalledTool>;
 }
 
 export interface ToolOptions<Schema extends z.ZodType, Answer extends z.ZodType>
   extends Pick<ToolDefinition, 'name' | 'description' | 'annotations'> {
   readonly arguments: Schema;
-  /** What it answers where nothing failed. */
+  /** The answer if nothing failed. */
   readonly answer: Answer;
-  /** One of the three of the interface, whose definition stays as it was for clients of the first revision (M2). */
+  /** One of the three tools of the interface. Their definition does not change for clients of the first revision. */
   readonly isOfContract?: true;
   /** Default: yes. */
   readonly needsToken?: false;
@@ -81,7 +81,7 @@ export interface ToolOptions<Schema extends z.ZodType, Answer extends z.ZodType>
   readonly links?: (answer: z.output<Answer>) => readonly ResourceLink[];
 }
 
-/** A tool whose arguments keep a contract; its JSON Schema comes from the same contract. */
+/** Creates a tool. One contract checks its arguments and gives their JSON Schema. */
 export function createTool<Schema extends z.ZodType, Answer extends z.ZodType>(options: ToolOptions<Schema, Answer>): Tool {
   const { name, description, annotations, arguments: contract, answer, isOfContract, needsToken = true, run, links = () => [] } = options;
   const inputSchema = inputSchemaOf(contract);
@@ -114,12 +114,12 @@ function resultOf(value: Readonly<Record<string, unknown>>, isError: boolean): T
 
 const failed = (value: Readonly<Record<string, unknown>>): CalledTool => ({ result: resultOf(value, true), links: [] });
 
-/** The items of a 422 (E1) without their `input`: the assistant knows what it sent, and each word costs it money. */
+/** The items of a 422 without their `input`: the assistant knows its input, and each word costs it money. */
 function faultsOf(error: z.ZodError, given: unknown): Omit<ValidationItem, 'input'>[] {
   return validationItems(error, given, ['arguments']).map(({ input, ...item }) => item);
 }
 
-/** The body that REST answers with (E3), and what it says in `Retry-After`. */
+/** The error body of REST, and the value of its `Retry-After`. */
 function failureOf(error: ServiceError, { requestId, note }: ToolCall): Readonly<Record<string, unknown>> {
   const { retryAfterSeconds } = error;
   note(faultOf(error));

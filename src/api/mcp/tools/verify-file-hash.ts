@@ -10,13 +10,13 @@ import type { CallGuards } from '../call-guards.ts';
 import type { Links } from './links.ts';
 import { createTool, type Tool } from './tool.ts';
 
-const testStamp = 'test_stamp: The stamp is of the mock provider, which is for testing: it proves nothing to a third party.';
+const testStamp = 'test_stamp: The stamp comes from the mock provider, which is for testing. It proves nothing to a third party.';
 
-const openWorkflow = 'workflow_open: The file is recorded, and no stamp of the root proves it yet: complete the workflow.';
+const openWorkflow = 'workflow_open: The file is recorded, but no stamp of the root proves it yet. Complete the workflow.';
 
 const isMock = (token: string): boolean => looksLikeMockToken(Buffer.from(token, 'base64'));
 
-/** Why a stamp does not prove that a file with this hash existed; null where it does. */
+/** Why a stamp does not prove that a file with this hash existed; null if it does. */
 function reasonAgainst(hash: string, { valid, reason, imprint, tsp_provider }: VerificationResult): string | null {
   if (!valid) return reason;
   if (imprint?.algorithm !== 'sha256') return reasonOf('imprint_algorithm_mismatch');
@@ -24,7 +24,7 @@ function reasonAgainst(hash: string, { valid, reason, imprint, tsp_provider }: V
   return tsp_provider === mockProviderName ? testStamp : null;
 }
 
-/** Verification by id leaves the file to its caller, and this tool compares it. */
+/** Verification by id leaves it to the caller to compare the file. This tool compares it. */
 const isLeftOpen = (unchecked: string): boolean => !unchecked.startsWith('whether you have the right file');
 
 export function createVerifyFileTool(deps: {
@@ -50,7 +50,7 @@ export function createVerifyFileTool(deps: {
     };
   }
 
-  /** Proved by the tree of the workflow, whose root and closing record are verified for it. */
+  /** The tree of the workflow is the proof; its root and closing record are verified. */
   async function inWorkflow(hash: string, workflowId: string, guards: CallGuards) {
     const workflow = await guards.lookUp(() => workflows.find(workflowId));
     const open = { tsp_provider: null, is_qualified: null, token_id: null };
@@ -72,7 +72,7 @@ export function createVerifyFileTool(deps: {
     name: 'verify_file_hash',
     description:
       'Check that a file is the one that was time-stamped. Compute the SHA-256 of the file as it is now (sha256_hex) and give exactly one of token_id, token or workflow_id. Returns verified; when true, issued_at is the time at which ' +
-      'the file existed; when false, reason says why: the file is another one, the stamp is not valid or is a test stamp, or the workflow is still open. Needs no service token.',
+      'the file existed; when false, reason says why: the file is different, the stamp is not valid or is a test stamp, or the workflow is still open. Needs no service token.',
     annotations: {
       title: 'Verify a file by its hash',
       readOnlyHint: true,

@@ -26,10 +26,10 @@ export function createWorkflowStartTool(deps: {
   return createTool({
     name: 'workflow_start',
     description:
-      'Start a workflow: a piece of work for a client whose results are time-stamped one after the other and closed under one root. Call it once, before the first result. ' +
-      'Mails the client a link by which he confirms his address, so give only an address that your user named (user_email). briefing_hash is the SHA-256 of the task as it was given; agent_id names you. ' +
-      'Leave tier at standard unless told: in the tiers verified and qualified nothing can be stamped until the client has opened the link. Returns workflow_id and workflow_token: keep both until workflow_complete; ' +
-      'the token is told only once and is a secret. Needs no service token.',
+      'Start a workflow: a piece of work for a client. Its results are time-stamped one after the other and closed under one root. Call it once, before the first result. ' +
+      'It mails the client a link that confirms the address, so give only an address that your user named (user_email). briefing_hash is the SHA-256 of the task as given; agent_id names you. ' +
+      'Leave tier at standard unless your user asks for another: in the tiers verified and qualified nothing can be stamped until the client has opened the link. Returns workflow_id and workflow_token: keep both until workflow_complete; ' +
+      'the token is a secret and is shown only once. Needs no service token.',
     annotations: { title: 'Start a workflow', readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
     arguments: workflowStartArguments,
     answer: workflowStartAnswer,
@@ -58,8 +58,8 @@ export function createWorkflowStatusTool(deps: {
   return createTool({
     name: 'workflow_status',
     description:
-      'Read where a workflow stands: status (`pending` until the client has opened the mailed link, then `active`, `completed` or `expired`), output_count, merkle_root and times. With workflow_token also whether the mail was ' +
-      'sent. It tells what is recorded and verifies nothing. Needs no service token.',
+      'Read the state of a workflow: status (`pending` until the client has opened the mailed link, then `active`, `completed` or `expired`), output_count, merkle_root and times. With workflow_token also whether the mail was ' +
+      'sent. It only reads the record and verifies nothing. Needs no service token.',
     annotations: {
       title: 'Read the state of a workflow',
       readOnlyHint: true,
@@ -88,7 +88,7 @@ export function createWorkflowOutputTool(deps: {
     name: 'workflow_stamp_output',
     description:
       'Time-stamp one result of a workflow and add it to its chain. Call it for each result when it is finished, one call after the other: the order of the calls is the order in the record (sequence_number 1, 2, 3 …). ' +
-      'Give the SHA-256 of the result as output_hash and what it is as output_type, for example text, image, code, audio, video or layout; never send the result itself. It cannot be taken back.',
+      'Give the SHA-256 of the result as output_hash and its kind as output_type, for example text, image, code, audio, video or layout; never send the result itself. This cannot be undone.',
     annotations: { ...stampingAnnotations, title: 'Stamp a result of a workflow' },
     arguments: workflowOutputArguments,
     answer: workflowOutputAnswer,
@@ -138,7 +138,7 @@ export function createWorkflowBundleTool(deps: { readonly workflows: Pick<Workfl
   return createTool({
     name: 'workflow_bundle',
     description:
-      'Get the address of the evidence of a completed workflow: one zip with chain, proofs, time-stamps, certificates and a script by which anybody checks it without this service. Give bundle_url to whoever has to keep the ' +
+      'Get the address of the evidence of a completed workflow: one zip with chain, proofs, time-stamps, certificates and a script that checks it without this service. Give bundle_url to everybody who has to keep the ' +
       'proof. Fails with conflict while the workflow is open: call workflow_complete first. Needs no token.',
     annotations: {
       title: 'Get the evidence of a workflow',
@@ -154,7 +154,7 @@ export function createWorkflowBundleTool(deps: { readonly workflows: Pick<Workfl
       const state = await workflows.state(await guards.lookUp(() => workflows.find(id)), false);
       const { status, output_count, merkle_root, completed_at } = state;
       if (status !== 'completed' || merkle_root === null || completed_at === null) {
-        throw new ServiceError('conflict', 'The workflow is not completed: there is no evidence of it yet. Complete it first.', {
+        throw new ServiceError('conflict', 'The workflow is not completed, so it has no evidence yet. Complete it first.', {
           members: { reason: 'workflow_open' },
         });
       }
