@@ -43,6 +43,15 @@ describe('output chain (W8)', () => {
     expect(() => extendChain(chainStart(bad), outputHash)).toThrow(RangeError);
   });
 
+  it('finds the first output with another number, hash or chain hash', () => {
+    const chain = chainOf(briefing, [outputHash, outputHash, outputHash]);
+    const changed = (change: Partial<ChainLink>) => findChainFault(briefing, chain.with(1, { ...chain[1]!, ...change }));
+    expect(changed({ sequenceNumber: 3 })).toEqual({ sequenceNumber: 2, fault: 'number_out_of_order' });
+    for (const change of [{ outputHash: briefing }, { chainHash: briefing }]) {
+      expect(changed(change)).toEqual({ sequenceNumber: 2, fault: 'chain_hash_mismatch' });
+    }
+  });
+
   it('recomputes what it made, and an empty chain', () => {
     fc.assert(fc.property(sha256Hex, fc.array(sha256Hex), (from, hashes) => findChainFault(from, chainOf(from, hashes)) === undefined));
   });
