@@ -30,7 +30,6 @@ export interface RunOptions {
   readonly endsGently?: boolean;
   /** Called with each line of stdout and stderr. */
   readonly onLine?: ((line: string) => void) | undefined;
-  readonly onStart?: ((pid: number) => void) | undefined;
 }
 
 export interface Outcome {
@@ -76,7 +75,6 @@ export async function runToEnd(command: string, args: readonly string[], options
     sendSignal(-pid, 'SIGTERM');
     killer = setTimeout(() => sendSignal(-pid, 'SIGKILL'), patienceMs);
   };
-  if (pid !== undefined) options.onStart?.(pid);
   signal?.addEventListener('abort', stop, { once: true });
   try {
     const { promise, resolve, reject } = Promise.withResolvers<number | null>();

@@ -6,8 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { expect, test } from 'vitest';
 import { issueResponse } from '../../src/shared/rfc3161/index.ts';
 import { genTimeMs, pki } from '../support/cli-verify-lab.ts';
-import { jsonLines, runCommand, temporaryFolder } from '../support/command.ts';
-import { peakMebibytes } from '../support/process-memory.ts';
+import { jsonLines, runCommand, runMeasured, temporaryFolder } from '../support/command.ts';
 import { ask } from '../support/tsa-lab.ts';
 
 test('a file of more than 4 GiB is packed in constant memory, and read by the command and by a stranger', async () => {
@@ -25,14 +24,9 @@ test('a file of more than 4 GiB is packed in constant memory, and read by the co
   );
   writeFileSync(join(cwd, 'root.pem'), pki.rootPem);
 
-  let peak = 0;
-  let watching: NodeJS.Timeout | undefined;
-  const onStart = (pid: number) => {
-    watching = setInterval(() => (peak = Math.max(peak, peakMebibytes(pid) || 0)), 50);
-  };
-  expect(await runCommand(['pack', 'large'], { cwd, onStart })).toMatchObject({ code: 0 });
-  clearInterval(watching);
-  expect(peak).toBeLessThan(200);
+  const packed = await runMeasured(['pack', 'large'], { cwd });
+  expect(packed.code).toBe(0);
+  expect(packed.peakMebibytes).toBeLessThan(200);
 
   const verified = await runCommand(['verify', '--json', '--ca', 'root.pem', 'large.asics'], { cwd });
   expect(jsonLines(verified)).toMatchObject([{ verdict: 'valid' }]);

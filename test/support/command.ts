@@ -13,15 +13,27 @@ export type CommandOutcome = Omit<Outcome, 'output'>;
 export interface CommandOptions {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Called with the process once it runs. */
-  readonly onStart?: (pid: number) => void;
 }
 
 /** Runs `qstamp` as its users do, and waits for its end. */
-export async function runCommand(args: readonly string[], { cwd, env = {}, onStart }: CommandOptions): Promise<CommandOutcome> {
+export async function runCommand(args: readonly string[], { cwd, env = {} }: CommandOptions): Promise<CommandOutcome> {
   const command = [join(checkoutDir, 'bin/qstamp.mjs'), ...args];
-  const { code, stdout, stderr } = await runToEnd(process.execPath, command, { cwd, env: { ...inherited, ...env }, onStart });
+  const { code, stdout, stderr } = await runToEnd(process.execPath, command, { cwd, env: { ...inherited, ...env } });
   return { code, stdout, stderr };
+}
+
+/** Runs `qstamp` like `runCommand`, and also returns the most memory that it held, in MiB. */
+export async function runMeasured(
+  args: readonly string[],
+  { cwd, env = {} }: CommandOptions,
+): Promise<CommandOutcome & { peakMebibytes: number }> {
+  const script = join(cwd, 'peak.cjs');
+  writeFileSync(
+    script,
+    `process.on('exit', () => require('node:fs').writeFileSync(__dirname + '/peak', String(process.resourceUsage().maxRSS)));`,
+  );
+  const outcome = await runCommand(args, { cwd, env: { ...env, NODE_OPTIONS: `--require ${script}` } });
+  return { ...outcome, peakMebibytes: Number(readFileSync(join(cwd, 'peak'), 'utf8')) / 1024 };
 }
 
 /** Runs a command for operators in the process of the test, which costs less. */

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { stamp } from '../../src/cli/commands/stamp.ts';
 import { folderWith } from '../support/cli-in-process.ts';
-import { commandInFolder, jsonLines, runCommand, temporaryFolder } from '../support/command.ts';
+import { commandInFolder, jsonLines, runMeasured, temporaryFolder } from '../support/command.ts';
 import { tries } from '../support/depth.ts';
 import { inherited } from '../support/environment.ts';
 import { getJson, internalHeaders, sha256, verifyById } from '../support/requests.ts';
@@ -88,15 +88,9 @@ test('a large file is hashed in constant memory', async () => {
   for (const name of ['large', 'small']) writeFileSync(join(cwd, name), '');
   truncateSync(join(cwd, 'large'), largeBytes);
 
-  const peakOf = async (name: string) => {
-    const script = `process.on('exit', () => require('node:fs').writeFileSync('${name}.peak', String(process.resourceUsage().maxRSS)));`;
-    writeFileSync(join(cwd, 'peak.cjs'), script);
-    const env = { QSTAMP_URL: service.url, NODE_OPTIONS: `--require ${join(cwd, 'peak.cjs')}` };
-    expect((await runCommand(['stamp', name], { cwd, env })).code).toBe(0);
-    return Number(readFileSync(join(cwd, `${name}.peak`), 'utf8')) * 1024;
-  };
-
-  const [small, large] = [await peakOf('small'), await peakOf('large')];
+  const stampMeasured = (name: string) => runMeasured(['stamp', name], { cwd, env: { QSTAMP_URL: service.url } });
+  const [small, large] = [await stampMeasured('small'), await stampMeasured('large')];
+  expect([small.code, large.code]).toEqual([0, 0]);
   expect(existsSync(join(cwd, 'large.qstamp.json'))).toBe(true);
-  expect(large - small).toBeLessThan(64 * 1024 ** 2);
+  expect(large.peakMebibytes - small.peakMebibytes).toBeLessThan(64);
 });
