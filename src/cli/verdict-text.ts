@@ -26,7 +26,9 @@ export interface ToldVerdict {
 }
 
 /**
- * Writes a verdict for output. @param name the name on the command line
+ * Writes a verdict for output.
+ *
+ * @param name the name on the command line
  * @param others further tokens that the verdict depends on
  */
 export function tellVerdict(
