@@ -71,8 +71,9 @@ async function listAll({ url, serviceToken }: Deployment): Promise<Listed['items
 }
 
 /**
- * Checks that each stamp that was answered with 201 exists exactly once and is valid. If there are many stamps, only every tenth is verified. @throws
- * Error otherwise
+ * Checks that each stamp that was answered with 201 exists exactly once and is valid. If there are many stamps, only every tenth is verified.
+ *
+ * @throws Error otherwise
  */
 export async function expectEachOnce(deployment: Deployment, stamped: readonly Stamped[]): Promise<void> {
   const ids = new Map<string, string[]>();

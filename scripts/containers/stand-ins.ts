@@ -91,7 +91,7 @@ export const standIns: Readonly<Record<string, StandIn>> = {
       cpSync(await findGateway(context), join(folder, 'gateway'));
       cpSync(await findGatewayWithPasswords(context), join(folder, 'gateway-with-passwords'));
       const template = join(await findTemplate(context, await findDocumentDbTree(context)), 'pg');
-      // When we are root, the files would belong to us, so they are given to the user of the tree.
+      // The copies belong to us. `COPY --chown` above gives them to the user of the image.
       await runCommand('cp', ['-r', template, join(folder, 'template')], context);
     },
   },

@@ -5,8 +5,7 @@ import { createInterface } from 'node:readline';
 
 // Runs commands to their end. For servers that keep running, see `createServerProcess`.
 
-/** The time for a command to end after an abort, before it is killed. */
-
+/** How long a command may take to end after an abort, before it is killed. */
 const patienceMs = 10_000;
 const setpriv = '/usr/bin/setpriv';
 

@@ -13,7 +13,7 @@ import { startTestContainer } from './test-containers.ts';
  * Starts Redis from the first source that this machine has: a container engine, the program on PATH, or Debian's packages (docs/local-stack.md). The
  * same order applies to MongoDB. `npm start` uses compose's containers, which keep their data; tests use those of testcontainers.
  *
- * @throws StepError that tells the user what to install so that one of the sources works
+ * @throws StepError that tells the user how to make one of the sources available
  */
 export async function startRedis(context: StackContext, options: ServerOptions = {}): Promise<StackServer> {
   const contained = await startContained(context, 'redis', options);

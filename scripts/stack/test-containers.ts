@@ -104,8 +104,8 @@ export async function startTestContainer(
     if ((await container.inspect()).State.Paused) await container.unpause();
   };
   /**
-   * Ends the container. Podman does not stop or kill a paused container, so its process gets the signal first: when it is resumed, it ends without
-   * doing more work.
+   * Ends the container. Podman does not stop or kill a paused container, so it is resumed first. For a kill, its process gets SIGKILL before it is
+   * resumed, so that it does no more work.
    */
   const end = async (how: 'stop' | 'kill') => {
     isExpected = true;

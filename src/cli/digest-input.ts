@@ -82,8 +82,9 @@ export async function digestFile(path: string, options: DigestOptions = {}): Pro
 }
 
 /**
- * The imprints of a file, or of standard input if the path is `-`. @throws the same CommandFailures as `digestFile`, also if content to keep is too
- * large
+ * The imprints of a file, or of standard input if the path is `-`.
+ *
+ * @throws the same CommandFailures as `digestFile`, also if content to keep is too large
  */
 export const digestInput = (path: string, stdin: AsyncIterable<Uint8Array>, options: DigestOptions = {}): Promise<DigestedInput> =>
   path === standardInput ? digestChunks(stdin, options) : digestFile(path, options);

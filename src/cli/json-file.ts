@@ -30,8 +30,9 @@ export interface SaveOptions {
 }
 
 /**
- * Writes JSON to disk. With `overwrite` an existing file is replaced in one step; otherwise it is an error. @throws CommandFailure with `what` and
- * the reason
+ * Writes JSON to disk. With `overwrite` an existing file is replaced in one step; otherwise it is an error.
+ *
+ * @throws CommandFailure with `what` and the reason
  */
 export async function saveJson(path: string, value: object, { overwrite, what, isSecret = false }: SaveOptions): Promise<void> {
   const target = overwrite ? `${path}.${randomUUID()}.tmp` : path;

@@ -44,8 +44,9 @@ export interface Exchange {
   /** Sends a call and returns the body of a successful answer. @throws ServiceError or one of its subclasses, ServiceUnreachable, UnexpectedAnswer */
   send<T extends object>(call: Call): Promise<T>;
   /**
-   * Sends a list and returns the answer to each item, in the order of the list. Retries while some are in progress. @throws like `send`, if the whole
-   * list was refused
+   * Sends a list and returns the answer to each item, in the order of the list. Retries while some are in progress.
+   *
+   * @throws like `send`, if the whole list was refused
    */
   sendList(call: Call): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** Returns the answer as bytes, with its headers. @throws like `send` */

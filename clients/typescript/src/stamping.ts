@@ -60,8 +60,9 @@ export class Stamping<Made> {
   }
 
   /**
-   * Stamps many hashes, up to 1 000 in one request. The outcomes are in the same order; each hash succeeds or fails separately. @throws QstampError
-   * if nothing was made
+   * Stamps many hashes, up to 1 000 in one request. The outcomes are in the same order; each hash succeeds or fails separately.
+   *
+   * @throws QstampError if nothing was made
    */
   async stampMany(hashes: readonly HashToStamp[], { tier = 'basic', ...options }: StampOptions = {}): Promise<Outcome<Made>[]> {
     const items = hashes.map((each) => {

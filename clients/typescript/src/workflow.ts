@@ -143,8 +143,9 @@ export class Workflow extends OutputStamping<WorkflowStampResponse> {
   }
 
   /**
-   * Resolves when the client has opened the link in the mail. @throws QstampError if the workflow expired or was completed before; the signal's
-   * reason
+   * Resolves when the client has opened the link in the mail.
+   *
+   * @throws QstampError if the workflow expired or was completed before; the signal's reason
    */
   async untilConfirmed({ signal }: CallOptions = {}): Promise<WorkflowState> {
     for (;;) {

@@ -3,8 +3,9 @@ import type { ServerContext } from '../server/context.ts';
 import type { Workflows } from '../workflows/index.ts';
 
 /**
- * Finds a workflow by its id, for callers without a token. An unknown id counts as a mistake (R3). @throws ServiceError `not_found`, `rate_limited`,
- * `store_unavailable`
+ * Finds a workflow by its id, for callers without a token. An unknown id counts as a mistake (R3).
+ *
+ * @throws ServiceError `not_found`, `rate_limited`, `store_unavailable`
  */
 export const publicWorkflowOf =
   ({ workflows, mistakes }: ServerContext & { readonly workflows: Workflows }) =>

@@ -40,15 +40,17 @@ export function createIdempotency(deps: { store: IdempotencyStore; key: () => Pr
   const keyOf = ({ caller, operation, key }: Pick<IdempotentRequest, 'caller' | 'operation' | 'key'>) => digestOf([caller, operation, key]);
   return {
     /**
-     * Whether the key was used before. If so, the request is a repetition or an error, and makes nothing new. @throws ServiceError
-     * `store_unavailable`
+     * Whether the key was used before. If so, the request is a repetition or an error, and makes nothing new.
+     *
+     * @throws ServiceError `store_unavailable`
      */
     isKnown: (request: Pick<IdempotentRequest, 'caller' | 'operation' | 'key'>): Promise<boolean> =>
       store.isBound(keyOf(request), new Date(clock())),
 
     /**
-     * Binds the key to the request, and to `freshId` if the key is new. @throws ServiceError `idempotency_key_reused` if the key was used for a
-     * different request; `store_unavailable`
+     * Binds the key to the request, and to `freshId` if the key is new.
+     *
+     * @throws ServiceError `idempotency_key_reused` if the key was used for a different request; `store_unavailable`
      */
     async bind(request: IdempotentRequest, freshId: string): Promise<BoundRequest> {
       const { caller, key, content } = request;

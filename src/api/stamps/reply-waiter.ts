@@ -21,8 +21,9 @@ interface Ends {
 }
 
 /**
- * Puts items into the queue. If a request already waits for an item, the item is not queued again. @throws the same ServiceErrors as
- * `StampQueue.accept`
+ * Puts items into the queue. If a request already waits for an item, the item is not queued again.
+ *
+ * @throws the same ServiceErrors as `StampQueue.accept`
  */
 function enter({ queue, waiter }: Ends, items: readonly StampItem[]): { accepted: Promise<Acceptance>[]; heard: Promise<Heard>[] } {
   const fresh = items.filter(({ tokenId }) => !waiter.isWaitedFor(tokenId));

@@ -20,8 +20,9 @@ export interface OpenedContent {
 /** Reads the contents of sealed stamps, for callers who know the secret URL. */
 export interface SealedContents {
   /**
-   * Opens the content of a stamp and checks its hash. @throws ServiceError `not_found` for an unknown id, a wrong secret, and a stamp without
-   * content; `internal_error` if the content is damaged
+   * Opens the content of a stamp and checks its hash.
+   *
+   * @throws ServiceError `not_found` for an unknown id, a wrong secret, and a stamp without content; `internal_error` if the content is damaged
    */
   open(tokenId: string, secret: string): Promise<OpenedContent>;
   /** The hashes of the content in every algorithm. @throws the same ServiceErrors as `open` */

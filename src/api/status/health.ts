@@ -14,7 +14,7 @@ const mostAgeMs = 1_000;
 
 /** Checks everything that the service depends on. Each check has a time limit, so the answer comes within about a second. */
 export interface HealthService {
-  /** Returns a state that is at most a second old when no check is in progress. */
+  /** Returns a state that is at most a second old. */
   check(): Promise<HealthResponse>;
   /** Whether stamps can be accepted and read. That needs Redis and MongoDB, but no worker. */
   checkReadiness(): Promise<ReadinessResponse>;

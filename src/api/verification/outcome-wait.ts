@@ -6,8 +6,9 @@ import type { StampStore } from '../../shared/store/stamps.ts';
 import { isUnknownId, type Verification } from './verification.ts';
 
 /**
- * Waits until a stamp is stored or the time is up, then verifies it by its id (N1). `hasLeft`: whether the client has closed the connection. @throws
- * ServiceError `store_unavailable`
+ * Waits until a stamp is stored or the time is up, then verifies it by its id (N1). `hasLeft`: whether the client has closed the connection.
+ *
+ * @throws ServiceError `store_unavailable`
  */
 export type UntilKnown = (tokenId: string, waitSeconds: number, hasLeft: () => boolean) => Promise<VerificationResult>;
 

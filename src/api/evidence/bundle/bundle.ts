@@ -120,8 +120,9 @@ export function createEvidenceBundles(deps: {
     /** Collects the contents of the evidence. @throws ServiceError `not_found`, and everything that `ProveSealedChain` throws */
     gather,
     /**
-     * The evidence as a zip file. The bytes are the same each time, unless the stamps change. @throws the same errors as `gather`; the stream fails
-     * if the stored data changes meanwhile
+     * The evidence as a zip file. The bytes are the same each time, unless the stamps change.
+     *
+     * @throws the same errors as `gather`; the stream fails if the stored data changes meanwhile
      */
     zip: async (workflow: WorkflowRecord): Promise<Readable> => zipOf(await gather(workflow)),
     /** The evidence as one JSON document. @throws the same errors as `zip` */
