@@ -1,4 +1,4 @@
-/** `npm run bench -- attacks [bodies|storm|pipelines]` */
+/** `npm run bench -- attacks [bodies|storm|pipelines]` runs one attack, or all of them. */
 import { attackBodies } from './attacks/bodies.ts';
 import { attackByPipelines } from './attacks/pipelines.ts';
 import { attackWithoutRedis } from './attacks/storm.ts';

@@ -1,8 +1,8 @@
 /**
- * `npm run bench -- batch`: stamps per second in requests of 64 items (L1), with the mock and with a TSA that signs one batch for many, compared
- * with single requests. Both services run all the time and get load in turns, because a machine's speed may change within minutes: only consecutive
- * turns are compared. With a TSA, 0.8 of the target for the mock must be reached; the ratio to the measured rate of the mock is printed too. Exits
- * 1 if a target is missed.
+ * `npm run bench -- batch`: stamps per second in requests of 64 items (L1), with the mock and with a TSA that signs one batch for many, compared with
+ * single requests. Both services run all the time and get load in turns. Only consecutive turns are compared, because a machine's speed may change
+ * within minutes. With a TSA, 0.8 of the target for the mock must be reached; the ratio to the measured rate of the mock is printed too. Exits with 1
+ * if a target is missed.
  */
 import { newMasterKey } from '../scripts/stack/master-key.ts';
 import { withStack } from '../scripts/stack/stack.ts';
@@ -74,7 +74,7 @@ await withStack(
     await Promise.all(Object.values(services).map(({ stop }) => stop()));
     await tsa.stop();
 
-    /** A ratio of stamps; the measurement counts requests. */
+    /** The ratio of stamps per second. The measurement counts requests, so it is multiplied by the stamps in each request. */
     const ratio = (contender: Contender, other: Contender) => (measured.ratio(contender, other) * contender.stamps) / other.stamps;
     console.log(`\nmedian of ${rounds} rounds of ${seconds} s, both services running, under load in turns`);
     console.table(

@@ -7,9 +7,9 @@ import { ours, startProcesses } from './processes.ts';
 import { startTsa } from './tsa/running.ts';
 
 /**
- * `BENCH_BEFORE=<folder of another checkout> npm run bench -- before`: stamps per second of this tree compared with another one, separately for
+ * `BENCH_BEFORE=<folder of another checkout> npm run bench -- before`: stamps per second of this checkout compared with the other, separately for
  * each way of stamping: `BENCH_WAYS=mock,direct,bulk,batched`. Both have their own databases on the same servers, use the same TSA, and get load in
- * turns. Exits 1 below `BENCH_WANTED` of the other's rate, default 0.8.
+ * turns. Exits with 1 if the rate is below `BENCH_WANTED` of the other rate; default 0.8.
  */
 
 const before = process.env.BENCH_BEFORE;
@@ -29,7 +29,7 @@ const many = {
   connections: 16,
 };
 
-/** The request and the provider: the mock, a TSA for each stamp, or a TSA for many at once. */
+/** The ways of stamping: one stamp or many in a request; the mock, a TSA for each stamp, or a TSA for many stamps at once. */
 const ways = {
   mock: { ...one, tsa: undefined },
   direct: { ...one, tsa: { isAggregating: false, awayMs: 0 } },

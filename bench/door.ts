@@ -15,9 +15,9 @@ import { median } from './median.ts';
 import { cpuSecondsBelow, type RunningProcesses, startProcesses, startProgram } from './processes.ts';
 
 /**
- * `npm run bench -- door`: the RFC 3161 endpoint with an own P-256 key, which verifies and stores what it issues, compared with sigstore's TSA with
- * a P-256 key in memory, which stores nothing. Both run all the time and get load in turns, because a machine's speed may change within minutes:
- * each round compares two consecutive turns. Exits 1 below half of sigstore's rate.
+ * `npm run bench -- door`: our RFC 3161 endpoint with its own P-256 key, which verifies and stores its tokens, compared with sigstore's TSA with a
+ * P-256 key in memory, which stores nothing. Both run all the time and get load in turns. Each round compares two consecutive turns, because a
+ * machine's speed may change within minutes. Exits with 1 below half of sigstore's rate.
  */
 
 const sigstore = 'github.com/sigstore/timestamp-authority/v2/cmd/timestamp-server@v2.1.3';
@@ -25,12 +25,12 @@ const rounds = Number(process.env.BENCH_ROUNDS ?? 11);
 const seconds = Number(process.env.BENCH_SECONDS ?? 4);
 const connections = Number(process.env.BENCH_CONNECTIONS ?? 64);
 const warmUpSeconds = Number(process.env.BENCH_WARM_UP ?? 30);
-/** Load before measuring, so that the previous turn has no effect. */
+/** The seconds of load before each measurement, so that the previous turn has no effect. */
 const leadSeconds = 1;
 
 type Running = Pick<RunningProcesses, 'url' | 'stop'>;
 
-/** Settings of a service with an own signing key, made in `dir`. */
+/** The settings of a service with its own signing key. The key is made in `dir`. */
 function ownKeySettings(dir: string): NodeJS.ProcessEnv {
   mkdirSync(dir);
   const { signer, intermediate, rootPem } = createPki({ nowMs: Date.now() });
@@ -53,7 +53,7 @@ async function startSigstore(program: string): Promise<Running> {
 }
 
 interface Result extends LoadResult {
-  /** For all its processes, per time-stamp. */
+  /** The CPU time of all its processes per time-stamp. */
   readonly cpuMicroseconds: number;
 }
 

@@ -4,25 +4,28 @@ import { median } from './median.ts';
 export interface Turns {
   readonly rounds: number;
   readonly seconds: number;
-  /** Until all connections are open and most code is compiled. qstamp has more code than the others: after 8 s some was not compiled. */
+  /**
+   * The load before the first measurement, until all connections are open and most code is compiled. qstamp has more code than the others: after 8 s
+   * some of it was not compiled.
+   */
   readonly warmUpSeconds: number;
 }
 
-/** Load before measuring, so that the previous turn has no effect. */
+/** The seconds of load before each measurement, so that the previous turn has no effect. */
 const leadSeconds = 1;
 
 export interface Measured<Contender> {
   /** The results of all rounds. */
   resultsOf(contender: Contender): readonly LoadResult[];
-  /** The median of a figure over all rounds. */
+  /** The median of a value over all rounds. */
   medianOf(contender: Contender, figure: (result: LoadResult) => number): number;
-  /** The median of the rate ratios, each from two turns of one round. */
+  /** The median of the ratios of two rates, each from two turns of the same round. */
   ratio(contender: Contender, other: Contender): number;
 }
 
 /**
- * Measures contenders that all run all the time and get load in turns, in reverse order every second round: a machine's speed may change within
- * minutes, so only consecutive turns are compared. `loadFor` puts one under load for the given time.
+ * Measures contenders that all run all the time and get load in turns, in reverse order in every second round. Only turns of the same round are
+ * compared, because a machine's speed may change within minutes. `loadFor` puts one contender under load for the given time.
  */
 export async function measureInTurns<Contender>(
   contenders: readonly Contender[],

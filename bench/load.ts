@@ -10,14 +10,14 @@ export interface LoadResult {
 const answerHead = /^HTTP\/1\.1 (\d{3})[\s\S]*?content-length: (\d+)/i;
 
 /**
- * Sends the same request over `connections` kept-alive sockets for `seconds`; each waits for its answer before the next request. Written for this
- * purpose, so that the generator uses little of the two cores that it shares with the measured service.
+ * Sends the same request over `connections` kept-alive sockets for `seconds`. Each socket waits for the answer before the next request. It is written
+ * for this purpose, so that it uses little of the two cores that it shares with the measured service.
  */
 export async function load(options: {
   url: string;
-  /** Replace the path of the address, in turn. */
+  /** Paths that are used in turn instead of the path of `url`. */
   paths?: readonly string[];
-  /** Default POST. */
+  /** The method of the request; default POST. */
   method?: 'GET';
   headers?: Record<string, string>;
   body?: string | Buffer;
@@ -44,11 +44,11 @@ export async function load(options: {
   const startedAt = performance.now();
   const endsAt = startedAt + options.seconds * 1000;
 
-  // All sockets read into one buffer: a readable stream for each would cost the generator a fifth of its time.
+  // All sockets read into one buffer: a readable stream for each socket would take a fifth of the time of this process.
   const buffer = Buffer.alloc(64 * 1024);
   const drive = () =>
     new Promise<void>((resolve, reject) => {
-      /** An answer whose head is incomplete; afterwards its octets are only counted. */
+      /** The part of an answer's head that has arrived. After the head, the bytes of the answer are only counted. */
       let head = '';
       let missing = 0;
       let status = '';

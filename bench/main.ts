@@ -1,4 +1,4 @@
-/** `npm run bench`: the cost of a stamp compared with other ways. `npm run bench -- size`, and so on: other measurements. */
+/** `npm run bench`: measures the cost of a stamp compared with other ways. `npm run bench -- <name>` runs another measurement, for example `size`. */
 const measurements: Readonly<Record<string, () => Promise<unknown>>> = {
   stamping: () => import('./stamping.ts'),
   batch: () => import('./batch.ts'),

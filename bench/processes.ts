@@ -5,14 +5,14 @@ import { resolve } from 'node:path';
 import { processTree } from '../scripts/stack/run.ts';
 
 export interface RunningProcesses {
-  /** The address from the last one's ready message; empty if it has none. */
+  /** The URL in the ready message of the last process; empty if there is none. */
   readonly url: string;
   readonly pids: readonly number[];
-  /** Ends them in reverse order. */
+  /** Ends the processes in reverse order. */
   stop(): Promise<void>;
 }
 
-/** Our worker and API. */
+/** The scripts of our worker and API. */
 export const ours = ['src/workers/main.ts', 'src/api/main.ts'];
 
 /** Ends a process by SIGTERM, and resolves when it is gone. */
@@ -23,7 +23,7 @@ export async function end(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** Runs another project's program. */
+/** Runs a program of another project. */
 export function startProgram(program: string, args: readonly string[]): { stop(): Promise<void> } {
   const child = spawn(program, args, { stdio: 'ignore' });
   return { stop: () => end(child) };
@@ -31,13 +31,13 @@ export function startProgram(program: string, args: readonly string[]): { stop()
 
 interface ScriptOptions {
   readonly env?: NodeJS.ProcessEnv;
-  /** The folder of another checkout. */
+  /** The folder to run in, for example another checkout. */
   readonly cwd?: string;
-  /** The destination of its log. */
+  /** Where its log goes. */
   readonly stdout?: 'inherit' | 'ignore';
 }
 
-/** Runs a script in its own process until it reports that it is ready; returns the report. */
+/** Starts a script in its own process, and resolves when the script reports that it is ready. */
 export async function startScript(
   script: string,
   args: readonly string[] = [],
@@ -51,7 +51,7 @@ export async function startScript(
   return { child, url: message.url ?? '' };
 }
 
-/** Runs scripts one after the other, each when the previous one is ready. */
+/** Starts scripts one after the other, each when the previous script is ready. */
 export async function startProcesses(
   scripts: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -71,7 +71,7 @@ export async function startProcesses(
 /** The clock tick of Linux's /proc/…/stat: sysconf(_SC_CLK_TCK), 100 on every architecture that Node.js supports. */
 const ticksPerSecond = 100;
 
-/** Seconds of CPU of a process and of its finished children (proc(5)); NaN if there is none. */
+/** The CPU seconds of a process and of its finished children (proc(5)); NaN if there is no such process. */
 export function cpuSecondsOf(pid: number): number {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
@@ -81,7 +81,7 @@ export function cpuSecondsOf(pid: number): number {
   }
 }
 
-/** Seconds of CPU of all processes below this one. Unlike a rate it hardly depends on other load of the machine. */
+/** The CPU seconds of all processes below this process. Unlike a rate, this value hardly depends on other load of the machine. */
 export const cpuSecondsBelow = (): number =>
   processTree(process.pid)
     .slice(1)

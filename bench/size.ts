@@ -11,12 +11,12 @@ import { fill } from './size/fill.ts';
 
 /**
  * The cost of each endpoint with few and with many stored stamps: two services with their own databases on the same servers are measured in turns.
- * Run: `npm run bench -- size`. Exits 1 if an endpoint's median with many stamps is more than 1.5 times that with few.
+ * Run: `npm run bench -- size`. Exits with 1 if an endpoint's median time with many stamps is more than 1.5 times its median with few.
  */
 
 const wantedRatio = 1.5;
 const [fewStamps = 10_000, manyStamps = 1_000_000] = (process.env.BENCH_SIZES ?? '10000,1000000').split(',').map(Number);
-/** Near the end of the few stamps of product `often`. */
+/** An offset near the end of the stamps of product `often` in the smaller service. */
 const commonOffset = Math.floor(fewStamps * 0.4);
 const usualTimes = 31;
 const warmUps = 3;

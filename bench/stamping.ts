@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: the cost of a stamp compared with a bare route and with a typical use of BullMQ, with one connection and with many. All run all
- * the time, each with its own databases, and get load in turns. Exits 1 if a target is missed.
+ * `npm run bench`: the cost of a stamp compared with a bare route and with a typical use of BullMQ, with one connection and with many. All three run
+ * all the time, each with its own databases, and get load in turns. Exits with 1 if a target is missed.
  */
 import { Redis } from 'ioredis';
 import { newMasterKey } from '../scripts/stack/master-key.ts';

@@ -8,7 +8,7 @@ const cpuMs = () => {
   return (user + system) / 1_000;
 };
 
-/** The CPU time for verifying real tokens: with an empty trust store, and with one that has cached their certificates. */
+/** Measures the CPU time for verifying real tokens: with a new trust store, and with one that has cached their certificates. */
 const rows = await Array.fromAsync(REAL_TOKENS, async (real) => {
   const bytes = readReal(real.token);
   const warm = trustOf(real);

@@ -5,8 +5,8 @@ import { bytesPerStamp } from './tsa/bytes.ts';
 import { type Contender, type RunningService, type Servers, startService, startTsa } from './tsa/running.ts';
 
 /**
- * The cost of a TSA's stamp, requested alone and in a batch (S14), compared with the mock: contenders in turns in one run, each with its own
- * database. Run: `npm run bench -- tsa`. Exits 1 if a target is missed.
+ * The cost of a TSA's stamp, requested alone and in a batch (S14), compared with the mock. The contenders get load in turns in one run, each with its
+ * own database. Run: `npm run bench -- tsa`. Exits with 1 if a target is missed.
  */
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
@@ -26,10 +26,11 @@ const contenders = [mock, direct, batched, farDirect, farBatched];
 interface Round extends LoadResult {
   readonly asksPerStamp: number;
   readonly bytesPerStamp: number;
-  /** Milliseconds of CPU per stamp. */
+  /** CPU time of the worker per stamp, in milliseconds. */
   readonly workerMs: number;
+  /** CPU time of the API per stamp, in milliseconds. */
   readonly apiMs: number;
-  /** Verifications by id; undefined if not measured. */
+  /** The result for verifications by id; undefined if not measured. */
   readonly verified: (LoadResult & { readonly perCpuSecond: number }) | undefined;
 }
 

@@ -1,9 +1,9 @@
 /**
  * Runs a script of this project on a machine with only Node.js 20 and npm. Installs the dependencies if they are missing or differ from
  * package-lock.json, then runs the script with Node.js 24: the machine's own, or the one among the dependencies. If two starts install at once, one
- * of them fails: start it again.
+ * of them fails; then start it again.
  *
- *     node scripts/bootstrap.mjs scripts/<script>.ts [arguments]
+ * node scripts/bootstrap.mjs scripts/<script>.ts [arguments]
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +19,10 @@ const modules = path.join(root, 'node_modules');
 /** @type {(file: string) => Record<string, { version?: string, integrity?: string, optional?: boolean }>} */
 const readPackages = (file) => ({ ...JSON.parse(readFileSync(file, 'utf8')).packages, '': {} });
 
-/** npm keeps a list of installed packages, and removes it before it changes anything: after an interrupted install there is none. */
+/**
+ * Whether the installed packages are those of package-lock.json. npm keeps a list of them, and removes the list before it changes anything, so there
+ * is none after an interrupted install.
+ */
 function isInstalled() {
   const list = path.join(modules, '.package-lock.json');
   if (!existsSync(list)) return false;
@@ -41,7 +44,7 @@ function isInstalled() {
 let interruptedBy;
 
 /**
- * Runs a command, passes signals on to it, and returns its exit code: 128 + the signal if one ended it.
+ * Runs a command, passes signals on to it, and returns its exit code. If a signal ended it, the code is 128 plus the number of the signal.
  *
  * @type {(command: string, args: string[], options: import('node:child_process').SpawnOptions) => Promise<number>}
  */
@@ -61,7 +64,7 @@ async function main() {
   const [script = 'scripts/start.ts', ...args] = process.argv.slice(2);
   if (!isInstalled()) {
     process.stderr.write('Installing packages (npm ci) …\n');
-    // The development tools are needed too, even if this machine's settings omit them.
+    // The development tools are needed too, so they are installed even if this machine's settings omit them.
     const env = { ...process.env, NODE_ENV: '', npm_config_omit: '', npm_config_include: 'dev' };
     const code = await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { env, stdio: 'inherit' });
     // The signal that ended npm may reach this process a moment later.
@@ -70,7 +73,7 @@ async function main() {
   }
   const node = findNode24(root);
   if (!node) throw new Error(`no Node 24 is packaged for ${process.platform} on ${process.arch}: install Node 24.16 or newer`);
-  // All processes started from here on share the compile cache, also in a copy of this checkout.
+  // All processes that are started from here share the compile cache, also in a copy of this checkout.
   const compiled = { NODE_COMPILE_CACHE: path.join(modules, '.cache', 'compiled'), NODE_COMPILE_CACHE_PORTABLE: '1' };
   return run(node, [path.resolve(root, script), ...args], {
     env: { ...compiled, ...process.env },

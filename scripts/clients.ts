@@ -1,6 +1,6 @@
 /**
- * `npm run clients`: writes the generated parts of `clients` from the contract of the service, and the synchronous half of the Python client if the
- * asynchronous one has changed. A test compares both.
+ * `npm run clients`: writes the generated parts of `clients` from the contract of the service, and the synchronous half of the Python client if its
+ * asynchronous half has changed. A test checks that all generated files are up to date.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * `npm run test:containers`: tests the image, the compose file and testcontainers on a real engine. If no engine answers, it installs Debian's
- * Podman and runs it on its own socket; images that cannot be pulled are built. Prints a table, and leaves nothing except its cache. With words as
- * arguments: only trials with one of them in their titles.
+ * `npm run test:containers`: tests the image, the compose file and testcontainers on a real engine. If no engine answers, it installs Debian's Podman
+ * and runs it on its own socket; images that cannot be pulled are built. Prints a table, and leaves nothing behind except its cache. If arguments are
+ * given, it runs only trials with one of these words in their titles.
  */
 import { mkdirSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
@@ -17,7 +17,7 @@ import { StepError } from './stack/progress.ts';
 import { runToEnd } from './stack/run.ts';
 import { startStack } from './stack/stack.ts';
 
-/** Tests that break their own servers, tests that share one, and `npm start` with both servers from compose. */
+/** Test files that use containers: some break their own servers, some share a server, and one runs `npm start` with both servers from compose. */
 const testFiles = [
   ...['test/service/running/servers.test.ts', 'test/service/http/edges-rate-limits.test.ts', 'test/faults/unanswered.test.ts'],
   ...['test/service/stamping/stamping.test.ts', 'test/service/running/start.test.ts'],
@@ -25,7 +25,7 @@ const testFiles = [
 
 const rows: { readonly title: string; readonly result: string; readonly isGood: boolean }[] = [];
 
-/** Runs one trial within its time limit. If it continues after that, its commands end it. */
+/** Runs one trial and adds its result to the table. After the time limit its commands are stopped, so that it ends. */
 async function attempt(
   context: StackContext,
   { title, limitSeconds }: Pick<Trial, 'title' | 'limitSeconds'>,
@@ -66,10 +66,10 @@ async function runTests(context: StackContext, signal: AbortSignal): Promise<str
   }
 }
 
-/** Runs everything that needs an engine; modules that read `DOCKER_HOST` on load are loaded here. */
+/** Runs everything that needs an engine. Modules that read `DOCKER_HOST` when they are loaded are loaded here. */
 async function runTrials(context: StackContext, words: readonly string[]): Promise<void> {
   const compose = await getCompose(context);
-  // `npm start` looks there for a Compose that is not Docker's plugin.
+  // `npm start` looks on PATH for a Compose that is not Docker's plugin.
   if (isAbsolute(compose[0] ?? '')) process.env.PATH = `${dirname(compose[0] ?? '')}${delimiter}${process.env.PATH}`;
   const { createDeployment } = await import('./containers/deployment.ts');
   const { trials } = await import('./containers/trials.ts');

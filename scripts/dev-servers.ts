@@ -1,7 +1,7 @@
 /**
- * Redis and MongoDB for development: prints their addresses and runs them until Ctrl-C. Their data is deleted.
+ * Starts Redis and MongoDB for development, prints their URLs, and runs them until Ctrl-C. Then their data is deleted.
  *
- *     node scripts/bootstrap.mjs scripts/dev-servers.ts
+ * node scripts/bootstrap.mjs scripts/dev-servers.ts
  */
 import { once } from 'node:events';
 import { runScript } from './stack/interrupt.ts';

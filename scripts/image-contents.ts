@@ -1,6 +1,7 @@
 /**
  * deploy/Dockerfile runs this during the build. It writes the contents of the image to `sbom.cdx.json` (CycloneDX, ECMA-424) and `licences.txt` in
- * the working directory. The arguments are the system packages whose libraries Node.js loads. The same packages give the same bytes.
+ * the working directory. The arguments are the system packages whose libraries Node.js loads. The output has the same bytes each time, if the
+ * packages are the same.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The used parts of a CycloneDX document. */
+/** The parts of a CycloneDX document that are used here. */
 export interface Bom {
   readonly metadata: { readonly component: { name: string } };
   readonly components: readonly Component[];
@@ -26,9 +26,9 @@ const known = new Set([
   'MIT-0',
   'Unlicense',
 ]);
-/** Its condition applies to changed files of the package. It is accepted for development tools, but not in production. */
+/** Licences that are accepted for development tools, but not in production. The conditions of MPL-2.0 apply to changed files of a package. */
 const knownForDevelopment = new Set(['MPL-2.0']);
-/** Packages without an SPDX identifier, and the licence in their licence file. */
+/** For packages without an SPDX identifier: the licence in their licence file. */
 const read: Readonly<Record<string, string>> = { '@modelcontextprotocol/inspector': 'MIT AND Apache-2.0' };
 
 const isDevelopment = ({ properties }: Component) =>
@@ -40,13 +40,13 @@ function licenceOf({ name, licenses = [] }: Component): string {
   return named.join(' AND ') || read[name] || 'none';
 }
 
-/** Whether an SPDX expression without `WITH` is accepted: every side of an AND, and one side of an OR. */
+/** Whether an SPDX expression without `WITH` is accepted: every side of an AND and at least one side of an OR must be accepted. */
 function isKnown(licence: string, accepted: ReadonlySet<string>): boolean {
   const inner = licence.replace(/^\((.*)\)$/, '$1');
   return inner.split(' AND ').every((all) => all.split(' OR ').some((one) => accepted.has(one)));
 }
 
-/** The number of packages of the service and of its development per licence, the most frequent first. */
+/** The number of packages for each licence, separately for the service and for development; the most frequent licence first. */
 export function componentsByLicence(bom: Bom): Map<string, { service: number; development: number }> {
   const counts = new Map<string, { service: number; development: number }>();
   for (const component of bom.components) {
@@ -68,7 +68,7 @@ export const unknownLicences = (bom: Bom): { name: string; version: string; lice
       return !isKnown(component.licence, accepted);
     });
 
-/** The original licence text of each package below `folder` that the service needs, under the package's name. */
+/** The original licence text of each package below `folder` that the service needs. Each text begins with the package's name. */
 export function licenceTexts(folder: string): string[] {
   const installed: { packages: Record<string, { version: string; license?: string; dev?: boolean }> } = JSON.parse(
     readFileSync(join(folder, 'node_modules/.package-lock.json'), 'utf8'),

@@ -1,6 +1,6 @@
 /**
- * `npm run sbom`: writes the installed packages as a CycloneDX document (ECMA-424) to `.local/sbom.cdx.json`, and the licences of those that the
- * service needs to `.local/licences.txt`. Prints the licences, and exits with 1 if one is not in the list of accepted licences.
+ * `npm run sbom`: writes the installed packages as a CycloneDX document (ECMA-424) to `.local/sbom.cdx.json`, and the licences of the packages that
+ * the service needs to `.local/licences.txt`. Prints the licences, and exits with 1 if one is not in the list of accepted licences.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { runCommand } from './stack/run.ts';
 await runScript(async (signal) => {
   const args = ['sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--loglevel', 'error'];
   const bom: Bom = JSON.parse(await runCommand('npm', args, { signal, cwd: checkoutDir }));
-  // npm uses the name of the checkout's folder.
+  // npm writes the name of the checkout's folder here, which is replaced by the name of the package.
   bom.metadata.component.name = JSON.parse(readFileSync(join(checkoutDir, 'package.json'), 'utf8')).name;
   const file = join(localDir, 'sbom.cdx.json');
   mkdirSync(localDir, { recursive: true });

@@ -1,4 +1,4 @@
-/** The processes of the service and the Node.js arguments of each: `npm start`, the container image and compose run exactly these. */
+/** The processes of the service, with the arguments of Node.js for each. `npm start`, the container image and compose run exactly these. */
 export const serviceProcesses = {
   api: ['src/api/main.ts'],
   worker: ['src/workers/main.ts'],

@@ -16,7 +16,7 @@ export interface ServiceFacts {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** One command that stamps a real file, shows the stamp, and verifies it through its address. */
+/** A shell command that stamps a real file, shows the stamp, and verifies it at its `verify_url`. */
 function stampLine(url: string, token: string): string {
   const hash = `{\\"hash\\":\\"$(sha256sum README.md | cut -c1-64)\\"}`;
   const stamp = `curl -sS ${url}/api/v1/internal/v1/stamp -H 'X-Service-Token: ${token}' -H 'Content-Type: application/json' -d "${hash}"`;
@@ -24,7 +24,7 @@ function stampLine(url: string, token: string): string {
   return `${stamp} | { read -r stamp; echo "$stamp"; ${verify}; echo; }`;
 }
 
-/** An address without its password. */
+/** A URL without its user and password. */
 function withoutPassword(address: string): string {
   const url = new URL(address);
   url.username = '';
@@ -32,7 +32,7 @@ function withoutPassword(address: string): string {
   return url.href;
 }
 
-/** The message for the user when everything runs. */
+/** The message that the user gets when everything runs. */
 export function describeService({ url, stack, token, env }: ServiceFacts): string {
   const redis = stack.servers.redis ? `, ${withoutPassword(stack.redisUrl)}` : '';
   const mongo = stack.servers.mongo ? `, ${withoutPassword(stack.mongoUrl)}` : '';

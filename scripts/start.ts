@@ -1,4 +1,4 @@
-/** `npm start`: Redis, MongoDB, the API and one worker on this machine, until Ctrl-C. Its state is in `.local/`. */
+/** `npm start`: runs Redis, MongoDB, the API and one worker on this machine until Ctrl-C. The state is in `.local/`. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadEnvFile } from 'node:process';
@@ -19,7 +19,10 @@ const portsFile = join(localDir, 'ports.json');
 
 type Ports = Partial<Record<'redis' | 'mongo' | 'mail' | 'tsa', number>>;
 
-/** The ports of the last start, so that addresses stay the same if possible; none if a crash has left a partial file. */
+/**
+ * Reads the ports of the last start, so that URLs stay the same if possible. Returns no ports if the file is missing or a crash left only a part of
+ * it.
+ */
 function readPorts(): Ports {
   try {
     return JSON.parse(readFileSync(portsFile, 'utf8')) ?? {};
@@ -28,11 +31,11 @@ function readPorts(): Ports {
   }
 }
 
-/** A setting, or for a secret the content of the file in `<NAME>_FILE`. */
+/** Reads a setting. For a secret it may be the content of the file in `<NAME>_FILE`. */
 const readSetting = (name: string): string | undefined => withSecretFiles(process.env)[name] || undefined;
 const isSet = (name: string) => readSetting(name) !== undefined;
 
-/** API and worker share this machine's ports: the worker's metrics are one port above those of the API. */
+/** The metrics port of the worker is one above that of the API, because both run on this machine. */
 function metricsOfWorker({ METRICS_PORT: given }: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return given && Number(given) > 0 ? { METRICS_PORT: String(Number(given) + 1) } : {};
 }
@@ -48,7 +51,7 @@ async function refuseBusyPort(): Promise<void> {
   );
 }
 
-/** Resolves with the failure of one of our processes, or with undefined if the user stopped us. */
+/** Resolves with the report of the first process that ends unexpectedly, or with undefined if the user stopped us. */
 function untilEnd(
   signal: AbortSignal,
   watched: readonly { onUnexpectedExit(listener: (report: string) => void): void }[],
@@ -112,7 +115,7 @@ async function run(signal: AbortSignal): Promise<number> {
       env.TSP_PROVIDERS_FILE ||= String(tsa.providersFile);
       ports.tsa = Number(new URL(String(tsa.url)).port);
     }
-    // Stamps from an earlier start with TSP=local must still verify under another TSP.
+    // Stamps from an earlier start with TSP=local must still be valid if TSP has another value now.
     const localRoot = join(localDir, 'tsa', 'root.pem');
     if (env.TSP !== 'local' && existsSync(localRoot)) env.TRUST_ANCHORS_FILE ||= localRoot;
     const url = String((await start('api', env)).url);

@@ -1,7 +1,8 @@
 /**
- * `npm test`: type check, lint, and every test, on free ports and with temporary data. Arguments are for vitest and skip the checks:
+ * `npm test`: runs the type check, the linter and every test, on free ports and with temporary data. With arguments, which are for vitest, the checks
+ * are skipped:
  *
- *     npm test -- test/verifier
+ * npm test -- test/verifier
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,12 +15,12 @@ import { type Stack, startStack } from './stack/stack.ts';
 
 const inModules = (path: string) => join(checkoutDir, 'node_modules', path);
 
-/** Checks that need no server; returns the names of failed ones and shows their output. */
+/** Runs the checks that need no server. Shows the output of failed checks and returns their names. */
 async function runChecks({ signal, progress }: StackContext): Promise<string[]> {
   const failed: string[] = [];
-  // The compiler is a Go program that collects garbage all the time, unless it may keep more of it.
+  // The compiler is a Go program. With this setting it collects garbage less often and is faster.
   const env = { ...process.env, GOGC: '400' };
-  // One checker: several are faster only with many idle cores, and repeat part of the work.
+  // Only one checker: several repeat part of the work, so they are faster only with many idle cores.
   const typeCheck = [inModules('typescript/bin/tsc'), '--noEmit', '--checkers', '1'];
   const checks = {
     'type check': typeCheck,
@@ -35,14 +36,14 @@ async function runChecks({ signal, progress }: StackContext): Promise<string[]> 
   return failed;
 }
 
-/** Browser tests run in Debian's Chromium; without it they report that they cannot run. */
+/** Installs Debian's Chromium for the browser tests, if no browser is on PATH. Without a browser these tests report that they cannot run. */
 async function ensureChromium(context: StackContext): Promise<void> {
   if (['chromium', 'chromium-browser', 'google-chrome'].some((name) => findProgram(name) !== undefined)) return;
   if (canInstallPackages()) await installPackages(context, ['chromium']);
   else context.progress.say('no chromium on PATH and none can be installed: browser tests cannot run');
 }
 
-/** Redis without syncs, like the test database: otherwise each test waits for the disk writes of all others. */
+/** Lets Redis sync its file only once per second, as the test database does. Otherwise each test would wait for the disk writes of all others. */
 async function syncSeldom(redisUrl: string): Promise<void> {
   const redis = new Redis(redisUrl);
   await redis.config('SET', 'appendfsync', 'everysec');
@@ -61,7 +62,7 @@ await runScript(async (signal) => {
     await syncSeldom(stack.redisUrl);
     context.progress.say(`Redis: ${stack.redisSource}\nMongoDB: ${stack.mongoSource}`);
     const vitest = [inModules('vitest/vitest.mjs'), 'run', ...chosen];
-    // Files that interrupted tests leave behind are deleted with our own data.
+    // Temporary files are put here, so that files of interrupted tests are deleted with our own data.
     const TMPDIR = join(context.dataDir, 'tmp');
     mkdirSync(TMPDIR);
     const env = { ...process.env, TMPDIR, TEST_REDIS_URL: stack.redisUrl, TEST_MONGODB_URL: stack.mongoUrl };

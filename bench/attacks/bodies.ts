@@ -37,7 +37,7 @@ function upload(url: string, content: string): Promise<boolean> {
   });
 }
 
-/** Slow senders against the memory and the uploads of an API; prints the effect on both. */
+/** Attacks an API with senders that are slow, and prints the effect on its memory and on the uploads of others. */
 export async function attackBodies(): Promise<void> {
   const rows: Record<string, string | number>[] = [];
   for (const { name, path, connections, announced, atOnce } of attacks) {

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 
-// drip.ts <address> <connections> <announced bytes> <bytes sent at once>: then one byte a second on each connection, opened again when closed.
+// drip.ts <url> <connections> <announced bytes> <bytes sent at once>: each connection sends the first bytes at once and then one byte a second. It is opened again when it is closed.
 const [url = '', connections, announced, atOnce] = process.argv.slice(2);
 const { hostname, port, pathname } = new URL(url);
 const head = `POST ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\ncontent-length: ${announced}\r\n\r\n`;

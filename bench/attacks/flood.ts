@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { serviceToken } from './service-under-attack.ts';
 
-// flood.ts <url> <connections>: each connection stamps repeatedly without a pause, whatever the answer.
+// flood.ts <url> <connections>: each connection requests stamps without a pause, even if the answers are errors.
 const [url = '', connections] = process.argv.slice(2);
 const { hostname, port } = new URL(url);
 const body = JSON.stringify({ hash: 'a'.repeat(64) });

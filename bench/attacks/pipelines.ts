@@ -22,8 +22,8 @@ async function stamp(url: string): Promise<boolean> {
 }
 
 /**
- * Clients that send many requests in one piece, read nothing, and disconnect. Prints the memory use of the API and how soon a stamp answers
- * afterwards.
+ * Attacks an API with clients that send many requests in one piece, read nothing, and disconnect. Prints the memory use of the API, and how long the
+ * answer to a stamp request takes afterwards.
  */
 export async function attackByPipelines(): Promise<void> {
   const rows: Record<string, string | number | boolean>[] = [];

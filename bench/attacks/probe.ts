@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface Probes {
-  /** Milliseconds of each probe with the expected answer, and of each without. */
+  /** The duration of each probe with the expected answer, in milliseconds. */
   readonly passedMs: number[];
+  /** The duration of each probe without the expected answer, in milliseconds. */
   readonly failedMs: number[];
   stop(): Promise<void>;
 }
 
-/** Probes repeatedly, one after the other, with a pause of `everyMs`; `probe` returns whether the answer was as expected. */
+/** Runs probes one after the other, with a pause of `everyMs`, until it is stopped. `probe` returns whether the answer was as expected. */
 export function startProbes(everyMs: number, probe: () => Promise<boolean>): Probes {
   const passedMs: number[] = [];
   const failedMs: number[] = [];
@@ -30,7 +31,7 @@ export function startProbes(everyMs: number, probe: () => Promise<boolean>): Pro
   };
 }
 
-/** Median and largest, rounded to whole milliseconds. */
+/** The median and the longest of some durations, rounded to whole milliseconds. */
 export function figuresOf(ms: readonly number[]): { median: number; longest: number } {
   const sorted = ms.toSorted((a, b) => a - b);
   return { median: Math.round(sorted[sorted.length >> 1] ?? Number.NaN), longest: Math.round(sorted.at(-1) ?? Number.NaN) };

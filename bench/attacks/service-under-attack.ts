@@ -32,8 +32,8 @@ export function withServiceUnderAttack(run: (service: ServiceUnderAttack) => Pro
 }
 
 /**
- * Starts an attacker in its own process, so that it does not slow down the measurement; resolves once it attacks. `stop` returns how many answers
- * it got, if it counts them.
+ * Starts an attacker in its own process, so that it does not slow down the measurement. Resolves when the attack has begun. `stop` returns the number
+ * of answers that the attacker got, or 0 if it does not count them.
  */
 export async function startAttacker(script: string, ...args: string[]): Promise<{ stop(): Promise<number> }> {
   const { child } = await startScript(script, args);

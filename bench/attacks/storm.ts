@@ -13,7 +13,7 @@ const storms = [
   { redis: 'killed', connections: 1_500 },
 ] as const;
 
-/** Requests `/health/live` on a new connection, and waits at most 30 s. */
+/** Requests `/health/live` on a new connection. Returns whether it answered within 30 s. */
 function askOnNewConnection(url: string): Promise<boolean> {
   const { hostname, port } = new URL(url);
   const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -29,7 +29,10 @@ function askOnNewConnection(url: string): Promise<boolean> {
   return promise;
 }
 
-/** Clients that stamp without a pause while Redis is down; prints how soon `/health/live` answers on a new connection. */
+/**
+ * Attacks an API with clients that request stamps without a pause while Redis is down. Prints how long `/health/live` takes to answer on a new
+ * connection.
+ */
 export async function attackWithoutRedis(): Promise<void> {
   const rows: Record<string, string | number>[] = [];
   for (const { redis, connections } of storms) {

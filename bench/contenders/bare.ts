@@ -1,6 +1,6 @@
 import { fastify } from 'fastify';
 
-/** The upper limit: a Fastify route that only returns an answer of the size of a stamp. */
+/** The upper limit of the rate: a Fastify route that only returns an answer of the size of a stamp. */
 const app = fastify();
 const answer = {
   token: 'x'.repeat(124),

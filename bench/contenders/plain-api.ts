@@ -2,7 +2,7 @@ import { Queue, QueueEvents } from 'bullmq';
 import { fastify } from 'fastify';
 import { Redis } from 'ioredis';
 
-/** The usual way: one job per request, and `waitUntilFinished`. */
+/** An API that uses BullMQ in the usual way: one job per request, and `waitUntilFinished`. */
 const connect = () => new Redis(process.env.REDIS_URL ?? '', { maxRetriesPerRequest: null });
 const queue = new Queue<{ hash: string }>('plain', { connection: connect() });
 queue.setMaxListeners(0);

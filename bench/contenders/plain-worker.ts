@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';
 import { issueMockToken } from '../../src/shared/domain/mock-token.ts';
 
-/** The worker of the plain round trip: each job makes one token and one insert, and counts its stamp in rows. */
+/** The worker for `plain-api.ts`: each job makes one token and one insert, and counts its stamp. */
 const client = new MongoClient(process.env.MONGODB_URL ?? '', {
   retryWrites: false,
   maxPoolSize: 64,
@@ -16,7 +16,7 @@ const tally = { provider: 'mock', callerKind: 'internal', product: 'bench' } as 
 const rows = db.collection<{ _id: string; stamps: number }>('counters');
 const key = createSecretKey(randomBytes(32));
 
-/** For the day, the hour, the product, and in total. */
+/** Counts a stamp for the day, the hour, the product, and in total. */
 function countInRows(timeMs: number): Promise<unknown> {
   const [time, { callerKind, provider, product }] = [new Date(timeMs).toISOString(), tally];
   const ids = [`day:${time.slice(0, 10)}:${callerKind}:${provider}`, `hour:${time.slice(0, 13)}`, `product:${product}`, 'lifetime'];
@@ -39,7 +39,7 @@ const worker = new Worker<{ hash: string }>(
   },
   {
     connection: new Redis(process.env.REDIS_URL ?? '', { maxRetriesPerRequest: null }),
-    // The fastest of 1, 16, 50 and 256.
+    // The fastest of the values 1, 16, 50 and 256.
     concurrency: 50,
   },
 );

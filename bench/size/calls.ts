@@ -6,18 +6,18 @@ export interface Target {
   readonly url: string;
   /** An existing stamp with its token. */
   readonly known: { readonly tokenId: string; readonly token: string };
-  /** An offset far into its stamps. */
+  /** An offset near the end of its stamps. */
   readonly deepOffset: number;
-  /** A workflow with some outputs, after its start. */
+  /** A workflow with some outputs; undefined before the first call that needs it. */
   workflow?: Promise<Prepared>;
 }
 
 export interface Call {
   readonly name: string;
-  /** Runs before each measured request and is not measured; its result goes to `ask`. */
+  /** Runs before each request and is not measured. `ask` gets its result. */
   readonly prepare?: (target: Target) => Promise<Prepared>;
   readonly ask: (target: Target, prepared: Prepared) => Request;
-  /** Number of requests; default 31. */
+  /** The number of requests; default 31. */
   readonly times?: number;
 }
 
@@ -26,7 +26,7 @@ interface Prepared {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Every request comes from a different address, so that no limit applies. */
+/** A random client address. Every request has a different address, so that no limit applies. */
 const address = (): string => `10.${randomInt(256)}.${randomInt(256)}.${randomInt(1, 255)}`;
 
 const randomHash = (): string => randomBytes(32).toString('hex');
@@ -36,7 +36,7 @@ function request(target: Target, method: string, path: string, headers: Readonly
   return new Request(new URL(path, target.url), { method, headers: all, ...(body !== undefined && { body: JSON.stringify(body) }) });
 }
 
-/** @throws Error if the service refuses, except temporarily */
+/** Sends a request, again if the service refuses it only temporarily. @throws Error if the service refuses it */
 async function answered(asked: Request): Promise<Record<string, string>> {
   const again = asked.clone();
   const answer = await fetch(asked);
@@ -73,7 +73,7 @@ const post = (path: string, headers: Record<string, string>, body: (target: Targ
   ask: (target) => request(target, 'POST', path, headers, body(target)),
 });
 
-/** A request about the same workflow with some outputs. */
+/** A call about one workflow with some outputs, which all these calls share. */
 const ofWorkflow = (name: string, ask: Call['ask']): Call => ({
   name,
   prepare: (target) => {
@@ -83,7 +83,7 @@ const ofWorkflow = (name: string, ask: Call['ask']): Call => ({
   ask,
 });
 
-/** A step that a workflow does once. */
+/** A call that works only once for each workflow, so each request has a new workflow. */
 const ofNewWorkflow = (step: string): Call => ({
   name: `POST /api/v1/workflow/{id}/${step}`,
   prepare: (target) => startWorkflow(target, 1),
@@ -94,7 +94,7 @@ const ofNewWorkflow = (step: string): Call => ({
 const list = '/api/v1/internal/v1/stamps';
 const html = { accept: 'text/html' };
 
-/** Every GET, and one of each POST; `offset` exists in both sizes. */
+/** All GET requests, and one of each POST. `offset` is smaller than the number of stamps in both services. */
 export const callsWith = (offset: number): readonly Call[] => [
   get(`${list}?limit=50`, often, `GET ${list}, of many`),
   get(`${list}?limit=500`, often, `GET ${list}, of many, limit 500`),

@@ -10,13 +10,13 @@ const dayMs = 86_400_000;
 const batchSize = 1_000;
 const writers = 4;
 
-/** Stamps of the last days, the same number each day. */
+/** The stamps are from this number of last days, the same number each day. */
 const days = 60;
 
-/** The number of stamps of product `rare`, whatever the total. */
+/** The number of stamps of product `rare`, the same for every total. */
 export const rareStamps = 40;
 
-/** `count` ids, evenly spread over the time up to a minute ago. */
+/** The id number `index` of `count` ids, whose times are evenly spread over the last days, up to a minute ago. */
 function idAt(index: number, count: number, nowMs: number): string {
   const random = randomBytes(9).toString('hex');
   const timeMs = nowMs - 60_000 - ((count - index) / count) * days * dayMs;
@@ -24,8 +24,8 @@ function idAt(index: number, count: number, nowMs: number): string {
 }
 
 /**
- * Writes `count` stamps of the mock provider as workers do, and counts them: half for product `often`, some for `rare`, the others for agents.
- * Their tokens verify.
+ * Writes `count` stamps of the mock provider as workers do, and counts them: half for product `often`, some for `rare`, the others for agents. Their
+ * tokens are valid.
  */
 export async function fill({ keys, stamps, counters }: Store, count: number): Promise<void> {
   const key = await keys.secret('mock-provider');

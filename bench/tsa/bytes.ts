@@ -24,7 +24,7 @@ function sign({ algorithm, digest }: Imprint): TokenProof {
   return { kind: 'token', provider: 'local-tsa', isQualified: false, issuedAt: new Date().toISOString(), token, tsq, tsr };
 }
 
-/** Bytes per stamp in the database, with its indexes and its share of the batch, for batches of this many leaves; 1: no batches. */
+/** The bytes per stamp in the database, with its indexes and its share of the batch, for batches of `leaves` stamps. With 1 there are no batches. */
 export async function bytesPerStamp(mongoUrl: string, leaves: number): Promise<number> {
   const mongo = new URL(mongoUrl);
   mongo.pathname = `/bench_bytes_${leaves}`;

@@ -5,11 +5,11 @@ import { type Db, MongoClient } from 'mongodb';
 import { newMasterKey } from '../../scripts/stack/master-key.ts';
 import { cpuSecondsOf, ours, type RunningProcesses, startProcesses } from '../processes.ts';
 
-/** The provider for the stamps. */
+/** A service to measure: its name, and the provider for its stamps. */
 export interface Contender {
   readonly name: string;
   /** Undefined: the mock provider. */
-  readonly tsa?: { readonly isAggregating: boolean /** How far the TSA is away, milliseconds. */; readonly awayMs: number };
+  readonly tsa?: { readonly isAggregating: boolean /** The TSA's delay, in milliseconds. */; readonly awayMs: number };
 }
 
 export interface Servers {
@@ -17,13 +17,13 @@ export interface Servers {
   readonly mongoUrl: string;
 }
 
-/** A development TSA in its own process, and the providers files for it. */
+/** Starts a development TSA in its own process. */
 export async function startTsa() {
   const dir = mkdtempSync(join(tmpdir(), 'qstamp-bench-tsa-'));
   const environment = { ...process.env, PORT: '0', LOG_LEVEL: 'error', TSA_STATE_DIR: dir };
   const tsa = await startProcesses(['src/tsa/main.ts'], environment);
   return {
-    /** Settings of a service that uses it. */
+    /** The settings of a service that uses this TSA. Writes the providers file for them. */
     settingsFor: ({ name, tsa: wanted }: Contender): NodeJS.ProcessEnv => {
       if (!wanted) return { TSP: 'mock' };
       const { isAggregating, awayMs } = wanted;
@@ -46,10 +46,10 @@ export async function startTsa() {
   };
 }
 
-/** The contents of a database. */
+/** Facts about the contents of a database. */
 export interface Stored {
   readonly stamps: number;
-  /** The number of TSA signatures: batches, and stamps with their own token. */
+  /** The number of TSA signatures: those of batches, and those of stamps with their own token. */
   readonly asks: number;
   /** The size of the collections of stamps and batches, with their indexes. */
   readonly bytes: number;
@@ -58,13 +58,13 @@ export interface Stored {
 /** A service with its own database: one worker and one API. */
 export interface RunningService extends RunningProcesses {
   readonly stored: () => Promise<Stored>;
-  /** Addresses of the verdicts on some of its stamps. */
+  /** The paths of the verdicts on some of its stamps. */
   readonly verdicts: () => Promise<string[]>;
-  /** Seconds of CPU of worker and API. */
+  /** The CPU seconds of worker and API. */
   readonly cpuSeconds: () => { readonly worker: number; readonly api: number };
 }
 
-/** Bytes of a collection, with its indexes. */
+/** The size of a collection with its indexes, in bytes. */
 export async function sizeOf(db: Db, name: string): Promise<number> {
   const stats: { storageSize?: number; totalIndexSize?: number } = await db.command({ collStats: name }).catch(() => ({}));
   return Number(stats.storageSize ?? 0) + Number(stats.totalIndexSize ?? 0);

@@ -20,11 +20,11 @@ import { REASONS } from '../../src/shared/domain/reasons.ts';
 export interface ClientContract {
   /** Request bodies, by name. */
   readonly requests: ReadonlyMap<string, JsonSchema>;
-  /** Answers, by name; each after those that it refers to. */
+  /** Answers, by name. Each comes after the answers that it refers to. */
   readonly answers: ReadonlyMap<string, JsonSchema>;
-  /** Codes of errors, each with its status. */
+  /** The codes of errors. */
   readonly errorCodes: readonly string[];
-  /** Codes of `reason`. */
+  /** The codes at the start of a `reason`. */
   readonly reasonCodes: readonly string[];
 }
 
@@ -45,7 +45,7 @@ const answers = [
   workflowRedactResponse,
 ];
 
-/** Reads the contract of the clients as JSON Schema. */
+/** Reads the parts of the contract that the clients use, as JSON Schema. */
 export function readClientContract(): ClientContract {
   const collect = (schemas: readonly (typeof requests | typeof answers)[number][], io: 'input' | 'output') => {
     const collector = createSchemaCollector();

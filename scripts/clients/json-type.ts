@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../src/api/docs/schemas.ts';
 
-/** How a language writes types. */
+/** How a programming language writes types. */
 export interface TypeWords {
   readonly primitives: Readonly<Record<'string' | 'integer' | 'number' | 'boolean' | 'null' | 'unknown', string>>;
   list(of: string): string;
@@ -14,7 +14,7 @@ export interface TypeWords {
 const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null && !Array.isArray(value);
 const schemasIn = (value: unknown): JsonSchema[] => (Array.isArray(value) ? value.filter(isSchema) : []);
 
-/** The members of an object schema, and whether each is always there. */
+/** The members of an object schema, each with whether it is required. */
 export const membersOf = ({ properties = {}, required = [] }: JsonSchema) =>
   Object.entries(properties as Record<string, JsonSchema>).map(([name, schema]) => ({
     name,
@@ -26,7 +26,7 @@ export const membersOf = ({ properties = {}, required = [] }: JsonSchema) =>
 export const descriptionOf = ({ description }: JsonSchema): string | undefined =>
   typeof description === 'string' ? description : undefined;
 
-/** The type of a value in a language. @throws Error for a schema that the contract has not used so far */
+/** Writes the type of a value in a language. @throws Error for a kind of schema that the contract does not use yet */
 export function typeOf(schema: JsonSchema, words: TypeWords): string {
   const { primitives } = words;
   if (typeof schema.$ref === 'string') return schema.$ref.split('/').at(-1) ?? '';

@@ -1,7 +1,7 @@
 /**
- * The Python client has two halves: `_async` for tasks is written by hand; unasync makes `_sync` for threads from it, by removing `async` and
- * `await` and replacing names. The first line of each generated file has a checksum of its input and output, so that a test can find an outdated or
- * edited file without Python or PyPI.
+ * The Python client has two halves. `_async`, for tasks, is written by hand. The program unasync makes `_sync`, for threads, from it: it removes
+ * `async` and `await` and replaces names. The first line of each generated file has a checksum of its input and output, so that a test can find an
+ * outdated or edited file without Python or PyPI.
  */
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { CommandError, findProgram, runCommand } from '../stack/run.ts';
 
 const packages = ['unasync==0.6.0', 'tokenize-rt==6.2.0'];
 
-/** Names for tasks, and the names for threads. unasync itself knows `__aenter__`, `AsyncIterator` and similar names. */
+/** Names in `_async`, and the names that replace them in `_sync`. unasync itself knows `__aenter__`, `AsyncIterator` and similar names. */
 const names = {
   AsyncQstamp: 'Qstamp',
   AsyncStamping: 'Stamping',
@@ -49,7 +49,7 @@ export function headerOf(name: string, source: string, made: string): string {
   return `# Made by \`npm run clients\` of _async/${name}. Do not edit it. Check: ${check.slice(0, 32)}\n`;
 }
 
-/** The names of modules in `_sync` that differ from the output of unasync: changed, missing, or left over. */
+/** The names of modules in `_sync` that are not the output of unasync for the current `_async`: outdated, edited, missing, or without a source. */
 export function staleModules(folder = packageDir): string[] {
   const [sources, made] = [join(folder, '_async'), join(folder, '_sync')];
   return [...new Set([...modulesIn(sources), ...modulesIn(made)])].filter((name) => {
@@ -60,7 +60,7 @@ export function staleModules(folder = packageDir): string[] {
   });
 }
 
-/** Generates `_sync`. It needs python3, and PyPI the first time. @throws CommandError */
+/** Generates `_sync`. It needs python3, and for the first time also PyPI. @throws CommandError */
 export async function writeSyncHalf(context: StackContext): Promise<void> {
   const python = findProgram('python3');
   if (python === undefined) throw new CommandError('there is no python3 on PATH', '');

@@ -28,7 +28,7 @@ function declarationOf(name: string, schema: JsonSchema): string {
 /** The answers of the contract as Python dataclasses, with members in the order and with the names of the API. */
 export function pythonContract({ answers, errorCodes, reasonCodes }: ClientContract): string {
   const literal = (codes: readonly string[]) => `Literal[\n${codes.map((code) => `    ${quoted(code)},`).join('\n')}\n]`;
-  // Types declared with `=` come first: Python evaluates their definitions at once.
+  // Types that are declared with `=` come first, because Python evaluates these definitions at once.
   const declared = [...answers].sort(([, a], [, b]) => Number('properties' in a) - Number('properties' in b));
   return [
     '"""Made by `npm run clients` of the contract of the service. Do not edit it."""\n',

@@ -24,7 +24,7 @@ function declarationOf(name: string, schema: JsonSchema): string {
   return `export interface ${name} {\n${lines.join('\n')}\n}\n`;
 }
 
-/** The contract as TypeScript types; the formatter then formats the lines. */
+/** The contract as TypeScript types. The formatter formats the file afterwards. */
 export function typescriptContract({ requests, answers, errorCodes, reasonCodes }: ClientContract): string {
   const union = (codes: readonly string[]) => codes.map((code) => `  | ${quoted(code)}`).join('\n');
   return [

@@ -9,7 +9,7 @@ import { CommandError, runCommand } from '../stack/run.ts';
 import type { Podman } from './podman.ts';
 import { type StandIn, standIns } from './stand-ins.ts';
 
-/** A needed image, and how it was obtained. */
+/** An image that is needed, and how it was obtained. */
 interface BaseImage {
   readonly name: string;
   readonly source: string;
@@ -24,7 +24,7 @@ function neededImages(): string[] {
   return [node, ...['redis', 'mongodb', 'mail', 'prometheus'].map(composeImage)];
 }
 
-/** Makes an image from a whole tree, unless it exists. */
+/** Makes an image from a whole file tree, unless the image exists. */
 async function importTree(context: StackContext, { podman, env }: Podman, from: StandIn['from']): Promise<string> {
   const key = from === 'debian' ? recipeKey(...debianPackages) : treeKey;
   const image = `localhost/qstamp-${from}:${key}`;
@@ -55,7 +55,7 @@ async function makeStandIn(context: StackContext, engine: Podman, name: string, 
   await removeTree(folder);
 }
 
-/** Ensures that the image exists: pulled, or built from what this machine can get. Built ones are kept for the next run. */
+/** Ensures that the image exists: it is pulled, or a replacement is built from what this machine can get. Built images are kept for the next run. */
 async function getImage(context: StackContext, engine: Podman, name: string): Promise<BaseImage> {
   const standIn = standIns[name.slice(0, name.lastIndexOf(':'))];
   if (standIn === undefined) throw new Error(`there is no replacement for ${name}`);

@@ -7,7 +7,7 @@ import { makeTree, removeTree } from '../stack/debian.ts';
 
 const packages = ['docker-compose'];
 
-/** The command for Docker Compose: the machine's own, otherwise Debian's, extracted from its package and cached. */
+/** The command for Docker Compose: the machine's own, otherwise the one in Debian's package, which is extracted and cached. */
 export async function getCompose(context: StackContext): Promise<readonly string[]> {
   const own = await findCompose(context);
   if (own !== undefined) return own;

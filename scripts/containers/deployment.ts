@@ -5,24 +5,24 @@ import { checkoutDir, type StackContext } from '../stack/context.ts';
 import { findFreePort } from '../stack/ports.ts';
 import { runCommand } from '../stack/run.ts';
 
-/** The repository files that a reader of the README has, and nothing else. */
+/** The files of the repository that someone who follows the README needs, and nothing else. */
 const parts = [
   ...['docker-compose.yml', 'deploy', 'config', '.dockerignore', '.npmrc', 'package.json', 'package-lock.json'],
   ...['LICENSE', 'bin', 'clients', 'scripts', 'src', 'views'],
 ];
 
-/** Our compose file in its own folder with its own settings and files. */
+/** A deployment of our compose file, in its own folder with its own settings and files. */
 export interface Deployment {
   readonly folder: string;
   readonly url: string;
   readonly mailUrl: string;
   readonly prometheusUrl: string;
   readonly serviceToken: string;
-  /** `docker compose` with these arguments, in that folder; `env` is set like in a shell. */
+  /** Runs `docker compose` with these arguments in `folder`. `env` is added to the environment. */
   compose(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<string>;
   /** The existing containers of a service, running or not. */
   inspect(service: string): Promise<Container[]>;
-  /** Kills the process of each container of a service, like a crash; only its restart policy starts it again. */
+  /** Kills the process of each container of a service, like a crash. Only the restart policy starts them again. */
   crash(service: string): Promise<void>;
   /** The same deployment with commands that end when the signal is aborted. */
   within(signal: AbortSignal): Deployment;
@@ -46,7 +46,7 @@ export interface Container {
   readonly Config: { readonly User: string };
 }
 
-/** Creates the files, with everything that the README says to put into `config` and `.env`. */
+/** Creates the files of a deployment, with everything that the README tells an operator to put into `config` and `.env`. */
 export async function createDeployment(context: StackContext, [program = '', ...before]: readonly string[]): Promise<Deployment> {
   const folder = join(context.dataDir, 'checkout');
   mkdirSync(folder);
@@ -97,7 +97,7 @@ export async function createDeployment(context: StackContext, [program = '', ...
   return within(context.signal);
 }
 
-/** One test from outside; its result goes into the table. @throws Error if it fails */
+/** One test of a deployment from outside. `run` returns the text for the table. @throws Error if it fails */
 export interface Trial {
   readonly title: string;
   /** After this time a trial has failed. */

@@ -6,7 +6,9 @@ import { buildGateway, gatewayRecipe, goBuild } from '../stack/documentdb.ts';
 
 const inFerretDb = 'vendor/github.com/FerretDB/FerretDB/v2';
 
-/** Settings that compose's MongoDB has and embedded FerretDB lacks: passwords, and a replica set of one node with this name. */
+/**
+ * Changes to the embedded FerretDB, so that it has the settings of MongoDB in compose: passwords, and a replica set of one node with the same name.
+ */
 const changes = [
   { file: `${inFerretDb}/ferretdb/ferretdb.go`, from: /Auth: +false,/, to: 'Auth: true,' },
   { file: `${inFerretDb}/ferretdb/ferretdb.go`, from: /ReplSetName: +"",/, to: 'ReplSetName: "rs0",' },
@@ -21,7 +23,7 @@ function change(module: string, { file, from, to }: (typeof changes)[number]): v
   writeFileSync(path, text.replace(from, to));
 }
 
-/** The gateway with passwords, for the image that replaces MongoDB's. Built once from our Go module, which takes minutes. */
+/** The gateway with passwords, for the image that replaces MongoDB. It is built once from our Go module, which takes minutes. */
 export const findGatewayWithPasswords = (context: StackContext): Promise<string> =>
   buildGateway(context, 'gateway-with-passwords', recipeKey(...changes.map(({ to }) => to), ...gatewayRecipe()), async (go, module) => {
     await go('mod', 'vendor');

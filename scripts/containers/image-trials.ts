@@ -5,7 +5,7 @@ import type { Deployment, Trial } from './deployment.ts';
 
 const mostBytes = 250_000_000;
 
-/** Runs Node inside the API's container. */
+/** Runs a script with Node.js inside the API's container. */
 const inside = ({ compose }: Deployment, script: string) => compose(['exec', '-T', 'api', 'node', '-e', script]);
 
 export const contents: Trial = {
@@ -53,7 +53,7 @@ export const confinement: Trial = {
   },
 };
 
-/** The kernel's status of a process; empty if the engine is on another machine. */
+/** Facts about a process from the kernel of this machine. */
 async function statusOf(pid: number): Promise<{ uid: string; CapEff: string; NoNewPrivs: string }> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8');
   const field = (name: string) => new RegExp(`^${name}:\\s+(\\S+)`, 'm').exec(text)?.[1] ?? '';

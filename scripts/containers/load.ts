@@ -4,14 +4,14 @@ import { ProviderFailed, Qstamp } from '../../clients/typescript/src/index.ts';
 import type { Deployment } from './deployment.ts';
 
 const clients = 16;
-/** Once per second, for as long as a TSA may be down. */
+/** The maximum number of 502 answers for one hash. The client tries again once per second, for as long as a TSA may be down. */
 const mostRefusals = 60;
 
 /** A stamp that was made under load. */
 export interface Stamped {
   readonly hash: string;
   readonly id: string;
-  /** How often its client got 502 before. */
+  /** The number of 502 answers that its client got before. */
   readonly refusals: number;
 }
 
@@ -19,7 +19,7 @@ export interface Stamped {
 export const clientOf = ({ url, serviceToken }: Deployment): Qstamp =>
   new Qstamp({ url, serviceToken, maxRetries: 100, timeoutMs: 20_000 });
 
-/** Stamps a hash, again after each 502, which means that no TSA answered and nothing was stamped. Returns the number of 502 answers. */
+/** Stamps a hash, and tries again after each 502, which means that no TSA answered and nothing was stamped. */
 async function stampPatiently(qstamp: Qstamp, hash: string): Promise<Stamped> {
   for (let refusals = 0; ; refusals += 1) {
     try {
@@ -31,7 +31,7 @@ async function stampPatiently(qstamp: Qstamp, hash: string): Promise<Stamped> {
   }
 }
 
-/** Stamps `count` new hashes with sixteen parallel clients; `meanwhile` begins when a fifth of them are done. */
+/** Stamps `count` new hashes with sixteen parallel clients. `meanwhile` begins when a fifth of the hashes are stamped. */
 export async function stampUnderLoad(deployment: Deployment, count: number, meanwhile: () => Promise<void>): Promise<Stamped[]> {
   const qstamp = clientOf(deployment);
   const hashes = Array.from({ length: count }, () => createHash('sha256').update(randomBytes(16)).digest('hex'));
@@ -70,7 +70,11 @@ async function listAll({ url, serviceToken }: Deployment): Promise<Listed['items
   }
 }
 
-/** Checks that each stamp with a 201 exists exactly once and verifies; with many stamps, every tenth is verified. @throws Error otherwise */
+/**
+ * Checks that each stamp that was answered with 201 exists exactly once and is valid. If there are many stamps, only every tenth is verified.
+ *
+ * @throws Error otherwise
+ */
 export async function expectEachOnce(deployment: Deployment, stamped: readonly Stamped[]): Promise<void> {
   const ids = new Map<string, string[]>();
   for (const { content_sha256, token_id } of await listAll(deployment))

@@ -4,7 +4,7 @@ import type { Deployment, Trial } from './deployment.ts';
 
 const services = ['api', 'worker', 'redis', 'mongodb', 'mail', 'prometheus'];
 
-/** Runs `up` with a mistake: it must fail, the check must report it in one line, and nothing may be left running. */
+/** Runs `up` with a mistake in the settings. It must fail, the check must report the mistake in one line, and nothing may be left running. */
 async function expectRefused(deployment: Deployment, env: NodeJS.ProcessEnv, line: RegExp): Promise<string> {
   const { compose, inspect } = deployment;
   try {

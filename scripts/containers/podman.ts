@@ -14,17 +14,18 @@ const packages = ['podman', 'buildah', 'runc', 'netavark', 'aardvark-dns', 'ipta
 /** The interval of the health checks in docker-compose.yml. */
 const healthMs = 5_000;
 
-/** Our own engine, on a private socket. */
+/** A container engine of our own, on a private socket. */
 export interface Podman {
-  /** The environment that makes Docker's clients, testcontainers and `podman` itself use it. */
+  /** Environment variables that make Docker's clients, testcontainers and `podman` itself use this engine. */
   readonly env: Readonly<Record<string, string>>;
   podman(args: readonly string[]): Promise<string>;
   stop(): Promise<void>;
 }
 
 /**
- * Settings of an engine with all its files below `folder`, separate from other Podmans of the machine. crun refuses a hybrid cgroup tree, and there
- * is no systemd to make another one; the usual limits are higher than root may set in a container.
+ * Writes the settings of an engine that has all its files below `folder`, separate from other Podmans of the machine. crun is not used because it
+ * refuses a hybrid cgroup tree, and there is no systemd to make another tree. Limits are set because the usual ones are higher than root may set in a
+ * container.
  */
 function writeSettings(folder: string): Record<string, string> {
   const settings = (name: string, lines: readonly string[]) => {
@@ -53,7 +54,9 @@ function writeSettings(folder: string): Record<string, string> {
   return { CONTAINERS_CONF: containers, CONTAINERS_STORAGE_CONF: storage };
 }
 
-/** Podman runs health checks through systemd. Without systemd, this runs them. */
+/**
+ * Runs the health checks of all containers regularly: Podman runs them through systemd, which is missing here. Returns a function that stops this.
+ */
 function askAfterHealth(socketPath: string, everyMs: number): () => Promise<void> {
   const get = (path: string) =>
     new Promise<string>((resolve, reject) => {
@@ -68,7 +71,7 @@ function askAfterHealth(socketPath: string, everyMs: number): () => Promise<void
   const stopped = new AbortController();
   const round = async () => {
     const running: { Id: string }[] = JSON.parse(await get('/v4.0.0/libpod/containers/json'));
-    // A container without a health check, or one that has just ended, refuses this; ignore it.
+    // A container without a health check, or one that has just ended, refuses this request, which is ignored.
     await Promise.all(running.map(({ Id }) => get(`/v4.0.0/libpod/containers/${Id}/healthcheck`)));
   };
   const rounds = (async () => {
@@ -106,7 +109,7 @@ export async function startPodman(context: StackContext): Promise<Podman> {
     for (const command of ['container rm --all --force', 'volume rm --all --force', 'network prune --force'])
       await runToEnd('podman', command.split(' '), { env });
   };
-  // Left over from an interrupted run, perhaps before a reboot of this machine.
+  // Containers may be left over from an interrupted run, perhaps before a reboot of this machine.
   await removeAll();
   for (const state of ['run', 'tmp']) rmSync(join(folder, state), { recursive: true, force: true });
 

@@ -8,11 +8,11 @@ import { findGatewayWithPasswords } from './documentdb-gateway.ts';
 
 /** A replacement for an image that cannot be pulled. */
 export interface StandIn {
-  /** For the table. */
+  /** What the image is made from, for the table. */
   readonly what: string;
-  /** The tree that it starts from. */
+  /** The file tree that the image starts from. */
   readonly from: 'debian' | 'documentdb';
-  /** The lines after FROM, with everything important. */
+  /** The lines of its Dockerfile after FROM. */
   readonly recipe: readonly string[];
   /** Puts the files for the recipe into the folder. */
   prepare?(context: StackContext, folder: string): Promise<void>;
@@ -21,7 +21,7 @@ export interface StandIn {
 const here = join(import.meta.dirname, 'stand-ins');
 const inModules = (name: string) => join(checkoutDir, 'node_modules', name);
 
-/** The npm that runs us, for the Node image, whose package does not include it. */
+/** The folder of the npm that runs us. It is needed for the Node image, because the npm package with Node does not include npm. */
 async function findNpm({ signal }: StackContext): Promise<string> {
   const ours = process.env.npm_execpath;
   if (ours?.endsWith('npm-cli.js')) return dirname(dirname(ours));
@@ -35,11 +35,11 @@ async function prepareNode(context: StackContext, folder: string): Promise<void>
   cpSync(join(node, 'bin/node'), join(folder, 'node'));
   cpSync(join(node, 'LICENSE'), join(folder, 'LICENSE'));
   cpSync(await findNpm(context), join(folder, 'npm'), { recursive: true, dereference: true });
-  // From this machine: builds need the same certificates to reach the registry.
+  // The certificates of this machine are copied, because builds need them to reach the registry.
   cpSync(certificates, join(folder, 'ca-certificates.crt'));
 }
 
-/** Packages of node_modules with all their dependencies. */
+/** Copies packages of node_modules with all their dependencies. */
 function copyPackages(names: readonly string[], folder: string, copied = new Set<string>()): void {
   for (const name of names.filter((each) => !copied.has(each))) {
     copied.add(name);
@@ -53,7 +53,7 @@ function copyPackages(names: readonly string[], folder: string, copied = new Set
 
 const registry = process.env.npm_config_registry;
 
-/** By image name in the Dockerfile and docker-compose.yml, without version. */
+/** The replacements, by the image's name in the Dockerfile and docker-compose.yml, without version. */
 export const standIns: Readonly<Record<string, StandIn>> = {
   node: {
     what: "Debian and the Node of the npm package, which is Node's own build of that version",
@@ -91,7 +91,7 @@ export const standIns: Readonly<Record<string, StandIn>> = {
       cpSync(await findGateway(context), join(folder, 'gateway'));
       cpSync(await findGatewayWithPasswords(context), join(folder, 'gateway-with-passwords'));
       const template = join(await findTemplate(context, await findDocumentDbTree(context)), 'pg');
-      // As root it belongs to us, otherwise to the user of the tree.
+      // The copies belong to us. `COPY --chown` above gives them to the user of the image.
       await runCommand('cp', ['-r', template, join(folder, 'template')], context);
     },
   },

@@ -5,7 +5,7 @@ import { mistakes } from './mistakes.ts';
 import { until } from './until.ts';
 
 const stampsPerTrial = 500;
-/** All stamps that were ever answered with 201. */
+/** All stamps that were answered with 201 in any trial. */
 const stamped: Stamped[] = [];
 
 const seconds = (sinceMs: number) => `${((Date.now() - sinceMs) / 1_000).toFixed(1)} s`;
@@ -15,7 +15,7 @@ async function fetchText(url: string, accept: string): Promise<{ status: number;
   return { status: answer.status, text: await answer.text() };
 }
 
-/** Resolves when every container of the service runs, and is healthy if it has a health check. */
+/** Resolves when `count` containers of the service run, and are healthy if they have a health check. */
 const untilWell = (deployment: Deployment, service: string, count: number) =>
   until(`${count} of ${service} are well`, async () => {
     const well = (await deployment.inspect(service)).filter(
@@ -96,7 +96,7 @@ const prometheus: Trial = {
   },
 };
 
-/** After `expectEachOnce`. */
+/** The result for the table, after `expectEachOnce` has checked the stamps. */
 function summaryOf(made: readonly Stamped[]): string {
   const refused = made.filter(({ refusals }) => refusals > 0).length;
   return `${made.length} got 201${refused > 0 ? `, ${refused} of them after 502` : ''}, 0 lost, 0 doubled`;
@@ -153,7 +153,7 @@ const kept: Trial = {
   },
 };
 
-/** In this order: the first trials begin with nothing, the last one removes everything. */
+/** The trials run in this order: before the first trials nothing is running, and the last trial removes everything. */
 export const trials: readonly Trial[] = [
   ...mistakes,
   up,

@@ -2,7 +2,11 @@ import { eventually } from '../../test/support/eventually.ts';
 
 const patienceMs = 120_000;
 
-/** Repeats `look` until its result is truthy, and returns that; an error counts as not yet. @throws Error that says what did not happen */
+/**
+ * Repeats `look` until its result is truthy, and returns the result. An error of `look` counts as "not yet".
+ *
+ * @throws Error that names what did not happen
+ */
 export async function until<T>(what: string, look: () => Promise<T | false | undefined>): Promise<T> {
   let last = 'the condition is not met';
   const patiently = () =>

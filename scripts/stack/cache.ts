@@ -5,7 +5,7 @@ import type { StackContext } from './context.ts';
 import { removeTree } from './debian.ts';
 import { isAlive, runCommand } from './run.ts';
 
-/** The name of a cached item, from everything it is made from, so that a changed recipe makes a new item. */
+/** The key of a cached item. It depends on everything that the item is made from, so that a changed recipe makes a new item. */
 export function recipeKey(...parts: readonly string[]): string {
   const recipe = JSON.stringify([process.platform, process.arch, ...parts]);
   return createHash('sha256').update(recipe).digest('hex').slice(0, 12);
@@ -13,7 +13,7 @@ export function recipeKey(...parts: readonly string[]): string {
 
 /**
  * Returns the folder of a cached item. If it is missing, it is made in a temporary folder and renamed when complete. If two starts make it at once,
- * both use the first one. A partial item is removed after its process has ended.
+ * both use the item that is complete first. If a process ended before its item was complete, a later start removes the rest.
  */
 export async function cached(
   { cacheDir }: StackContext,
@@ -25,7 +25,7 @@ export async function cached(
   if (existsSync(place)) return place;
   for (const entry of readdirSync(cacheDir)) {
     const [, maker] = /\.partial-(\d+)-/.exec(entry) ?? [];
-    // A failed cleanup must not stop the start.
+    // If this cleanup fails, the start continues.
     if (maker !== undefined && !isAlive(Number(maker))) await removeTree(join(cacheDir, entry)).catch(() => undefined);
   }
   const partial = mkdtempSync(`${place}.partial-${process.pid}-`);
@@ -34,14 +34,14 @@ export async function cached(
     renameSync(partial, place);
   } catch (error) {
     await removeTree(partial);
-    // Another start was faster.
+    // If the item exists, another start was faster, and its item is used.
     if (!existsSync(place)) throw error;
   }
   return place;
 }
 
 /**
- * The path of a program from a Go module, such as `example.org/mod/cmd/program@v1.2.3`, built once.
+ * The path of a program from a Go module, for example `example.org/mod/cmd/program@v1.2.3`. It is built once.
  *
  * @throws CommandError
  */

@@ -13,7 +13,7 @@ import { createServerProcess, type ServerOptions, type StackServer } from './ser
 /** A server in docker-compose.yml. */
 export type ComposeServer = 'redis' | 'mongodb';
 
-/** The commands in the containers of tests and of compose, which adds passwords. */
+/** The commands in the containers of tests. The containers of compose use the same commands, with passwords added. */
 export const containerCommands = {
   redis: ['redis-server', ...redisSettings],
   mongodb: ['mongod', '--replSet', 'rs0', '--bind_ip_all'],
@@ -37,18 +37,19 @@ export function composeImage(service: string): string {
   return image;
 }
 
-/** The health check command of a service in docker-compose.yml, for running inside its container. */
+/** The command of a service's health check in docker-compose.yml, which runs inside its container. */
 export const composeHealthCheck = (service: ComposeServer): readonly string[] => readService(service).healthcheck?.test.slice(1) ?? [];
 
 /**
- * Whether a Docker-compatible engine answers: Docker itself, or Podman's socket. The address has the form of `DOCKER_HOST`, without TLS or SSH.
+ * Whether a Docker-compatible engine answers: Docker itself, or Podman's socket. `address` has the form of `DOCKER_HOST`; TLS and SSH are not
+ * supported.
  */
 export function answersAsEngine(address: string): Promise<boolean> {
   const { protocol, hostname, port, pathname } = new URL(address);
   if (!['unix:', 'tcp:'].includes(protocol) || process.env.DOCKER_TLS_VERIFY) return Promise.resolve(false);
   const connection = protocol === 'unix:' ? { socketPath: pathname } : { host: hostname, port: port || '2375' };
   return new Promise((resolve) => {
-    // A kept connection could answer for an engine that has ended.
+    // Without `agent: false`, a kept connection could answer for an engine that has ended.
     request({ ...connection, agent: false, path: '/_ping', signal: AbortSignal.timeout(5_000) })
       .once('response', (response) => resolve(response.resume().statusCode === 200))
       .once('error', () => resolve(false))
@@ -56,7 +57,7 @@ export function answersAsEngine(address: string): Promise<boolean> {
   });
 }
 
-/** Whether a container engine is available: the one in `DOCKER_HOST`, otherwise the one at Docker's usual socket. */
+/** Whether a container engine answers: at `DOCKER_HOST`, or at Docker's usual socket if it is not set. */
 export async function engineAnswers({ progress }: Pick<StackContext, 'progress'>): Promise<boolean> {
   const { DOCKER_HOST: named } = process.env;
   const answers = await answersAsEngine(named || 'unix:///var/run/docker.sock');
@@ -67,7 +68,7 @@ export async function engineAnswers({ progress }: Pick<StackContext, 'progress'>
 /** The first version that supports docker-compose.yml: `env_file` with `required`, `depends_on` with `required`. */
 const oldestCompose = [2, 24] as const;
 
-/** The command for Docker Compose; undefined if there is none, or only a version that is too old. */
+/** The command for Docker Compose; undefined if it is missing or too old. */
 export async function findCompose(context: Pick<StackContext, 'signal'>): Promise<readonly string[] | undefined> {
   for (const command of [['docker', 'compose'], ['docker-compose']] as const) {
     if (findProgram(command[0]) === undefined) continue;
@@ -79,10 +80,13 @@ export async function findCompose(context: Pick<StackContext, 'signal'>): Promis
   return undefined;
 }
 
-/** The name of our containers and volumes is stored with the other state, so that deleting the state also starts with new volumes. */
+/**
+ * The file with the name of our containers and volumes. It is stored with the other state, so that after the state was deleted a start uses new
+ * volumes.
+ */
 const projectFile = (dataDir: string) => join(dataDir, 'compose-project');
 
-/** The name of the containers and volumes of earlier starts, if any. */
+/** The name of the containers and volumes of earlier starts; undefined if there are none. */
 export const findProject = (dataDir: string): string | undefined =>
   existsSync(projectFile(dataDir)) ? readFileSync(projectFile(dataDir), 'utf8').trim() : undefined;
 
@@ -101,11 +105,11 @@ const urls = {
 } as const;
 
 /**
- * Runs a server of docker-compose.yml with Docker Compose, with its port published on loopback. Compose stays our child in the foreground; its
- * containers and volumes stay for the next start.
+ * Runs a server of docker-compose.yml with Docker Compose, with its port published on the loopback address. Compose runs in the foreground as our
+ * child. Its containers and volumes stay for the next start.
  *
  * @returns undefined if there is no engine, or no Docker Compose that supports our file
- * @throws StepError if it does not start, or if earlier starts have data in volumes and there is no engine
+ * @throws StepError if the server does not start, or if earlier starts have data in volumes and there is no engine now
  */
 export async function startComposeServer(
   context: StackContext,
@@ -148,7 +152,7 @@ export async function startComposeServer(
       if (await isPortFree(port)) throw new Error(`nothing listens on port ${port}`);
     },
   });
-  /** A killed Compose leaves its container running. Without the engine nothing more can be stopped. */
+  /** Also stops the container, because a killed Compose leaves it running. If the engine has ended, nothing more can be stopped. */
   const stop = async () => {
     await server.stop();
     await runToEnd(program, [...args, 'stop', name], place);
@@ -156,7 +160,7 @@ export async function startComposeServer(
   const title = `Starting ${name} (docker compose)`;
   const password = await progress.step(title, async () => {
     try {
-      // Makes the passwords if the volumes have none yet.
+      // This creates the passwords if the volumes have none yet.
       await compose(['run', '--rm', '--no-deps', '-T', 'secrets'], signal);
       await server.start(signal);
       return await compose(['exec', '-T', name, 'cat', passwordFiles[name]], signal);

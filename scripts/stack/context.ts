@@ -11,14 +11,14 @@ export const localDir = join(checkoutDir, '.local');
 
 /** Shared settings for all parts of the local stack. */
 export interface StackContext {
-  /** Aborted when the user wants to stop; every step then ends what it started and throws the reason. */
+  /** Aborted when the user wants to stop. Every step then stops what it started and throws the reason. */
   readonly signal: AbortSignal;
   readonly progress: Progress;
   /** The data and logs of the servers. */
   readonly dataDir: string;
   /** The cache for all checkouts of this user. */
   readonly cacheDir: string;
-  /** False: data survives the process but not the machine (tests). */
+  /** False for tests: data survives a crash of the process, but not of the machine. */
   readonly durable: boolean;
 }
 
@@ -36,7 +36,7 @@ export function findCacheDir(env: NodeJS.ProcessEnv = process.env): string {
   }
 }
 
-/** A context for servers whose data `dispose` deletes. */
+/** Creates a context for servers with temporary data. `dispose` deletes the data. */
 export function createTemporaryContext(signal: AbortSignal, changes: Partial<StackContext> = {}) {
   const dataDir = mkdtempSync(join(tmpdir(), 'qstamp-'));
   const context: StackContext = { signal, progress: createProgress(), dataDir, cacheDir: findCacheDir(), durable: false, ...changes };

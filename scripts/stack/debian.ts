@@ -17,7 +17,7 @@ function runAsRoot(command: string, args: readonly string[], options: RunOptions
     : runCommand('sudo', ['-n', command, ...args], options);
 }
 
-/** Removes a folder that may contain root's files, but does not enter other file systems below it. */
+/** Removes a folder that may contain files of root. It does not enter other file systems below the folder. */
 export async function removeTree(folder: string): Promise<void> {
   const args = ['-rf', ...(process.platform === 'linux' ? ['--one-file-system'] : []), '--', folder];
   const { code } = await runToEnd('rm', args);
@@ -50,19 +50,19 @@ export async function installPackages({ signal, progress }: StackContext, packag
 const suites = ['forky', 'sid'];
 const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
 const treeOptions = [
-  // Mirrors may be older than the date in their lists.
+  // A mirror may be older than the validity date in its package lists.
   '--aptopt=Acquire::Check-Valid-Until "false"',
   '--aptopt=Apt::Install-Recommends "false"',
   '--dpkgopt=path-exclude=/usr/share/doc/*',
   '--dpkgopt=path-exclude=/usr/share/locale/*',
   '--dpkgopt=path-exclude=/usr/share/man/*',
-  // Mount points for other files and folders.
+  // Creates mount points for files and folders from outside the tree.
   '--customize-hook=mkdir -p "$1/data" && touch "$1/etc/resolv.conf" "$1/etc/hosts"',
 ];
 /** The recipe of each tree of Debian packages. */
 export const treeRecipe: readonly string[] = [...suites, ...treeOptions];
 
-/** The Debian mirror of this machine's apt; undefined if apt has none (Ubuntu): then mmdebstrap uses its default. */
+/** The Debian mirror of this machine's apt. Undefined if apt has none, as on Ubuntu: then mmdebstrap uses its default. */
 export function findMirror(etcApt = '/etc/apt'): string | undefined {
   const files = globSync(['sources.list', 'sources.list.d/*.list', 'sources.list.d/*.sources'], { cwd: etcApt }).sort();
   const text = files.map((file) => readFileSync(join(etcApt, file), 'utf8')).join('\n');
@@ -72,7 +72,7 @@ export function findMirror(etcApt = '/etc/apt'): string | undefined {
 /**
  * Unpacks a small Debian with the given packages into `<folder>/root`.
  *
- * @param variant `extract`: without configuration, which is enough for a program that is copied out and takes a third of the time
+ * @param variant `extract`: packages are not configured. That is enough for a program that is copied out, and takes a third of the time
  */
 export async function makeTree(
   context: StackContext,
@@ -110,9 +110,9 @@ export async function makeTree(
 }
 
 /**
- * Runs a command with bubblewrap inside a tree: as a user of the tree, not as root, with one writable folder (`/data`). It is the first process of
- * its own namespace, so the kernel ends all its children with it: pg_cron's launcher, for example, does not notice the end of its PostgreSQL.
- * Returns the arguments of `bwrap`.
+ * Returns the arguments of `bwrap` (bubblewrap) that run a command inside a tree: as a user of the tree, not as root, with one writable folder
+ * (`/data`). The command is the first process of its own namespace, so the kernel ends all its children with it. This matters for example for
+ * pg_cron's launcher, which does not notice the end of its PostgreSQL.
  */
 export function insideTree(tree: string, user: string, dataDir: string, command: readonly string[]): string[] {
   const users = readFileSync(join(tree, 'etc/passwd'), 'utf8');

@@ -16,7 +16,7 @@ import { createServerProcess, type ServerOptions, type ServerProcess, type Stack
  * Debian packages, behind the FerretDB gateway, which is built here. docs/local-stack.md has the reasons.
  */
 
-/** DocumentDB's two processes, so that a test can break only one of them. */
+/** A DocumentDB server with access to its two processes, so that a test can break only one of them. */
 export interface DocumentDbServer extends StackServer {
   readonly postgres: ServerProcess;
   readonly postgresPort: number;
@@ -63,14 +63,14 @@ export async function startDocumentDb(context: StackContext, options: ServerOpti
 }
 
 const packages = ['postgresql-18-documentdb', 'passwd'];
-/** Names the recipe of the tree. */
+/** The cache key of the tree. */
 export const treeKey = recipeKey(...treeRecipe, ...packages);
 
 /** Whether everything for DocumentDB is installed, so that no administrator is needed. */
 export const hasDocumentDb = ({ cacheDir }: StackContext): boolean =>
   findProgram('bwrap') !== undefined && existsSync(join(cacheDir, `documentdb-tree-${treeKey}`));
 
-/** A Debian tree with PostgreSQL 18 and the documentdb extension; made once, some 560 MB. */
+/** A Debian tree with PostgreSQL 18 and the documentdb extension. It is made once and has about 560 MB. */
 export async function findDocumentDbTree(context: StackContext): Promise<string> {
   if (findProgram('bwrap') === undefined) await installPackages(context, ['bubblewrap']);
   const title = 'Unpacking PostgreSQL 18 with DocumentDB (mmdebstrap)';
@@ -89,9 +89,10 @@ max_worker_processes = 16
 max_connections = 200
 `;
 
-/** PostgreSQL in the tree, with its data in `<folder>/pg`. */
+/** Describes PostgreSQL in the tree as a server process, with its data in `<folder>/pg`. */
 function createPostgres(tree: string, folder: string, logFile: string, port: number, durable: boolean): ServerProcess {
-  // With this planner one index serves filter, order and count. Set here and not in the file, so that older data directories have it too.
+  // With this planner one index serves filter, order and count. It is set here, not in the configuration file, so that older data directories have it
+  // too.
   const settings = [`port=${port}`, 'documentdb.enableCompositeIndexPlanner=on', ...(durable ? [] : ['fsync=off'])];
   const command = [`${programs}/postgres`, '-D', '/data/pg', ...settings.flatMap((setting) => ['-c', setting])];
   const postgres = createServerProcess({
@@ -106,12 +107,12 @@ function createPostgres(tree: string, folder: string, logFile: string, port: num
       if (await isPortFree(port)) throw new Error('it does not listen yet');
     },
   });
-  // After a SIGKILL the last back ends may keep the shared memory for a moment, and PostgreSQL refuses to start until then.
+  // After a SIGKILL, PostgreSQL's child processes may keep the shared memory for a moment, and PostgreSQL refuses to start during this time.
   const isHeld = /pre-existing shared memory|lock file "postmaster.pid" already exists/;
   return { ...postgres, start: (signal) => repeatWhile(isHeld, () => postgres.start(signal)) };
 }
 
-/** Retries for some seconds while it fails with such a message. */
+/** Runs `run` again for some seconds while it fails with this message. */
 async function repeatWhile<T>(message: RegExp, run: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -123,7 +124,7 @@ async function repeatWhile<T>(message: RegExp, run: () => Promise<T>): Promise<T
   }
 }
 
-/** A data directory `pg` with the extension, for copying. Made once, since initdb and CREATE EXTENSION take seconds. */
+/** The folder with a data directory `pg` that has the extension, for copying. It is made once, because initdb and CREATE EXTENSION take seconds. */
 export const findTemplate = (context: StackContext, tree: string): Promise<string> =>
   cached(context, 'documentdb-data', recipeKey(treeKey, configuration), async (place) => {
     const { signal } = context;
@@ -148,7 +149,7 @@ export const findTemplate = (context: StackContext, tree: string): Promise<strin
     }
   });
 
-/** PostgreSQL with DocumentDB, its data in `<dataDir>/documentdb/pg`. */
+/** Prepares PostgreSQL with DocumentDB, with its data in `<dataDir>/documentdb/pg`. It is not started yet. */
 async function preparePostgres(context: StackContext): Promise<{ postgres: ServerProcess; port: number }> {
   const { dataDir, durable, signal } = context;
   const tree = await findDocumentDbTree(context);
@@ -166,10 +167,10 @@ async function preparePostgres(context: StackContext): Promise<{ postgres: Serve
 }
 
 const moduleDir = join(import.meta.dirname, 'gateway');
-/** From this version on Go downloads the toolchain in go.mod by itself. */
+/** The oldest Go that downloads the toolchain in go.mod by itself. */
 const oldestGo = [1, 21] as const;
 
-/** Go's own folders, inside a temporary folder: nothing is left in the user's home. */
+/** Settings that put Go's folders inside a temporary folder, so that nothing is left in the user's home. */
 const goSettings = (folder: string) => ({
   GOPATH: `${folder}/gopath`,
   GOCACHE: `${folder}/gocache`,
@@ -181,7 +182,10 @@ const goSettings = (folder: string) => ({
 
 type Go = (...args: readonly string[]) => Promise<string>;
 
-/** This machine's Go if it is new enough, otherwise Go from the same Debian as PostgreSQL's tree; it runs in `<work>/module`. */
+/**
+ * Returns a function that runs Go in `<work>/module`: this machine's Go if it is new enough, otherwise Go from the same Debian suites as PostgreSQL's
+ * tree.
+ */
 async function findGo(context: StackContext, work: string): Promise<Go> {
   const { signal } = context;
   const program = findProgram('go');
@@ -196,7 +200,7 @@ async function findGo(context: StackContext, work: string): Promise<Go> {
   return (...args) => runCommand('bwrap', [...inside, ...args], { signal, env });
 }
 
-/** The gateway program, built once from our Go module; `build` runs Go in the module's folder. */
+/** The path of the gateway program, which is built once from our Go module. `build` runs Go in the module's folder. */
 export async function buildGateway(
   context: StackContext,
   name: string,
@@ -228,7 +232,7 @@ export const goBuild = ['build', '-trimpath', '-ldflags=-s -w', '-o', 'gateway']
 export const findGateway = (context: StackContext): Promise<string> =>
   buildGateway(context, 'gateway', recipeKey(...gatewayRecipe()), (go) => go(...goBuild, '-mod=readonly', '.'));
 
-/** The gateway between a MongoDB driver and PostgreSQL, both on loopback. */
+/** Describes the gateway between a MongoDB driver and PostgreSQL, both on the loopback address. */
 function createGateway({ dataDir }: StackContext, program: string, postgresPort: number, port: number): ServerProcess {
   const stateDir = join(dataDir, 'documentdb', 'gateway');
   mkdirSync(stateDir, { recursive: true });

@@ -1,4 +1,4 @@
-/** Ends the current work after the user or the parent process stopped us. */
+/** Thrown by the current work after the user or the parent process stopped us. */
 class Interrupted extends Error {
   override readonly name = 'Interrupted';
   readonly exitCode: number;
@@ -9,13 +9,13 @@ class Interrupted extends Error {
 }
 
 const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
-/** One Ctrl-C arrives twice: from the terminal, and from npm. Within this time it counts as one. */
+/** One Ctrl-C arrives twice: from the terminal, and from npm. Two signals within this time count as one. */
 const sameSignalMs = 1_000;
 
 /**
- * Runs a script to its end and exits: with 128 + the signal if it was interrupted, with 1 and a sentence on stderr if it failed. Ctrl-C, SIGTERM, a
- * closed terminal, or the end of the parent with our IPC channel aborts `signal`. The run then stops what it started and throws. A second Ctrl-C
- * does not wait for that: our children end with us.
+ * Runs a script to its end and exits. The exit code is 128 plus the signal's number if it was interrupted, and 1 with a sentence on stderr if it
+ * failed. Ctrl-C, SIGTERM, a closed terminal, or the end of our IPC channel with the parent aborts `signal`. `run` then stops what it started and
+ * throws. After a second Ctrl-C we exit at once, and our children end with us.
  */
 export async function runScript(run: (signal: AbortSignal) => Promise<number>): Promise<never> {
   const controller = new AbortController();

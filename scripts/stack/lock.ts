@@ -5,14 +5,15 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-/** A holder that does not answer within this time still holds the lock. */
+/** The maximum wait for the holder's answer. A holder that does not answer still holds the lock. */
 const patienceMs = 1_000;
 
 /**
- * Takes a lock for the lifetime of this process: a listening socket, which says who holds it. On Linux it has no file, and the kernel removes it
- * with its process. On other systems the file of a killed process refuses connections, and is removed.
+ * Takes a lock for the lifetime of this process. The lock is a listening socket that answers with a description of its holder. On Linux the socket
+ * has no file, and the kernel removes it when the process ends. On other systems the socket file of a killed process refuses connections and is
+ * removed.
  *
- * @returns undefined if the lock is ours now, otherwise its holder's answer
+ * @returns undefined if we have the lock now, otherwise its holder's answer
  */
 export async function takeLock(name: string, describe: () => string): Promise<string | undefined> {
   const digest = createHash('sha256').update(`${userInfo().uid}:${name}`).digest('hex').slice(0, 24);

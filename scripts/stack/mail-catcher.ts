@@ -5,12 +5,12 @@ import { findFreePort } from './ports.ts';
 
 const maxMessageBytes = 1_048_576;
 
-/** A mail that is not sent on. */
+/** A mail that was received and is not sent on. */
 export interface CaughtMail {
   readonly to: readonly string[];
   readonly subject: string;
   readonly text: string;
-  /** Every address in the mail, without duplicates, in order. */
+  /** Every URL in the mail, without duplicates, in order. */
   readonly links: readonly string[];
 }
 
@@ -24,7 +24,7 @@ async function readMail(source: string, to: readonly string[]): Promise<CaughtMa
   return { to, subject: mail.subject ?? '', text: mail.text ?? '', links: findLinks(mail.text ?? '', mail.html ?? '') };
 }
 
-/** An SMTP server for development, on loopback: passes every mail to `onMail` instead of sending it. */
+/** Starts an SMTP server for development on the loopback address. It passes every mail to `onMail` instead of sending it on. */
 export async function startMailCatcher({
   onMail,
   preferredPort,
@@ -49,7 +49,7 @@ export async function startMailCatcher({
         );
     },
   });
-  // Continue if a client breaks off.
+  // The server continues if a client closes its connection too early.
   server.on('error', (error) => process.stderr.write(`mail catcher: ${error.message}\n`));
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   return { url: `smtp://127.0.0.1:${port}`, port, stop: () => new Promise<void>((resolve) => server.close(resolve)) };

@@ -6,7 +6,7 @@ import { findFreePort } from './ports.ts';
 import { createServerProcess, type ServerOptions, type StackServer } from './server-process.ts';
 
 const alreadyInitialized = 23;
-/** From a gateway that replaces mongod: it has no replica sets, and accepts writes at once. */
+/** The error code of a gateway that replaces mongod: it has no replica sets, and accepts writes at once. */
 const commandNotFound = 59;
 
 async function withAdmin(host: string, port: number, run: (admin: Db) => Promise<void>): Promise<void> {
@@ -18,13 +18,16 @@ async function withAdmin(host: string, port: number, run: (admin: Db) => Promise
   }
 }
 
-/** Resolves when the server can read its store (a gateway answers `ping` before its PostgreSQL does). */
+/** Resolves if the server can read its data. `ping` is not enough, because a gateway answers it before its PostgreSQL is ready. */
 export const pingMongo = (port: number): Promise<void> =>
   withAdmin('127.0.0.1', port, async (admin) => {
     await admin.command({ listDatabases: 1, nameOnly: true });
   });
 
-/** For a changed port: a node that does not find itself in the set stays unusable. */
+/**
+ * Writes the current address of the node into the replica set. After its port has changed, a node that does not find itself in the set cannot be
+ * used.
+ */
 async function nameMember(admin: Db, host: string): Promise<void> {
   const { config } = await admin.command({ replSetGetConfig: 1 });
   if (config.members[0].host === host) return;
@@ -32,7 +35,7 @@ async function nameMember(admin: Db, host: string): Promise<void> {
   await admin.command({ replSetReconfig: { ...config, version: config.version + 1, members }, force: true });
 }
 
-/** Makes a new mongod, at `address`, a one-node replica set with the member `host`, and resolves when that node accepts writes. */
+/** Makes a mongod at `address` a replica set of one node with the member `host`, and resolves when this node accepts writes. */
 export const initiateReplicaSet = (port: number, host: string, address = '127.0.0.1'): Promise<void> =>
   withAdmin(address, port, async (admin) => {
     try {
@@ -46,7 +49,7 @@ export const initiateReplicaSet = (port: number, host: string, address = '127.0.
     if (hello.isWritablePrimary !== true) throw new Error('not primary yet');
   });
 
-/** Starts `mongod` as our child, a one-node replica set on loopback, with its data in `<dataDir>/mongod`. */
+/** Starts `mongod` as our child: a replica set of one node on the loopback address, with its data in `<dataDir>/mongod`. */
 export async function startMongod(
   { dataDir, signal }: StackContext,
   program: string,

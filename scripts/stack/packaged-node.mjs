@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 
 /**
- * Whether a Node of this version is at least 24.16: it runs TypeScript directly, and makes UUIDs of version 7.
+ * Whether a version of Node.js is at least 24.16: only then it runs TypeScript directly and makes UUIDs of version 7.
  *
  * @param {string} version as `node --version` prints it, with or without the `v`
  */
@@ -13,14 +13,14 @@ export const isNode24 = (version = process.versions.node) => {
 };
 
 /**
- * The Node.js for scripts of the checkout at `root`: the machine's own if it is 24.16 or newer, otherwise the one among the
- * dependencies; undefined if they have none for this platform.
+ * The path of the Node.js for scripts of the checkout at `root`: the machine's own if it is 24.16 or newer, otherwise the one among the dependencies.
+ * Undefined if they have none for this platform.
  *
- * npm puts the commands of the dependencies first on PATH, so under `npm start` theirs may run us; npm says which Node.js
- * runs npm itself.
+ * npm puts the commands of the dependencies first on PATH, so under `npm start` the Node.js of the dependencies may run us. npm tells us which
+ * Node.js runs npm itself.
  *
  * @param {string} root
- * @param {{ running?: string, npmNode?: string | undefined }} [machine] the Node that runs us, and the one that runs npm
+ * @param {{ running?: string, npmNode?: string | undefined }} [machine] the Node.js that runs us, and the Node.js that runs npm
  * @returns {string | undefined}
  */
 export function findNode24(root, { running = process.execPath, npmNode = process.env.npm_node_execpath } = {}) {

@@ -10,7 +10,7 @@ export function isPortFree(port: number, host = '127.0.0.1'): Promise<boolean> {
   });
 }
 
-/** A free port of 127.0.0.1: the preferred one if it is free, otherwise one that the system picks. */
+/** Finds a free port of 127.0.0.1: the preferred port if it is free, otherwise one that the system chooses. */
 export async function findFreePort(preferred?: number): Promise<number> {
   if (preferred !== undefined && (await isPortFree(preferred))) return preferred;
   const server = net.createServer().listen({ port: 0, host: '127.0.0.1' });

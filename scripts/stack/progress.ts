@@ -1,4 +1,4 @@
-/** A failed step of the set-up: which one, why, and what to do about it. */
+/** A step of the set-up failed. The message names the step, the reason, and what to do about it. */
 export class StepError extends Error {
   override readonly name = 'StepError';
   constructor(step: string, why: string, remedy: string, cause?: unknown) {

@@ -8,13 +8,15 @@ import { findFreePort } from './ports.ts';
 import { findProgram } from './run.ts';
 import { createServerProcess, type ServerOptions, type StackServer } from './server-process.ts';
 
-/** The settings of all our Redis servers, from a program, an image or compose: acknowledged data survives even a kill, and nothing is evicted. */
+/**
+ * The settings of all our Redis servers, whether from a program, an image or compose: acknowledged data survives even a kill, and nothing is evicted.
+ */
 export const redisSettings = [
   ...['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''],
   ...['--maxmemory-policy', 'noeviction', '--databases', '512'],
 ] as const;
 
-/** Resolves when Redis answers PING, which it refuses while loading its data. */
+/** Sends one PING. Rejects if the answer is not PONG, for example while Redis still loads its data. */
 export function pingRedis(port: number, host = '127.0.0.1'): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = net.connect({ port, host }, () => socket.write('PING\r\n'));
@@ -28,7 +30,7 @@ export function pingRedis(port: number, host = '127.0.0.1'): Promise<void> {
   });
 }
 
-/** Starts `redis-server` as our child, on loopback only, with its data in `<dataDir>/redis`. */
+/** Starts `redis-server` as our child, only on the loopback address, with its data in `<dataDir>/redis`. */
 export async function startRedisProgram(
   { dataDir, signal }: StackContext,
   program: string,
@@ -37,7 +39,7 @@ export async function startRedisProgram(
 ): Promise<StackServer> {
   const folder = join(dataDir, 'redis');
   mkdirSync(folder, { recursive: true });
-  // Files of an earlier version may be readable for everyone.
+  // The folder of an earlier version may be readable for everyone.
   chmodSync(folder, 0o700);
   const port = await findFreePort(options.preferredPort);
   const redis = createServerProcess({
@@ -54,8 +56,8 @@ export async function startRedisProgram(
 }
 
 /**
- * Gets a Redis from Debian's packages without a system service: `redis-tools` already contains the server program under another name (its behaviour
- * depends on its name), while `redis-server` would add and start a service.
+ * Gets Redis from Debian's packages without a system service. The package `redis-tools` contains the server program under another name, and the
+ * program acts as a server if it is called `redis-server`. The package `redis-server` would add and start a service.
  */
 export async function installRedis(context: StackContext): Promise<string> {
   if (findProgram('redis-check-rdb') === undefined) await installPackages(context, ['redis-tools']);

@@ -3,12 +3,13 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** Runs commands to their end. `createServerProcess` starts servers that keep running. */
+// Runs commands to their end. For servers that keep running, see `createServerProcess`.
 
+/** How long a command may take to end after an abort, before it is killed. */
 const patienceMs = 10_000;
 const setpriv = '/usr/bin/setpriv';
 
-/** A failed command; `output` has its last lines. */
+/** A command failed. `output` contains the last lines of its output. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly output: string;
@@ -24,16 +25,16 @@ export interface RunOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** The standard input of the command. */
   readonly input?: string;
-  /** `output`: the command prints to our terminal. `input`: it may also ask there, for a password. */
+  /** `output`: the command prints to our terminal. `input`: it may also read from the terminal, for example a password. */
   readonly terminal?: 'output' | 'input';
-  /** An abort only asks the command to end (SIGINT) and waits for it: dpkg must not be killed while it writes. */
+  /** True if an abort only asks the command to end (SIGINT) and waits for it. Needed for dpkg, which must not be killed while it writes. */
   readonly endsGently?: boolean;
   /** Called with each line of stdout and stderr. */
   readonly onLine?: ((line: string) => void) | undefined;
 }
 
 export interface Outcome {
-  /** Null if a signal ended it. */
+  /** The exit code; null if a signal ended the command. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -42,7 +43,7 @@ export interface Outcome {
 }
 
 /**
- * Runs a command to its end, whatever the result. An abort ends it with all its children.
+ * Runs a command to its end, and resolves also if it fails. An abort ends the command with all its children.
  *
  * @throws CommandError if it cannot be started; the reason of `signal` after an abort, once the command has ended
  */
@@ -92,7 +93,8 @@ export async function runToEnd(command: string, args: readonly string[], options
 /**
  * Runs a command that must succeed, and returns its standard output without the last line break.
  *
- * @throws CommandError also for another exit code than 0, with the last `keepLines` lines of its output
+ * @throws CommandError if it cannot be started, or if its exit code is not 0, with the last `keepLines` lines of its output; the reason of `signal`
+ *   after an abort
  */
 export async function runCommand(
   command: string,
@@ -107,7 +109,7 @@ export async function runCommand(
 
 export const lastLines = (text: string, count: number): string => text.trimEnd().split('\n').slice(-count).join('\n');
 
-/** The path of a program, if it is on PATH. */
+/** The path of a program on PATH; undefined if it is not there. */
 export function findProgram(name: string, { PATH = '' }: NodeJS.ProcessEnv = process.env): string | undefined {
   const folders = PATH.split(delimiter).filter(Boolean);
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
@@ -124,13 +126,13 @@ export async function findVersion(
   return { text, usable: Number(major) > oldest[0] || (Number(major) === oldest[0] && Number(minor) >= oldest[1]) };
 }
 
-/** Wraps a command so that the kernel ends it when we end, in any way (Linux; unchanged on other systems). */
+/** Wraps a command so that the kernel ends it when we end, even after a SIGKILL. Only on Linux; on other systems the command is unchanged. */
 export function dieWithParent(command: string, args: readonly string[]): [command: string, args: string[]] {
   if (process.platform !== 'linux' || !existsSync(setpriv)) return [command, [...args]];
   return [setpriv, ['--pdeathsig', 'SIGTERM', '--', command, ...args]];
 }
 
-/** Sends a signal; returns false if there is no such process that we may signal. */
+/** Sends a signal to a process. Returns false if the process does not exist or we may not send it signals. */
 export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);
@@ -140,7 +142,7 @@ export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** State (`Z`: dead, not yet reaped) and parent of a process; undefined if it is gone. */
+/** The state and the parent of a process; undefined if it is gone. State `Z`: the process has ended, but its parent has not noticed that yet. */
 function readStat(pid: number): { state: string; parent: number } | undefined {
   try {
     const [state = '', parent] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
@@ -150,7 +152,7 @@ function readStat(pid: number): { state: string; parent: number } | undefined {
   }
 }
 
-/** The process and everything below it, parents first (Linux: from /proc; on other systems only the process itself). */
+/** The ids of a process and all processes below it, parents first. On systems other than Linux only the process itself. */
 export function processTree(root: number): number[] {
   if (process.platform !== 'linux') return [root];
   const pids = readdirSync('/proc').map(Number).filter(Boolean);
@@ -160,7 +162,7 @@ export function processTree(root: number): number[] {
   return tree;
 }
 
-/** False if the process is gone, or dead and only waits to be reaped (in a container this may never happen). */
+/** Returns false if the process is gone, or has ended and its parent has not noticed that yet (in a container the parent may never notice). */
 export function isAlive(pid: number): boolean {
   if (process.platform !== 'linux') return sendSignal(pid, 0);
   const stat = readStat(pid);

@@ -13,38 +13,38 @@ const reportLines = 12;
 
 /** A server process that can be stopped, broken, and started again unchanged. */
 export interface ServerProcess {
-  /** Starts it and resolves when it serves. */
+  /** Starts the server. Resolves when it can serve requests. */
   start(signal?: AbortSignal): Promise<void>;
-  /** Asks it to end cleanly and resolves when it is gone. */
+  /** Asks the server to end cleanly. Resolves when it is gone. */
   stop(): Promise<void>;
-  /** SIGKILL to it and to all its children; resolves when they are gone. */
+  /** Sends SIGKILL to the server and all its children. Resolves when they are gone. */
   kill(): Promise<void>;
-  /** SIGSTOP: connections stay open and nothing answers. */
+  /** Sends SIGSTOP: connections stay open, but the server does not answer. */
   pause(): void;
-  /** SIGCONT. */
+  /** Sends SIGCONT: the server continues after `pause`. */
   resume(): void;
-  /** Calls back if it ends unexpectedly; at once if it has already ended. */
+  /** Calls `listener` if the server ends unexpectedly, or at once if it has already ended so. */
   onUnexpectedExit(listener: (report: string) => void): void;
 }
 
-/** A running Redis or MongoDB that tests can break. Its port and its data stay the same over stop, kill and start. */
+/** A running Redis or MongoDB that tests can break. It keeps its port and its data after stop, kill and start. */
 export interface StackServer extends Omit<ServerProcess, 'pause' | 'resume'> {
-  /** Base URL without a database. */
+  /** The URL without a database. */
   readonly url: string;
-  /** What it is and why it was chosen, for people. */
+  /** Text for people: which server was chosen, and why. */
   readonly source: string;
   readonly port: number;
   pause(): void | Promise<void>;
   resume(): void | Promise<void>;
-  /** Ends it and removes what the removal of `dataDir` does not: its container. */
+  /** Ends the server and removes its container, which is not below `dataDir`. */
   remove?(): Promise<void>;
 }
 
 /** Options for a server. */
 export interface ServerOptions {
-  /** Used if it is free. */
+  /** This port is used if it is free. */
   readonly preferredPort?: number | undefined;
-  /** Added to our own environment, for a server that is a program of this machine. */
+  /** Added to our own environment, if the server is a program of this machine. */
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
@@ -56,15 +56,15 @@ interface ProcessDescription {
   readonly env?: NodeJS.ProcessEnv;
   readonly logFile: string;
   readonly stopSignal: NodeJS.Signals;
-  /** Throws while it does not serve yet. */
+  /** Throws while the server cannot serve requests yet. */
   readonly checkReady: () => Promise<void>;
-  /** The process that receives signals, if it is not the command itself (PostgreSQL inside bubblewrap). */
+  /** The id of the process that gets signals, if it is not the command itself. Example: PostgreSQL inside bubblewrap. */
   readonly findServer?: (commandPid: number) => number | undefined;
-  /** For our own processes, which have an IPC channel and end with it: called with its messages and with each line that it prints. */
+  /** Only for our own processes: each has an IPC channel and ends when the channel closes. The callbacks get its messages and its printed lines. */
   readonly ours?: { onMessage(message: unknown): void; onLine(line: string): void };
 }
 
-/** The log and the server's files are readable only for this user. */
+/** Starts the server so that its log and its files are readable only for this user. */
 function spawnPrivately({ command, args, cwd, env = process.env, logFile, ours }: ProcessDescription): ChildProcess {
   const before = process.umask(0o077);
   const log = openSync(logFile, 'a');
@@ -91,7 +91,7 @@ export function createServerProcess(description: ProcessDescription): ServerProc
   const { name, logFile } = description;
   const listeners: ((report: string) => void)[] = [];
   let child: ChildProcess | undefined;
-  /** Null while it runs, and after an expected end. */
+  /** The report of an unexpected end. Null while the server runs, and after an expected end. */
   let unexpected: string | null = null;
   let isExpected = true;
 

@@ -10,10 +10,10 @@ import type { ServerOptions, StackServer } from './server-process.ts';
 import { startTestContainer } from './test-containers.ts';
 
 /**
- * The order of sources for Redis and MongoDB, after the environment (`startStack`): a container engine, the program on PATH, Debian's packages
- * (docs/local-stack.md). Permanent data uses compose's containers (`npm start`), temporary data uses those of testcontainers.
+ * Starts Redis from the first source that this machine has: a container engine, the program on PATH, or Debian's packages (docs/local-stack.md). The
+ * same order applies to MongoDB. `npm start` uses compose's containers, which keep their data; tests use those of testcontainers.
  *
- * @throws StepError with what would make one of them work
+ * @throws StepError that tells the user how to make one of the sources available
  */
 export async function startRedis(context: StackContext, options: ServerOptions = {}): Promise<StackServer> {
   const contained = await startContained(context, 'redis', options);

@@ -6,7 +6,7 @@ import { createServerProcess, type ServerProcess } from './server-process.ts';
 
 const shownLevels = ['warn', 'error', 'fatal'];
 
-/** The ready message of a process of the service. */
+/** The message with which a process of the service reports that it is ready. */
 type Ready = Readonly<Record<string, unknown>>;
 
 /** A running process of the service. */
@@ -18,12 +18,15 @@ export interface Service extends Pick<ServerProcess, 'stop' | 'onUnexpectedExit'
 export interface ServiceOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly logFile: string;
-  /** Warnings and errors go here, one line each; the log file gets everything. */
+  /** Called with a line for each warning and error. The log file gets all lines. */
   readonly say: (line: string) => void;
   readonly signal: AbortSignal;
 }
 
-/** One line for people from a log line of level warn or higher; anything that is not a log line is shown unchanged. */
+/**
+ * Turns a log line of level warn or higher into one line for people. Returns undefined for lower levels. Text that is not a log line is returned
+ * unchanged.
+ */
 export function describeLogLine(line: string): string | undefined {
   let entry: { level?: unknown; msg?: string; err?: { message?: string } } | null;
   try {
@@ -38,10 +41,10 @@ export function describeLogLine(line: string): string | undefined {
 }
 
 /**
- * Starts a process of the service with this Node.js, and resolves when it reports over its IPC channel that it serves. It ends with us, because the
- * end of that channel is its stop signal.
+ * Starts a process of the service with the Node.js that runs us, and resolves when the process reports over its IPC channel that it is ready. It ends
+ * with us, because it stops when this channel closes.
  *
- * @throws StepError with its last log lines if it ends, or does not serve within a minute
+ * @throws StepError with its last log lines if it ends, or is not ready within a minute
  */
 export async function startService(name: ServiceProcess, { env, logFile, say, signal }: ServiceOptions): Promise<Service> {
   let ready: Ready | undefined;

@@ -2,31 +2,32 @@ import { createTemporaryContext, type StackContext } from './context.ts';
 import type { ServerOptions, StackServer } from './server-process.ts';
 import { startMongo, startRedis } from './servers.ts';
 
-/** The addresses of Redis and MongoDB, and their sources. */
+/** The URLs of Redis and MongoDB, and their sources. */
 export interface Stack {
   readonly redisUrl: string;
   readonly mongoUrl: string;
-  /** For people: which servers were chosen, and why. */
+  /** Text for people: which Redis was chosen, and why. */
   readonly redisSource: string;
+  /** The same text for MongoDB. */
   readonly mongoSource: string;
-  /** The servers that we started; servers from the environment are not ours. */
+  /** The servers that we started. Servers that the environment names are not among them. */
   readonly servers: { readonly redis?: StackServer; readonly mongo?: StackServer };
-  /** Stops what we started. */
+  /** Stops the servers that we started. */
   stop(): Promise<void>;
 }
 
 interface StackOptions {
-  /** Servers to use from the environment (`REDIS_URL`, `MONGODB_URL`). */
+  /** URLs of servers that are used instead of starting our own. */
   readonly env?: { readonly REDIS_URL?: string | undefined; readonly MONGODB_URL?: string | undefined };
   readonly redis?: ServerOptions;
   readonly mongo?: ServerOptions;
 }
 
 /**
- * Gets Redis and MongoDB, each from the first source that this machine has. One after the other, because both may need apt-get or the same
+ * Gets Redis and MongoDB, each from the first source that this machine has. They start one after the other, because both may need apt-get or the same
  * container network.
  *
- * @throws StepError if a step fails; then everything is stopped
+ * @throws StepError if a step fails; before that, everything that was started is stopped
  */
 export async function startStack(context: StackContext, options: StackOptions = {}): Promise<Stack> {
   const { REDIS_URL, MONGODB_URL } = options.env ?? {};
@@ -55,7 +56,7 @@ export async function startStack(context: StackContext, options: StackOptions = 
   };
 }
 
-/** Runs something between the start and stop of servers, on free ports, with temporary data. */
+/** Starts servers on free ports with temporary data, calls `run`, and stops the servers. */
 export async function withStack<T>(
   signal: AbortSignal,
   run: (stack: Stack) => Promise<T>,

@@ -10,7 +10,7 @@ import type { ServerOptions, StackServer } from './server-process.ts';
 
 const contained = {
   redis: {
-    // Without a password Redis would refuse clients from outside its container; Docker Hub's image switches that off.
+    // Without a password, Redis by default refuses clients from outside its container. This setting allows them, as Docker Hub's image does.
     command: [...containerCommands.redis, '--protected-mode', 'no'],
     inside: 6379,
     checkReady: pingRedis,
@@ -24,7 +24,7 @@ const contained = {
   },
 } as const;
 
-/** An engine may be on another machine, so its process ids may not be ours. */
+/** Whether a process of this machine belongs to a container. An engine may be on another machine, and then its process ids mean nothing here. */
 function isOfContainer(pid: number, id: string): boolean {
   try {
     return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(id);
@@ -37,8 +37,8 @@ const readyMs = 60_000;
 const pollMs = 100;
 
 /**
- * A test server in a container of compose's image, through testcontainers: without a password, and with its data inside the container. Not with
- * testcontainers' own modules for Redis and MongoDB: they change the port at each restart, and these servers must keep theirs.
+ * Starts a test server with testcontainers, from the image in docker-compose.yml: without a password, and with its data inside the container. The
+ * modules of testcontainers for Redis and MongoDB are not used: they change the port at each restart, but our servers must keep their port.
  *
  * @returns undefined if no engine answers
  */
@@ -48,16 +48,16 @@ export async function startTestContainer(
   options: ServerOptions,
 ): Promise<StackServer | undefined> {
   if (!(await engineAnswers(context))) return undefined;
-  // Loaded only if needed: it takes longer to load than most tests.
+  // Loaded only if needed, because it takes longer to load than most tests to run.
   const { GenericContainer, getContainerRuntimeClient } = await import('testcontainers');
   const { signal, progress } = context;
   const image = composeImage(name);
   const { command, inside, checkReady, urlAt } = contained[name];
   const port = await findFreePort(options.preferredPort);
   const { container: containers, info } = await getContainerRuntimeClient();
-  // Another host if we run in a container ourselves, or the engine is on another machine.
+  // This is not localhost if we run in a container ourselves, or if the engine is on another machine.
   const { host } = info.containerRuntime;
-  /** Publishes its port only to this machine if that works; testcontainers itself publishes it to the whole network. */
+  /** Publishes the port only to this machine if the engine is on this machine. testcontainers itself publishes it to the whole network. */
   class ClosedContainer extends GenericContainer {
     protected override async beforeContainerCreated(): Promise<void> {
       const binding = { HostPort: String(port), ...(['localhost', '127.0.0.1'].includes(host) && { HostIp: '127.0.0.1' }) };
@@ -96,14 +96,17 @@ export async function startTestContainer(
       ({ StatusCode }: { StatusCode: number }) => {
         if (!isExpected) for (const listener of listeners) listener(`${name} (${image}) ended with code ${StatusCode}`);
       },
-      // It was removed, or the engine has ended.
+      // An error means that the container was removed or the engine has ended.
       () => undefined,
     );
   };
   const resume = async () => {
     if ((await container.inspect()).State.Paused) await container.unpause();
   };
-  /** Podman does not stop or kill a paused container. A signal sent to its process before the resume ends it without further work. */
+  /**
+   * Ends the container. Podman does not stop or kill a paused container, so it is resumed first. For a kill, its process gets SIGKILL before it is
+   * resumed, so that it does no more work.
+   */
   const end = async (how: 'stop' | 'kill') => {
     isExpected = true;
     const { Paused, Pid, Running } = (await container.inspect()).State;

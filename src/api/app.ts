@@ -55,7 +55,7 @@ function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInst
   });
 }
 
-/** Each capability of the service has its own folder. */
+/** Registers the routes of each capability of the service. Each capability has its own folder. */
 const capabilities = [
   registerStatus,
   registerStamps,
@@ -66,7 +66,10 @@ const capabilities = [
   registerMcp,
 ];
 
-/** Registers plugins and routes. The order matters: a hook applies only to routes registered after it. Does not listen. */
+/**
+ * Builds the application with its plugins and routes, but does not listen. The order matters: a hook applies only to routes that are registered after
+ * it.
+ */
 export async function buildApp({ config, log, services, limits, metrics }: AppDeps): Promise<FastifyInstance> {
   const app = createServer(log, config.TRUST_PROXY);
   boundPipelines(app.server);

@@ -20,7 +20,7 @@ import { createServices } from './services.ts';
 import { createReplyLookup, createReplyWaiter } from './stamps/index.ts';
 import { openStampJudge } from './verification/index.ts';
 
-/** @throws ConfigError if it cannot listen on the address. */
+/** Listens and returns the URL. @throws ConfigError if `HOST` or `PORT` cannot be used */
 async function listen(app: FastifyInstance, { HOST: host, PORT: port }: Config): Promise<string> {
   try {
     return await app.listen({ host, port });
@@ -34,7 +34,7 @@ async function listen(app: FastifyInstance, { HOST: host, PORT: port }: Config):
   }
 }
 
-/** Opens everything that an API process needs, and listens. `lifecycle` closes it. */
+/** Opens everything that an API process needs, and listens. `lifecycle` closes everything again when the process ends. */
 export async function openApi({ config, log, lifecycle }: ProcessContext<Config>): Promise<{ url: string }> {
   const clock = systemClock;
   const trust = loadTrustSettings(config);
@@ -83,7 +83,7 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
   if (config.METRICS_PORT !== undefined) {
     const served = await serveMetrics({ metrics, host: config.HOST, port: config.METRICS_PORT, readQueueState: queueWatch.read });
     lifecycle.onClose('metrics', served.close);
-    log.info({ metricsUrl: served.url }, 'serving metrics');
+    log.info({ metricsUrl: served.url }, 'metrics are served');
   }
 
   const services = createServices({

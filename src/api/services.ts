@@ -16,7 +16,7 @@ import { createTsaDoor } from './tsa-door/index.ts';
 import { createVerificationServices, type StampJudge } from './verification/index.ts';
 import { createWorkflowServices } from './workflows/index.ts';
 
-/** Everything that the services need from outside. A test may replace each. */
+/** Everything that the services need from outside. A test may replace any part. */
 export interface ServicePorts {
   readonly config: Config;
   readonly store: Omit<Store, 'batches' | 'renewals' | 'evidenceTerms' | 'newDigests' | 'openKeys' | 'checkWrite' | 'prepare' | 'close'> & {
@@ -37,7 +37,7 @@ export interface ServicePorts {
   readonly log: Logger;
 }
 
-/** Creates the functions that routes and tools call; each capability makes its own. */
+/** Creates the functions that routes and tools call. Each capability creates its own. */
 export function createServices(ports: ServicePorts) {
   const readMailState = createMailStateReader(ports);
   // Mails are retried for an hour (W12), so only a missing mail server counts as unable to send.

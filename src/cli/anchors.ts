@@ -12,10 +12,10 @@ import {
 import { asFailure, CommandFailure, exitCodes } from './failure.ts';
 import type { OptionValues } from './options.ts';
 
-/** A fingerprint in OpenSSL's notation, for people to compare: `AB:CD:…`. */
+/** Writes a fingerprint in OpenSSL's notation, so that people can compare it: `AB:CD:…`. */
 export const readableFingerprint = (hex: string): string => hex.toUpperCase().match(/../g)?.join(':') ?? '';
 
-/** The name of a certificate for people. If the certificate is not trusted, its name may not be readable. */
+/** The name of a certificate's subject or issuer, for people. A certificate that is not trusted may have a name that cannot be read. */
 export function readableName(name: Buffer): string {
   try {
     return nameText(name);
@@ -33,13 +33,13 @@ export const certificateJson = ({ subject, issuer, fingerprint, notBeforeMs, not
   not_after: new Date(notAfterMs).toISOString(),
 });
 
-/** A saved trust anchor: one file, named by its fingerprint. */
+/** A saved trust anchor. Its file is named by its fingerprint. */
 export interface KeptAnchor {
   readonly path: string;
   readonly certificate: Certificate;
 }
 
-/** Runs `read`. A fault of the file becomes one sentence that names the file. */
+/** Runs `read`. If it fails because of the file, the error becomes one sentence that names the file. */
 async function aboutFile<Value>(path: string, read: () => Promise<Value>): Promise<Value> {
   try {
     return await read();
@@ -49,11 +49,11 @@ async function aboutFile<Value>(path: string, read: () => Promise<Value>): Promi
   }
 }
 
-/** The certificates of a PEM or DER file. @throws CommandFailure if it has none */
+/** Reads the certificates of a PEM or DER file. @throws CommandFailure if it has none */
 export const readCertificates = (path: string): Promise<readonly Certificate[]> =>
   aboutFile(path, async () => createTrustStore({ anchors: [await readFile(path)] }).certificates);
 
-/** The user's saved anchors, sorted by file name; none if there is no folder yet. */
+/** Reads the user's saved trust anchors, sorted by file name. Returns an empty list if there is no folder yet. */
 export async function keptAnchors(folder: string): Promise<readonly KeptAnchor[]> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
@@ -80,14 +80,14 @@ export async function keepAnchor(folder: string, { fingerprint, der }: Certifica
 export const forgetAnchor = ({ path }: KeptAnchor): Promise<void> => aboutFile(path, () => rm(path));
 
 /**
- * The trust anchors of one command: the certificates of `--ca`, or else the saved ones.
+ * Opens the trust store of one command. Its anchors are the certificates of `--ca`, or the saved ones if `--ca` is not given.
  *
  * @throws CommandFailure with the name of a file that cannot be read
  */
 export async function openTrust(
   folder: string,
   { ca = [], intermediate = [], crl = [] }: OptionValues,
-  /** Comes with the subject of the command: certificates that are not trusted, and revocation lists signed by their issuers. */
+  /** From the file that the command checks: certificates that are not trust anchors, and revocation lists signed by their issuers. */
   brought: Pick<TrustMaterial, 'intermediates' | 'crls'> = {},
 ): Promise<TrustStore> {
   const readAll = async (paths: readonly string[]) => (await Promise.all(paths.map(readCertificates))).flat();
@@ -95,7 +95,7 @@ export async function openTrust(
   const intermediates = await readAll(intermediate);
   const crls = await Promise.all(crl.map((path) => aboutFile(path, () => readFile(path))));
   const derOf = ({ der }: Certificate) => der;
-  // The certificates were read one by one, so only a list can be wrong here.
+  // The user's certificates were read before, so only a revocation list can be wrong here.
   return aboutFile(crl.join(', '), async () =>
     createTrustStore({
       anchors: anchors.map(derOf),

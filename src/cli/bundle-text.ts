@@ -27,12 +27,12 @@ function ownNotes({ notProved, none }: BundleJudgement['own']): string[] {
   ];
 }
 
-/** The maker of a bundle can write anything there. */
+/** The author of a bundle can write anything there, so it is listed as not checked. */
 const unsignedNote = 'output types, stamp ids and README.txt: no signature covers them';
 
 /**
- * The result for a bundle: the outputs existed at the time of the root. The list of unchecked facts covers root and closing record together.
- * The facts in the closing record are only claims: anybody can write one and have it stamped.
+ * The result for a bundle: the outputs existed at the time of the root's stamp. The list of unchecked facts is for root and closing record together.
+ * The facts in the closing record are only claims: anyone can write a record and have it stamped.
  */
 export function tellBundle(name: string, judgement: BundleJudgement, trust: TrustStore, moreNotes: readonly string[]): ToldVerdict {
   const { record, root, closing, own } = judgement;
@@ -73,7 +73,7 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
   };
 }
 
-/** A bundle to search for files. */
+/** A bundle that is searched for files. */
 export interface SearchedBundle {
   readonly name: string;
   /** Undefined if the bundle does not verify. */
@@ -104,11 +104,14 @@ function placeText({ bundle, judgement, outputs, isBriefing }: Place): string {
     : `the briefing in ${bundle}, as the record says, and not one of its outputs`;
 }
 
-/** The token that proves its time: for an output its own or the root's; for the briefing that of the closing record, which contains its hash. */
+/**
+ * The token that proves the time of a file: for an output its own token or that of the root; for the briefing that of the closing record, which
+ * contains the briefing's hash.
+ */
 const tokenOf = ({ judgement: { root, closing }, outputs: [output] }: Place): Verified | undefined =>
   output ? (output.stamp ?? root?.stated) : closing?.stated;
 
-/** The JSON result for a file. Without a place it is in none of the bundles. */
+/** The JSON result for a file. Without `place` the file is in none of the bundles. */
 function fileJson(path: string, sha256: string, verdict: Verdict, reason: string | null, place?: Place) {
   const isValid = verdict === 'valid';
   const token = place && tokenOf(place);
@@ -159,7 +162,7 @@ export function tellNotFound(path: string, sha256: string, bundles: readonly Sea
   return { json: fileJson(path, sha256, 'not_valid', reason), line: `${path}: NOT VALID, ${reason}`, details: [] };
 }
 
-/** The results for a file: one for each bundle that proves it, or, if none does, one for each bundle that has it. */
+/** The results for a file: one for each bundle that proves it. If no bundle proves it, one for each bundle that contains its hash. */
 export function tellFound(path: string, sha256: string, bundles: readonly SearchedBundle[]): readonly ToldFile[] {
   const told = bundles.flatMap((bundle) => placesOf(sha256, bundle)).map((place) => tellPlace(path, sha256, place));
   const valid = told.filter(({ verdict }) => verdict === 'valid');

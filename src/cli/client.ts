@@ -23,20 +23,20 @@ import { stampAnswer, verifyAnswer } from './answers.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 
 interface ClientOptions {
-  /** The address of the service. It may include a path. */
+  /** The base URL of the service. It may include a path. */
   readonly baseUrl: string;
-  /** With a token, stamps are made for its product; without one, as an agent. */
+  /** With a service token, stamps are made for its product; without a token, as an agent. */
   readonly serviceToken?: string | undefined;
 }
 
-/** The limit for one try: large content may be sent over a slow line. */
+/** The maximum time of one try. It is long because large content may be sent over a slow connection. */
 const timeoutMs = 120_000;
 
 export type Client = ReturnType<typeof createClient>;
 
 /**
- * Calls the service for the commands, through the TypeScript client, which retries and gives each request an idempotency key (S9). This parses the
- * answers, because they are printed and saved, and turns every failure into a CommandFailure: one sentence and an exit code.
+ * Calls the service for the commands through the TypeScript client, which retries and gives each request an idempotency key (S9). The answers are
+ * checked here, because they are printed and saved. Every failure becomes a CommandFailure with one sentence and an exit code.
  */
 export function createClient({ baseUrl, serviceToken }: ClientOptions) {
   const qstamp = new Qstamp({ url: baseUrl, serviceToken, timeoutMs });
@@ -49,13 +49,15 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions) {
 
   return {
     baseUrl: qstamp.url,
-    /** Makes an address from an answer absolute. */
+    /** Makes a URL from an answer absolute. */
     addressOf: (path: string) => qstamp.addressOf(path),
     stampHash: (hash: string, options: StampOptions) => parsed(stampAnswer, qstamp.stampHash(hash, options)),
-    /** Stamps in tier sealed, with the content. */
+    /** Sends the content and stamps it in tier sealed. */
     sealContent: (content: Uint8Array, options: StampOptions) =>
       parsed(stampAnswer, qstamp.stampBytes(content, { ...options, sendContent: true })),
-    /** DER of a stamp's time-stamp token or evidence record; undefined if it has none, like stamps of the mock provider. */
+    /**
+     * Fetches a stamp's time-stamp token or evidence record in DER. Returns undefined if there is none, for example for a stamp of the mock provider.
+     */
     async fetchToken(tokenId: string): Promise<Buffer | undefined> {
       try {
         return Buffer.from(await qstamp.fetchToken(tokenId));
@@ -64,12 +66,12 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions) {
         throw failureOf(error);
       }
     },
-    /** DER of a stamp's evidence record. */
+    /** Fetches a stamp's evidence record in DER. */
     fetchRecord: (tokenId: string) => orFailure(qstamp.fetchEvidenceRecord(tokenId)),
-    /** Makes the evidence record cover the content's hash by a new algorithm. */
+    /** Asks the service to cover the content's hash in a new algorithm. */
     renewEvidence: (tokenId: string, content: Blob) => parsed(evidenceRenewal, qstamp.renewEvidence(tokenId, content)),
     verifyById: (tokenId: string) => parsed(verifyAnswer, qstamp.verify(tokenId)),
-    /** `hash`: hex, by the algorithm of the token's own imprint. */
+    /** `hash`: the file's hash in the algorithm of the token's imprint, in hex. */
     verifyToken: (token: string, hash?: string) => parsed(verifyAnswer, qstamp.verifyToken(token, hash === undefined ? {} : { hash })),
     startWorkflow: (options: StartOptions) =>
       parsed(
@@ -95,7 +97,7 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions) {
 
 const orFailure = <Answer>(answer: Promise<Answer>): Promise<Answer> => answer.catch((error) => Promise.reject(failureOf(error)));
 
-/** Turns an error of the client into a failure for the user. Any other error is a defect, and is returned unchanged. */
+/** Turns an error of the TypeScript client into a CommandFailure. Any other error is unexpected and is returned unchanged. */
 function failureOf(error: unknown): unknown {
   if (error instanceof ServiceError) {
     const { status, code, requestId: request_id, message } = error;

@@ -28,14 +28,14 @@ const columns = (rows: readonly (readonly [string, string])[]): string => {
 
 const usageOf = ({ name, operands }: Command): string => `qstamp ${name} ${operands}`.trimEnd();
 
-/** Help on a command, on a group such as `workflow`, or on all commands if `name` is undefined. */
+/** Help on a command, on a group of commands like `workflow`, or on all commands if `name` is undefined. */
 export function helpOf(name: string | undefined, commands: readonly Command[]): string {
   const command = commands.find((one) => one.name === name);
   if (command !== undefined) return commandHelp(command);
   const listed = name === undefined ? commands : commands.filter((one) => one.name.startsWith(`${name} `));
   const rows = listed.map((one) => [usageOf(one), one.summary] as const);
   if (name !== undefined) return `${columns(rows)}\n\n${commonOptions}\n`;
-  // They are listed here so that operators find them, but `bin/qstamp.mjs` runs them.
+  // The commands for operators are listed here so that operators find them, but `bin/qstamp.mjs` runs them.
   const forOperators = [
     ['qstamp check-providers', 'for operators: ask each configured provider once, and show how it answers'],
     ['qstamp check-settings [PORT]', 'for operators: show in one line why the service cannot start'],
@@ -66,7 +66,7 @@ export type Asked =
   | { readonly what: 'help'; readonly name: string | undefined }
   | { readonly what: 'run'; readonly command: Command; readonly operands: readonly string[]; readonly values: OptionValues };
 
-/** Parses a command line. @throws CommandFailure `usage` in one sentence. */
+/** Parses a command line. @throws CommandFailure `usage`, with one sentence */
 export function parseCommandLine(args: readonly string[], commands: readonly Command[]): Asked {
   const { values, positionals } = readCommandLine(args);
   if (positionals[0] === 'help') return helpOn(positionals.slice(1), commands);
@@ -85,7 +85,7 @@ export function parseCommandLine(args: readonly string[], commands: readonly Com
 const findCommand = (words: readonly string[], commands: readonly Command[]): Command | undefined =>
   commands.find(({ name }) => name.split(' ').every((word, index) => words[index] === word));
 
-/** The first words of the commands that have two, e.g. `workflow`. */
+/** The first words of the commands that have two words, for example `workflow`. */
 const groupsOf = (commands: readonly Command[]): readonly string[] => [
   ...new Set(commands.flatMap(({ name }) => (name.includes(' ') ? name.split(' ').slice(0, 1) : []))),
 ];

@@ -6,9 +6,9 @@ import type { Terminal } from './terminal.ts';
 /** The environment of a command. Nothing in it is opened before the command uses it. */
 export interface Context {
   readonly terminal: Terminal;
-  /** The service at QSTAMP_URL. @throws CommandFailure if that is not an HTTP address */
+  /** Returns a client for the service at QSTAMP_URL. @throws CommandFailure if QSTAMP_URL is not an HTTP URL */
   connect(): Client;
-  /** Asks the user; undefined if nobody can answer, for example in a script. */
+  /** Asks the user. Returns undefined if nobody can answer, for example in a script. */
   ask(question: string): Promise<string | undefined>;
   readonly stdin: AsyncIterable<Uint8Array>;
   /** The folder of the user's saved trust anchors. */
@@ -16,7 +16,7 @@ export interface Context {
 }
 
 export interface Command {
-  /** One or two words. */
+  /** The name of the command: one or two words. */
   readonly name: string;
   /** The operands after the name, e.g. `FILE...`; empty if there are none. */
   readonly operands: string;
@@ -24,7 +24,7 @@ export interface Command {
   readonly summary: string;
   /** More text for the command's own help. */
   readonly details?: string;
-  /** Its options, each with the name of its value (empty for a switch) and a description. */
+  /** The options of the command, each with the name of its value (empty for a switch) and a description. */
   readonly options: Partial<Readonly<Record<OptionName, readonly [value: string, help: string]>>>;
   run(operands: readonly string[], values: OptionValues, context: Context): Promise<ExitCode>;
 }

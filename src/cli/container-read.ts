@@ -3,11 +3,12 @@ import { asZipFailure, inflate, openZipSource } from './zip-file.ts';
 
 export const isContainerPath = (path: string): boolean => /\.(asics|scs)$/i.test(path);
 
-/** Turns an error of reading a container into one sentence. */
+/** Turns an error while reading a container into a CommandFailure with one sentence. */
 export const asContainerFault = (error: unknown): unknown => asZipFailure('an ASiC-S container', error);
 
 /**
- * Opens an ASiC-S container with a time-stamp token or an evidence record (EN 319 162-1 §4.3), from this command or another program. Memory does not grow with the file.
+ * Opens an ASiC-S container with a time-stamp token or an evidence record (EN 319 162-1 §4.3). This command or another program may have made it.
+ * Memory does not grow with the size of the file.
  *
  * @throws CommandFailure with the fault in one sentence
  */

@@ -7,18 +7,17 @@ import { containerOf } from '../shared/archive/asics.ts';
 import type { Imprint } from '../shared/domain/stamp.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 
-/** A verified file that is to be packed. */
+/** A verified file to pack. */
 export interface JudgedFile {
   readonly path: string;
   readonly imprint: Imprint;
 }
 
 /**
- * Writes a file and the time-stamp token or evidence record over it as an ASiC-S container (EN 319 162-1 §4.3): `mimetype` first, nothing
- * compressed. The file is read twice, because its CRC-32 comes before it. After a failure the target is removed. An existing target is not
- * changed.
+ * Writes a file and the time-stamp token or evidence record over it as an ASiC-S container (EN 319 162-1 §4.3): `mimetype` first, nothing compressed.
+ * The file is read twice, because its CRC-32 is written before its content. After a failure the target is removed. An existing target is not changed.
  *
- * @throws CommandFailure if the file differs from the verified one; errors of the file system, also if the target exists
+ * @throws CommandFailure if the file differs from the verified file; errors of the file system, for example if the target exists
  */
 export async function writeContainer(target: string, { path, imprint }: JudgedFile, proof: Buffer): Promise<void> {
   const name = basename(path);
@@ -50,7 +49,7 @@ async function checksumOf(file: FileHandle, imprint: Imprint): Promise<{ size: n
   return sum;
 }
 
-/** The octets of an open file. @throws CommandFailure at the end if they differ from the verified ones */
+/** The bytes of an open file. @throws CommandFailure at the end if they differ from the verified bytes */
 async function* octetsOf(file: FileHandle, { algorithm, digest }: Imprint): AsyncGenerator<Buffer> {
   const hash = createHash(algorithm);
   for await (const chunk of file.createReadStream({ autoClose: false, start: 0 })) {

@@ -4,32 +4,32 @@ import type { Imprint, ImprintAlgorithm } from '../shared/domain/stamp.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 import { readableSize } from './terminal.ts';
 
-/** How many octets are read at a time. Hashing needs only this much memory, for a file of any size. */
+/** The number of bytes that are read at a time. Hashing needs only this much memory, for a file of any size. */
 const chunkBytes = 1024 * 1024;
-/** Content is sent in one body. Larger content does not fit into one string. */
+/** The maximum size of content that is sent. It is sent in one body, and larger content does not fit into one string. */
 const mostContentBytes = 256 * 1024 * 1024;
 
 /** The name of standard input on the command line. */
 export const standardInput = '-';
 
 export interface DigestOptions {
-  /** Default: only `sha256`. */
+  /** The hash algorithms; default: only `sha256`. */
   readonly algorithms?: readonly [ImprintAlgorithm, ...ImprintAlgorithm[]];
-  /** Whether to keep the content too, for an upload. It is kept in memory. */
+  /** Whether the content is also kept in memory, for an upload. */
   readonly keepsContent?: boolean;
   readonly onBytes?: (count: number) => void;
 }
 
 export interface DigestedInput {
-  /** The imprint by the first algorithm. */
+  /** The imprint in the first algorithm. */
   readonly imprint: Imprint;
-  /** One for each algorithm, in their order. */
+  /** One imprint for each algorithm, in the order of `algorithms`. */
   readonly imprints: readonly Imprint[];
   readonly bytes: number;
   readonly content: Buffer | undefined;
 }
 
-/** @throws CommandFailure if content to keep is too large */
+/** Hashes a stream. @throws CommandFailure if content to keep is too large */
 async function digestChunks(chunks: AsyncIterable<Uint8Array>, options: DigestOptions): Promise<DigestedInput> {
   const { algorithms = ['sha256'], keepsContent = false, onBytes } = options;
   const hashes = algorithms.map((algorithm) => ({ algorithm, hash: createHash(algorithm) }));
@@ -53,9 +53,9 @@ async function digestChunks(chunks: AsyncIterable<Uint8Array>, options: DigestOp
 }
 
 /**
- * The imprints of a file, read as a stream.
+ * The imprints of a file, which is read as a stream.
  *
- * @throws CommandFailure if it is a directory, or changes meanwhile: the read octets are then neither the old file nor the new one.
+ * @throws CommandFailure if it is a directory, or if it changes while it is read: the bytes are then a mix of the old and the new file
  */
 export async function digestFile(path: string, options: DigestOptions = {}): Promise<DigestedInput> {
   const file = await open(path, 'r');
@@ -81,6 +81,10 @@ export async function digestFile(path: string, options: DigestOptions = {}): Pro
   }
 }
 
-/** The imprints of a file, or of standard input if the path is `-`. @throws CommandFailure as `digestFile` */
+/**
+ * The imprints of a file, or of standard input if the path is `-`.
+ *
+ * @throws the same CommandFailures as `digestFile`, also if content to keep is too large
+ */
 export const digestInput = (path: string, stdin: AsyncIterable<Uint8Array>, options: DigestOptions = {}): Promise<DigestedInput> =>
   path === standardInput ? digestChunks(stdin, options) : digestFile(path, options);

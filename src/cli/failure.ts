@@ -1,13 +1,13 @@
-/** The exit codes. For several files the smallest that is not 0 counts, so a lesser problem never hides "not valid". */
+/** The exit codes. For several files the smallest code that is not 0 counts, so that a smaller problem never hides "not valid". */
 export const exitCodes = {
   ok: 0,
-  /** A verified subject is not valid, or not proved. */
+  /** Something that was verified is not valid, or not proved. */
   notValid: 1,
   /** The command line cannot be understood. */
   usage: 2,
   /** The service refused the request. */
   refused: 3,
-  /** The service cannot be reached, or could not do it now. */
+  /** The service cannot be reached, or cannot serve the request now. */
   unavailable: 4,
   /** A local file cannot be read, or would be overwritten. */
   file: 5,
@@ -15,7 +15,7 @@ export const exitCodes = {
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** A failure that the user can do something about. `message` is one sentence; `details` go into the JSON answer. */
+/** An expected failure that the user can understand. `message` is one sentence; `details` are added to the JSON output. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure';
   readonly exitCode: ExitCode;
@@ -28,7 +28,7 @@ export class CommandFailure extends Error {
   }
 }
 
-/** A command line that cannot be understood, in one sentence. */
+/** The failure for a wrong command line, with one sentence. */
 export const misuse = (sentence: string): CommandFailure => new CommandFailure(exitCodes.usage, `${sentence} (see qstamp --help)`);
 
 const fileFaults: Readonly<Record<string, string>> = {
@@ -42,7 +42,7 @@ const fileFaults: Readonly<Record<string, string>> = {
   EROFS: 'the disk is read-only',
 };
 
-/** Turns a file error of the operating system into a CommandFailure. Any other error is a defect and is returned unchanged. */
+/** Turns a file error of the operating system into a CommandFailure. Any other error is returned unchanged. */
 export function asFailure(error: unknown): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error;
   const fault = fileFaults[String(error.code)];

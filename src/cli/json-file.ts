@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { asFailure, CommandFailure, exitCodes } from './failure.ts';
 
-/** The value of a JSON text; undefined if the text is not JSON. */
+/** Parses a JSON text. Returns undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -11,7 +11,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The text of a file; undefined if there is no such file. */
+/** Reads a text file. Returns undefined if there is no such file. */
 export async function readText(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
@@ -23,13 +23,17 @@ export async function readText(path: string): Promise<string | undefined> {
 
 export interface SaveOptions {
   readonly overwrite: boolean;
-  /** Words for the failure: the loss if the file cannot be saved. */
+  /** The start of the error message if the file cannot be saved: what the user loses. */
   readonly what: string;
-  /** Only the owner may read it. */
+  /** True if only the owner may read the file. */
   readonly isSecret?: boolean;
 }
 
-/** Writes JSON to disk. An existing file is replaced in one step. @throws CommandFailure that names the loss and the reason. */
+/**
+ * Writes JSON to disk. With `overwrite` an existing file is replaced in one step; otherwise it is an error.
+ *
+ * @throws CommandFailure with `what` and the reason
+ */
 export async function saveJson(path: string, value: object, { overwrite, what, isSecret = false }: SaveOptions): Promise<void> {
   const target = overwrite ? `${path}.${randomUUID()}.tmp` : path;
   try {

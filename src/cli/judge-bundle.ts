@@ -14,10 +14,10 @@ const tools: BundleTools = { inflate, sha256, createSha256: () => createHash('sh
 
 export const isBundlePath = (path: string): boolean => /\.zip$/i.test(path);
 
-/** Turns an error of reading a bundle into one sentence. Faults of its contents are returned unchanged. */
+/** Turns an error while reading a bundle into a CommandFailure with one sentence. Faults in its contents are returned unchanged. */
 export const asBundleFault = (error: unknown): unknown => asZipFailure('an evidence bundle, and no stamp is beside it', error);
 
-/** Opens an evidence bundle (W22), and closes it after use. */
+/** Opens an evidence bundle (W22), calls `use` with it, and closes it. */
 export async function withBundle<Result>(
   path: string,
   use: (bundle: Awaited<ReturnType<typeof openBundle>>) => Promise<Result>,
@@ -30,7 +30,10 @@ export async function withBundle<Result>(
   }
 }
 
-/** Whether a zip file may be a bundle: it has a closing record, or it cannot be read. Opening it later reports the error. */
+/**
+ * Whether a zip file may be a bundle: it has a closing record, or it cannot be read. In the second case, the error is reported when the file is
+ * opened later.
+ */
 export async function mayBeBundle(path: string): Promise<boolean> {
   try {
     const source = await openZipSource(path);
@@ -40,7 +43,10 @@ export async function mayBeBundle(path: string): Promise<boolean> {
   }
 }
 
-/** If a record was renewed under another hash algorithm, verification needs the content's hash by that algorithm. */
+/**
+ * The imprints of a stamped hash. If the content is known, they include other algorithms: an evidence record that was renewed in another algorithm
+ * needs the content's hash in this algorithm.
+ */
 const imprintsOf = ({ sha256, content }: proof.Stamped): readonly Imprint[] => {
   const others = content === undefined ? [] : imprintAlgorithms.filter((algorithm) => algorithm !== 'sha256');
   return [
@@ -49,7 +55,7 @@ const imprintsOf = ({ sha256, content }: proof.Stamped): readonly Imprint[] => {
   ];
 };
 
-/** Verifies the time-stamps of a bundle with the anchors of `trust`. @param nowMs milliseconds since the epoch */
+/** Creates the functions that verify the time-stamps of a bundle with the anchors of `trust`. @param nowMs milliseconds since the epoch */
 export const judgeStampBy = (trust: TrustStore, nowMs: number): Pick<proof.BundleJudge<Judgement>, 'judgeStamp' | 'firstTokenOf'> => ({
   firstTokenOf: (record) => firstTokenOf(Buffer.from(record)),
   judgeStamp: async (bytes, stamped) => {

@@ -20,7 +20,7 @@ export interface OutputJudgement {
 
 const mostProofBytes = 4 * 1024 * 1024;
 
-/** @throws CommandFailure if the file contains no proof */
+/** Reads an inclusion proof. @throws CommandFailure if the file contains no proof */
 async function readProof(path: string): Promise<InclusionProofShown> {
   const text = await readText(path);
   if (text === undefined) throw new CommandFailure(exitCodes.file, `${path}: there is no such file`);
@@ -30,11 +30,11 @@ async function readProof(path: string): Promise<InclusionProofShown> {
 }
 
 /**
- * Judges whether a file is an output in a stamped closing record, and so existed when that was stamped (refusal 48). The path must lead from its
- * digest to the root in the closing record, in a tree of the size in the record, and the token over the record must be valid. Other statements
- * of the proof about its root are ignored. The token does not say who made the record.
+ * Judges whether a file is an output in a stamped closing record, and so existed when the record was stamped (refusal 48). The inclusion path must
+ * lead from the file's digest to the root in the record, in a tree of the size in the record, and the token over the record must be valid. Other
+ * roots in the proof are ignored. The token does not prove who made the record.
  *
- * @throws CommandFailure if file or proof cannot be read
+ * @throws CommandFailure if the file or the proof cannot be read
  */
 export async function judgeOutput(path: string, proofPath: string, context: JudgeContext): Promise<OutputJudgement> {
   const { trust, stdin, onBytes, nowMs } = context;

@@ -11,18 +11,18 @@ import type { Subject } from './subject.ts';
 /** The answer of the service, or the failure to get one. */
 export type OnlineAnswer = VerifyAnswer | CommandFailure;
 
-/** The judgement of a subject on this machine, and the answer of the service beside it. */
+/** The judgement on this machine about a name on the command line, and the answer of the service if it was asked. */
 export interface SubjectJudgement extends Omit<Judgement, 'reason'> {
   /** `no_token`: the service may know the stamp, but there is no token to verify here. */
   readonly reason: Judgement['reason'] | 'no_token';
-  /** For a changed file: whether the token itself was proved. */
+  /** For a changed or different file: whether the token itself is valid. */
   readonly isTokenProved?: boolean;
   readonly online: OnlineAnswer | undefined;
 }
 
 export interface JudgeContext {
   readonly trust: TrustStore;
-  /** Undefined: do not ask the service. */
+  /** Undefined: the service is not asked. */
   readonly client: Client | undefined;
   readonly stdin: AsyncIterable<Uint8Array>;
   readonly onBytes: NonNullable<DigestOptions['onBytes']>;
@@ -31,8 +31,8 @@ export interface JudgeContext {
 }
 
 /**
- * Judges a subject by its token and the recomputed digest of the file. A record counts only if there is no token: then a file that differs
- * from the recorded one is refused.
+ * Judges a name on the command line by its token and the file's recomputed digest. The digest in a saved stamp record counts only if there is no
+ * token: then a file with another digest is refused.
  *
  * @throws CommandFailure if there is nothing to judge, or the file cannot be read
  */
@@ -43,7 +43,7 @@ export async function judgeSubject(subject: Subject, context: JudgeContext): Pro
     throw misuse('only the service can verify an id; --online asks it');
   }
   const token = subject.token ?? (stampId === undefined ? undefined : await client?.fetchToken(stampId));
-  // Standard input can be read only once, so the algorithms are taken from the record first.
+  // Standard input can be read only once, so the algorithms that an evidence record needs are read from it first.
   const [first, ...others] = token === undefined ? [] : recordAlgorithms(token);
   const imprints = input === undefined || first === undefined ? [] : await imprintsOfInput(input, [first, ...others]);
   const judged = token === undefined ? noToken : await judgeToken(token, trust, nowMs, imprints);

@@ -13,19 +13,19 @@ import {
 /** The judgement of a token on this machine. */
 export interface Judgement {
   readonly verdict: Verdict;
-  /** Undefined if it is valid. */
+  /** Undefined if the token is valid. */
   readonly reason: ReasonCode | undefined;
   /**
    * The contents of the token, if its signature and chain are correct. If the verdict is `not_proved`, the chain ends with the last known
-   * certificate: the one that the reader would have to trust.
+   * certificate, which the user would have to trust.
    */
   readonly stated: Verified | undefined;
 }
 
 /**
- * Judges a token at its own genTime (V5), or an evidence record, with the anchors of `trust`. Never rejects, for any bytes.
+ * Judges a token at its own genTime (V5), or an evidence record, with the anchors of `trust`. It returns a judgement for any bytes and never rejects.
  *
- * @param imprints of the file, by the algorithms that a record needs; the caller compares a token with the file
+ * @param imprints imprints of the file in the algorithms that an evidence record needs. They are not compared with a token; the caller does that
  */
 export async function judgeToken(token: Buffer, trust: TrustStore, nowMs: number, imprints: readonly Imprint[] = []): Promise<Judgement> {
   if (looksLikeMockToken(token)) return { verdict: 'not_proved', reason: 'mock_not_rfc3161', stated: undefined };
@@ -37,7 +37,7 @@ export async function judgeToken(token: Buffer, trust: TrustStore, nowMs: number
   if (verdictOf(result.code) === 'not_valid') return { verdict: 'not_valid', reason: result.code, stated: undefined };
   const own = await verifyByItself(token, { nowMs, crls: trust.crls }, verifyBy);
   if (own.ok) return { verdict: 'not_proved', reason: result.code, stated: own };
-  // If the token fails even when its own signer is trusted, no anchor can help.
+  // If the token is not valid even when its own signer is trusted, no trust anchor can make it valid.
   const reason = verdictOf(own.code) === 'not_valid' ? own.code : result.code;
   return { verdict: verdictOf(reason), reason, stated: undefined };
 }

@@ -45,10 +45,10 @@ function connect(): Client {
 
 async function ask(question: string): Promise<string | undefined> {
   if (!stdin.isTTY) return undefined;
-  // The terminal edits the lines, so Ctrl-C ends the command as usual.
+  // With `terminal: false` the system's terminal edits the line, so Ctrl-C ends the command as usual.
   const lines = createInterface({ input: stdin, output: stderr, terminal: false });
   try {
-    // Ctrl-D closes it. That counts as no.
+    // Ctrl-D closes the input, which counts as no.
     return await Promise.race([lines.question(question), once(lines, 'close').then(() => '')]);
   } finally {
     lines.close();

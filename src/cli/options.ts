@@ -6,7 +6,7 @@ const text = { type: 'string' } as const;
 const flag = { type: 'boolean' } as const;
 const repeated = { type: 'string', multiple: true } as const;
 
-/** The options of all commands. A name has the same kind of value everywhere, so options may also come before the command. */
+/** The options of all commands. An option has the same kind of value in every command, so options may also come before the command. */
 const optionTypes = {
   agent: text,
   briefing: text,
@@ -30,7 +30,7 @@ const optionTypes = {
   version: flag,
 } as const;
 
-/** The words of a command line. @throws CommandFailure `usage` in one sentence. */
+/** Splits a command line into options and operands. @throws CommandFailure `usage`, with one sentence */
 export function readCommandLine(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: optionTypes, allowPositionals: true, strict: true });
@@ -45,14 +45,14 @@ export function readCommandLine(args: readonly string[]) {
 export type OptionName = keyof typeof optionTypes;
 export type OptionValues = ReturnType<typeof readCommandLine>['values'];
 
-/** The value of an option with a fixed set of values. @throws CommandFailure `usage` */
+/** Checks an option that takes one of `values`. @throws CommandFailure `usage` */
 export function oneOf<Value extends string>(option: string, values: readonly Value[], given: string | undefined, fallback: Value): Value {
   const found = given === undefined ? fallback : values.find((value) => value === given);
   if (found === undefined) throw misuse(`${option} takes ${values.join(', ')}`);
   return found;
 }
 
-/** The pairs of `--metadata`; undefined if none is given. @throws CommandFailure `usage` */
+/** The pairs of `--metadata`; undefined if the option is not given. @throws CommandFailure `usage` */
 export function metadataOf({ metadata }: OptionValues): Readonly<Record<string, string>> | undefined {
   return (
     metadata &&

@@ -4,8 +4,8 @@ import type { OutputJudgement } from './judge-output.ts';
 import { type ToldVerdict, tellVerdict } from './verdict-text.ts';
 
 /**
- * The verdict on a file and its Merkle proof. The token covers the closing record, but the result speaks of the file. Its place in a workflow
- * is only a claim: anybody can write a record and have its hash stamped.
+ * The verdict on a file and its Merkle proof. The token covers the closing record, but the result is about the file. The place of the file in a
+ * workflow is only a claim: anyone can write a closing record and have its hash stamped.
  */
 export function tellOutput(name: string, { judgement, sha256, proof }: OutputJudgement, trust: TrustStore): ToldVerdict {
   const record = proof.closing_record?.record;

@@ -8,14 +8,14 @@ import { parseJson, readText } from './json-file.ts';
 const common = {
   /** The version of this format. */
   qstamp: z.literal(1),
-  /** The name of the stamped file, without its folder, so both files may move together. */
+  /** The name of the stamped file without its folder, so that both files can be moved together. */
   file: z.string(),
   bytes: z.int(),
   sha256: z.string(),
   service: z.string(),
 };
 
-/** The contents of `<file>.qstamp.json`: everything that is needed to verify the file beside it. */
+/** The contents of `<file>.qstamp.json`: the data of a stamp that verifies the file beside it. */
 export const stampRecord = z.discriminatedUnion('kind', [
   z.object({ ...common, kind: z.literal('stamp'), stamp: stampAnswer }),
   z.object({
@@ -23,7 +23,7 @@ export const stampRecord = z.discriminatedUnion('kind', [
     kind: z.literal('workflow_output'),
     workflow_id: z.string(),
     output: workflowStampResponse,
-    /** Base64 of the DER TimeStampToken; null if the stamp has none, like those of the mock provider, or it could not be fetched. */
+    /** The token or evidence record, base64 of DER; null if the stamp has none, as with the mock provider, or if it could not be fetched. */
     token: z.string().nullable().default(null),
   }),
 ]);
@@ -35,18 +35,18 @@ export const stampRecordPathOf = (path: string): string => `${path}${suffix}`;
 export const isStampRecordPath = (path: string): boolean => basename(path).endsWith(suffix) && basename(path) !== suffix;
 export const stampedPathOf = (recordPath: string): string => recordPath.slice(0, -suffix.length);
 
-/** Base64 of the token in a record; null if it has none. */
+/** The token in a stamp record, in base64; null if the record has none. */
 export const tokenIn = (record: StampRecord): string | null => (record.kind === 'stamp' ? record.stamp.token : record.token);
 export const stampIdIn = (record: StampRecord): string => (record.kind === 'stamp' ? record.stamp.token_id : record.output.stamp_token_id);
 
-/** Describes the stamp in a record for people. The record's own words are never a proof. */
+/** Describes the stamp in a record for people. It repeats what the record says, which proves nothing. */
 export const describeStampRecord = (record: StampRecord): string =>
   record.kind === 'stamp' ? `stamped at ${record.stamp.issued_at}` : `stamped as output ${record.output.sequence_number} of a workflow`;
 
 /**
- * The record in a file; undefined if there is no such file.
+ * Reads a stamp record. Returns undefined if there is no such file.
  *
- * @throws CommandFailure if it is not a stamp record.
+ * @throws CommandFailure if the file is not a stamp record
  */
 export async function readStampRecord(recordPath: string): Promise<StampRecord | undefined> {
   const text = await readText(recordPath);

@@ -13,33 +13,33 @@ import {
   tokenIn,
 } from './stamp-record.ts';
 
-/** A subject of `qstamp verify`. */
+/** The file, token or id that a name on the command line of `qstamp verify` means, with its stamp. */
 export interface Subject {
-  /** The file to compare with the token, `-` for standard input; undefined: verify only the token. */
+  /** The file to compare with the token; `-` is standard input. Undefined: only the token is verified. */
   readonly input: string | undefined;
   /** Undefined if only an id is known. */
   readonly token: Buffer | undefined;
   readonly stampId: string | undefined;
-  /** The record about the file, which proves nothing. */
+  /** The stamp record beside the file. It alone proves nothing. */
   readonly record: StampRecord | undefined;
-  /** Other entries in the token's container, which are not verified. */
+  /** The names of other entries in the token's container. They are not verified. */
   readonly unread?: readonly string[];
 }
 
 const uuidPattern = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
-/** A token is longer than most names. */
+/** The minimum size of a token in bytes; shorter texts are taken as names. */
 const leastTokenBytes = 30;
 /** Every DER structure of RFC 3161 starts with a SEQUENCE. */
 const sequenceTag = 0x30;
-/** Names of a TimeStampResp (RFC 3161 §3.2), of a bare token, and of an EvidenceRecord (RFC 4998). */
+/** File name suffixes of a TimeStampResp (RFC 3161 §3.2), a token alone, and an EvidenceRecord (RFC 4998). */
 const tokenSuffixes = ['.tsr', '.tst', '.ers'];
 const mostTokenBytes = 2 * 1024 * 1024;
 
 /**
- * Finds the token of a subject: beside a file, in a record or a token file, or in the subject itself.
+ * Finds the stamp for a name on the command line: beside a file, in a stamp record or token file, or in the name itself if it is a token or an id.
  *
- * @param given the value of `--token`: a record, a token file, or base64
- * @throws CommandFailure if there is none
+ * @param given the value of `--token`: a stamp record, a token file, or a token in base64
+ * @throws CommandFailure if no stamp is found
  */
 export async function findSubject(subject: string, given: string | undefined): Promise<Subject> {
   if (given !== undefined) {
@@ -56,7 +56,10 @@ export async function findSubject(subject: string, given: string | undefined): P
 
 const noSuchFile = () => new CommandFailure(exitCodes.file, 'there is no such file');
 
-/** A record or token file belongs to the file with the same name without the suffix. Any other file has one of them beside it. */
+/**
+ * Finds the stamp for an existing file. A stamp record or token file belongs to the file with the same name without the suffix. For any other file,
+ * the stamp must be beside it.
+ */
 async function findBeside(path: string): Promise<Subject> {
   if (isStampRecordPath(path)) {
     const input = stampedPathOf(path);
@@ -73,7 +76,7 @@ async function findBeside(path: string): Promise<Subject> {
   throw new CommandFailure(exitCodes.file, `there is no stamp beside it (${stampRecordPathOf(path)})`);
 }
 
-/** The stamp beside a file; undefined if there is none. */
+/** Returns the path of the stamp beside a file; undefined if there is none. */
 export async function stampBeside(path: string): Promise<string | undefined> {
   for (const beside of [stampRecordPathOf(path), ...tokenSuffixes.map((end) => `${path}${end}`)]) if (await exists(beside)) return beside;
   return undefined;
@@ -92,11 +95,11 @@ async function readProof(given: string): Promise<FoundProof> {
   const record = isStampRecordPath(given) ? await readStampRecord(given) : undefined;
   if (record === undefined) return tokenOnly(await readTokenFile(given));
   const token = tokenIn(record);
-  // Text that is not base64 is passed on as bytes, and verification refuses it.
+  // Text that is not base64 is passed on unchanged, and verification refuses it.
   return { token: token === null ? undefined : (bytesOfTokenText(token) ?? Buffer.from(token)), stampId: stampIdIn(record), record };
 }
 
-/** Decodes a token; undefined if the text is too short or not base64. A text that may be a file name must also look like a token. */
+/** Decodes a token. Returns undefined if the text is too short or not base64, or if it may be a file name and does not start like a token. */
 function tokenOf(text: string): Buffer | undefined {
   const token = bytesOfTokenText(text);
   if (token === undefined || token.length < leastTokenBytes) return undefined;
@@ -104,7 +107,7 @@ function tokenOf(text: string): Buffer | undefined {
   return !mayBeName || token[0] === sequenceTag || looksLikeMockToken(token) ? token : undefined;
 }
 
-/** Reads a file with DER, or with base64 of DER. */
+/** Reads a token file, which contains DER or base64 of DER. */
 async function readTokenFile(path: string): Promise<Buffer> {
   const file = await open(path, 'r');
   try {

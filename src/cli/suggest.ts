@@ -1,4 +1,4 @@
-/** How many characters to insert, delete, replace or swap with their neighbour to turn one word into the other. */
+/** The number of characters to insert, delete, replace or swap with their neighbour, to turn one word into the other. */
 function distance(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, column) => column)];
   for (let i = 1; i <= a.length; i += 1) {
@@ -14,7 +14,7 @@ function distance(a: string, b: string): number {
   return rows[a.length]![b.length]!;
 }
 
-/** The name that the user most likely meant; undefined if none is close. */
+/** The name that the user most likely meant; undefined if no name is similar. */
 function closestOf(given: string, names: readonly string[]): string | undefined {
   const most = given.length < 4 ? 1 : 2;
   const [best] = names

@@ -3,13 +3,13 @@ import { asFailure, CommandFailure, type ExitCode, exitCodes } from './failure.t
 /** Prints results, problems and progress. */
 export interface Terminal {
   /**
-   * Prints one result: `line`, with `details` below it, for people; `value` as one line of JSON with `--json`. Foreign text in them can
-   * neither start a new line nor control the terminal.
+   * Prints one result: with `--json` it prints `value` as one line of JSON, otherwise `line` with `details` below it. Text from others in these lines
+   * can neither start a new line nor control the terminal.
    */
   result(value: object, line: string, details?: readonly string[]): void;
-  /** Prints a problem with one subject, e.g. a file. An error that is not a CommandFailure is thrown again. */
+  /** Prints a problem with one file or name, and returns the exit code. An error that is not a CommandFailure is thrown again. */
   problem(subject: string | undefined, error: unknown): ExitCode;
-  /** Shows progress on the last line of a terminal. Does nothing if standard error is not a terminal. */
+  /** Shows progress on the last line of a terminal. Does nothing if standard error is not a terminal, or with `--json`. */
   progress(text: string): void;
 }
 
@@ -54,7 +54,7 @@ export function createTerminal({ json, stdout, stderr }: TerminalOptions): Termi
 /** The exit code for several results: the smallest that is not 0. */
 export const worstOf = (codes: readonly ExitCode[]): ExitCode => codes.filter((code) => code !== exitCodes.ok).sort()[0] ?? exitCodes.ok;
 
-/** Does `work` for each item, at most `limit` at a time. */
+/** Runs `work` for each item, at most `limit` at a time. */
 export async function forEachAtMost<Item>(limit: number, items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
   const left = items.values();
   const worker = async () => {
@@ -64,8 +64,8 @@ export async function forEachAtMost<Item>(limit: number, items: readonly Item[],
 }
 
 /**
- * Replaces a run of control characters and blanks by one blank. With many blanks, a foreign name could fill the line and continue on the
- * next one. The last five characters are letters and a symbol that look like blanks.
+ * Replaces each sequence of control characters and blanks by one blank. With many blanks, a name from others could fill the line and continue on the
+ * following line. The last five characters in the pattern are letters and a symbol that look like blanks.
  */
 export const onOneLine = (text: string): string => text.replace(/[\p{C}\p{Z}\u115f\u1160\u3164\uffa0\u2800]+/gu, ' ');
 
@@ -79,7 +79,7 @@ export function readableSize(bytes: number): string {
   if (bytes === 1) return '1 byte';
   let amount = bytes;
   let unit = 0;
-  // 999.95 would round to 1000.0.
+  // An amount from 999.95 on would be shown as 1000.0, so the next unit is used.
   for (; amount >= (unit === 0 ? 1000 : 999.95) && unit < units.length - 1; unit += 1) amount /= 1000;
   return `${unit === 0 ? amount : amount.toFixed(1)} ${units[unit]}`;
 }

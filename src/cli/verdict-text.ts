@@ -18,7 +18,7 @@ import { describeStampRecord } from './stamp-record.ts';
 import type { Subject } from './subject.ts';
 import { countOf } from './terminal.ts';
 
-/** A verdict for output: a line of JSON for programs, words for people. */
+/** A verdict for output: one line of JSON for programs, `line` and `details` for people. */
 export interface ToldVerdict {
   readonly json: object;
   readonly line: string;
@@ -26,8 +26,10 @@ export interface ToldVerdict {
 }
 
 /**
- * @param name the user's name for the subject
- * @param others more tokens that the verdict depends on
+ * Writes a verdict for output.
+ *
+ * @param name the name on the command line
+ * @param others further tokens that the verdict depends on
  */
 export function tellVerdict(
   name: string,
@@ -60,7 +62,7 @@ export function tellVerdict(
     claimed_at: isValid ? null : time,
     imprint: imprint ?? null,
     content_sha256: imprint?.algorithm === 'sha256' ? imprint.digest : null,
-    // The user gave the id only if there is no input. Any other id comes from a file.
+    // Only without an input the user gave the id on the command line. Any other id comes from a file and is only a claim.
     token_id: (subject.input === undefined && subject.stampId) || null,
     claimed_token_id: (subject.input !== undefined && subject.stampId) || null,
     signer: told?.signer ?? null,
@@ -83,7 +85,7 @@ export function tellVerdict(
   return { json, line: `${shortName}: ${headline(subject, judgement, reason)}`, details };
 }
 
-/** Merges the facts of several tokens: each certificate once, with its worst status, each phrase once, and the earliest end. */
+/** Merges the facts of several tokens: each certificate once with its worst status, each phrase once, and the earliest end. */
 function toldTogether(tokens: readonly ToldToken[]): Pick<ToldToken, 'revocation' | 'certificates_ended_at' | 'not_checked'> {
   const answers = tokens.flatMap(({ revocation }) => revocation);
   const worstLast = (['good', 'unknown', 'revoked'] as const).flatMap((each) => answers.filter(({ status }) => status === each));
@@ -94,7 +96,7 @@ function toldTogether(tokens: readonly ToldToken[]): Pick<ToldToken, 'revocation
   };
 }
 
-/** Limits the list: other programs may renew a container a hundred times. */
+/** The phrases for entries that were not read. The list is limited, because other programs may have renewed a container a hundred times. */
 function unreadText(entries: readonly string[]): readonly string[] {
   const named = entries.slice(0, 6).map((entry) => `${entry} in the container`);
   return entries.length > named.length ? [...named, `${entries.length - named.length} more of its entries`] : named;

@@ -14,8 +14,8 @@ import type { OptionValues } from './options.ts';
 import { stampBeside } from './subject.ts';
 
 /**
- * Finds the names of evidence bundles: zip files without a stamp beside them. If there is a bundle, a zip file without a closing record
- * counts as an ordinary file.
+ * Finds the evidence bundles among the names: zip files without a stamp beside them. If there are several, a zip file without a closing record counts
+ * as an ordinary file, unless all have none.
  */
 export async function bundlesAmong(names: readonly string[], { token, proof }: OptionValues): Promise<readonly string[]> {
   if (token !== undefined || proof !== undefined) return [];
@@ -27,7 +27,7 @@ export async function bundlesAmong(names: readonly string[], { token, proof }: O
   return bundles.length > 0 ? bundles : zips;
 }
 
-/** Certificates and revocation lists in the bundle. They help to build chains and are not trusted. */
+/** The certificates and revocation lists in a bundle. They help to build chains but are not trusted. */
 async function broughtBy(
   bundle: OpenedBundle,
 ): Promise<{ brought: Pick<TrustMaterial, 'intermediates' | 'crls'>; notes: readonly string[] }> {
@@ -47,7 +47,7 @@ async function broughtBy(
 
 const knownScript = new URL('../../views/bundle/verify.py', import.meta.url);
 
-/** If the script is not ours, the maker of the bundle wrote it, and it may print anything. */
+/** Warns if `verify.py` in the bundle is not our script: then the author of the bundle wrote it, and it may print anything. */
 async function scriptNotes(bundle: OpenedBundle): Promise<readonly string[]> {
   const isKnown = isSame(await bundle.bytesOf(bundleFiles.script), await readFile(knownScript));
   return isKnown ? [] : ['verify.py: it is not the script that this command knows; read it before you run it'];
@@ -70,7 +70,7 @@ async function trustFor(
 
 interface VerifiedBundles {
   readonly codes: readonly ExitCode[];
-  /** Files that are in none of the bundles but have a stamp beside them. They have no result yet. */
+  /** Files that are in none of the bundles but have a stamp beside them. They are not judged here. */
   readonly stamped: readonly string[];
 }
 
@@ -86,7 +86,7 @@ export async function verifyBundles(
   { terminal, stdin, anchorsFolder }: Context,
 ): Promise<VerifiedBundles> {
   if (values.online) throw misuse('--online works for stamps, not for bundles');
-  // A fault of the user's anchors must not look like a fault of a bundle.
+  // Opened here first, so that a fault in the user's trust anchors does not look like a fault in a bundle.
   await openTrust(anchorsFolder, values);
   const codes: ExitCode[] = [];
   const digests = new Map<string, string>();
@@ -98,7 +98,7 @@ export async function verifyBundles(
     }
   }
 
-  /** @throws CommandFailure if it cannot be read; BundleFault and StampRefused if it does not verify */
+  /** Judges one bundle and prints the result. @throws CommandFailure if it cannot be read; BundleFault or StampRefused if it does not verify */
   const judge = (path: string): Promise<BundleJudgement> =>
     withBundle(path, async (bundle) => {
       const { trust, notes } = await trustFor(bundle, values, anchorsFolder);

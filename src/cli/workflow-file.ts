@@ -3,7 +3,7 @@ import { CommandFailure, exitCodes } from './failure.ts';
 import { parseJson, readText } from './json-file.ts';
 import type { OptionValues } from './options.ts';
 
-/** Keeps a workflow token between commands. The token is shown only once, and is the only access to the workflow. */
+/** The file that keeps a workflow token between commands. The service shows the token only once, and only the token gives access to the workflow. */
 const workflowFile = z.object({
   qstamp: z.literal(1),
   kind: z.literal('workflow'),
@@ -14,12 +14,12 @@ const workflowFile = z.object({
 });
 export type WorkflowFile = z.output<typeof workflowFile>;
 
-/** The option of every command on a workflow, for its help. */
+/** The option `--workflow`, as shown in the help of every command on a workflow. */
 export const workflowOption = ['FILE', 'the file with the workflow token (default qstamp-workflow.json)'] as const;
 
 export const workflowPathOf = ({ workflow }: OptionValues): string => workflow ?? 'qstamp-workflow.json';
 
-/** The workflow that `--workflow` names. @throws CommandFailure if there is none */
+/** Reads the workflow that `--workflow` names. @throws CommandFailure if there is none */
 export async function openWorkflow(values: OptionValues): Promise<WorkflowFile> {
   const path = workflowPathOf(values);
   const parsed = workflowFile.safeParse(parseJson((await readText(path)) ?? ''));

@@ -35,14 +35,17 @@ export async function* inflate(packed: AsyncIterable<Uint8Array>): AsyncGenerato
       yield piece;
     }
   };
-  // The stream below reports the same errors.
+  // The loop over `inflater` below throws the same errors.
   pipeline(counted, inflater).catch(() => undefined);
   yield* inflater;
-  // The stream ends with the last block, even if more data follows.
+  // The inflater ends after the last block, even if more data follows.
   if (inflater.bytesWritten !== given) throw new Error('there is data after the last block');
 }
 
-/** Turns an error of reading a zip file into one sentence. `what`: the expected kind of file, e.g. `an ASiC-S container`. */
+/**
+ * Turns an error while reading a zip file into a CommandFailure with one sentence. `what`: the expected kind of file, for example `an ASiC-S
+ * container`.
+ */
 export function asZipFailure(what: string, error: unknown): unknown {
   return error instanceof ZipFault ? new CommandFailure(exitCodes.notValid, `this is not ${what}: ${error.message}`) : asFailure(error);
 }

@@ -64,7 +64,7 @@ const jsonOf = ({
     ...(clock && { clock }),
   })}\n`;
 
-/** `qstamp check-providers`. Resolves with the exit code. */
+/** Runs `qstamp check-providers`. Resolves with the exit code. */
 export const checkProviders = (command: OperatorCommand): Promise<OperatorExitCode> =>
   runOperatorCommand(command, usage, async ({ operands, json, all }) => {
     if (operands.length > 0 || all) throw new UsageError('check-providers takes no operand');

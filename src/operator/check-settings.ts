@@ -14,7 +14,7 @@ const usage = `qstamp check-settings [PORT]: says in one line why the service ca
 Exit codes: 0 nothing to fix, 2 the line names the fault: a wrong setting, a missing file, a port in use.
 `;
 
-/** True if nothing listens on this port of loopback. */
+/** Returns true if nothing listens on this port of the loopback address. */
 const isFree = (port: number) =>
   new Promise<boolean>((resolve) => {
     const server = createServer();
@@ -22,7 +22,7 @@ const isFree = (port: number) =>
     server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)));
   });
 
-/** True if this service already answers there: it is then scaled or restarted. */
+/** Returns true if this service already answers on the port: then it is only scaled or restarted. */
 async function isOurs(port: number): Promise<boolean> {
   try {
     const answer = await fetch(`http://127.0.0.1:${port}/openapi.json`, { signal: AbortSignal.timeout(3_000) });
@@ -33,7 +33,7 @@ async function isOurs(port: number): Promise<boolean> {
   }
 }
 
-/** `qstamp check-settings [PORT]`. Resolves with the exit code. */
+/** Runs `qstamp check-settings [PORT]`. Resolves with the exit code. */
 export const checkSettings = (command: OperatorCommand): Promise<OperatorExitCode> =>
   runOperatorCommand(command, usage, async ({ operands: [given, ...others], json, all }) => {
     const port = Number(given ?? 0);

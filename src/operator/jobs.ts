@@ -40,7 +40,7 @@ async function retry({ jobs, refusals }: Tools, shown: ShownJob): Promise<void> 
   await jobs.retry(shown.id);
 }
 
-/** Drops a job. The address of its stamp still says that it failed. */
+/** Drops a job. The `verify_url` of its stamps still shows that they failed. */
 async function drop({ jobs, refusals }: Tools, shown: ShownJob): Promise<void> {
   await refusals.insertOnce(stampsOf(shown).map((tokenId) => ({ tokenId, reason: 'stamp_failed', at: shown.failedAt })));
   await jobs.drop(shown.id);
@@ -71,7 +71,7 @@ async function select({ jobs }: Tools, { operands, all }: OperatorLine): Promise
   return { found: found.filter((job) => job !== undefined), missing: operands.filter((_, index) => found[index] === undefined) };
 }
 
-/** `qstamp jobs failed | retry | drop`. Resolves with the exit code. */
+/** Runs `qstamp jobs failed | retry | drop`. Resolves with the exit code. */
 export const jobs = (command: OperatorCommand): Promise<OperatorExitCode> =>
   runOperatorCommand(command, usage, async ({ operands: [action, ...ids], json, all }) => {
     const { environment, stdout, stderr } = command;

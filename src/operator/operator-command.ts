@@ -10,10 +10,10 @@ export interface OperatorCommand {
   readonly stderr: { write(text: string): unknown };
 }
 
-/** 0: done; 1: it could not be done; 2: the command line or the settings cannot be understood. */
+/** 0: done. 1: the command failed. 2: the command line or the settings are wrong. */
 export type OperatorExitCode = 0 | 1 | 2;
 
-/** The command line cannot be understood. */
+/** The command line is wrong. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }

@@ -23,7 +23,7 @@ function parseTime(name: string, text: string | undefined): number {
   return timeMs;
 }
 
-/** `qstamp recount FROM TO`. Resolves with the exit code. */
+/** Runs `qstamp recount FROM TO`. Resolves with the exit code. */
 export const recount = (command: OperatorCommand): Promise<OperatorExitCode> =>
   runOperatorCommand(command, usage, async ({ operands: [from, to, ...others], json, all }) => {
     if (others.length > 0 || json || all) throw new UsageError('recount takes two times');

@@ -20,7 +20,7 @@ You may interrupt it and run it again at any time. The settings are those of the
 const deadlineMs = 60_000;
 const dayMs = 86_400_000;
 
-/** `qstamp renew`. Resolves with the exit code. */
+/** Runs `qstamp renew`. Resolves with the exit code. */
 export const renew = (command: OperatorCommand): Promise<OperatorExitCode> =>
   runOperatorCommand(command, usage, async ({ operands, json, all }) => {
     if (operands.length > 0 || json || all) throw new UsageError('renew takes no operand');

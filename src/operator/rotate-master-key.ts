@@ -17,7 +17,7 @@ nothing. Settings: MONGODB_URL, MASTER_KEY, NEW_MASTER_KEY. Exit codes: 0 done, 
 const { MONGODB_URL, MASTER_KEY, LOG_LEVEL } = settingsSchema.shape;
 const schema = z.object({ MONGODB_URL, MASTER_KEY, NEW_MASTER_KEY: MASTER_KEY, LOG_LEVEL });
 
-/** `qstamp rotate-master-key`. Resolves with the exit code. */
+/** Runs `qstamp rotate-master-key`. Resolves with the exit code. */
 export const rotateMasterKey = (command: OperatorCommand): Promise<OperatorExitCode> =>
   runOperatorCommand(command, usage, async ({ operands, json, all }) => {
     if (operands.length > 0 || json || all) throw new UsageError('rotate-master-key takes no operand');

@@ -1,9 +1,9 @@
 import { createHash, generateKeyPairSync, type KeyObject, type KeyPairKeyObjectResult } from 'node:crypto';
 import { der, genTimeText, OID, SCHEMES, type SignatureScheme, type SigningIdentity } from '../shared/rfc3161/index.ts';
 
-/** Writes X.509 certificates and CRLs (RFC 5280), also bad ones that a verifier must refuse. */
+// Writes X.509 certificates and CRLs (RFC 5280), also wrong ones that a verifier must refuse.
 
-/** `rsa-pss` is a key restricted to PSS; `rsa-pss-rsae` signs PSS with a plain RSA key. Both are in use. */
+/** `rsa-pss` is a key that is restricted to PSS; `rsa-pss-rsae` signs PSS with a general RSA key. Real TSAs use both. */
 export type KeyAlgorithm = 'p-256' | 'p-384' | 'rsa-2048' | 'rsa-pss' | 'rsa-pss-rsae' | 'ed25519';
 
 export const KEY_ALGORITHMS = ['p-256', 'p-384', 'rsa-2048', 'rsa-pss', 'rsa-pss-rsae', 'ed25519'] as const satisfies KeyAlgorithm[];
@@ -39,18 +39,18 @@ export function generateSigningKey(algorithm: KeyAlgorithm): SigningKey {
 
 export interface CertificateTemplate {
   commonName: string;
-  /** Positive, at most 20 octets (RFC 5280 §4.1.2.2). */
+  /** Must be positive and at most 20 octets (RFC 5280 §4.1.2.2). */
   serial: bigint;
-  /** Milliseconds since the epoch; whole seconds count. */
+  /** Milliseconds since the epoch. The certificate contains whole seconds. */
   notBeforeMs: number;
   notAfterMs: number;
-  /** Each is a DER Extension; see the functions below. */
+  /** Extensions in DER; the functions below make them. */
   extensions: readonly Buffer[];
 }
 
 /**
- * A certificate for `key`, signed by `issuer`, or self-signed if there is none. Below a self-signed issuer the chain is empty; below an
- * intermediate it starts with the intermediate.
+ * Makes a certificate for `key`, signed by `issuer`, or self-signed without `issuer`. The `chain` in the result is empty if the issuer is
+ * self-signed; otherwise it starts with the issuer.
  */
 export function issueCertificate(template: CertificateTemplate, key: SigningKey, issuer?: SigningIdentity): SigningIdentity {
   const scheme = issuer?.scheme ?? key.scheme;
@@ -80,7 +80,7 @@ function chainBelow(issuer: SigningIdentity | undefined): readonly Buffer[] {
   return [issuer.certificate, ...issuer.chain];
 }
 
-/** RFC 5280 §4.1.2.5: UTCTime through 2049, GeneralizedTime from 2050, seconds always. */
+/** Writes a time as RFC 5280 §4.1.2.5 requires: UTCTime until 2049, GeneralizedTime from 2050, always with seconds. */
 function time(timeMs: number): Buffer {
   const text = genTimeText(Math.floor(timeMs / 1000) * 1000);
   return text < '20500101' ? der.utcTime(text.slice(2)) : der.generalizedTime(text);
@@ -99,19 +99,19 @@ export function basicConstraints(ca: boolean): Buffer {
   return extension(OID.basicConstraints, true, der.sequence(...(ca ? [der.boolean(true)] : [])));
 }
 
-/** Bits of KeyUsage, RFC 5280 §4.2.1.3. */
+/** Bits of KeyUsage (RFC 5280 §4.2.1.3). */
 export const KEY_USAGE = { digitalSignature: 0, contentCommitment: 1, keyCertSign: 5, cRLSign: 6 } as const;
 
 export function keyUsage(...bits: readonly number[]): Buffer {
   return extension(OID.keyUsage, true, der.namedBits(...bits));
 }
 
-/** RFC 3161 §2.3 requires it to be critical, with only timeStamping. */
+/** Extended key usage. For a TSA, RFC 3161 §2.3 requires this extension to be critical, with only timeStamping. */
 export function extendedKeyUsage(purposes: readonly string[], critical = true): Buffer {
   return extension(OID.extKeyUsage, critical, der.sequence(...purposes.map(der.objectIdentifier)));
 }
 
-/** RFC 5280 §4.2.1.2: SHA-1 of the public key's bits, used only as a name. */
+/** A key identifier. RFC 5280 §4.2.1.2 suggests a SHA-1 of the public key; it is used only as a name. */
 export function keyIdentifier(publicKey: KeyObject): Buffer {
   return createHash('sha1')
     .update(publicKey.export({ type: 'spki', format: 'der' }))
@@ -130,7 +130,7 @@ export interface RevokedCertificate {
   /** DER INTEGER. */
   serialNumber: Buffer;
   revokedAtMs: number;
-  /** CRLReason, RFC 5280 §5.3.1; 1 is keyCompromise. */
+  /** A CRLReason (RFC 5280 §5.3.1); 1 is keyCompromise. */
   reason?: number;
 }
 
@@ -141,7 +141,7 @@ export interface CrlTemplate {
   revoked: readonly RevokedCertificate[];
 }
 
-/** DER CertificateList of `issuer` (RFC 5280 §5.1). */
+/** Makes a revocation list of `issuer`, a DER CertificateList (RFC 5280 §5.1). */
 export function issueCrl(template: CrlTemplate, issuer: SigningIdentity): Buffer {
   const { scheme } = issuer;
   const entries = template.revoked.map((entry) =>

@@ -4,19 +4,19 @@ import { der, PKI_FAILURE, PKI_STATUS, type SigningIdentity } from '../shared/rf
 import { issueSigner, type Pki } from './pki.ts';
 import type { Seams } from './seams.ts';
 
-/** A fault of one answer of the development TSA: in the token, in its bytes, or on the wire. */
+/** A fault in one answer of the development TSA: in the token, in the bytes, or in the transmission. */
 export interface Fault {
-  /** For the log. */
+  /** The name of the fault, for the log. */
   name: string;
   /** Changes the token while it is made. */
   seams?: Seams;
   /** Signs with another identity. */
   identity?: (pki: Pki, nowMs: number) => SigningIdentity;
-  /** Added to the clock. */
+  /** Added to the time of the clock. */
   shiftMs?: number;
   /** Changes the finished DER. */
   bend?: (answer: Buffer) => Buffer;
-  /** Replaces the sending. */
+  /** Sends the answer, or something instead of it. */
   send?: (exchange: Exchange) => void;
 }
 
@@ -24,9 +24,9 @@ export interface Exchange {
   response: ServerResponse;
   /** DER of the TimeStampResp. */
   answer: Buffer;
-  /** Sends the answer like a working TSA. */
+  /** Sends the answer as a working TSA does. */
   sendAnswer(): void;
-  /** Runs `step` later, unless the client has left by then. */
+  /** Runs `step` later, unless the client has closed the connection before. */
   later(delayMs: number, step: () => void): void;
 }
 
@@ -38,7 +38,7 @@ const HTML = '<!doctype html><title>Welcome</title><h1>It works!</h1>\n';
 
 type MakeFault = (argument: string | undefined) => Omit<Fault, 'name'>;
 
-/** `argument` as a whole number, e.g. the 500 of `slow:500`. */
+/** Reads `argument` as a whole number, for example 500 in `slow:500`. */
 function wholeNumber(argument: string | undefined, fallback: number): number {
   if (argument === undefined) return fallback;
   if (!/^\d{1,9}$/.test(argument)) throw new RangeError(`takes a whole number, got "${argument}"`);
@@ -50,13 +50,13 @@ function instead(status: number, headers: Record<string, string>, body: string):
 }
 
 const makers = {
-  // On the wire.
+  // Faults in the transmission.
   slow: (delayMs) => {
     const wait = wholeNumber(delayMs, 1000);
     return { send: ({ later, sendAnswer }) => later(wait, sendAnswer) };
   },
   hang: () => ({ send: () => undefined }),
-  /** Sends the head at once, then one octet every `argument` ms: a deadline for each read does not end it. */
+  /** Sends the head at once, then one byte every `argument` ms, so that a timeout for each single read never ends it. */
   drip: (intervalMs) => {
     const interval = wholeNumber(intervalMs, 50);
     return {
@@ -71,7 +71,7 @@ const makers = {
       },
     };
   },
-  /** Announces a length, sends half of it, and ends the connection. */
+  /** Announces the length of the answer, sends half of it, and closes the connection. */
   cut: () => ({
     send: ({ response, answer }) => {
       response.writeHead(200, { 'content-type': REPLY_TYPE, 'content-length': answer.length });
@@ -101,16 +101,16 @@ const makers = {
     },
   }),
 
-  // In the bytes.
+  // Faults in the bytes of the answer.
   truncated: () => ({ bend: (answer) => answer.subarray(0, answer.length - 10) }),
   trailing: () => ({ bend: (answer) => Buffer.concat([answer, Buffer.from([0x05, 0x00])]) }),
 
-  // In the answer.
+  // Faults in the TimeStampResp.
   granted_with_mods: () => ({ seams: { response: (parts) => ({ ...parts, status: PKI_STATUS.grantedWithMods }) } }),
   rejected: () => ({
     seams: { response: () => ({ status: PKI_STATUS.rejection, statusText: 'Not today.', failInfo: [PKI_FAILURE.systemFailure] }) },
   }),
-  /** Refuses the request; `argument` is a name of PKIFailureInfo. */
+  /** Refuses the request. `argument` is the name of a PKIFailureInfo bit. */
   refused: (failure = 'badAlg') => {
     const bit = Object.entries(PKI_FAILURE).find(([name]) => name === failure)?.[1];
     if (bit === undefined) throw new RangeError(`takes a name of PKIFailureInfo, got "${failure}"`);
@@ -119,8 +119,8 @@ const makers = {
   rejected_with_token: () => ({ seams: { response: (parts) => ({ ...parts, status: PKI_STATUS.rejection }) } }),
   granted_without_token: () => ({ seams: { response: () => ({ status: PKI_STATUS.granted }) } }),
 
-  // In a token that is otherwise valid and signed.
-  /** Correct except for its size: one megabyte in an unsigned attribute. */
+  // Faults in a token that is otherwise valid and signed.
+  /** The token is correct except for its size: an unsigned attribute has one megabyte. */
   oversized: () => ({
     seams: {
       signer: (signer) => ({
@@ -142,7 +142,7 @@ const makers = {
       }),
     },
   }),
-  /** genTime of `argument` seconds ago. */
+  /** The token's genTime is `argument` seconds in the past. */
   past: (seconds) => ({ shiftMs: wholeNumber(seconds, 3600) * -1000 }),
   future: (seconds) => ({ shiftMs: wholeNumber(seconds, 3600) * 1000 }),
   /** The signer's certificate expired yesterday. */

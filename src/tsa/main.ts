@@ -12,12 +12,12 @@ const tsaSettingsSchema = z.object({
   HOST: settingsSchema.shape.HOST,
   PORT: settingsSchema.shape.PORT.unwrap().default(0),
   LOG_LEVEL: settingsSchema.shape.LOG_LEVEL,
-  /** The folder of its keys and its root. Keep it: the root verifies the stamps of this TSA. */
+  /** The folder with its keys and its root. Keep it: the root is needed to verify the stamps of this TSA. */
   TSA_STATE_DIR: z.string().min(1).default('.local/tsa'),
-  /** The address for clients, if it differs from the address on which it listens. */
+  /** The URL for clients, if it differs from the URL on which the TSA listens. */
   TSA_URL: z.url({ protocol: /^http$/, error: 'takes an address that starts with http://' }).optional(),
   TSA_KEY: z.enum(KEY_ALGORITHMS, `takes ${KEY_ALGORITHMS.join(', ')}`).default('p-256'),
-  /** Whether its providers file contains `aggregate`. */
+  /** Whether the providers file that it writes contains `aggregate`. */
   TSA_AGGREGATE: z.enum(['0', '1'], 'takes 0 or 1').default('0'),
 });
 

@@ -17,26 +17,26 @@ import {
 } from './certificate.ts';
 
 const YEAR_MS = 365.25 * 24 * 3600 * 1000;
-/** Certificates begin a little in the past, so that a slightly slow clock still accepts them. */
+/** Certificates are valid from a little in the past, so that a verifier with a slightly slow clock also accepts them. */
 const BACKDATE_MS = 3600 * 1000;
 
 export interface Pki {
   root: SigningIdentity;
   intermediate: SigningIdentity;
-  /** The TSA itself. */
+  /** The key and certificate of the TSA itself. */
   signer: SigningIdentity;
   rootPem: string;
 }
 
 export interface SignerOptions {
   algorithm?: KeyAlgorithm;
-  /** Replaces a fresh key of `algorithm`. */
+  /** Used instead of a new key of `algorithm`. */
   key?: SigningKey;
   commonName?: string;
   serial?: bigint;
   notBeforeMs?: number;
   notAfterMs?: number;
-  /** Replaces the extensions of a TSA certificate. */
+  /** Used instead of the usual extensions of a TSA certificate. */
   extensions?: (publicKey: SigningKey['publicKey']) => readonly Buffer[];
 }
 
@@ -60,7 +60,7 @@ export interface IntermediateOptions {
   commonName?: string;
   notBeforeMs?: number;
   notAfterMs?: number;
-  /** Extensions beside those of every CA, e.g. an extended key usage. */
+  /** Extensions in addition to those of every CA, for example an extended key usage. */
   extensions?: readonly Buffer[];
 }
 
@@ -85,7 +85,7 @@ export function issueIntermediate(root: SigningIdentity, options: IntermediateOp
   );
 }
 
-/** A TSA certificate that follows RFC 3161 §2.3 and RFC 5280, unless the options differ. */
+/** Issues a TSA certificate that follows RFC 3161 §2.3 and RFC 5280, if the options do not change that. */
 export function issueSigner(issuer: SigningIdentity, options: SignerOptions & { nowMs: number }): SigningIdentity {
   const key = options.key ?? generateSigningKey(options.algorithm ?? 'p-256');
   const extensions = options.extensions?.(key.publicKey) ?? [
@@ -108,20 +108,20 @@ export function issueSigner(issuer: SigningIdentity, options: SignerOptions & { 
   );
 }
 
-/** An empty revocation list of a CA, valid from `nowMs` for a year. Verifiers that trust only the root ask for one. */
+/** An empty revocation list of a CA, valid from `nowMs` for a year. Some verifiers require a revocation list of each CA. */
 export const emptyCrl = (issuer: SigningIdentity, nowMs: number): Buffer =>
   issueCrl({ number: BigInt(Math.floor(nowMs / 1000)), thisUpdateMs: nowMs, nextUpdateMs: nowMs + YEAR_MS, revoked: [] }, issuer);
 
 export interface PkiOptions {
   /** The algorithm of the TSA's key; default `p-256`. */
   algorithm?: KeyAlgorithm;
-  /** The algorithm of both CA keys; default: that of the TSA. */
+  /** The algorithm of both CA keys; default: the algorithm of the TSA's key. */
   caAlgorithm?: KeyAlgorithm;
-  /** Milliseconds since the epoch. The validity periods are relative to it. */
+  /** Milliseconds since the epoch. The validity periods are relative to this time. */
   nowMs: number;
 }
 
-/** Root, intermediate and TSA with fresh keys. */
+/** Creates root, intermediate and TSA with new keys. */
 export function createPki(options: PkiOptions): Pki {
   const algorithm = options.algorithm ?? 'p-256';
   const caAlgorithm = options.caAlgorithm ?? algorithm;

@@ -21,23 +21,23 @@ import {
 } from '../shared/rfc3161/index.ts';
 
 /**
- * The places where a faulty answer of the development TSA differs from a good one, in order of use. Each gets the value of a good answer and
- * returns the value to use instead; later parts (digests, signature, lengths) follow from it.
+ * The places where a faulty answer of the development TSA differs from a correct answer, in order of use. Each function gets the correct value and
+ * returns the value to use instead. Later parts (digests, signature, lengths) are computed from the new value.
  */
 export interface Seams {
-  /** Before TSTInfo is encoded. */
+  /** Changes the fields of TSTInfo before they are encoded. */
   fields?(fields: TstInfoFields): TstInfoFields;
-  /** The DER of TSTInfo, before it is digested. */
+  /** Changes the DER of TSTInfo before it is hashed. */
   eContent?(tstInfo: Buffer): Buffer;
-  /** Before they are encoded; if undefined, the signature covers eContent itself (RFC 5652 §5.4). */
+  /** Changes the signed attributes before they are encoded. If it returns undefined, the signature covers eContent itself (RFC 5652 §5.4). */
   attributes?(attributes: readonly Attribute[]): readonly Attribute[] | undefined;
-  /** The DER SET OF Attribute, before it is signed. */
+  /** Changes the DER of the signed attributes before it is signed. */
   signedAttributes?(set: Buffer): Buffer;
-  /** After signing. */
+  /** Changes the signer's part of the token after signing. */
   signer?(signer: SignerParts): SignerParts;
-  /** Before the token is encoded. */
+  /** Changes the parts of the token before it is encoded. */
   token?(parts: TokenParts): TokenParts;
-  /** Before the answer is encoded. */
+  /** Changes the parts of the answer before it is encoded. */
   response?(parts: ResponseParts): ResponseParts;
 }
 

@@ -18,11 +18,14 @@ const MAX_QUERY_OCTETS = 64 * 1024;
 export interface TsaServerOptions {
   pki: Pki;
   clock: Clock;
-  /** Changes to the development TSA's own profile. */
+  /** Replaces parts of the development TSA's usual profile. */
   profile?: Partial<TsaProfile>;
-  /** Obeys `?fault=name[:argument]` in the address, so that a providers file can point to a failing TSA. */
+  /** Whether `?fault=name[:argument]` in the URL makes the TSA fail, so that a providers file can contain a failing TSA. */
   faultsInAddress?: boolean;
-  /** How many of the last requests `received` keeps. Default: 1 000. Each costs the garbage collector more than the answer. */
+  /**
+   * The number of last requests that `received` keeps; default 1 000. With 0 the TSA is faster: a kept request costs the garbage collector more time
+   * than the answer takes.
+   */
   keptRequests?: number;
   log?: Logger;
 }
@@ -36,15 +39,15 @@ export interface ReceivedQuery {
 }
 
 export interface TsaServer {
-  /** `port` 0 means any free port. Resolves to the base address, e.g. `http://127.0.0.1:41234`. */
+  /** Listens; `port` 0 means any free port. Resolves to the base URL, for example `http://127.0.0.1:41234`. */
   listen(host?: string, port?: number): Promise<string>;
-  /** The next requests get these faults, one per request, in this order. */
+  /** Each of the next requests gets one of these faults, in this order. */
   failNext(...faults: readonly Fault[]): void;
-  /** Every request gets this fault; undefined ends that. */
+  /** Every request gets this fault. Undefined ends this. */
   failAlways(fault: Fault | undefined): void;
   /** The last received requests, oldest first. */
   readonly received: readonly ReceivedQuery[];
-  /** Ends every connection, including hanging ones. */
+  /** Stops listening and closes every connection, also those that wait for an answer. */
   close(): Promise<void>;
 }
 
@@ -63,7 +66,7 @@ export function createTsaServer(options: TsaServerOptions): TsaServer {
 
   const server = createServer((request, response) => {
     answer(request, response).catch((error: unknown) => {
-      options.log?.error({ err: error }, 'could not answer');
+      options.log?.error({ err: error }, 'a request could not be answered');
       if (response.headersSent) response.destroy();
       else send(response, 500, 'text/plain', 'The time-stamp could not be made.\n');
     });
@@ -139,7 +142,7 @@ function mediaType(contentType: string | undefined): string | undefined {
   return contentType?.split(';')[0]?.trim().toLowerCase();
 }
 
-/** Undefined if the body is too large for a query. */
+/** Reads the body of a request. Returns undefined if it is too large for a query. */
 const readBody = (request: IncomingMessage): Promise<Buffer | undefined> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

@@ -6,14 +6,12 @@ import type { SigningIdentity } from '../shared/rfc3161/index.ts';
 import { KEY_ALGORITHMS, type KeyAlgorithm, pem, schemeOf } from './certificate.ts';
 import { createPki, emptyCrl, issueSigner, type Pki } from './pki.ts';
 
-/**
- * The PKI of a development TSA on disk, so that its stamps still verify after a restart: the root stays, and the TSA's own certificate is
- * renewed under it. If the folder cannot be read as a PKI, that is an error; it is never replaced by a new root.
- */
+// The PKI of a development TSA is stored on disk, so that its stamps still verify after a restart: the root stays, and the TSA's own certificate
+// is renewed under it. A folder whose PKI cannot be read is an error; it is never replaced by a new root.
 
 const RENEW_BEFORE_MS = 30 * 24 * 3600 * 1000;
 
-/** DER in base64; the key in PEM. */
+/** A certificate with its key: DER in base64, the private key in PEM. */
 const identitySchema = z.strictObject({
   certificate: z.base64(),
   subjectName: z.base64(),
@@ -26,23 +24,23 @@ const stateSchema = z.strictObject({
   version: z.literal(1),
   root: identitySchema,
   intermediate: identitySchema,
-  /** Keyed by the algorithm of the key. */
+  /** The TSA's own certificates, by the algorithm of their key. */
   signers: z.record(z.string(), identitySchema),
 });
 type State = z.output<typeof stateSchema>;
 type StoredIdentity = z.output<typeof identitySchema>;
 
 export interface TsaState extends Pki {
-  /** PEM of the root, the trust anchor of every token from this folder. */
+  /** The path of the root in PEM, the trust anchor of every token of this TSA. */
   rootFile: string;
-  /** PEM of the revocation lists of root and intermediate CA, as of this start. */
+  /** The path of the revocation lists of root and intermediate CA in PEM, made at this start. */
   crlFile: string;
 }
 
 /**
- * Opens the PKI in `dir`, or creates it there. Safe if two processes start at once: one of them creates it and both use it.
+ * Opens the PKI in `dir`, or creates it there. If two processes start at once, one of them creates it and both use it.
  *
- * @throws Error if the folder contains a file that is not such a PKI
+ * @throws Error if the folder contains a `pki.json` that is not such a PKI
  */
 export async function openTsaState(dir: string, algorithm: KeyAlgorithm, nowMs: number): Promise<TsaState> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
@@ -68,9 +66,7 @@ export async function openTsaState(dir: string, algorithm: KeyAlgorithm, nowMs: 
   return { root, intermediate, signer, rootPem, rootFile, crlFile };
 }
 
-/**
- * Writes `providers.json` beside the root, ready for `TSP_PROVIDERS_FILE`; returns its path.
- */
+/** Writes `providers.json` beside the root, for use as `TSP_PROVIDERS_FILE`. Returns its path. */
 export async function writeProvidersFile(
   dir: string,
   { url, policy, isAggregating }: { url: string; policy: string; isAggregating: boolean },
@@ -82,7 +78,7 @@ export async function writeProvidersFile(
     qualified: false,
     policy_oid: policy,
     trust_anchors_file: 'root.pem',
-    // It serves only this service, and parallel requests cost less each.
+    // Only this service uses the TSA, and many parallel requests cost less time per request.
     max_concurrent: 256,
     ...(isAggregating && { aggregate: {} }),
   };
@@ -120,7 +116,7 @@ async function create(path: string, algorithm: KeyAlgorithm, nowMs: number): Pro
   const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, serialize(state), { mode: 0o600, flag: 'wx' });
   try {
-    // Unlike rename, link never replaces a file, so the first of two processes wins.
+    // Unlike `rename`, `link` never replaces a file, so the first of two processes creates it.
     await link(draft, path);
     return state;
   } catch (error) {
@@ -132,7 +128,7 @@ async function create(path: string, algorithm: KeyAlgorithm, nowMs: number): Pro
   }
 }
 
-/** Replaces `path` in one step: a reader sees the old file or the new one. */
+/** Replaces `path` in one step: a reader sees either the old file or the new file. */
 async function writeWhole(path: string, text: string): Promise<void> {
   const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, text, { mode: 0o600, flag: 'wx' });

@@ -26,21 +26,21 @@ import { createAnnouncements, createWebhookSender } from './webhooks/index.ts';
 import { createMailTransport, withMailRecord } from './workflows/index.ts';
 
 const sweepEveryMs = 3_600_000;
-/** The maximum wait for preparing the store. If it takes longer or is down, the store is prepared while jobs run. */
+/** How long the start waits until the store is prepared. If that takes longer, for example because MongoDB is down, it continues while jobs run. */
 const longestPreparingMs = 10_000;
-/** Each hour's stamps are counted again fifteen minutes after its end. */
+/** The stamps of each hour are counted again 15 minutes after the hour ends. */
 const recountAt = '15 * * * *';
 const dayMs = 86_400_000;
 
-/** Opens all resources of a worker process and takes jobs. `lifecycle` closes them again. */
+/** Opens all resources of a worker process and starts to take jobs. `lifecycle` closes the resources when the process ends. */
 export async function openWorker({ config, log, lifecycle }: ProcessContext<Config>): Promise<{ url?: string }> {
   const trust = loadTrustSettings(config);
-  // Before anything that may have to wait: an unusable key ends the process at once.
+  // Done before anything that may wait, so that an unusable key ends the process at once.
   const tsas = await openTsas(trust.providers, { clock: systemClock, log });
   const store = openStore(config, log);
   lifecycle.onClose('store', () => store.close());
   await store.openKeys();
-  // Before jobs are taken: a stamp made during the takeover of older counters may be counted wrong.
+  // Done before jobs are taken: a stamp that is made while counters of an older version are converted may be counted wrong.
   await answerWithin(longestPreparingMs, store.prepare);
   const redis = connectWorker(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));

@@ -37,7 +37,7 @@ export type WorkerDeps = StampMakerDeps &
     readonly outputOrder: OutputOrder;
   };
 
-/** Maps job names to processors; the type requires all of them. */
+/** Maps each job name to its processor. The return type requires a processor for every job name. */
 export function createProcessors(deps: WorkerDeps): JobProcessors {
   const { counters, outputOrder: order, clock } = deps;
   const makeStamps = createStampMaker(deps);

@@ -1,5 +1,5 @@
 // @ts-check
-// The browser also proves the record of a workflow: it recomputes it from the published data, and compares it with this page and with the
+// The browser also checks the record of a workflow: it recomputes the record from the published data, and compares it with this page and with the
 // imprints in the tokens.
 import { announce, bold, count, find, icon } from './page-parts.js';
 import { hexOf } from './proof/octets.js';
@@ -9,12 +9,12 @@ import { checkClosingRecord, checkCount, checkImprint, checkRoot, checkRows, cre
 /** @typedef {import('./record-check.js').Shown} Shown */
 /** @typedef {import('./proof/merkle-tree.js').MerkleTree} MerkleTree */
 
-/** More outputs than this, about 300 octets each, are loaded only if the reader asks for it. */
+/** If there are more outputs than this, they are loaded only when the reader asks for it. Each has about 300 bytes. */
 const mostUnasked = 10_000;
-/** The page can react between two slices. */
+/** The work is done in slices of this length, so that the page can react between them. */
 const sliceMs = 12;
 
-/** Makes an address relative to the host that served the page, even if it is absolute. @param {string} address */
+/** Makes a URL relative to the host that served the page. @param {string} address */
 const here = (address) => {
   const { pathname, search } = new URL(address, location.href);
   return pathname + search;
@@ -38,7 +38,7 @@ async function walkChain(shown, progress) {
 }
 
 /**
- * Does one step and shows its result in a sentence, also if data could not be loaded. Returns the faults.
+ * Runs one step and shows its result in a sentence, also if data could not be loaded. Returns the faults.
  *
  * @param {string} name
  * @param {() => Promise<{ faults: string[], done: string }>} work
@@ -79,7 +79,7 @@ const checkStamp = (what, stamped) =>
     };
   });
 
-/** Does all steps. Returns the faults, and the tree if the chain is correct. @param {Shown} shown @param {(text: string) => void} progress */
+/** Runs all steps. Returns the faults, and the tree if the chain is correct. @param {Shown} shown @param {(text: string) => void} progress */
 async function prove(shown, progress) {
   const { root, closingRecord, total, rows } = shown;
   /** @type {ReturnType<typeof createChainCheck> | undefined} */
@@ -117,7 +117,7 @@ async function prove(shown, progress) {
   return { tree, faults };
 }
 
-/** Shows the faults first and large, and removes all claims from the page (V9). @param {string[]} faults */
+/** Shows the faults at the top of the page, and removes everything that the page stated as proved (V9). @param {string[]} faults */
 function tellFaults(faults) {
   const article = find('.certificate');
   const alarm = document.createElement('section');
@@ -146,7 +146,7 @@ function tellFaults(faults) {
   announce(title.textContent ?? '');
 }
 
-/** Adds a line beside the claims of the service. If there are no claims, it adds nothing. @param {boolean} isWhole */
+/** Adds a line below the verdict of the service, if the page has one. @param {boolean} isWhole */
 function tellSummary(isWhole) {
   const line = document.querySelector('.title .in-browser');
   if (!(line instanceof HTMLElement)) return;

@@ -11,13 +11,13 @@ import { base64Of, hexOf, octetsOfSha256 } from './proof/octets.js';
 import { blobSource, ZipFault } from './proof/zip-source.js';
 
 /**
- * The judgement of a time-stamp. If the service verified it, also its provider, and the facts that were not checked.
+ * The judgement of a time-stamp. If the service verified it, the judgement also has its provider and the facts that were not checked.
  *
  * @typedef {import('./proof/judge-bundle.js').StampJudgement & { provider?: string | null, notChecked?: readonly string[] }} StampJudgement
  */
 /** @typedef {import('./proof/judge-bundle.js').BundleJudgement<StampJudgement>} BundleJudgement */
 
-/** Whether a file is an evidence bundle; undefined for a zip file that cannot be read. Judging it later reports the error. @param {File} file */
+/** Whether a file is an evidence bundle. Undefined for a zip file that cannot be read: its error is reported when it is judged. @param {File} file */
 export async function isBundle(file) {
   if (!/\.zip$/i.test(file.name)) return false;
   try {
@@ -47,7 +47,14 @@ export async function judgeBundleFile(file, wanted, onOutput) {
   }
 }
 
-/** Only seals have content. The signers of the outputs' own time-stamps are not checked. @param {Uint8Array} stamp @param {import('./proof/judge-bundle.js').Stamped} stamped @returns {Promise<StampJudgement>} */
+/**
+ * Judges one time-stamp. The service verifies only the seals, which are the stamps with `content`; the signers of the outputs' own time-stamps are
+ * not checked.
+ *
+ * @param {Uint8Array} stamp
+ * @param {import('./proof/judge-bundle.js').Stamped} stamped
+ * @returns {Promise<StampJudgement>}
+ */
 async function judgeStamp(stamp, stamped) {
   const judged = judgeHere(stamp, stamped.sha256);
   return judged.stated && stamped.content ? judgeThere(stamp, stamped.sha256, stamped.content, judged.stated) : judged;
@@ -76,7 +83,7 @@ function judgeHere(stamp, hash) {
  *
  * @param {Uint8Array} stamp
  * @param {string} hash
- * @param {Uint8Array} content the hashed content: a record that was renewed under another algorithm needs the hash by that algorithm
+ * @param {Uint8Array} content the hashed content: an evidence record that was renewed in another algorithm needs the hash in this algorithm
  * @param {NonNullable<StampJudgement['stated']>} stated
  * @returns {Promise<StampJudgement>}
  */

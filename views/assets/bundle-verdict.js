@@ -7,7 +7,7 @@ import { verdictOf } from './proof/judge-bundle.js';
 
 /** @typedef {import('./bundle-check.js').BundleJudgement} BundleJudgement */
 
-/** The first evidence bundle among some files, or else the first zip file that cannot be read. @param {readonly File[]} files */
+/** The first evidence bundle among some files; if there is none, the first zip file that cannot be read. @param {readonly File[]} files */
 export async function findBundle(files) {
   let unread;
   for (const file of files) {
@@ -62,7 +62,7 @@ function tellFile(file, judged, hash) {
 /** `2026-11-25 13:47:37 UTC`, as the pages show times. @param {Date} time */
 const shownTime = (time) => `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 
-/** A reason code and a sentence: why a bundle is not proved. @param {BundleJudgement} judgement */
+/** The reason why a bundle is not proved: a code and a sentence. @param {BundleJudgement} judgement */
 function reasonOf(judgement) {
   const { reason, missing } = verdictOf(judgement);
   return missing ? `no_token: The bundle has no time-stamp of ${missing}. Bundles of the mock provider have none.` : (reason ?? '');
@@ -151,7 +151,12 @@ function bundleDetails({ record, root, closing, own }) {
   return whole;
 }
 
-/** The place of a file in a bundle; undefined if it has none. @param {BundleJudgement} judgement @param {string} sha256 lower-case hex */
+/**
+ * The place of a file in a bundle, in words; undefined if the file is not in it.
+ *
+ * @param {BundleJudgement} judgement
+ * @param {string} sha256 lower-case hex
+ */
 function placeOf({ record, found }, sha256) {
   const numbers = (found.get(sha256) ?? []).map(({ sequenceNumber }) => sequenceNumber);
   const places = [

@@ -1,7 +1,7 @@
 // @ts-check
 import { announce } from './page-parts.js';
 
-/** Adds a copy button beside every marked text, if the browser supports it. @param {ParentNode} [within] */
+/** Adds a button that copies to every element with `data-copy`, if the browser supports it. @param {ParentNode} [within] */
 export function addCopyButtons(within = document) {
   if (!navigator.clipboard) return;
   for (const cell of /** @type {NodeListOf<HTMLElement>} */ (within.querySelectorAll('[data-copy]'))) {

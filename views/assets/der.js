@@ -4,12 +4,12 @@
 
 /** @typedef {{ tag: number, octets: Uint8Array, contents: Uint8Array }} Element */
 
-/** The octets are not DER, or not the expected structure. */
+/** The bytes are not DER, or do not have the expected structure. */
 export class DerFault extends Error {}
-/** The octets are BER but not DER. Other programs may read them. */
+/** The bytes are BER but not DER. Other programs may be able to read them. */
 export class BerFault extends DerFault {}
 
-/** The first element of some octets. @param {Uint8Array} octets @returns {Element} */
+/** Reads the first element of some bytes. @param {Uint8Array} octets @returns {Element} */
 export function readElement(octets) {
   const [tag, short] = octets;
   if (tag === undefined || short === undefined || (tag & 0x1f) === 0x1f) throw new DerFault('no element');
@@ -23,7 +23,7 @@ export function readElement(octets) {
   return { tag, octets: octets.subarray(0, start + length), contents: octets.subarray(start, start + length) };
 }
 
-/** The elements inside one. @param {Element} element @returns {Element[]} */
+/** Reads the elements inside an element. @param {Element} element @returns {Element[]} */
 export function childrenOf({ contents }) {
   const children = [];
   for (let at = 0; at < contents.length; ) {
@@ -34,7 +34,7 @@ export function childrenOf({ contents }) {
   return children;
 }
 
-/** The first of several elements with a tag. @param {Element[]} elements @param {number} tag */
+/** Finds the first element with a tag. @param {Element[]} elements @param {number} tag */
 export function withTag(elements, tag) {
   const found = elements.find((element) => element.tag === tag);
   if (!found) throw new DerFault('something is missing');

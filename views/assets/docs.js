@@ -4,7 +4,7 @@ import { find } from './page-parts.js';
 
 const mostShown = 100_000;
 
-/** The address of a form with its parameters. Empty query parameters are left out. @param {HTMLFormElement} form */
+/** The URL for the request of a form, with its parameters. Empty query parameters are left out. @param {HTMLFormElement} form */
 function addressOf(form) {
   const inputs = [...form.querySelectorAll('input')];
   const path = inputs
@@ -25,7 +25,11 @@ function requestOf(form) {
   return { method, headers, body: text.value };
 }
 
-/** JSON with line breaks, other text unchanged, and only the number of bytes for anything else. @param {Response} response */
+/**
+ * The body of an answer as text: JSON with line breaks, other text unchanged, for other types only the number of bytes.
+ *
+ * @param {Response} response
+ */
 async function textOf(response) {
   const type = response.headers.get('content-type') ?? '';
   if (!/json|text/.test(type)) return `${(await response.arrayBuffer()).byteLength} bytes of ${type || 'nothing'}`;
@@ -65,7 +69,7 @@ for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySel
   });
 }
 
-/** A link to one operation opens it. */
+/** Opens the operation that the fragment of the URL names. */
 function openLinked() {
   const linked = document.getElementById(location.hash.slice(1));
   if (linked instanceof HTMLDetailsElement) linked.open = true;

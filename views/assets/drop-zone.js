@@ -2,8 +2,8 @@
 import { find } from './page-parts.js';
 
 /**
- * Shows the page's drop zone, if it has one, and passes on the chosen or dropped files. Drops are handled one after the other, so that they do
- * not mix their results. Returns a function that passes on the last files again.
+ * Shows the page's drop zone, if it has one, and calls `take` with the chosen or dropped files. Drops are handled one after the other, so that their
+ * results do not mix. Returns a function that calls `take` with the last files again.
  *
  * @param {(files: File[]) => Promise<void>} take
  */
@@ -23,7 +23,7 @@ export function openDropZone(take) {
   input.addEventListener('change', () => give([...(input.files ?? [])]));
   zone.addEventListener('dragleave', () => zone.classList.remove('over'));
   zone.addEventListener('dragenter', () => zone.classList.add('over'));
-  // A file dropped beside the zone would replace the page.
+  // Without this, the browser would show a file that is dropped beside the zone instead of the page.
   document.addEventListener('dragover', (event) => event.preventDefault());
   document.addEventListener('drop', (event) => {
     event.preventDefault();

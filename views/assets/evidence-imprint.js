@@ -27,10 +27,10 @@ function tstInfoOf(token) {
   return readElement(withTag([only(withTag(content, 0xa0))], octetString).contents);
 }
 
-/** `20261121093101.4Z` as RFC 3339. @param {string} text */
+/** Converts a GeneralizedTime, for example `20261121093101.4Z`, to RFC 3339. @param {string} text */
 const timeOf = (text) => text.replace(/^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)((?:\.\d+)?)Z$/, '$1-$2-$3T$4:$5:$6$7Z');
 
-/** The only element in these octets. @param {Uint8Array} octets */
+/** Reads the only element in these bytes. @param {Uint8Array} octets */
 function wholeOf(octets) {
   const element = readElement(octets);
   if (element.octets.length !== octets.length) throw new DerFault('more octets follow');
@@ -43,17 +43,17 @@ function firstTimeStampOf(record) {
   return { token: withTag(timeStamp, sequence), tree: timeStamp.find(({ tag }) => tag === 0xa2) };
 }
 
-/** The token in the first time-stamp of an evidence record, DER. @param {Uint8Array} octets @throws {DerFault} */
+/** The token in the first ArchiveTimeStamp of an evidence record, in DER. @param {Uint8Array} octets @throws {DerFault} */
 export const firstTokenOf = (octets) => firstTimeStampOf(wholeOf(octets)).token.octets;
 
 /**
- * Checks by hashing that a time-stamp token, or the first one of an evidence record (RFC 4998), is for a digest. It does not check the signature and
- * the certificates.
+ * Checks by hashing whether a time-stamp token, or the first token of an evidence record (RFC 4998), is for a digest. It checks neither the signature
+ * nor the certificates.
  *
  * @param {Uint8Array} octets
- * @param {Uint8Array} digest the SHA-256 that it should be for
+ * @param {Uint8Array} digest the SHA-256 to look for
  * @returns {{ isFor: boolean, genTime: string }} whether the token is for the digest; its genTime, RFC 3339
- * @throws {DerFault} if it is neither, or its algorithm is not SHA-256
+ * @throws {DerFault} if the bytes are neither a token nor an evidence record, or the algorithm of the imprint is not SHA-256
  */
 export function readImprint(octets, digest) {
   const whole = wholeOf(octets);

@@ -6,7 +6,7 @@ import { blobSource, piecesOf } from './proof/zip-source.js';
 /** @typedef {'sha256' | 'sha384' | 'sha512'} Algorithm */
 
 /**
- * A file, or one inside a container.
+ * A file, or the file inside a container.
  *
  * @typedef {object} Content
  * @property {string} name
@@ -18,7 +18,7 @@ import { blobSource, piecesOf } from './proof/zip-source.js';
 export const contentOf = (file) => ({ name: file.name, size: file.size, read: () => piecesOf(blobSource(file), 0, file.size) });
 
 /**
- * The digest of a file in lower-case hex. It reads in pieces, so memory is constant for a file of any size.
+ * The digest of a file in lower-case hex. The file is read in pieces, so the memory does not depend on its size.
  *
  * @param {Content} file
  * @param {Algorithm} algorithm
@@ -35,7 +35,7 @@ export async function hashFile(file, algorithm, onProgress) {
     if (percent >= shown + 5) {
       shown = percent;
       onProgress(percent);
-      // Lets the page react while a large file is read.
+      // This lets the page react while a large file is read.
       await new Promise((resolve) => setTimeout(resolve));
     }
   }

@@ -8,7 +8,7 @@ import { createOutputChain } from './proof/output-chain.js';
 
 export { sha256 };
 
-/** Incremental hash functions, by their names in stamps. */
+/** Hash functions that take the content in parts, by their names in stamps. */
 export const hashers = { sha256: () => sha256.create(), sha384: () => sha384.create(), sha512: () => sha512.create() };
 
 const merkle = createMerkle(sha256);

@@ -1,5 +1,5 @@
 // @ts-check
-/** Small parts of a page that scripts create. They look like those of the templates. */
+// Small parts of a page that scripts create. They look like the parts that the templates make.
 
 /** An element that the template must contain. @param {string} selector @param {ParentNode} [within] @returns {HTMLElement} */
 export function find(selector, within = document) {
@@ -19,7 +19,7 @@ export function icon(name) {
   return svg;
 }
 
-/** `2,000`; with a noun `1 output`, `2,000 outputs`. @param {number} number @param {string} [noun] */
+/** Writes a number like `2,000`; with a noun like `1 output`, `2,000 outputs`. @param {number} number @param {string} [noun] */
 export const count = (number, noun) => `${number.toLocaleString('en-GB')}${noun ? ` ${noun}${number === 1 ? '' : 's'}` : ''}`;
 
 /** @param {string} tag @param {(string | Node)[]} parts */
@@ -36,13 +36,13 @@ export function bold(text) {
   return element;
 }
 
-/** Tells a screen reader. @param {string} text */
+/** Lets a screen reader read a text. @param {string} text */
 export function announce(text) {
   find('#announcements').textContent = text;
 }
 
 /**
- * Adds a line about one file to the list of results. `say` writes an icon, and words that may contain the file's name.
+ * Adds a line about one file to the list of results. The returned `say` replaces its icon and its text, which may contain the element `name`.
  *
  * @param {HTMLElement} results
  * @param {{ name: string }} file

@@ -1,7 +1,7 @@
 // @ts-check
 // Loads the published data of a workflow (W20) from the host that served the page. Its policy allows no other host.
 
-/** Data could not be loaded. The message is a sentence that starts with the missing part. */
+/** Some data could not be loaded. The message is a sentence that begins with the name of the data. */
 export class LoadFault extends Error {}
 
 const mostWaitSeconds = 90;
@@ -33,10 +33,10 @@ async function load(address, what) {
 }
 
 /**
- * The published outputs, page by page. The address of the next page is built here, because the one in the answer may name another host.
+ * Loads the published outputs, page by page. The URL of the next page is made here, because the URL in the answer may name another host.
  *
- * @param {string} address of the first page
- * @param {number} total how many there should be
+ * @param {string} address the URL of the list
+ * @param {number} total the expected number of outputs
  * @returns {AsyncGenerator<PublishedOutput[]>}
  * @throws {LoadFault}
  */
@@ -51,8 +51,8 @@ export async function* loadOutputs(address, total) {
   }
 }
 
-/** The closing record, octet for octet as stamped. @param {string} address @throws {LoadFault} */
+/** Loads the closing record, byte for byte as stamped. @param {string} address @throws {LoadFault} */
 export const loadClosingRecord = async (address) => new Uint8Array(await (await load(address, 'the closing record')).arrayBuffer());
 
-/** The evidence record over a stamp. @param {string} address @param {string} what @throws {LoadFault} */
+/** Loads the evidence record of a stamp. @param {string} address @param {string} what @throws {LoadFault} */
 export const loadEvidence = async (address, what) => new Uint8Array(await (await load(address, what)).arrayBuffer());

@@ -9,8 +9,8 @@ import { hexOf, isSha256Hex, octetsOfSha256 } from './proof/octets.js';
 import { chainStart } from './proof/output-chain.js';
 
 /**
- * The data of a workflow on the page; times are RFC 3339. `evidenceUrl` is the address of an evidence record, null for the mock provider, whose
- * stamps have none.
+ * The data of a workflow on the page. Times are RFC 3339. `evidenceUrl` is the URL of an evidence record; null for the mock provider, whose stamps
+ * have none.
  *
  * @typedef {object} Shown
  * @property {string} workflowId
@@ -20,7 +20,7 @@ import { chainStart } from './proof/output-chain.js';
  * @property {string} startedAt
  * @property {string | null} confirmedAt
  * @property {string | null} completedAt
- * @property {number} total how many outputs there are
+ * @property {number} total the number of outputs
  * @property {{ number: number, hash: string }[]} rows the outputs on this page
  * @property {string} outputsUrl
  * @property {{ hash: string, stampedAt: string, evidenceUrl: string | null } | null} root
@@ -29,7 +29,7 @@ import { chainStart } from './proof/output-chain.js';
 
 /** @typedef {import('./proof/merkle-tree.js').MerkleTree} MerkleTree */
 
-/** Walks the chain from the briefing on, and builds the tree. @param {string} briefingHash */
+/** Recomputes the chain, starting from the briefing hash, and builds the tree. @param {string} briefingHash */
 export function createChainCheck(briefingHash) {
   const tree = createMerkleTree();
   let end = chainStart(briefingHash);
@@ -44,7 +44,7 @@ export function createChainCheck(briefingHash) {
     get end() {
       return end.chainHash;
     },
-    /** Takes the next output. Does nothing after a fault. @param {import('./published-record.js').PublishedOutput} output */
+    /** Adds the next output. Does nothing after a fault. @param {import('./published-record.js').PublishedOutput} output */
     append(output) {
       if (fault) return;
       const link = { sequenceNumber: output.sequence_number, outputHash: output.output_hash, chainHash: output.chain_hash };
@@ -70,7 +70,12 @@ export function checkCount({ tree, fault }, { total, status }) {
   return fault || !isShort ? [] : [`This page shows ${count(total)} outputs, but ${count(tree.treeSize)} are published.`];
 }
 
-/** Checks that each output on the page is the published one with its number, and that a path leads from it to the root. @param {MerkleTree} tree @param {Shown} shown */
+/**
+ * Checks that each output on the page is the published output with the same number, and that a path leads from it to the root.
+ *
+ * @param {MerkleTree} tree
+ * @param {Shown} shown
+ */
 export function checkRows(tree, { rows }) {
   const { treeSize } = tree;
   const head = { treeSize, rootHash: tree.rootAt(treeSize) };

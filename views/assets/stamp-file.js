@@ -1,11 +1,11 @@
 // @ts-check
-/** Recognizes stamp files by their names, and reads the token in them. */
+// Recognizes stamp files by their names, and reads the token in them.
 import { inflate } from './inflate.js';
 import { openContainer } from './proof/asics.js';
 import { base64Of } from './proof/octets.js';
 import { blobSource, ZipFault } from './proof/zip-source.js';
 
-/** Formats that this service does not read. */
+/** Formats that this page does not read, with the reason. */
 const foreign = {
   '.asice': 'is an ASiC-E container, for signatures and for several files, which this page does not read. DSS and digidoc4j do.',
   '.sce': 'is an ASiC-E container, for signatures and for several files, which this page does not read. DSS and digidoc4j do.',
@@ -13,7 +13,7 @@ const foreign = {
 const containers = ['.asics', '.scs'];
 const binary = ['.tsr', '.tst', '.ers'];
 const record = '.qstamp.json';
-/** Our records and tokens have a few kilobytes. A larger file is not a stamp. */
+/** The maximum size of a stamp file. Our records and tokens have only a few kilobytes. */
 const maxBytes = 1_000_000;
 
 /** @param {string} name @param {string[]} endings */
@@ -22,10 +22,14 @@ const endingOf = (name, endings) => endings.find((ending) => name.toLowerCase().
 /** @param {File} file */
 export const isStampFile = (file) => endingOf(file.name, [record, ...binary, ...containers, ...Object.keys(foreign)]) !== undefined;
 
-/** @typedef {{ proofName: string, content: import('./hash-file.js').Content, unread: readonly string[] }} ReadContainer the content of a container beside its token */
+/**
+ * @typedef {{ proofName: string, content: import('./hash-file.js').Content, unread: readonly string[] }} ReadContainer the contents of a container
+ *   except its token
+ */
 
 /**
- * The token in a stamp file, base64, and its container, if any; or a problem: a sentence that continues the file's name.
+ * Reads the token in a stamp file, in base64, and the other contents if it is a container. Or returns a problem: the end of a sentence that begins
+ * with the file's name.
  *
  * @param {File} file
  * @returns {Promise<{ token: string, container?: ReadContainer } | { problem: string }>}

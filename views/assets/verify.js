@@ -1,5 +1,5 @@
-// @ts-check
-// The page of a stamp, and the form. Compares a file with the stamped hash. The token is sent to the service, but never the file.
+// @ts-check For the page of a stamp and the form `/verify`. Compares a file with the stamped hash. The token is sent to the service, but never the
+// file.
 import { findBundle, showBundle } from './bundle-verdict.js';
 import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
@@ -11,7 +11,7 @@ import { isStampFile, readStampFile } from './stamp-file.js';
 /** The form shows its answer here. The page of one stamp has no such element. */
 const answer = document.querySelector('#answer');
 
-/** Files that came before their stamp. @type {import('./hash-file.js').Content[]} */
+/** Files that were dropped before their stamp. @type {import('./hash-file.js').Content[]} */
 let waiting = [];
 
 /** The evidence bundle whose verdict the page shows. @type {File | undefined} */
@@ -26,7 +26,7 @@ function shownImprint() {
     algorithm: /** @type {import('./hash-file.js').Algorithm} */ (algorithm),
     digest,
     isTest: verdict.classList.contains('verdict-test'),
-    // The token may be for the root of a batch, so a file without a match may still be right.
+    // The token may be for the root of a batch, so a file that does not match may still be the stamped one.
     mayBeOfBatch: mayBeOfBatch !== undefined,
   };
 }
@@ -41,7 +41,11 @@ async function showVerdict(token) {
   if (answer) addCopyButtons(answer);
 }
 
-/** Shows the verdict on a stamp. If it came in a container, also shows the other contents, and returns the file inside. @param {File} file */
+/**
+ * Shows the verdict on a stamp file. If it is a container, also names its contents, and returns the file inside if it can be compared.
+ *
+ * @param {File} file
+ */
 async function takeStamp(file) {
   const { item, name, say } = addResult(find('.results'), file);
   try {
@@ -104,8 +108,8 @@ async function compareFile(file, imprint) {
 }
 
 /**
- * If no file is the stamped one, the verdict says so first and large: *valid* is then about a different file. `partials/verdict` does the
- * same for a hash.
+ * If no file is the stamped file, the verdict says this at its top, because *valid* is then about a different file. `partials/verdict` does the same for
+ * a hash.
  *
  * @param {(boolean | undefined)[]} compared whether each file is the stamped one; undefined if it could not be read
  * @param {Imprint} imprint
@@ -133,7 +137,7 @@ function showComparison(compared, { isTest, mayBeOfBatch }) {
   announce(title);
 }
 
-/** An element about a file that is not the stamped one. @param {string} tag @param {(string | Node)[]} parts */
+/** Makes an element about a file that is not the stamped file. @param {string} tag @param {(string | Node)[]} parts */
 function ofAnother(tag, ...parts) {
   const element = made(tag, ...parts);
   element.className = 'of-another';

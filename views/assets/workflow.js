@@ -1,5 +1,5 @@
-// @ts-check
-// The page of a workflow: compares files inside the browser, copies hashes, and follows anchors. The page works without this script.
+// @ts-check For the page of a workflow: compares files inside the browser, copies hashes, and follows links to outputs on other pages. The page works
+// without this script.
 import { pathWords, proveInBrowser } from './browser-proof.js';
 import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
@@ -13,18 +13,18 @@ const results = find('.check .results');
 const [matchIcon, matchNote] = find('.certificate').classList.contains('is-test')
   ? ['warning', ' The stamps are test stamps: they prove nothing to a third party.']
   : ['check', ''];
-/** Whether the page claims the record (V9). The browser may also find that the record does not hold. */
+/** Whether the page states that the record is correct (V9). This changes if the browser finds a fault. */
 const isClaimed = () => certificate.proof === 'proved' || certificate.proof === 'open';
 /** Whether all outputs are known. If the record is broken or unfinished, only a part of its chain was read. */
 const isWhole = () => certificate.proof !== 'broken' && certificate.proof !== 'unfinished';
 const untold = 'this record does not hold, or is still being checked.';
-/** The same limit as in the service. */
+/** The maximum number of outputs that are shown for one hash; the same as in the service. */
 const mostFound = 100;
 
 /** All outputs, after the browser has recomputed their tree. @type {import('./proof/merkle-tree.js').MerkleTree | undefined} */
 let tree;
 
-/** The rows of this page with a hash. @param {string} hash @returns {NodeListOf<HTMLElement>} */
+/** The rows on this page that have this hash. @param {string} hash @returns {NodeListOf<HTMLElement>} */
 const rowsWith = (hash) => document.querySelectorAll(`tr[data-hash="${hash}"]`);
 
 /** The numbers of the outputs with a hash: from the tree if there is one, else from this page, else, if there are more pages, from the service, which gets only the hash. @param {string} hash */
@@ -35,7 +35,7 @@ async function findOutputs(hash) {
   const answer = await fetch(`${location.pathname}?find=${hash}`);
   if (!answer.ok) throw new Error(`status ${answer.status}`);
   const found = new DOMParser().parseFromString(await answer.text(), 'text/html');
-  // The answer is newer than this page.
+  // The answer is newer than this page, so its verdict counts.
   if (isClaimed()) certificate.proof = find('.certificate', found).dataset.proof;
   const told = found.querySelector('[data-found]')?.getAttribute('data-found') ?? '';
   return told.split(' ').filter(Boolean).map(Number);
@@ -95,7 +95,9 @@ async function compareAll(files) {
   for (const file of files) await compareFile(file);
 }
 
-/** Follows an anchor of an output to another page, because the server never sees the part after `#`. */
+/**
+ * If the fragment of the URL names an output on another page, opens that page. The server cannot do this, because it never gets the part after `#`.
+ */
 function followAnchor() {
   const number = Number(/^#output-(\d+)$/.exec(location.hash)?.[1]);
   if (number >= 1 && number <= outputs && pageOf(number) !== page) location.replace(addressOf(number));

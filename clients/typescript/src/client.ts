@@ -7,21 +7,21 @@ import { type Access, authorizationOf, Stamping, withoutWaiting } from './stampi
 import { Workflow, type WorkflowAccess } from './workflow.ts';
 
 export interface QstampOptions extends ExchangeOptions {
-  /** With it, stamps are made for its product; without it, as an agent. Never give it to a browser. */
+  /** With a service token, stamps are made for its product; without a token, as an agent. Never give it to a browser. */
   readonly serviceToken?: string | undefined;
 }
 
-/** The pause between checks for a stamp that the service does not know yet. */
+/** The shortest time between two checks for a stamp that the service does not know yet. */
 const lookMs = 1_000;
 
-/** A qstamp service. */
+/** A client of one qstamp service. */
 export class Qstamp extends Stamping<StampToken> {
   readonly #access: Access;
-  /** The address of the service, without a slash at the end. */
+  /** The base URL of the service, without a slash at the end. */
   readonly url: string;
   /**
-   * The same calls, but they return as soon as the stamp is guaranteed: with its id and address, or with the stamp if the key was used before.
-   * `untilStamped` waits for it, here or elsewhere.
+   * The same calls, but they return as soon as the service has accepted the stamp. The result is its id and address, or the stamp if the idempotency
+   * key was used before. `untilStamped` waits for the stamp, also in another process.
    */
   readonly later: Stamping<AcceptedStamp | StampToken>;
 
@@ -33,7 +33,10 @@ export class Qstamp extends Stamping<StampToken> {
     this.later = new Stamping(access, withoutWaiting);
   }
 
-  /** Waits for a stamp in progress and returns the service's verdict. Limit it with a signal: a stamp that was never requested never comes. */
+  /**
+   * Waits for a stamp in progress and returns the service's verdict. Limit the wait with a signal: for an id that was never requested it would not
+   * end.
+   */
   async untilStamped(stamp: string | Pick<AcceptedStamp, 'token_id'>, { signal }: CallOptions = {}): Promise<VerificationResult> {
     const stampId = typeof stamp === 'string' ? stamp : stamp.token_id;
     const { waitSeconds } = this.#access.exchange;
@@ -51,40 +54,46 @@ export class Qstamp extends Stamping<StampToken> {
     return this.#verify(stampId, { signal });
   }
 
-  /** The service's verdict on a time-stamp token, from itself or from a TSA that it trusts; with a hash, also whether the token is for it. */
+  /**
+   * The service's verdict on a time-stamp token, from itself or from a TSA that it trusts. With a hash, it also checks whether the token is for this
+   * hash.
+   */
   verifyToken(token: string, { hash, signal }: CallOptions & { readonly hash?: string } = {}): Promise<VerificationResult> {
     const body = { token, ...(hash !== undefined && { hash: hash.toLowerCase() }) };
     return this.#access.exchange.send({ method: 'POST', path: '/api/v1/verify/v1/raw', body, signal });
   }
 
-  /** Whether the service's stamp is for the current content of this file, which is hashed locally. */
+  /** The service's verdict on whether a stamp is valid and is for the current content of this file. The file is hashed locally. */
   async verifyFile(file: FileSource, { token }: Pick<StampToken, 'token'>, options: CallOptions = {}): Promise<VerificationResult> {
     return this.verifyToken(token, { ...options, hash: await sha256OfFile(file) });
   }
 
   /**
-   * The proof of a stamp, as a download: DER of the time-stamp token, or of the evidence record if many stamps share a token.
+   * Downloads the proof of a stamp in DER: the time-stamp token, or the evidence record if many stamps share one token.
    *
-   * @throws NotFound if there is none, for example for a test stamp
+   * @throws NotFound if there is no proof, for example for a test stamp
    */
   async fetchToken(stampId: string, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
     const { bytes, headers } = await this.#download(stampId, 'token', options);
-    // That token is for the root of a batch; the record has the path from this stamp's hash to the root.
+    // With this header the token is for the root of a batch. The evidence record has the path from this stamp's hash to the root.
     return headers.has('qstamp-batch') ? this.fetchEvidenceRecord(stampId, options) : bytes;
   }
 
-  /** DER of the evidence record of a stamp (RFC 4998), with its renewals. @throws NotFound if there is none */
+  /** Downloads the evidence record of a stamp (RFC 4998) with its renewals, in DER. @throws NotFound if there is none */
   async fetchEvidenceRecord(stampId: string, options: CallOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
     return (await this.#download(stampId, 'evidence', options)).bytes;
   }
 
-  /** Adds the content's hash in a stronger algorithm to the evidence of a stamp. The content is sent and hashed by the service, but not kept. */
+  /**
+   * Asks the service to add the content's hash in a stronger algorithm to the evidence of a stamp. The content is sent; the service hashes it and
+   * does not keep it.
+   */
   renewEvidence(stampId: string, content: Blob, { signal }: CallOptions = {}): Promise<EvidenceRenewal> {
     const headers = authorizationOf(this.#access);
     return this.#access.exchange.send({ method: 'POST', path: `${pathOf(stampId)}/evidence`, headers, body: content, signal });
   }
 
-  /** All evidence of a completed workflow, which is public: a zip file of any size, in parts. */
+  /** Downloads the public evidence of a completed workflow: a zip file of any size, in parts. */
   fetchBundle(workflowId: string, { signal }: CallOptions = {}): AsyncGenerator<Uint8Array> {
     return this.#access.exchange.fetchPieces({ method: 'GET', path: `/workflow/${encodeURIComponent(workflowId)}/evidence.zip`, signal });
   }
@@ -95,7 +104,7 @@ export class Qstamp extends Stamping<StampToken> {
     const { briefing, briefing_hash, ...rest } = { briefing: undefined, briefing_hash: undefined, ...fields };
     const bytes = typeof briefing === 'string' ? new TextEncoder().encode(briefing) : briefing;
     const hash = bytes === undefined ? checkedHash(briefing_hash ?? '') : await sha256Of(bytes);
-    // A webhook needs a known caller.
+    // Only callers with a service token may use webhooks.
     const known = rest.callback_url ? authorizationOf(this.#access) : {};
     const headers = { ...known, ...keyedHeaders(idempotencyKey === undefined ? {} : { idempotencyKey }) };
     const body = { ...rest, briefing_hash: hash };
@@ -104,12 +113,12 @@ export class Qstamp extends Stamping<StampToken> {
     return new Workflow(this.#access, started, started);
   }
 
-  /** A workflow that was started before, perhaps elsewhere. */
+  /** Opens a workflow that was started before, perhaps in another process. */
   openWorkflow(access: WorkflowAccess): Workflow {
     return new Workflow(this.#access, access);
   }
 
-  /** Starts a workflow, runs `work` with it, and completes it. If `work` throws, it stays open. */
+  /** Starts a workflow, runs `work` with it, and completes it. If `work` throws, the workflow stays open. */
   async workflow<T>(options: StartOptions, work: (workflow: Workflow) => Promise<T>): Promise<T> {
     const workflow = await this.startWorkflow(options);
     const result = await work(workflow);
@@ -117,7 +126,7 @@ export class Qstamp extends Stamping<StampToken> {
     return result;
   }
 
-  /** The absolute form of an address in an answer. */
+  /** Makes a URL from an answer absolute. */
   addressOf(path: string): string {
     return /^https?:\/\//.test(path) ? path : `${this.url}${path}`;
   }
@@ -137,7 +146,7 @@ const pathOf = (stampId: string): string => `/api/v1/verify/v1/token/${encodeURI
 export const reasonCodeOf = ({ reason }: Pick<VerificationResult, 'reason'>): ReasonCode | (string & {}) | undefined =>
   reason?.split(':', 1)[0];
 
-/** The result if it is valid. @throws NotValid with the reason */
+/** Returns the result if it is valid. @throws NotValid with the reason */
 export function requireValid(result: VerificationResult): VerificationResult {
   if (result.valid) return result;
   throw new NotValid(result.reason ?? 'the service gave no reason');

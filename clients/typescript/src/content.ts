@@ -13,14 +13,16 @@ interface Hashing {
   digest(): string;
 }
 
-/** Built-in modules of Node.js, Deno and Bun, loaded so that a bundler for browsers sees no import. */
+/** Built-in modules of Node.js, Deno and Bun. They are loaded without `import`, so that a bundler for browsers ignores them. */
 interface Builtins {
   (name: 'node:crypto'): { createHash(name: 'sha256'): { update(bytes: Uint8Array): unknown; digest(encoding: 'hex'): string } };
   (name: 'node:fs'): { createReadStream(path: string | URL, options: { highWaterMark: number }): AsyncIterable<Uint8Array> };
 }
 const builtin = (globalThis as { process?: { getBuiltinModule?: Builtins } }).process?.getBuiltinModule;
 
-/** Not `crypto.subtle`: it needs the whole content at once, and a page loaded over HTTPS. */
+/**
+ * Starts a SHA-256 that takes the content in parts. `crypto.subtle` cannot be used: it needs the whole content at once, and a page loaded over HTTPS.
+ */
 function startHashing(): Hashing {
   const native = builtin?.('node:crypto').createHash('sha256');
   if (native) return { update: (bytes) => native.update(bytes), digest: () => native.digest('hex') };
@@ -28,10 +30,10 @@ function startHashing(): Hashing {
   return { update: (bytes) => hash.update(bytes), digest: () => bytesToHex(hash.digest()) };
 }
 
-/** Octets per read of a file. */
+/** The number of bytes that are read from a file at a time. */
 const chunkBytes = 1024 * 1024;
 
-/** Parts of the content. Safari cannot iterate over a stream, so this uses its reader. */
+/** Yields the parts of the content. Safari cannot iterate over a stream, so the stream's reader is used. */
 async function* piecesOf(content: Content): AsyncGenerator<Uint8Array> {
   if (content instanceof Uint8Array) yield content;
   else if (content instanceof ArrayBuffer) yield new Uint8Array(content);
@@ -41,39 +43,39 @@ async function* piecesOf(content: Content): AsyncGenerator<Uint8Array> {
   else throw new QstampError('the content must be bytes, a Blob or a stream; stampText takes a text, stampFile a path');
 }
 
-/** A stream in parts. */
+/** Yields the parts of a stream. */
 export async function* readStream(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader();
   try {
     for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
   } finally {
-    // Cancels the rest of a download that is not needed.
+    // Cancels the rest of a download if the caller stops early.
     reader.cancel().catch(() => undefined);
     reader.releaseLock();
   }
 }
 
-/** A file as content, read only during hashing. @throws QstampError if paths are not supported */
+/** Opens a file as content. It is read only while it is hashed. @throws QstampError if paths are not supported */
 export function contentOf(file: FileSource): Content {
   if (file instanceof Blob) return file;
   if (builtin === undefined) throw new QstampError('paths are not supported here: give the File, or a Blob');
   return builtin('node:fs').createReadStream(file, { highWaterMark: chunkBytes });
 }
 
-/** SHA-256 of content of any size, 64 lower-case hexadecimal characters; only one part is in memory. */
+/** SHA-256 of content of any size, as 64 lower-case hexadecimal characters. Only one part of the content is in memory. */
 export async function sha256Of(content: Content): Promise<string> {
   const hashing = startHashing();
   for await (const piece of piecesOf(content)) hashing.update(piece);
   return hashing.digest();
 }
 
-/** SHA-256 of a file, read in parts. @throws QstampError if paths are not supported */
+/** SHA-256 of a file, which is read in parts. @throws QstampError if paths are not supported */
 export const sha256OfFile = (file: FileSource): Promise<string> => sha256Of(contentOf(file));
 
-/** The same with the content as base64, in memory: only for content to send. */
+/** Like `sha256Of`, and also returns the content as base64. All of it is in memory, so use it only for content that is sent. */
 export async function readWhole(content: Content): Promise<{ readonly sha256: string; readonly base64: string }> {
   const bytes = content instanceof Uint8Array ? content : await joined(piecesOf(content));
-  // In slices, because the number of arguments of a call is limited.
+  // Converted in slices, because the number of arguments of a call is limited.
   let text = '';
   for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
   return { sha256: await sha256Of(bytes), base64: btoa(text) };

@@ -1,21 +1,24 @@
 import type { ErrorCode, ReasonCode, ValidationError } from './contract.ts';
 
-/** The base of all errors of this package; `instanceof` distinguishes the kinds. */
+/** The base class of all errors of this package. Use `instanceof` to distinguish the kinds. */
 export class QstampError extends Error {
   override readonly name: string = 'QstampError';
 }
 
-/** No answer came: refused, cut off, or too late. Repeat a stamp request with the same `idempotencyKey`; nothing is made twice. */
+/**
+ * No answer came: the connection was refused or cut off, or the time was up. You may repeat a stamp request with the same `idempotencyKey`: nothing
+ * is made twice.
+ */
 export class ServiceUnreachable extends QstampError {
   override readonly name = 'ServiceUnreachable';
 }
 
-/** The answer is not from this service, for example a proxy's page. */
+/** The answer does not come from this service, for example a proxy's page. */
 export class UnexpectedAnswer extends QstampError {
   override readonly name = 'UnexpectedAnswer';
 }
 
-/** A refusal of the service. */
+/** The parts of an answer with an error. */
 export interface Refusal {
   readonly status: number;
   /** Members of the body: `detail`, `code`, `request_id`, and more for some codes. */
@@ -42,7 +45,7 @@ export class ServiceError extends QstampError {
   }
 }
 
-/** 422: each fault with its position. */
+/** 422: the request is not valid. `issues` has each fault with its position. */
 export class InvalidRequest extends ServiceError {
   override readonly name = 'InvalidRequest';
   get issues(): readonly ValidationError[] {
@@ -50,7 +53,7 @@ export class InvalidRequest extends ServiceError {
   }
 }
 
-/** 401: the service token, or the workflow token, is missing or wrong. */
+/** 401: the service token or the workflow token is missing or wrong. */
 export class Unauthorized extends ServiceError {
   override readonly name = 'Unauthorized';
 }
@@ -59,7 +62,7 @@ export class NotFound extends ServiceError {
   override readonly name = 'NotFound';
 }
 
-/** 409 and 410: the request conflicts with the current state, or the object is gone. */
+/** 409: the request conflicts with the current state. 410: the object no longer exists or can no longer be used. */
 export class Conflict extends ServiceError {
   override readonly name = 'Conflict';
 }
@@ -69,7 +72,7 @@ export class RateLimited extends ServiceError {
   override readonly name = 'RateLimited';
 }
 
-/** 502: no provider made the stamp; nothing was stamped. */
+/** 502: every provider failed, or no provider serves this tier (`tier_unavailable`). Nothing was stamped. */
 export class ProviderFailed extends ServiceError {
   override readonly name = 'ProviderFailed';
 }
@@ -79,7 +82,7 @@ export class Unavailable extends ServiceError {
   override readonly name = 'Unavailable';
 }
 
-/** 504, after all retries: accepted and in progress. `address` will show the outcome. */
+/** 504, after all retries: the request was accepted, or perhaps was, and is still in progress. `address` will show the outcome. */
 export class Pending extends ServiceError {
   override readonly name = 'Pending';
   /** The id of the stamp in progress. */
@@ -91,7 +94,7 @@ export class Pending extends ServiceError {
   }
 }
 
-/** The verification is not valid. */
+/** `requireValid` got a result that is not valid. */
 export class NotValid extends QstampError {
   override readonly name = 'NotValid';
   /** A code from docs/reasons.md. */
@@ -103,7 +106,7 @@ export class NotValid extends QstampError {
   }
 }
 
-/** A webhook without a valid or recent signature of the service. */
+/** A webhook has no valid signature of the service, or is too old. */
 export class WebhookRefused extends QstampError {
   override readonly name = 'WebhookRefused';
 }
@@ -122,11 +125,11 @@ const kinds: Readonly<Record<number, typeof ServiceError>> = {
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** Reads any answer: a proxy may send anything. */
+/** One fault of a 422 as text. It accepts any values, because a proxy may send anything. */
 const faultOf = ({ loc, msg }: Partial<ValidationError>): string =>
   [Array.isArray(loc) ? loc.slice(1).join('.') : '', textOf(msg) ?? ''].filter((part) => part !== '').join(': ');
 
-/** The error for a refusal, with the service's sentence; for a 422, with each fault. */
+/** Makes the error for an answer with an error. Its message is the service's sentence, or each fault of a 422. */
 export function errorOf(refusal: Refusal): ServiceError {
   const { status, body } = refusal;
   const { detail } = body;

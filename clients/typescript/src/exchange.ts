@@ -3,15 +3,18 @@ import { errorOf, QstampError, type ServiceError, ServiceUnreachable, Unexpected
 
 /** How to send requests, with retries. */
 export interface ExchangeOptions {
-  /** The address of the service; it may have a path. */
+  /** The base URL of the service; it may have a path. */
   readonly url: string;
-  /** Limit of one try, in ms; default 60 000. For a stream, until its first octet. */
+  /** The maximum time of one try, in ms; default 60 000. For a stream, only the time until the answer begins. */
   readonly timeoutMs?: number;
-  /** Tries after the first; default 4. */
+  /** The maximum number of tries after the first; default 4. */
   readonly maxRetries?: number;
-  /** If the service asks for a longer wait, in ms, give up at once; default 60 000. If no answer comes, no new try begins after this time. */
+  /**
+   * The maximum wait before a retry, in ms; default 60 000. If the service asks for a longer wait, the call fails at once. If no answer comes, no new
+   * try begins after this time.
+   */
   readonly maxWaitMs?: number;
-  /** Replaces the global fetch. */
+  /** Used instead of the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
@@ -24,36 +27,40 @@ export interface Call {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An answer. A refusal is JSON or a proxy's page, whatever format was requested. */
+/** An answer. An answer with an error is JSON or a proxy's page, even if another format was requested. */
 interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly body: unknown;
 }
 
-/** Reads a successful answer, within the time of a try. */
+/** Reads the body of a successful answer, within the time of the try. */
 type Read = (response: Response) => Promise<unknown>;
 
 export interface Exchange {
   readonly baseUrl: string;
-  /** How long the service may be asked to wait before it answers, in s; a try ends soon after that. */
+  /** The longest wait to ask the service for in one request, in s. It is shorter than the time of a try. */
   readonly waitSeconds: number;
-  /** The answer of a successful call. @throws ServiceError and its kinds, ServiceUnreachable, UnexpectedAnswer */
+  /** Sends a call and returns the body of a successful answer. @throws ServiceError or one of its subclasses, ServiceUnreachable, UnexpectedAnswer */
   send<T extends object>(call: Call): Promise<T>;
-  /** The answers to a list, in its order. Retries while some are in progress. @throws like `send` if all were refused as a whole */
+  /**
+   * Sends a list and returns the answer to each item, in the order of the list. Retries while some are in progress.
+   *
+   * @throws like `send`, if the whole list was refused
+   */
   sendList(call: Call): Promise<readonly Readonly<Record<string, unknown>>[]>;
-  /** An answer in bytes, with its headers. @throws like `send` */
+  /** Returns the answer as bytes, with its headers. @throws like `send` */
   fetchBytes(call: Call): Promise<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly headers: Headers }>;
-  /** An answer in bytes of any size, in parts. @throws like `send`; also ServiceUnreachable if it breaks off */
+  /** Yields the answer as bytes in parts, for an answer of any size. @throws like `send`; ServiceUnreachable if the connection breaks */
   fetchPieces(call: Call): AsyncGenerator<Uint8Array>;
 }
 
-/** After these the same request may succeed. Each request has a key or only reads, so that nothing is done twice. */
+/** After these statuses the same request may succeed later. A retry is safe, because each request has an idempotency key or only reads. */
 const passing = [408, 429, 503, 504];
 const firstBackOffMs = 250;
 const longestWaitSeconds = 10;
 
-/** The wait from Retry-After, in ms: seconds, or a date (RFC 9110 §10.2.3). */
+/** The wait that Retry-After asks for, in ms. Its value is seconds or a date (RFC 9110 §10.2.3). */
 function retryAfterMs(headers: Headers): number | undefined {
   const told = headers.get('retry-after');
   if (told === null) return undefined;
@@ -61,7 +68,7 @@ function retryAfterMs(headers: Headers): number | undefined {
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 
-/** @throws the signal's reason if it is aborted meanwhile */
+/** Waits. @throws the signal's reason if it is aborted meanwhile */
 export function waitFor(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {
@@ -84,7 +91,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
 
   async function attempt({ method, path, headers, body, signal }: Call, read: Read): Promise<Answer> {
     const send = options.fetch ?? globalThis.fetch;
-    // Not AbortSignal.timeout, because a download continues after its try has ended.
+    // AbortSignal.timeout is not used, because it could not be stopped, and a download may take longer than a try.
     const limit = new AbortController();
     const timer = setTimeout(() => limit.abort(new DOMException(`no answer within ${timeoutMs / 1000} s`, 'TimeoutError')), timeoutMs);
     const isBlob = body instanceof Blob;
@@ -95,7 +102,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
         headers: { accept: 'application/json', ...type, ...headers },
         ...(body !== undefined && { body: isBlob ? body : JSON.stringify(body) }),
         signal: AbortSignal.any([limit.signal, ...(signal ? [signal] : [])]),
-        // A service token must not go to another server.
+        // Redirects are not followed, so that a service token is never sent to another server.
         redirect: 'manual',
       });
       return { status: response.status, headers: response.headers, body: await (response.ok ? read : readJson)(response) };
@@ -104,7 +111,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
     }
   }
 
-  /** Error: no answer came, and a retry may help. @throws the reason of the caller's own signal */
+  /** Returns an Error if no answer came; then a retry may help. @throws the reason of the caller's own signal */
   async function attemptOrCause(call: Call, read: Read): Promise<Answer | Error> {
     try {
       return await attempt(call, read);
@@ -114,9 +121,9 @@ export function createExchange(options: ExchangeOptions): Exchange {
     }
   }
 
-  /** Waits for the next try; false: there is none. */
+  /** Waits until the next try. Returns false without waiting if no try is left or the wait would be too long. */
   async function pause(attempts: number, retryAfter: number | undefined, signal?: AbortSignal): Promise<boolean> {
-    // Obey Retry-After. Without one, a random pause separates clients that failed together.
+    // Retry-After decides. Without it, a random pause separates clients that failed together.
     const waitMs = retryAfter ?? firstBackOffMs * 2 ** attempts * (0.5 + Math.random() / 2);
     if (attempts >= maxRetries || waitMs > maxWaitMs) return false;
     await waitFor(waitMs, signal);
@@ -131,7 +138,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
     for (let attempts = 0; ; attempts += 1) {
       const answer = await attemptOrCause(call, read);
       if (answer instanceof Error) {
-        // After such a long silence a retry is unlikely to succeed.
+        // If no answer came for so long, a retry is unlikely to succeed.
         if (performance.now() - began < maxWaitMs && (await pause(attempts, undefined, call.signal))) continue;
         throw unreachable(answer);
       }
@@ -139,7 +146,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
     }
   }
 
-  /** @throws ServiceError and its kinds */
+  /** Like `ask`, but only returns a successful answer. @throws ServiceError or one of its subclasses */
   async function askForSuccess(call: Call, read?: Read): Promise<Answer> {
     const answer = await ask(call, isPassing, read);
     if (isSuccess(answer)) return answer;
@@ -158,7 +165,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
     },
     async sendList(call) {
       const answer = await ask(call, (each) => isPassing(each) || isUnfinished(each));
-      // If nothing in a list is finished, the status is 504 and each item has its address.
+      // If no item of a list is finished, the status is 504, but the body is still a list with an address for each item.
       if (Array.isArray(answer.body)) return answer.body.filter(isObject);
       throw isSuccess(answer) ? stranger(call) : refusalOf(answer);
     },
@@ -187,7 +194,7 @@ function refusalOf({ status, body, headers }: Answer): ServiceError {
 
 const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300;
 
-/** A proxy in front of the service may answer 502 without a code. */
+/** Whether a retry may help. A 502 without JSON comes from a proxy in front of the service, which may work again soon. */
 const isPassing = ({ status, body }: Answer): boolean => passing.includes(status) || (status === 502 && !isObject(body));
 
 const isUnfinished = ({ body }: Answer): boolean =>
@@ -203,7 +210,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The cause behind "fetch failed"; if several addresses were tried, there is only a code. */
+/** The message of the cause behind "fetch failed". If several IP addresses were tried, there is only a code. */
 function causeOf({ message, cause }: Error & { cause?: unknown }): string {
   if (!(cause instanceof Error)) return message;
   return cause.message || ('code' in cause ? String(cause.code) : String(cause));

@@ -6,7 +6,7 @@ export type Outcome<Made> =
   | { readonly made: Made; readonly error?: undefined }
   | { readonly made?: undefined; readonly error: QstampError };
 
-/** An item in the answer to a list: the result, or an error with its `index` and `status`. */
+/** Converts an item in the answer to a list. An item with `index` and `status` is an error, any other item is a result. */
 function outcomeOf<Made>(item: Readonly<Record<string, unknown>>): Outcome<Made> {
   const { index, status, retry_after_seconds: wait } = item;
   if (typeof index !== 'number' || typeof status !== 'number') return { made: item as Made };
@@ -14,10 +14,10 @@ function outcomeOf<Made>(item: Readonly<Record<string, unknown>>): Outcome<Made>
 }
 
 /**
- * Sends a list in parts of `size`, one after the other. If a part is refused as a whole, it and all later parts have that error. Earlier results
- * are still returned.
+ * Sends a list in parts of `size` items, one after the other. If a whole part is refused, its items and all later items get this error. Earlier
+ * results are still returned.
  *
- * @throws QstampError if the first part is refused: nothing was made
+ * @throws QstampError if the whole first part is refused: then nothing was made
  */
 export async function sendInPieces<Made>(
   exchange: Exchange,

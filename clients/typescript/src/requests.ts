@@ -7,11 +7,11 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Options of a call that makes something. */
+/** Options of a call that creates or changes something. */
 export interface KeyedOptions extends CallOptions {
   /**
-   * Identifies this request: with the same key, also from another process, nothing is made twice. By default each call has a new key, which its
-   * retries share.
+   * Identifies this request: if the same key is sent again, also from another process, nothing is made twice. By default each call has a new key, and
+   * its retries use the same key.
    */
   readonly idempotencyKey?: string;
 }
@@ -19,14 +19,14 @@ export interface KeyedOptions extends CallOptions {
 export interface StampOptions extends KeyedOptions {
   /** Default `basic`. */
   readonly tier?: StampTier;
-  /** Stored with the stamp but not signed; at most 4 KB. */
+  /** Stored with the stamp but not signed. Maximum size: 4 KB. */
   readonly metadata?: Readonly<Record<string, string>>;
-  /** Receives a signed webhook about the stamp (in a list, about each stamp); only with a service token. */
+  /** The URL that gets a signed webhook about the stamp (for a list, about each stamp). Only with a service token. */
   readonly callback_url?: string;
 }
 
 export interface ContentOptions extends StampOptions {
-  /** Also sends the content, in tier `sealed`: the service keeps it, encrypted. By default only its hash is sent. */
+  /** Also sends the content, in tier `sealed`: the service stores it encrypted. By default only its hash is sent. */
   readonly sendContent?: boolean;
 }
 
@@ -40,13 +40,13 @@ export type StartOptions = Omit<WorkflowStartRequest, 'briefing_hash'> &
 
 export interface OutputOptions extends Omit<WorkflowStampRequest, 'output_hash'>, KeyedOptions {}
 
-/** The other members of a stamp request. */
+/** The optional members of a stamp request. */
 export const saidOf = ({ metadata, callback_url }: Pick<StampOptions, 'metadata' | 'callback_url'>) => ({
   ...(metadata && { metadata }),
   ...(callback_url !== undefined && { callback_url }),
 });
 
-/** A SHA-256 in the form of the service. @throws QstampError for anything else: a stamp of a wrong hash would be useless */
+/** Returns a SHA-256 in lower case. @throws QstampError if the text is not a SHA-256: a stamp of a wrong hash would be useless */
 export function checkedHash(hash: string): string {
   const lower = hash.toLowerCase();
   if (/^[0-9a-f]{64}$/.test(lower)) return lower;
@@ -57,12 +57,12 @@ export const keyedHeaders = ({ idempotencyKey = newKey() }: KeyedOptions): Recor
   'idempotency-key': idempotencyKey,
 });
 
-/** `crypto.randomUUID` is missing on pages without HTTPS. */
+/** Makes a random key. `crypto.randomUUID` is not used, because it is missing on pages without HTTPS. */
 const newKey = (): string => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
-/** The maximum items of one request; fewer for an agent and in a workflow, to stay within the limit per minute. */
+/** The maximum number of items in one request. It is smaller for an agent and in a workflow, because of the limit per minute. */
 export const mostItems = { product: 1_000, agent: 500, workflow: 100 } as const;
 
-/** A key for each part, derived from the given key. */
+/** The idempotency key for one part of a list, derived from the given key. */
 export const keyOfPiece = (options: KeyedOptions, index: number): KeyedOptions =>
   options.idempotencyKey === undefined ? {} : { idempotencyKey: `${options.idempotencyKey}:${index}` };

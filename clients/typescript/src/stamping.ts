@@ -13,7 +13,7 @@ import {
   saidOf,
 } from './requests.ts';
 
-/** The service and the caller's identity. */
+/** The connection to the service, and the caller's service token. */
 export interface Access {
   readonly exchange: Exchange;
   readonly serviceToken: string | undefined;
@@ -22,7 +22,7 @@ export interface Access {
 export const authorizationOf = ({ serviceToken }: Access): Record<string, string> =>
   serviceToken === undefined ? {} : { 'x-service-token': serviceToken };
 
-/** Asks for an answer before the stamp is made (RFC 7240). */
+/** The header that asks for an answer before the stamp is made (RFC 7240). */
 export const withoutWaiting = { prefer: 'respond-async' } as const;
 
 /** Stamps files, bytes, texts and hashes. Content is hashed locally, and only the hash is sent unless `sendContent` is set. */
@@ -30,7 +30,7 @@ export class Stamping<Made> {
   readonly #access: Access;
   readonly #preference: Readonly<Record<string, string>>;
 
-  /** `preference`: headers for how the stamps are answered. */
+  /** `preference`: headers that say whether to wait for the stamps. */
   constructor(access: Access, preference: Readonly<Record<string, string>> = {}) {
     this.#access = access;
     this.#preference = preference;
@@ -49,7 +49,7 @@ export class Stamping<Made> {
     return this.#stamp({ hash, content_b64 }, { ...options, tier: 'sealed' });
   }
 
-  /** Stamps a text, as UTF-8. */
+  /** Stamps a text in UTF-8. */
   stampText(text: string, options: ContentOptions = {}): Promise<Made> {
     return this.stampBytes(new TextEncoder().encode(text), options);
   }
@@ -60,8 +60,9 @@ export class Stamping<Made> {
   }
 
   /**
-   * Stamps many hashes, up to 1 000 in one request. The outcomes are in the same order; each succeeds or fails separately. @throws if nothing was
-   * made
+   * Stamps many hashes, up to 1 000 in one request. The outcomes are in the same order; each hash succeeds or fails separately.
+   *
+   * @throws QstampError if nothing was made
    */
   async stampMany(hashes: readonly HashToStamp[], { tier = 'basic', ...options }: StampOptions = {}): Promise<Outcome<Made>[]> {
     const items = hashes.map((each) => {

@@ -1,17 +1,17 @@
 import { WebhookRefused } from './errors.ts';
 import { isObject } from './exchange.ts';
 
-/** The allowed clock difference plus delivery time, in seconds. */
+/** The maximum age of a webhook, in seconds. It must be enough for the clock difference plus the delivery time. */
 const toleranceSeconds = 300;
 
 export interface WebhookOptions {
-  /** The service's `whsec_…`; both during a key change. */
+  /** The service's secret `whsec_…`. Give both secrets while the secret is being changed. */
   readonly secret: string | readonly string[];
-  /** Unix time in seconds; default: the machine's clock. */
+  /** Current Unix time in seconds; default: the machine's clock. */
   readonly now?: number;
 }
 
-/** Headers of fetch, or an object with lower-case names as in Node.js. */
+/** The headers of a request: `Headers` of fetch, or an object with lower-case names as in Node.js. */
 export type HeadersGiven = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 const headerOf = (headers: HeadersGiven, name: string): string => {
@@ -25,7 +25,7 @@ async function isSigned(signed: Uint8Array<ArrayBuffer>, signature: string, secr
   try {
     const hmac = { name: 'HMAC', hash: 'SHA-256' };
     const key = await crypto.subtle.importKey('raw', bytesOf(secret.replace(/^whsec_/, '')), hmac, false, ['verify']);
-    // Compares in constant time.
+    // This compares in constant time.
     return await crypto.subtle.verify('HMAC', key, bytesOf(signature), signed);
   } catch {
     return false;
@@ -34,7 +34,7 @@ async function isSigned(signed: Uint8Array<ArrayBuffer>, signature: string, secr
 
 /**
  * Verifies the signature of a webhook and returns its payload (Standard Webhooks: `webhook-id`, `webhook-timestamp`, `webhook-signature`). Pass the
- * body exactly as received. A message may come more than once: `webhook-id` identifies it.
+ * body exactly as received. A webhook may come more than once: `webhook-id` identifies it.
  *
  * @throws WebhookRefused if it was not signed with the secret, or is older than five minutes
  */

@@ -15,7 +15,7 @@ import { type Outcome, sendInPieces } from './outcomes.ts';
 import { type CallOptions, checkedHash, type KeyedOptions, keyedHeaders, keyOfPiece, mostItems, type OutputOptions } from './requests.ts';
 import { type Access, authorizationOf, withoutWaiting } from './stamping.ts';
 
-/** Opens a workflow again, also in another process. Keep the token secret: it is shown once. */
+/** The data that opens a workflow again, also in another process. Keep the token secret: it is shown only once. */
 export interface WorkflowAccess {
   readonly workflow_id: string;
   readonly workflow_token: string;
@@ -28,15 +28,15 @@ export interface OutputToStamp extends Omit<OutputOptions, keyof KeyedOptions> {
 
 const lookMs = 2_000;
 
-/** Shared by all outputs of a workflow, which are numbered in the order of the calls. */
+/** Runs the calls of a workflow one after the other, so that outputs are numbered in the order of the calls. */
 interface Turns {
-  /** A POST to the workflow; with `isKnown` also with the service token. */
+  /** A POST to the workflow. With `isKnown`, it also contains the service token. */
   post(operation: string, options: KeyedOptions, isKnown?: boolean): Call;
   readonly exchange: Exchange;
   next<T>(step: () => Promise<T>): Promise<T>;
 }
 
-/** Stamps outputs. They are numbered in the order of the calls, even without await. */
+/** Stamps outputs. They are numbered in the order of the calls, even if you do not await each call. */
 export class OutputStamping<Made> {
   readonly #turns: Turns;
   readonly #preference: Readonly<Record<string, string>>;
@@ -61,12 +61,12 @@ export class OutputStamping<Made> {
     return this.#stamp(() => sha256Of(content), options);
   }
 
-  /** Stamps a text, as UTF-8, as the next output; only its hash is sent. */
+  /** Stamps a text in UTF-8 as the next output; only its hash is sent. */
   stampText(text: string, { output_type = 'text', ...options }: Partial<OutputOptions> = {}): Promise<Made> {
     return this.#stamp(() => sha256Of(new TextEncoder().encode(text)), { output_type, ...options });
   }
 
-  /** Stamps many hashes as the next outputs, numbered in this order; each succeeds or fails separately. */
+  /** Stamps many hashes as the next outputs, numbered in this order. Each hash succeeds or fails separately. */
   stampMany(outputs: readonly OutputToStamp[], options: KeyedOptions = {}): Promise<Outcome<Made>[]> {
     const items = outputs.map(({ output_hash, ...rest }) => ({ ...rest, output_hash: checkedHash(output_hash) }));
     const isKnown = items.some(({ callback_url }) => callback_url);
@@ -89,16 +89,17 @@ export class OutputStamping<Made> {
 }
 
 /**
- * An open workflow. `await using` waits for its calls at the end of the block but does not complete it: call `complete()` when the work is done.
+ * An open workflow. `await using` waits for its calls at the end of the block, but does not complete the workflow: call `complete()` when the work is
+ * done.
  */
 export class Workflow extends OutputStamping<WorkflowStampResponse> {
   readonly id: string;
   readonly token: string;
-  /** The answer to the start: until when it is open, and where the link was mailed. Undefined for a reopened workflow. */
+  /** The answer to the start: it says how long the workflow is open, and to which address the link was mailed. Undefined for a reopened workflow. */
   readonly started: WorkflowStartResponse | undefined;
   /**
-   * The same calls, but they return as soon as the output is guaranteed: with the id of its stamp, or with the output if the key was used before.
-   * `complete()` waits for all of them.
+   * The same calls, but they return as soon as the service has accepted the output. The result is the id of its stamp, or the output if the
+   * idempotency key was used before. `complete()` waits until all accepted outputs are stamped.
    */
   readonly later: OutputStamping<AcceptedOutput | WorkflowStampResponse>;
   readonly #turns: Turns;
@@ -106,7 +107,7 @@ export class Workflow extends OutputStamping<WorkflowStampResponse> {
   constructor(access: Access, { workflow_id, workflow_token }: WorkflowAccess, started?: WorkflowStartResponse) {
     const headers = { authorization: `Workflow ${workflow_token}` };
     const path = pathOf(workflow_id);
-    /** The last call. The next one begins after it, because the order is part of what the workflow proves. */
+    /** The end of the last call. The next call begins after it, because the workflow also proves the order of outputs. */
     let last: Promise<unknown> = Promise.resolve();
     const turns: Turns = {
       exchange: access.exchange,
@@ -130,7 +131,7 @@ export class Workflow extends OutputStamping<WorkflowStampResponse> {
     this.token = workflow_token;
   }
 
-  /** The public page. */
+  /** The URL of the workflow's public page. */
   get pageUrl(): string {
     return `${this.#turns.exchange.baseUrl}/workflow/${this.id}`;
   }
@@ -141,7 +142,11 @@ export class Workflow extends OutputStamping<WorkflowStampResponse> {
     return this.#turns.exchange.send({ method: 'GET', path: pathOf(this.id), headers, signal });
   }
 
-  /** Resolves when the client has opened the link in the mail. @throws QstampError if it expired or was completed before; the signal's reason */
+  /**
+   * Resolves when the client has opened the link in the mail.
+   *
+   * @throws QstampError if the workflow expired or was completed before; the signal's reason
+   */
   async untilConfirmed({ signal }: CallOptions = {}): Promise<WorkflowState> {
     for (;;) {
       const state = await this.state(signal ? { signal } : {});
@@ -151,12 +156,12 @@ export class Workflow extends OutputStamping<WorkflowStampResponse> {
     }
   }
 
-  /** Closes the workflow under one Merkle root, after its running calls. Completing it again gives the same answer. */
+  /** Waits for the running calls, then closes the workflow under one Merkle root. Completing it again gives the same answer. */
   complete(options: KeyedOptions = {}): Promise<WorkflowCompleteResponse> {
     return this.#turns.next(() => this.#turns.exchange.send(this.#turns.post('complete', options)));
   }
 
-  /** Mails a new link and ends the old one. */
+  /** Mails a new link. The old link becomes invalid. */
   resendLink(options: KeyedOptions = {}): Promise<WorkflowResendResponse> {
     return this.#turns.exchange.send(this.#turns.post('resend', options));
   }

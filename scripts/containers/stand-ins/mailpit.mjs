@@ -1,4 +1,4 @@
-/** Replaces Mailpit if its image cannot be pulled: SMTP on 1025, and on 8025 the parts of its API that the tests use. */
+/** Replaces Mailpit if its image cannot be pulled: SMTP on port 1025, and on port 8025 the parts of its API that the tests use. */
 import { createServer } from 'node:http';
 import PostalMime from 'postal-mime';
 import { SMTPServer } from 'smtp-server';

@@ -4,7 +4,7 @@ declare module '../server/views.ts' {
   }
 }
 
-/** One operation as the documents show it. Descriptions may contain CommonMark `code`. */
+/** One operation as the page `/docs` shows it. Descriptions may contain CommonMark `code`. */
 export interface DocsOperation {
   readonly id: string;
   readonly method: string;
@@ -33,7 +33,7 @@ export interface DocsOperation {
 
 export interface DocsPage {
   readonly version: string;
-  /** Rules that many operations share. */
+  /** Rules that apply to many operations. */
   readonly guide: readonly { readonly title: string; readonly paragraphs: readonly string[] }[];
   readonly groups: readonly { readonly name: string; readonly operations: readonly DocsOperation[] }[];
 }

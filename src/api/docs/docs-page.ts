@@ -45,7 +45,7 @@ function operationOf(method: string, path: string, operation: OperationObject): 
   };
 }
 
-/** The document as the page shows it, grouped by tag. */
+/** Turns the OpenAPI document into the model of the page `/docs`, with operations grouped by tag. */
 export function docsPageOf(document: ApiDocument): DocsPage {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ tag: operation.tags[0] ?? '', shown: operationOf(method, path, operation) })),

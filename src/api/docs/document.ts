@@ -7,7 +7,7 @@ import { examples } from './examples.ts';
 import { guide } from './guide.ts';
 import { createSchemaCollector, type JsonSchema, type SchemaCollector } from './schemas.ts';
 
-/** A route of the application and its contract. */
+/** A route of the application, with its contract. */
 export interface DescribedRoute {
   readonly method: string;
   /** In Fastify's notation: `/token/:token_id`. */
@@ -15,7 +15,7 @@ export interface DescribedRoute {
   readonly contract: OperationContract;
 }
 
-/** An operation of the document: the parts that pages read. */
+/** An operation of the OpenAPI document, with the parts that the page `/docs` uses. */
 export interface OperationObject {
   readonly operationId: string;
   readonly tags: readonly string[];
@@ -84,7 +84,7 @@ const headersOfStatus: Readonly<Record<number, Readonly<Record<string, string>>>
   504: { 'Retry-After': 'Seconds.' },
 };
 
-/** The failures that every route with a body or a token can have. */
+/** The failures that follow from the contract itself: they are possible for every route that needs a token or has a body. */
 function impliedErrors({ body, authentication, isTokenOptional }: OperationContract): ErrorCode[] {
   return [
     ...(authentication && !isTokenOptional ? (['unauthorized'] as const) : []),
@@ -108,7 +108,7 @@ const textTypes = ['text/html', 'application/x-ndjson'];
 
 const nameOf = (schema: JsonSchema): string => String(schema.$ref ?? '').slice('#/components/schemas/'.length);
 
-/** Describes an answer. Its example is that of the schema or, for a failure, of `code`. */
+/** Describes an answer. Its example belongs to the schema or, for a failure, to `code`. */
 function describeContent(collector: SchemaCollector, answer: AnswerContract, code?: ErrorCode): AnswerObject {
   const { content, headers, description } = answer;
   const media = Object.entries(content ?? {}).map(([type, described]) => {
@@ -150,7 +150,7 @@ function describeAnswers(collector: SchemaCollector, contract: OperationContract
   };
 }
 
-/** Turns the members of an object schema into parameters of one place. */
+/** Turns the members of an object schema into parameters in `place`. */
 function describeParameters(
   collector: SchemaCollector,
   place: 'path' | 'query' | 'header',

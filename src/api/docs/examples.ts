@@ -25,7 +25,7 @@ const provider = {
 const day = { stamps: 1_204, failed: 0, verifications: 3_371, workflows_started: 12, workflows_completed: 11, evidence_renewed: 0 };
 const price = { amount: '0.00', currency: 'EUR' };
 
-/** An example of each named schema. A test checks them against the schemas. */
+/** An example for each named schema. A test checks the examples against their schemas. */
 const bySchema: Readonly<Record<string, unknown>> = {
   StampRequest: { hash, tier: 'basic', metadata: { project: 'aurora' } },
   StampToken: {

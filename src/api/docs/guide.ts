@@ -1,7 +1,7 @@
 import { maxMetadataBytes } from '../../shared/contract/fields.ts';
 import { maxNesting } from '../server/json-text.ts';
 
-/** Rules that many operations share. The document shows them once, above the operations; CommonMark. */
+/** Rules that apply to many operations, in CommonMark. The document shows them once, above the operations. */
 export interface GuideSection {
   readonly title: string;
   readonly paragraphs: readonly string[];

@@ -21,7 +21,7 @@ const pageContract: OperationContract = {
   answers: { 200: page('The page.') },
 };
 
-/** Serves `/openapi.json` and `/docs`, from the contracts of all routes registered after it. A route without a contract is an error. */
+/** Serves `/openapi.json` and `/docs`. Both describe all routes that are registered after this call. A route without a contract is an error. */
 export function registerDocs(app: FastifyInstance): void {
   const routes: DescribedRoute[] = [];
   app.addHook('onRoute', ({ method, url, config }) => {

@@ -13,14 +13,17 @@ export interface SchemaCollector {
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Points references from `$defs` to the components of the document, and gives each type its own schema: some generators do not support lists of types. */
+/**
+ * Makes references point to the components of the document instead of `$defs`. Replaces a list in `type` by an `anyOf` with one type in each branch,
+ * because some code generators do not support such a list.
+ */
 function adapted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(adapted);
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => {
       if (name === '$ref' && typeof member === 'string') return [name, member.replace('#/$defs/', refPrefix)];
-      // Zod writes a list only for types without constraints.
+      // Zod writes a list only for types without constraints, so nothing else needs to move into the branches.
       if (name === 'type' && Array.isArray(member)) return ['anyOf', member.map((type) => ({ type }))];
       return [name, adapted(member)];
     }),
@@ -36,7 +39,7 @@ export function createSchemaCollector(): SchemaCollector {
       target: 'draft-2020-12',
       unrepresentable: 'any',
       override: ({ zodSchema, jsonSchema }) => {
-        // A format makes its pattern redundant, and the bounds of exact integers are obvious.
+        // A pattern beside a format is redundant. The bounds of safe integers are removed because they do not help a reader.
         if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
         if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
         if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;

@@ -36,7 +36,7 @@ const documentContract = {
 
 const parse = createRequestParser({ path: workflowIdPath });
 
-/** Serves the evidence of a completed workflow (W22). */
+/** Serves the evidence of a completed workflow as a zip file and as JSON (W22). */
 export function registerBundleRoutes(
   app: FastifyInstance,
   context: ServerContext & { readonly workflows: Workflows; readonly bundles: EvidenceBundles },

@@ -20,7 +20,7 @@ const contract = {
   errors: ['not_found', 'rate_limited', 'store_unavailable', 'overloaded'],
 } satisfies OperationContract;
 
-/** Serves content and proof of a sealed stamp as an ASiC-S container (S11). The octets are the same until the evidence is renewed. */
+/** Serves the content and the proof of a sealed stamp as an ASiC-S container (S11). The bytes are the same until the evidence is renewed. */
 export function registerContainerRoute(
   app: FastifyInstance,
   context: ServerContext & Pick<Stamps, 'sealedContents'> & { readonly readHeldEvidence: () => ReadHeldEvidence },

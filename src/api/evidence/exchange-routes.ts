@@ -5,7 +5,7 @@ import { bytes, type OperationContract } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
 import type { ExchangePart, ReadExchange } from './exchange.ts';
 
-/** One exchange may serve many stamps. */
+/** A response header: one exchange with a TSA may belong to many stamps. */
 const batchHeader = {
   'Qstamp-Batch':
     'Present if the TSA signed the root of a batch, so this file is for that root: the id of the batch, the number of its leaves, and the root in hexadecimal.',

@@ -3,20 +3,19 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Batch } from '../../shared/domain/stamp.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 
-/** The DER of a stamp's exchange with its TSA, and the evidence record over it (RFC 4998), for other verifiers. */
+/** The files of a stamp for other verifiers, in DER: response, request and token of the exchange with the TSA, and the evidence record (RFC 4998). */
 export type ExchangePart = 'tsr' | 'tsq' | 'token' | 'evidence';
 
 export interface Exchanged {
   readonly der: Buffer;
-  /** The batch that was stamped; undefined if the exchange is for this stamp alone. */
+  /** The batch that was stamped; undefined if the file is for this stamp alone. */
   readonly batch: Batch | undefined;
 }
 
 /**
- * Reads the bytes exactly as exchanged with the TSA, or their evidence record (S14). A batched stamp has the exchange and the token of its
- * batch.
+ * Reads the bytes exactly as exchanged with the TSA, or the evidence record (S14). A stamp of a batch has the exchange and the token of its batch.
  *
- * @throws ServiceError `not_found` for an unknown id, and for a stamp of the mock provider.
+ * @throws ServiceError `not_found` for an unknown id, for a damaged stamp and for a stamp of the mock provider
  */
 export type ReadExchange = (tokenId: string, part: ExchangePart) => Promise<Exchanged>;
 

@@ -7,20 +7,20 @@ import type { StampJudge } from '../verification/index.ts';
 export interface HeldEvidence {
   /** DER of a TimeStampToken or an EvidenceRecord. */
   readonly bytes: Buffer;
-  /** The evidence without its renewals. */
+  /** The evidence as it was made, without renewals. */
   readonly first: Buffer;
-  /** The ids of the renewals it contains, in order of time. */
+  /** The ids of the renewals that `bytes` contains, in order of time. */
   readonly renewalIds: readonly string[];
-  /** Digests of the document by other algorithms that these renewals cover. Verification needs them. */
+  /** Digests of the document in other algorithms, which the renewals cover. Verification needs them. */
   readonly newImprints: readonly Imprint[];
 }
 
-/** Undefined for a mock stamp and for a damaged one. @throws ServiceError `store_unavailable` */
+/** Returns undefined for a stamp of the mock provider and for a damaged stamp. @throws ServiceError `store_unavailable` */
 export type ReadHeldEvidence = (stamp: StoredStamp) => Promise<HeldEvidence | undefined>;
 
 /**
- * Reads the evidence that the service itself uses to verify a stamp (S16): the record with all renewals, or the original token if the
- * renewals do not help. Thousands of stamps share a renewal, so it is verified with only one of them.
+ * Reads the evidence that the service itself uses to verify a stamp (S16): the record with all renewals, or the original evidence if the renewals do
+ * not help. Thousands of stamps share the same renewals, so these are verified with only one of the stamps.
  */
 export function createHeldEvidenceReader({ stampJudge }: { readonly stampJudge: Pick<StampJudge, 'judgeStamp'> }): ReadHeldEvidence {
   const areOfUse = new Map<string, boolean>();
@@ -36,7 +36,7 @@ export function createHeldEvidenceReader({ stampJudge }: { readonly stampJudge: 
     const key = renewalIds.join(' ');
     if (!areOfUse.has(key)) {
       const judgement = await stampJudge.judgeStamp(stamp);
-      // A fault of this stamp alone says nothing about the others.
+      // If this stamp alone is invalid, that says nothing about the renewals, so nothing is remembered.
       if (judgement.ok) areOfUse.set(key, judgement.tst?.equals(bytes) === true);
     }
     return areOfUse.get(key) === false ? asMade : { bytes, first, renewalIds, newImprints: newImprintsOf(proof) };

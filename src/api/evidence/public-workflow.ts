@@ -2,12 +2,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ServerContext } from '../server/context.ts';
 import type { Workflows } from '../workflows/index.ts';
 
-/** Finds a workflow by its id, for anybody; an unknown id counts as a mistake (R3). @throws ServiceError `not_found`, `rate_limited`, `store_unavailable` */
+/**
+ * Finds a workflow by its id, for callers without a token. An unknown id counts as a mistake (R3).
+ *
+ * @throws ServiceError `not_found`, `rate_limited`, `store_unavailable`
+ */
 export const publicWorkflowOf =
   ({ workflows, mistakes }: ServerContext & { readonly workflows: Workflows }) =>
   (request: FastifyRequest, reply: FastifyReply, workflowId: string) =>
     mistakes.count(request, reply, () => workflows.find(workflowId));
 
-/** Marks a public answer that search engines should not list. */
+/** Sets headers on a public answer that search engines should not list. */
 export const unlisted = (reply: FastifyReply): FastifyReply =>
   reply.header('Cache-Control', 'no-cache').header('X-Robots-Tag', 'noindex, nofollow');

@@ -70,7 +70,7 @@ const parseByNumber = createRequestParser(contracts.byNumber);
 const parseByHash = createRequestParser(contracts.byHash);
 const parseConsistency = createRequestParser(contracts.consistency);
 
-/** Serves chain, closing record and Merkle proofs of a workflow, so that anybody can check it (W21). */
+/** Serves chain, closing record and Merkle proofs of a workflow, so that anyone can check it (W21). */
 export function registerPublishedRoutes(
   app: FastifyInstance,
   context: ServerContext & { readonly workflows: Workflows; readonly published: Published },

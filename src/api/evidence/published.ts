@@ -12,7 +12,7 @@ export interface OutputsQuery {
   readonly limit: number;
 }
 
-/** The data that others recompute a workflow from, as recorded. It is public, and not verified here. */
+/** Reads the public data from which anyone can recompute a workflow. The data is given as stored and is not verified here. */
 export function createPublished({ outputs, clock, addressOf }: Pick<WorkflowTools, 'outputs' | 'clock' | 'addressOf'>) {
   const closingRecordOf = ({ status, closingRecord }: WorkflowRecord) => (status === 'completed' ? closingRecord : undefined);
 
@@ -36,7 +36,7 @@ export function createPublished({ outputs, clock, addressOf }: Pick<WorkflowTool
         closing_record: record
           ? { hash: hashOfClosingText(record.text), stamp_id: record.tokenId, url: addressOf(closingRecordPath(workflowId)) }
           : null,
-        // They were counted first. Outputs added since then belong to a later answer.
+        // The total was read before the list. Outputs that were added between are left out of this answer.
         outputs: listed
           .filter(({ sequenceNumber }) => sequenceNumber <= total)
           .map(({ sequenceNumber, hash, chainHash, type, tokenId }) => ({

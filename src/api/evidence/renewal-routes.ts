@@ -14,7 +14,7 @@ import type { EvidenceRenewals } from './renewal.ts';
 
 const contentType = 'application/octet-stream';
 
-/** For callers with a service token. The content is hashed as it arrives, so it takes time but no memory. */
+/** The maximum size of content from callers with a service token. The content is hashed while it arrives, so it needs time but little memory. */
 const mostBytesOfProducts = 1024 ** 3;
 
 const answers = {
@@ -50,7 +50,7 @@ const sealedContract = {
 const parse = createRequestParser({ path: tokenIdPath });
 const parseSealed = createRequestParser(sealedContract);
 
-/** Hash-tree renewal, for callers who have the content (S17). */
+/** Registers the routes for hash-tree renewal. The caller must have the content, or the secret address of sealed content (S17). */
 export function registerRenewalRoutes(
   app: FastifyInstance,
   context: ServerContext & { readonly evidenceRenewals: EvidenceRenewals } & Pick<Stamps, 'sealedContents'>,
@@ -83,14 +83,14 @@ export function registerRenewalRoutes(
   const options = { onRequest, config: { contract: sealedContract } };
   app.post('/api/v1/sealed/v1/:token_id/:secret/evidence', options, async (request, reply) => {
     const { token_id, secret } = parseSealed(request).path;
-    // The answer is short, but the work reads as much as a download.
+    // The answer is short, but the service reads as many bytes as for a download.
     largeAnswers.begin(request, reply);
     reply.header('Cache-Control', 'private, no-store');
     return answer(request, reply, async () => evidenceRenewals.bring(token_id, await sealedContents.digests(token_id, secret)));
   });
 }
 
-/** Reads the bodies of a scope as content and keeps only their hashes. `limitOf`: the most bytes that a caller may send. */
+/** Makes the routes of a scope read bodies as content and keep only their hashes. `limitOf`: the maximum size for a caller, in bytes. */
 export function registerContentBodies(scope: FastifyInstance, reader: BodyReader, limitOf: (request: FastifyRequest) => number): void {
   scope.removeContentTypeParser(['application/json', '*']);
   scope.addContentTypeParser(contentType, (request: FastifyRequest, payload: IncomingMessage) =>
@@ -100,7 +100,7 @@ export function registerContentBodies(scope: FastifyInstance, reader: BodyReader
   scope.addContentTypeParser('*', async () => Promise.reject(otherType));
 }
 
-/** The hashes of a body. @throws RequestValidationError if there is no body */
+/** The hashes of a body that `registerContentBodies` has read. @throws RequestValidationError if there is no body */
 export function contentDigestsIn({ body, headers }: FastifyRequest): readonly Imprint[] {
   if (Array.isArray(body)) return body as readonly Imprint[];
   // Fastify calls no parser for an empty body. With the right type it is the content of an empty file.

@@ -9,12 +9,13 @@ import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
 import type { StampJudge } from '../verification/index.ts';
 
-/** Stores the hash of a stamped content by a new algorithm. The next run of renewals covers it (S17). */
+/** Stores a hash of stamped content in a new algorithm. The next renewal run covers it (S17). */
 export interface EvidenceRenewals {
   /**
-   * @param digests of one content by every algorithm, all computed here: if the digest by the stamped algorithm fits, the others are right
-   * @throws ServiceError `not_found` for an unknown id and for stamps without evidence; `conflict` if the content is different, or the
-   * evidence cannot be renewed any more
+   * @param digests of the caller's content in every algorithm, all computed by this service: if the digest in the stamped algorithm matches, the
+   *   others are right
+   * @throws ServiceError `not_found` for an unknown id and for stamps without evidence; `conflict` if the content is different or the evidence cannot
+   *   be renewed any more
    */
   bring(tokenId: string, digests: readonly Imprint[]): Promise<EvidenceRenewal>;
 }
@@ -50,7 +51,7 @@ export function createEvidenceRenewals(deps: {
       const imprint = digests.find((one) => one.algorithm === renewalAlgorithm)!;
       const isRenewed = lastAlgorithmOf(stamp) === renewalAlgorithm;
       if (!isRenewed) {
-        // If the algorithm is broken, different content may have the same hash.
+        // If the stamped algorithm is broken, different content may have the same hash.
         if (!isHashFit(algorithm, clock(), policy))
           throw new ServiceError(
             'conflict',
@@ -64,7 +65,7 @@ export function createEvidenceRenewals(deps: {
   };
 }
 
-/** When the certificates of the last token end, milliseconds; 0 if there are renewals that do not verify. */
+/** The time when the certificates of the last token expire, in milliseconds; 0 if the stamp has renewals and they do not verify. */
 function holdsUntil({ verified }: Vouched, { proofs: [proof] }: StoredStamp): number {
   if (verified?.record) return verified.record.holdsUntil.getTime();
   if (verified === undefined || renewalsOf(proof).length > 0) return 0;

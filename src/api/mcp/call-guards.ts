@@ -2,21 +2,21 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ServerContext } from '../server/context.ts';
 import { addressKey } from '../server/rate-limits.ts';
 
-/** The limits of REST, applied to a tool call. Each may throw ServiceError `rate_limited`. */
+/** The rate limits of the REST API, applied to a tool call. Each function may throw ServiceError `rate_limited`. */
 export interface CallGuards {
-  /** Counts stamps of a caller without a service token. */
+  /** Counts stamps, if the caller has no service token. */
   stamps(count: number): Promise<void>;
   /** Counts the start of a workflow. */
   start(): Promise<void>;
   /** Counts outputs of a workflow. */
   outputs(workflowId: string, count: number): Promise<void>;
-  /** Counts a verification of a caller without a service token. */
+  /** Counts a verification, if the caller has no service token. */
   verification(): Promise<void>;
-  /** Does the work, and counts a mistake if it fails for a wrong workflow token or an unknown id (R5). */
+  /** Runs `work`, and counts a mistake if it fails because of a wrong workflow token or an unknown id (R5). */
   lookUp<Answer>(work: () => Promise<Answer>): Promise<Answer>;
 }
 
-/** Uses the same counters as REST. A product's stamps and verifications are not counted. */
+/** Creates the guards of a call. They use the same counters as the REST API. A product's stamps and verifications are not counted. */
 export function createCallGuards({ config, limits, mistakes, agentLimit, limitStarts, limitVerifying }: ServerContext) {
   const outputs = limits.by({
     name: 'workflow-stamp',

@@ -18,7 +18,7 @@ function parsed<Schema extends z.ZodType>(schema: Schema, given: unknown, place:
   throw invalidParams(clip(faults.join('; ')));
 }
 
-/** The key of a call comes from `_meta` or from the header; both count the same. */
+/** The idempotency key of a call, from `_meta` or from the header. If both are given, they must be equal. */
 function keyOf(inMeta: string | undefined, headerKey: string | undefined): string | undefined {
   const name = 'idempotency-key';
   const inHeader = headerKey === undefined ? undefined : parsed(idempotencyHeaders, { [name]: headerKey }, 'header')[name];
@@ -33,7 +33,7 @@ export function createToolCaller(tools: readonly Tool[]): CallTool {
   const isOpen = (params: unknown) => isObject(params) && byName.get(String(params.name))?.needsToken === false;
 
   return async (params, { product, hasWrongToken, agent, requestId, headerKey, guards, onReplayed, note }) => {
-    // A caller with a wrong token wants to act as a product. The tool must not act for an anonymous caller instead.
+    // A caller with a wrong token wants to act as a product, so the tool must not treat it as a caller without a token.
     if (hasWrongToken || (product === undefined && !isOpen(params))) {
       throw new RpcError(rpcErrors.unauthorized, 'A valid service token is required in the header X-Service-Token.', {
         code: 'unauthorized',

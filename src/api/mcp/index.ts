@@ -18,13 +18,13 @@ import { createModernRevision, isModern } from './revisions/2026-07-28.ts';
 import { createStampContentTool, createStampHashTool, createVerifyTokenTool } from './tools/stamp.ts';
 import { createStoryTools, type ToolServices } from './tools/story.ts';
 
-/** Tools that need no token need only small bodies. A larger body is read only from a caller with a token. */
+/** The maximum size of a body from a caller without a service token. Tools that need no token need only small bodies. */
 const maxBytesWithoutToken = 64 * 1024;
 
 /**
- * `POST /mcp`: the Model Context Protocol over plain HTTP POST, in two revisions (M11). No state is kept between requests, and every
- * answer is JSON. Requests that are refused unread: a page of a foreign origin 403, a body that is too large 413, a body that is not
- * declared as JSON 415.
+ * `POST /mcp`: the Model Context Protocol over plain HTTP POST, in two revisions (M11). No state is kept between requests, and every answer is JSON.
+ * These requests are refused without reading the body: from a page of a foreign origin (403), with a body that is too large (413) or not declared as
+ * JSON (415).
  */
 export function registerMcp(app: FastifyInstance, context: ServerContext & ToolServices): void {
   const { config, identifyProduct, requireProduct, mistakes, sealedMaxBytes } = context;
@@ -61,7 +61,7 @@ export function registerMcp(app: FastifyInstance, context: ServerContext & ToolS
   });
 }
 
-/** For documentation only: the code of JSON-RPC checks the body. */
+/** Only for documentation: the JSON-RPC code checks the body. */
 const contract: OperationContract = {
   tag: 'MCP',
   id: 'callMcp',
@@ -88,10 +88,10 @@ const contract: OperationContract = {
   },
 };
 
-/** Refusals that also have an HTTP status. */
+/** Refusals with these statuses keep them as HTTP status; other failures are answered with 200. */
 const refusalStatuses = [400, 403, 408, 413, 415, 429];
 
-/** Answers a body that could not be read. It has no message, so the answer has no id (JSON-RPC 2.0 §5). */
+/** Answers a request whose body was not read, or is not JSON. There is no message, so the answer's id is null (JSON-RPC 2.0 §5). */
 function answerUnread(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   keepConnection(error, request, reply);
   const refuse = (status: number, fault: RpcError) => reply.code(status).send(errorResponse(null, fault));

@@ -17,7 +17,7 @@ export const rpcErrors = {
 export type RpcErrorCode = (typeof rpcErrors)[keyof typeof rpcErrors];
 export type RpcId = string | number | null;
 
-/** A fault of the protocol. The client sees `message`: one sentence, nothing internal. */
+/** A fault that is answered with a JSON-RPC error. The client sees `message`: one sentence without internal details. */
 export class RpcError extends Error {
   override readonly name = 'RpcError';
   readonly code: RpcErrorCode;
@@ -30,7 +30,7 @@ export class RpcError extends Error {
   }
 }
 
-/** A fault of the protocol for the log and the metrics. Its name is the code in its data, else JSON-RPC's name. */
+/** Turns an RpcError into a fault for the log and the metrics. Its code is `data.code` if there is one, otherwise the name in `rpcErrors`. */
 export function rpcFault({ code, data }: RpcError): Fault {
   const name = Object.entries(rpcErrors).find(([, known]) => known === code)?.[0] ?? 'rpc_error';
   const said = data?.code;
@@ -55,11 +55,11 @@ export interface RpcMessage {
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A larger integer is not exact, so the answer would have a different id. */
+/** Whether a value can be an id. A number above 2^53 − 1 is not exact, so the answer would have a different id. */
 const isId = (value: unknown): value is RpcId =>
   value === null || typeof value === 'string' || (typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER);
 
-/** The id of the answer: null if the message has no valid one (JSON-RPC 2.0 §5). */
+/** The id of the answer to a message; null if the message has no valid id (JSON-RPC 2.0 §5). */
 export const idOf = (message: unknown): RpcId => (isObject(message) && isId(message.id) ? message.id : null);
 
 /**
@@ -84,5 +84,5 @@ export function errorResponse(id: RpcId, { code, message, data }: RpcError): Rpc
   return { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } };
 }
 
-/** Shortens a text from the client, so that the answer can repeat it. */
+/** Shortens a text from the client to 100 characters before an answer repeats it. */
 export const clip = (text: string): string => (text.length > 100 ? `${text.slice(0, 100)}…` : text);

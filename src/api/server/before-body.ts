@@ -2,9 +2,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /**
- * A hook for `onRequest` that refuses a request before its body is read, so that a client does not send a large body in vain. If the body
- * arrived together with the head, the route must check instead: like FastAPI, we answer malformed JSON (422) before a missing token
- * (401). `check` throws the refusal.
+ * Creates a hook for `onRequest` that refuses a request before its body is read, so that a client does not send a large body in vain. `check` throws
+ * the refusal. If the body arrived together with the head, the hook does nothing and the route must check: like FastAPI, we answer malformed JSON
+ * (422) before a missing token (401).
  */
 export function beforeBody(
   check: (request: FastifyRequest, reply: FastifyReply) => unknown,

@@ -1,16 +1,16 @@
 import { ServiceError } from '../../shared/domain/service-error.ts';
 
-/** The sender of a body: its address, and whether it has a service token. */
+/** The sender of a body: its IP address, and whether it has a service token. */
 export interface Sender {
   readonly hasToken: boolean;
   readonly address: string;
 }
 
-/** The share of the budget that one body holds. */
+/** The part of the budget that one body uses. */
 export interface BodyLease {
-  /** Sets the total that this body holds. @throws ServiceError `overloaded` if the budget has no room */
+  /** Sets the number of bytes that this body uses in total. @throws ServiceError `overloaded` if the budget has no room */
   take(bytes: number): void;
-  /** Gives all bytes back. May be called more than once. */
+  /** Returns all bytes to the budget. May be called more than once. */
   release(): void;
 }
 
@@ -19,8 +19,8 @@ export interface BodyBudget {
 }
 
 /**
- * Limits the bytes of bodies that a process holds: four of the largest bodies for senders with a service token, and as many for all others.
- * One address may use a quarter of each, which is one of the largest bodies.
+ * Limits the memory for bodies in a process. Senders with a service token share four times `largestBytes`, and all others share the same amount.
+ * Within its group, one IP address may use `largestBytes`.
  */
 export function createBodyBudget(largestBytes: number): BodyBudget {
   const taken = new Map<string, number>();

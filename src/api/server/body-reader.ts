@@ -8,18 +8,18 @@ import { createImprintHash } from './imprint-hash.ts';
 /** Bodies up to this size do not use the budget. It is the limit of routes without content, lists or tokens. */
 export const smallBodyBytes = 64 * 1024;
 
-/** A token of 1 MiB in base64, even if a client writes each `/` as `\/`. */
+/** Enough for a token of 1 MiB in base64, even if a client writes each `/` as `\/`. */
 export const tokenBodyLimit = 3 * 1024 * 1024;
 
 /**
- * base64 needs four characters for three bytes. Each may be a slash, and some clients, e.g. in PHP, write a slash in JSON as `\/`: two
- * bytes for one. The rest of a body is small.
+ * base64 needs four characters for three bytes. Each character may be a slash, and some clients, for example in PHP, write a slash in JSON as the two
+ * bytes `\/`. The rest of a body is small.
  */
 export const stampBodyLimit = (sealedMaxBytes: number): number => Math.ceil(sealedMaxBytes / 3) * 4 * 2 + 64 * 1024;
 
 /**
- * How long a body may take: this time, plus a second for each 128 KiB. If the answer is sent early, the rest of the body is read and dropped, for
- * this time at most: some clients send the whole body before they read the answer.
+ * How long a body may take: this time, plus one second for each 128 KiB. If the answer is sent before the body has ended, the rest of the body is
+ * read and dropped, for at most this time, because some clients send the whole body before they read the answer.
  */
 const shortestMs = 30_000;
 const bytesPerSecond = 128 * 1024;
@@ -29,12 +29,12 @@ const answer = Symbol('answer');
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The raw answer to a request with a body. When it closes, the request is over. */
+    /** The raw response to a request with a body. Its `close` event shows that the request is over. */
     [answer]?: ServerResponse | undefined;
   }
 }
 
-/** Every body is read through this. */
+/** Reads the bodies of all requests. */
 export interface BodyReader {
   /**
    * Reads the body of a request.
@@ -57,20 +57,21 @@ export interface BodyReaderOptions {
   readonly shortestMs?: number;
 }
 
-/** Undefined if the body comes in chunks. Node has checked that the header is a number. */
+/** The announced size of a body. Undefined if the body comes in chunks. Node has checked that the header is a number. */
 export function announcedBytes({ headers }: FastifyRequest): number | undefined {
   if (headers['transfer-encoding'] !== undefined) return undefined;
   return Number(headers['content-length'] ?? 0);
 }
 
-/** Call it once for an app. */
+/** Creates the reader and adds its hooks. Call it once for each app. */
 export function createBodyReader(app: FastifyInstance, options: BodyReaderOptions = {}): BodyReader {
   const { budget = createBodyBudget(app.initialConfig.bodyLimit ?? 0) } = options;
   const { senderOf = ({ ip }) => ({ hasToken: false, address: ip }) } = options;
   const leastMs = options.shortestMs ?? shortestMs;
   const mostMsFor = (bytes: number) => leastMs + (bytes / bytesPerSecond) * 1_000;
 
-  // By default Node asks for the body before any hook sees the head. This way a refusal saves the client the upload.
+  // If a client waits for permission to send its body, Node by default permits it before any hook sees the head. With this listener a refusal saves
+  // the client the upload.
   app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response));
   app.decorateRequest(answer, undefined);
   app.addHook('preParsing', (request, reply, payload, done) => {
@@ -85,9 +86,9 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
     done();
   });
 
-  /** How many bytes a body may have; 0 if there is none. */
+  /** The maximum number of bytes to read: the announced size, or `limit` for chunks; 0 if there is no body. */
   function mostBytesOf(request: FastifyRequest, limit: number): number {
-    // `close` has already fired, so nothing would release the budget.
+    // The `close` event has already fired, so it would never return the bytes to the budget.
     if (request.raw.destroyed) throw new ServiceError('bad_request', 'The request ended before its body was read.');
     const coding = request.headers['content-encoding'];
     if (coding !== undefined && coding.toLowerCase() !== 'identity') {
@@ -143,7 +144,7 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
       request[answer]?.once('close', lease.release);
       let body: Buffer = nothing;
       let length = 0;
-      /** Pieces are copied, so a body in tiny pieces needs no more memory than another. */
+      /** Replaces the buffer by a larger one. Pieces are copied into it, so a body in tiny pieces needs no more memory than another body. */
       const makeRoom = (bytes: number) => {
         if (bytes > smallBodyBytes) lease.take(bytes);
         const larger = Buffer.allocUnsafeSlow(bytes);
@@ -174,8 +175,9 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
 const tooLarge = (limit: number) => new ServiceError('payload_too_large', `The body may have at most ${limit} bytes.`);
 
 /**
- * Keeps the connection of a refused request. Fastify closes it whenever a body was refused, and a client that is still sending may then never
- * read the answer. A connection is closed only if the client sends too slowly or was not asked for the body (RFC 9110 §10.1.1).
+ * Keeps the connection of a refused request open. Fastify closes it whenever a body was refused, and a client that is still sending may then never
+ * read the answer. If the body has not arrived completely, the connection is still closed for a client that sends too slowly or uses `Expect` (RFC
+ * 9110 §10.1.1).
  */
 export function keepConnection(error: Error, { raw, headers }: FastifyRequest, reply: FastifyReply): void {
   const isSlow = error instanceof ServiceError && error.code === 'request_timeout';

@@ -10,10 +10,10 @@ import { missingBody, type ValidationItem, validationItems } from './validation-
 
 export const ndjsonType = 'application/x-ndjson';
 
-/** Room for a thousand items with the most metadata, and for names and white space. */
+/** The maximum size of a bulk body: room for a thousand items with the maximum of metadata, and for names and white space. */
 export const bulkBodyLimit = mostBulkItems * 6 * 1024;
 
-/** A line that is not JSON. */
+/** A line of a bulk body that is not JSON. */
 class BrokenLine {
   readonly faults: readonly ValidationItem[];
   constructor(faults: readonly ValidationItem[]) {
@@ -21,7 +21,7 @@ class BrokenLine {
   }
 }
 
-/** A body of lines. Each line is a JSON text. */
+/** The parsed lines of a bulk body in `application/x-ndjson`. */
 class Lines {
   readonly entries: readonly unknown[];
   constructor(entries: readonly unknown[]) {
@@ -29,10 +29,10 @@ class Lines {
   }
 }
 
-/** How many lines are parsed in one turn of the event loop: they may be long. */
+/** The number of lines that are parsed in one turn of the event loop. It is small because lines may be long. */
 const linesPerTurn = 50;
 
-/** The lines that are not empty. Files often end with an empty line. */
+/** Splits a body into lines and leaves out empty ones: files often end with an empty line. */
 function linesOf(bytes: Buffer): Buffer[] {
   const lines: Buffer[] = [];
   for (let start = 0; start < bytes.length; ) {
@@ -53,12 +53,12 @@ function parseLine(line: Buffer, index: number): unknown {
   }
 }
 
-/** Lets the routes of a scope read `application/x-ndjson` as well as JSON. A line that is not JSON is a fault of that item alone. */
+/** Lets the routes of a scope read `application/x-ndjson` as well as JSON. If a line is not JSON, only this item fails. */
 export function registerBulkBodies(scope: FastifyInstance, reader: BodyReader): void {
   scope.addContentTypeParser(ndjsonType, async (request: FastifyRequest, payload: IncomingMessage) => {
     const lines = linesOf(await reader.read(request, payload));
     const entries: unknown[] = [];
-    // If there are too many lines, only their number matters.
+    // If there are too many lines, the request is refused because of their number, so they are not parsed.
     if (lines.length > mostBulkItems) return new Lines(lines);
     for (const [index, line] of lines.entries()) {
       if (index % linesPerTurn === linesPerTurn - 1) await turn();
@@ -68,7 +68,7 @@ export function registerBulkBodies(scope: FastifyInstance, reader: BodyReader): 
   });
 }
 
-/** The items of a bulk request in order: parsed by the contract, or listed with their faults. */
+/** The items of a bulk request, each with its index in the request: `entries` are valid, `faulty` has the faults of the others. */
 export interface Bulk<Item> {
   readonly kind: 'json' | 'ndjson';
   readonly size: number;
@@ -76,7 +76,7 @@ export interface Bulk<Item> {
   readonly faulty: ReadonlyMap<number, readonly ValidationItem[]>;
 }
 
-/** @throws RequestValidationError if the body is not a list of 1 to 1 000 items */
+/** Checks each item of a bulk request with `contract`. @throws RequestValidationError if the body is not a list of 1 to 1 000 items */
 export function readBulk<Item extends z.ZodType>({ body }: Pick<FastifyRequest, 'body'>, contract: Item): Bulk<z.output<Item>> {
   const isLines = body instanceof Lines;
   if (body === undefined || body === null) throw new RequestValidationError([missingBody]);

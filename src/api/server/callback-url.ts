@@ -1,7 +1,10 @@
 import type { Config } from '../../shared/runtime/config.ts';
 import { isPrivateHost } from '../../shared/runtime/private-address.ts';
 
-/** Checks the target of a webhook (N2). The worker checks again when it connects, since a name may lead to a different address by then. */
+/**
+ * Creates a function that checks the URL of a webhook (N2) and returns why it is refused, or undefined. The worker checks the URL again when it
+ * connects, because its host name may lead to a different IP address by then.
+ */
 export function createCallbackRule({
   WEBHOOK_SECRET: secrets,
   NODE_ENV,

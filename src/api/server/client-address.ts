@@ -9,7 +9,7 @@ function addressOf(given: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   return ipaddr.isValid(text) ? ipaddr.process(text) : undefined;
 }
 
-/** Tells whether `TRUST_PROXY` names an address. The settings have checked its addresses and CIDRs. */
+/** Creates a function that returns whether `TRUST_PROXY` contains an address. The addresses and CIDRs in `hops` were checked with the settings. */
 export function createHopTrust(hops: readonly string[]): (address: string) => boolean {
   const trusted = hops.map((hop) => ipaddr.parseCIDR(hop.includes('/') ? hop : `${hop}/${ipaddr.IPv4.isValid(hop) ? 32 : 128}`));
   return (given) => {
@@ -19,8 +19,8 @@ export function createHopTrust(hops: readonly string[]): (address: string) => bo
 }
 
 /**
- * Rate limits count a client under this address: an IPv4 address (also in IPv6 notation), or the first 64 bits of an IPv6
- * address, which usually belong to one subscriber.
+ * The address under which rate limits count a client: an IPv4 address (also if written in IPv6 notation), or the first 64 bits of an IPv6 address,
+ * because these usually belong to one subscriber.
  */
 export function addressBucket(given: string): string {
   const address = addressOf(given);

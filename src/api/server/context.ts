@@ -10,7 +10,10 @@ import { baseUrlOf } from './origin.ts';
 import { addressKey, type CountingLimits } from './rate-limits.ts';
 import { createProductRule, createServiceTokens } from './service-token.ts';
 
-/** Every capability gets this beside its services: the settings, and everything that all requests share. Call it once for an app. */
+/**
+ * Creates the context that the routes of every capability get in addition to their services: the settings, and everything that all requests share.
+ * Call it once for each app.
+ */
 export function createContext(app: FastifyInstance, deps: { config: Config; limits: CountingLimits }) {
   const { config, limits } = deps;
   const { SEALED_MAX_BYTES: sealedMaxBytes } = config;
@@ -28,15 +31,15 @@ export function createContext(app: FastifyInstance, deps: { config: Config; limi
     sealedMaxBytes,
     identifyProduct,
     requireProduct: createProductRule(identifyProduct, mistakes),
-    /** Says why an address is not allowed as the target of a webhook. */
+    /** Returns why a URL is not allowed as the target of a webhook, or undefined if it is allowed. */
     judgeCallback: createCallbackRule(config),
-    /** Limits for each address. Operations that share a limit share its count. */
+    /** This limit and the four below count requests for each client address. Operations that use the same limit share its count. */
     agentLimit: limitOf('agent', config.RATE_AGENT_PER_MINUTE),
     limitStarts: limitOf('workflow-start', config.RATE_WORKFLOW_START_PER_HOUR, 3_600),
     limitVerifying: limitOf('verify', config.RATE_VERIFY_PER_MINUTE),
     limitDoor: limitOf('tsa', config.RATE_TSA_PER_MINUTE),
     limitStatus: limitOf('status', config.RATE_STATUS_PER_MINUTE),
-    /** The public address of the service, without a final slash. */
+    /** The public base URL of the service, without a final slash. */
     baseUrl: () => baseUrlOf(app, config.PUBLIC_BASE_URL),
     reader: createBodyReader(app, {
       budget: createBodyBudget(Math.max(stampBodyLimit(sealedMaxBytes), tokenBodyLimit, bulkBodyLimit)),

@@ -1,7 +1,7 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import type { FastifyInstance } from 'fastify';
 
-/** Public reads, open to pages of every origin: verification, proofs, evidence, pricing and the OpenAPI document. */
+/** Public operations that pages of every origin may use: verification, proofs, evidence, pricing and the OpenAPI document. */
 const openPaths = [
   /^\/api\/v1\/verify\//,
   /^\/api\/v1\/workflow\/[^/]+\/(proof|consistency)(\/|$)/,
@@ -15,7 +15,7 @@ const interfacePaths = /^\/(api\/|tsa$)/;
 const common: FastifyCorsOptions = {
   methods: ['GET', 'HEAD', 'POST'],
   maxAge: 600,
-  // An OPTIONS that is not a preflight is a method like any other.
+  // An OPTIONS request that is not a preflight is treated like any other request.
   strictPreflight: false,
   exposedHeaders: [
     'Allow',
@@ -34,8 +34,8 @@ const common: FastifyCorsOptions = {
 };
 
 /**
- * Lets pages of other origins read the interface (E13; the Fetch standard §3.2). Operations without secrets are open to every origin, the
- * others to `CORS_ORIGINS`, and `/mcp` to `MCP_ORIGINS` too. Our HTML pages are not shared.
+ * Lets pages of other origins call the API (E13; Fetch standard §3.2). The operations in `openPaths` are open to every origin, the others to
+ * `CORS_ORIGINS`, and `/mcp` also to `MCP_ORIGINS`. Our HTML pages are not open to other origins.
  */
 export async function registerCors(
   app: FastifyInstance,

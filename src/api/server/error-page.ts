@@ -1,17 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Any error, for a person. The template chooses the text by the kind of page and the status. */
+/** The model of the error page. The template chooses the text by the kind of page and the status. */
 export interface ErrorPage {
   readonly what: 'workflow' | 'confirmation' | 'stamp' | 'content' | 'form' | 'page';
   readonly status: number;
-  /** The public sentence of the error: `detail` in JSON. */
+  /** The same sentence as `detail` in a JSON answer. */
   readonly detail: string;
   readonly requestId: string;
   /** Null if a later retry does not help. */
   readonly retryAfterSeconds: number | null;
 }
 
-/** The kind of page that the person asked for, by the address of the route. */
+/** The kind of page that the person asked for, by the start of the route's path. */
 const lookedFor: readonly (readonly [prefix: string, what: ErrorPage['what']])[] = [
   ['/workflow/', 'workflow'],
   ['/api/v1/workflow/:workflow_id/verify-user', 'confirmation'],
@@ -20,7 +20,7 @@ const lookedFor: readonly (readonly [prefix: string, what: ErrorPage['what']])[]
   ['/verify', 'form'],
 ];
 
-/** Answers with an error page (V8). Errors are temporary, so nobody may cache them. */
+/** Answers with an error page (V8). It must not be cached, because an error may be temporary. */
 export function sendErrorPage(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -10,24 +10,24 @@ import { registerNotFound } from './not-found.ts';
 import { faultOf, noteFault, validationFault } from './outcome.ts';
 import { RequestValidationError } from './validation.ts';
 
-/** Statuses that tell the client to come back, with the seconds to wait if the error itself does not say. */
+/** For statuses that ask the client to try again: the seconds to wait if the error itself does not say. */
 const defaultRetryAfterSeconds: Readonly<Record<number, number>> = { 429: 1, 503: 2, 504: 1 };
 
-/** The scheme in `WWW-Authenticate` for each kind of missing token. */
+/** The value of `WWW-Authenticate` for each kind of missing token. */
 const schemeOf = {
   service_token: 'ServiceToken',
   workflow_token: 'Workflow',
   basic: 'Basic realm="qstamp", charset="UTF-8"',
 } as const satisfies Record<Credential, string>;
 
-/** The public body of an expected error (E3). Its own members never replace the three that every error has. */
+/** The public body of an expected error (E3). Extra members of an error never replace the three members that every error has. */
 export function errorBody(error: ServiceError, requestId: string): ErrorResponse {
   return { ...error.members, detail: error.message, code: error.code, request_id: requestId };
 }
 
 /**
- * Turns every error into one answer: 422 with its items, an expected error with its code, anything else 500 without the cause. A browser
- * gets a page.
+ * Registers the handler that turns every error into an answer: invalid requests become 422 with their items, expected errors get their code,
+ * everything else becomes 500 without the cause. A browser gets a page.
  */
 export function registerErrorHandler(app: FastifyInstance): void {
   app.register(accepts);
@@ -56,7 +56,10 @@ function sendServiceError(error: ServiceError, request: FastifyRequest, reply: F
   return reply.code(status).send(errorBody(error, request.id));
 }
 
-/** Refusals by Fastify and its plugins, by status. Their own messages are not shown: they may contain a path or worse. */
+/**
+ * The answers to refusals by Fastify and its plugins, by status. Their own messages are not shown, because they may contain internal details such as
+ * a file path.
+ */
 const refusals: Readonly<Record<number, ServiceError>> = {
   404: new ServiceError('not_found', 'There is nothing at this address.'),
   405: new ServiceError('method_not_allowed', 'The method is not allowed at this address.'),
@@ -65,7 +68,10 @@ const refusals: Readonly<Record<number, ServiceError>> = {
 };
 const badRequest = new ServiceError('bad_request', 'The request cannot be understood.');
 
-/** Converts any error for the client: refusals by Fastify and its plugins by their status, everything unexpected as `internal_error`. */
+/**
+ * Converts any error to a ServiceError for the client: refusals by Fastify and its plugins by their status, everything unexpected to
+ * `internal_error`.
+ */
 export function toServiceError(error: FastifyError): ServiceError {
   if (error instanceof ServiceError) return error;
   const { statusCode = 500 } = error;

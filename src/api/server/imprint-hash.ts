@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Imprint, imprintAlgorithms } from '../../shared/domain/stamp.ts';
 
-/** Hashes the added bytes by several algorithms at once; by default, by all of them. */
+/** Hashes the added bytes in several algorithms at once, by default in all imprint algorithms. */
 export function createImprintHash(algorithms: readonly Imprint['algorithm'][] = imprintAlgorithms) {
   const hashes = algorithms.map((algorithm) => ({ algorithm, hash: createHash(algorithm) }));
   return {

@@ -8,9 +8,9 @@ import { parseJsonText } from './json-text.ts';
 const mediaType = 'application/json';
 
 /**
- * Reads a body as JSON, in place of Fastify's parsers, if its content type is missing, `application/json` or `application/*+json`.
- * The body is undefined if it is empty or the operation takes none. Errors: 415 for other types, MalformedJsonError if it is not JSON
- * (E2), and those of the reader.
+ * Replaces Fastify's parsers: a body is read as JSON if its content type is missing, `application/json` or `application/*+json`. `request.body` is
+ * undefined if the body is empty or the operation takes no body. Other content types get 415; a body that is not JSON is a MalformedJsonError (E2);
+ * the reader may throw its own errors.
  */
 export function registerJsonBody(app: FastifyInstance, reader: BodyReader): void {
   app.removeAllContentTypeParsers();
@@ -28,7 +28,7 @@ export function registerJsonBody(app: FastifyInstance, reader: BodyReader): void
   });
 }
 
-/** An operation without a body in its contract ignores the body. */
+/** Whether a route reads a body. If its contract has no body, a body is ignored. */
 const takesBody = ({ routeOptions: { config } }: FastifyRequest): boolean => !config.contract || config.contract.body !== undefined;
 
 function isJson(contentType: string | undefined): boolean {

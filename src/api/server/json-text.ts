@@ -1,14 +1,14 @@
 import { keepMetadataNumbers } from '../../shared/contract/metadata-numbers.ts';
 import { RequestValidationError } from './validation.ts';
 
-/** The deepest nesting of arrays and objects in a value of metadata. Deeper values overflow the stack of recursive code. */
+/** The maximum nesting of arrays and objects in a value of metadata. Much deeper values could overflow the stack of recursive code. */
 export const maxNesting = 64;
-/** The body and its metadata add two levels. */
+/** The body and its member `metadata` add two levels. */
 const maxBodyNesting = maxNesting + 2;
 
 /**
- * The most colons and commas in a body, also inside strings. An object with a million members would block the process for seconds. Large
- * bodies are not affected: their size comes from base64, which has neither character.
+ * The maximum number of colons and commas in a body, also inside strings. An object with a million members would block the process for seconds. Large
+ * valid bodies are not affected: their size comes from base64, which contains neither character.
  */
 const mostSeparators = 50_000;
 
@@ -31,9 +31,9 @@ export class MalformedJsonError extends RequestValidationError {
 }
 
 /**
- * The value of a JSON text in UTF-8 (RFC 8259), with or without a byte order mark.
+ * Parses a JSON text in UTF-8 (RFC 8259), with or without a byte order mark.
  *
- * @throws MalformedJsonError with the place and V8's message; also for deep nesting and too many members.
+ * @throws MalformedJsonError with the offset and V8's message; also for deep nesting and too many members
  */
 export function parseJsonText(bytes: Buffer): unknown {
   if (hasMoreThan(mostSeparators, bytes)) throw new MalformedJsonError(0, `More than ${mostSeparators} members`);
@@ -66,10 +66,10 @@ function parse(text: string): unknown {
 /** A place where a value must begin, but does not. */
 const noValue = /(?:^|[:,]|\[(?![ \t\n\r]*\]))[ \t\n\r]*(?![ \t\n\r[{\d-]|true|false|null)/;
 
-/** In longer texts the place is not searched: that would take a second. */
+/** In longer texts the missing value is not searched, because that would take a second. */
 const mostSearched = 64 * 1024;
 
-/** The offset of the fault. V8's message has it, unless the text ended or a value is missing. */
+/** The offset of the fault in the text. V8's message contains it, unless the text ends too early or a value is missing. */
 function offsetOf({ message }: SyntaxError, text: string): number {
   const told = / JSON at position (\d+) \(line \d+ column \d+\)$/.exec(message)?.[1];
   if (told !== undefined) return Number(told);

@@ -4,10 +4,13 @@ import { addressKey } from './rate-limits.ts';
 
 const mostAtOnce = 64;
 const mostForOneAddress = 8;
-/** How often Node checks that the client has read something. Linux accepts more data only if a third of its buffer is free: about 40 KiB or more. */
+/**
+ * An answer is aborted after this time without progress. The client must read about 40 KiB in it, because Linux accepts more data only when a third
+ * of its buffer is free.
+ */
 const mostIdleMs = 30_000;
 
-/** Limits how many large answers a process sends at once: sealed content, evidence bundles, answers to more than a hundred items. */
+/** Limits how many large answers a process sends at once: sealed content, evidence bundles, and bulk answers with more than a hundred items. */
 export interface LargeAnswers {
   /**
    * Counts this answer until it is sent, and aborts it if its client reads nothing for 30 s.
@@ -37,10 +40,10 @@ export function createLargeAnswers(): LargeAnswers {
       reply.raw.once('close', () => count(address, -1));
       reply.raw.setTimeout(mostIdleMs, () => {
         const { socket } = request.raw;
-        // If nothing waits to be read, the answer is still being made.
+        // If no data waits to be sent, the answer is still being made.
         if (socket.writableLength === 0) return;
         request.log.info('aborted the answer: the client reads too slowly');
-        // A reset also drops the data that the system still holds.
+        // A reset also drops the data that the operating system has buffered.
         socket.resetAndDestroy();
       });
     },

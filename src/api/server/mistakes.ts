@@ -4,13 +4,13 @@ import { addressKey, type MistakeLimit, type RateLimits } from './rate-limits.ts
 
 /** Limits failed attempts from an address (R5). Correct requests are never counted. */
 export interface Mistakes {
-  /** Counts a wrong or missing token. @throws ServiceError `rate_limited` beyond the limit. */
+  /** Counts a wrong or missing token. @throws ServiceError `rate_limited` beyond the limit */
   wrongToken(request: FastifyRequest, reply: FastifyReply): Promise<void>;
-  /** Counts an unknown id or secret. @throws ServiceError `rate_limited` beyond the limit. */
+  /** Counts an unknown id or secret. @throws ServiceError `rate_limited` beyond the limit */
   unknownId(request: FastifyRequest, reply: FastifyReply): Promise<void>;
-  /** Does `work`, and counts a mistake if it fails with `unauthorized` or `not_found`. */
+  /** Runs `work`, and counts a mistake if it fails with `unauthorized` or `not_found`. */
   count<Answer>(request: FastifyRequest, reply: FastifyReply, work: () => Promise<Answer>): Promise<Answer>;
-  /** Like `count`, but does no work for an address that is beyond a limit. */
+  /** Like `count`, but does not run `work` if the address is beyond a limit. */
   guard<Answer>(request: FastifyRequest, reply: FastifyReply, work: () => Promise<Answer>): Promise<Answer>;
 }
 

@@ -7,9 +7,9 @@ interface KnownPath {
 }
 
 /**
- * Answers requests that match no route (E8): 405 with `Allow` if the path takes other methods, 307 if the path exists with or without its
- * final slash (FastAPI's `redirect_slashes`), else 404. If a path is literally the path of a route, it does not match the parameter of
- * another route: `GET /api/v1/workflow/start` is 405. Register it before the routes.
+ * Answers requests that match no route (E8): 405 with `Allow` if the path takes other methods; 307 if only the final slash is missing or too much
+ * (FastAPI's `redirect_slashes`); otherwise 404. If a path is exactly the path of a route, it never matches a parameter of another route, so `GET
+ * /api/v1/workflow/start` is 405. Register it before the routes.
  */
 export function registerNotFound(app: FastifyInstance): void {
   const knownPaths = new Map<string, KnownPath>();
@@ -59,7 +59,7 @@ export function registerNotFound(app: FastifyInstance): void {
   });
 }
 
-/** A route's path as a regular expression: `:name` matches one segment, `*` the rest. */
+/** Turns a route's path into a regular expression: `:name` matches one segment, `*` matches the rest. */
 function patternOf(url: string): RegExp {
   const source = url
     .split('/')

@@ -2,12 +2,12 @@ import type { z } from 'zod';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
 import type { RequestContract } from './validation.ts';
 
-/** The answer of an operation for one status; without `content` it has no body. */
+/** The answer of an operation for one status. Without `content` the answer has no body. */
 export interface AnswerContract {
   readonly description: string;
   /** By media type: a schema if the body is JSON, null if it is a page or a file. */
   readonly content?: Readonly<Record<string, z.ZodType | null>>;
-  /** Extra headers: name and meaning. */
+  /** Extra headers: the meaning of each, by its name. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Replaces the example of the schema. */
   readonly example?: unknown;
@@ -17,8 +17,8 @@ export interface AnswerContract {
 export type Authentication = 'service' | 'workflow';
 
 /**
- * The input and the answers of a route, declared once. The request parser and the OpenAPI document both use it. Some errors need not be
- * listed: 413 and 415 for a body, 422 for any input, 401 for a token.
+ * The input and the answers of a route, declared once. The request parser and the OpenAPI document both use it. Some errors need not be listed: 401
+ * for a token, 413, 415 and 503 (`overloaded`) for a body, 422 for any input.
  */
 export interface OperationContract extends RequestContract {
   /** The name in generated clients: it begins with a verb, is unique, and never changes. */
@@ -27,16 +27,19 @@ export interface OperationContract extends RequestContract {
   readonly summary: string;
   readonly description?: string;
   readonly authentication?: Authentication;
-  /** The operation also works without a token, and then answers less. */
+  /** True if the operation also works without a token, perhaps with fewer functions or less data. */
   readonly isTokenOptional?: true;
-  /** An example for this body, if the example of its schema does not fit. */
+  /** Replaces the example of the body's schema. */
   readonly bodyExample?: object | undefined;
-  /** Media types of a body that is not JSON. A body that may also be lines is described only as JSON: generators make wrong code from a choice. */
+  /**
+   * Media types of a body that is not JSON. A body that may be JSON or lines is described only as JSON, because code generators make wrong code for a
+   * choice.
+   */
   readonly bodyTypes?: readonly string[];
-  /** The body follows the rules of another protocol, which checks it: no 422. */
+  /** True if another protocol has its own rules for the body and checks it, so there is no 422. */
   readonly isJudgedElsewhere?: true;
   readonly answers: Readonly<Record<number, AnswerContract>>;
-  /** Failures by code, beside `answers`. */
+  /** The codes of failures that are not in `answers`. */
   readonly errors?: readonly ErrorCode[];
 }
 
@@ -52,7 +55,7 @@ export const json = (description: string, schema: z.ZodType, headers?: AnswerCon
   ...(headers && { headers }),
 });
 
-/** The answers of a bulk operation, whether its items succeed or fail (L1). */
+/** The answers of a bulk operation whose client waits (L1). */
 export const bulkAnswersOf = (schema: z.ZodType): OperationContract['answers'] => {
   const content = { 'application/json': schema, 'application/x-ndjson': null };
   return {
@@ -69,7 +72,7 @@ export const bulkAnswersOf = (schema: z.ZodType): OperationContract['answers'] =
   };
 };
 
-/** Headers of a 202, for a client that prefers not to wait. */
+/** Headers of a 202 answer, for a client that prefers not to wait. */
 export const acceptedHeaders = {
   Location: 'The address where the outcome can be read.',
   'Preference-Applied': '`respond-async`',

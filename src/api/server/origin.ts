@@ -2,21 +2,21 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 
 /**
- * The origin on which this process listens; empty until then. `0.0.0.0` and `::` mean every address and do not work in links, so loopback
- * replaces them.
+ * The origin on which this process listens; empty before it listens. `0.0.0.0` and `::` mean every address and do not work in links, so they are
+ * replaced by the loopback address.
  */
 const ownOrigin = (app: FastifyInstance): string =>
   (app.server.listening ? app.listeningOrigin : '').replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 
-/** The start of our absolute addresses, without a final slash. It never depends on the request. */
+/** The start of our absolute URLs, without a final slash. It never depends on the request. */
 export const baseUrlOf = (app: FastifyInstance, publicBaseUrl: string | undefined): string => publicBaseUrl ?? ownOrigin(app);
 
 /** Whether a request comes from a page of another origin. Programs send no `Origin`. */
 export type IsForeign = (request: FastifyRequest) => boolean;
 
 /**
- * Our own origins are the addresses on which this process listens, `PUBLIC_BASE_URL`, and `others`. The `Host` header is not trusted: in
- * DNS rebinding an attacker controls it (M9).
+ * Our own origins are those on which this process listens, the origin of `PUBLIC_BASE_URL`, and `others`. The `Host` header is not trusted: in a DNS
+ * rebinding attack the attacker controls it (M9).
  */
 export function createForeignOrigins(app: FastifyInstance, publicBaseUrl: string | undefined, others: readonly string[] = []): IsForeign {
   const named = [publicBaseUrl, ...others].filter((address) => address !== undefined).map((address) => new URL(address).origin);
@@ -28,10 +28,7 @@ export function createForeignOrigins(app: FastifyInstance, publicBaseUrl: string
   return ({ headers: { origin } }) => origin !== undefined && !named.includes(origin) && !listening().includes(origin);
 }
 
-/**
- * Refuses JSON without a content type (415) from a page of another origin, because a browser sends such a request without a CORS
- * preflight.
- */
+/** Refuses (415) a body without a content type from a page of another origin, because a browser sends such a request without a CORS preflight. */
 export function registerForeignBodies(app: FastifyInstance, isForeign: IsForeign): void {
   app.addHook('preParsing', (request, _reply, payload, done) => {
     const { headers } = request;

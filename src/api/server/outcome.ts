@@ -2,18 +2,24 @@ import type { FastifyRequest } from 'fastify';
 import type { ErrorCode, ServiceError } from '../../shared/domain/service-error.ts';
 import { statusOf } from './error-status.ts';
 
-/** Why a request was not done. `refused`: a rule stopped it, which is normal. `failed`: something in the service or around it did not work. */
+/**
+ * The reason why a request was not done. `refused`: a rule does not allow it, which is normal. `failed`: something in the service or a server that it
+ * uses did not work.
+ */
 export interface Fault {
   readonly outcome: 'refused' | 'failed';
-  /** The code in the answer, or `validation_failed`, `not_ready`, or a code of JSON-RPC. */
+  /** The code in the answer, or `validation_failed`, `not_ready`, or the name of a JSON-RPC error. */
   readonly code: string;
-  /** If refused: the wrong fields, like `body.hash string_type`. */
+  /** For invalid requests: the wrong fields, for example `body.hash string_type`. */
   readonly fields?: readonly string[];
-  /** If failed: the real error. */
+  /** For failures: the error that caused it. */
   readonly err?: unknown;
 }
 
-/** Errors with a status of 500 or more that are refusals: no mail server (W19), a full queue, a program that prefetched a link. */
+/**
+ * Errors that count as refusals although their status is 500 or more, for example no mail server (W19), a full queue, or a program that prefetched a
+ * link.
+ */
 const refusedFromFiveHundred: readonly ErrorCode[] = [
   'tier_unavailable',
   'mail_unavailable',
@@ -22,14 +28,14 @@ const refusedFromFiveHundred: readonly ErrorCode[] = [
   'prefetch_refused',
 ];
 
-/** The fault for an error. */
+/** The fault to note for an error. */
 export function faultOf(error: ServiceError): Fault {
   const { code } = error;
   if (statusOf[code] < 500 || refusedFromFiveHundred.includes(code)) return { outcome: 'refused', code };
   return { outcome: 'failed', code, err: error.cause ?? error };
 }
 
-/** The fault for invalid fields. Names inside metadata are the caller's private data and are left out. */
+/** The fault to note for invalid fields. Names inside metadata are the caller's private data and are left out. */
 export function validationFault(items: readonly { readonly loc: readonly (string | number)[]; readonly type: string }[]): Fault {
   return {
     outcome: 'refused',
@@ -45,7 +51,9 @@ export function noteFault(request: FastifyRequest, fault: Fault): void {
   noted.set(request, [...(noted.get(request) ?? []), fault]);
 }
 
-/** The faults of an answered request. If none was noted, the status gives the code: the only error with that status, else `status_…`. */
+/**
+ * The faults of an answered request. If none was noted, the code depends on the status: the code of the only error with this status, or `status_…`.
+ */
 export function faultsOf(request: FastifyRequest, status: number): readonly Fault[] {
   const faults = noted.get(request) ?? [];
   if (faults.length > 0 || status < 400) return faults;
@@ -53,5 +61,5 @@ export function faultsOf(request: FastifyRequest, status: number): readonly Faul
   return [{ outcome: status < 500 ? 'refused' : 'failed', code: others.length === 0 ? code : `status_${status}` }];
 }
 
-/** The most serious fault of a request: a failure before a refusal. */
+/** The most serious fault of a request: the first failure, or the first refusal if there is no failure. */
 export const worstOf = (faults: readonly Fault[]): Fault | undefined => faults.find(({ outcome }) => outcome === 'failed') ?? faults[0];

@@ -1,11 +1,11 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** How many requests of one connection may be unanswered at a time. */
+/** The maximum number of unanswered requests of one connection. */
 const mostUnanswered = 64;
 /**
- * How many requests begin in one turn of the event loop. libuv accepts one new connection in each turn, and does not end the turn while a
- * thousand connections have data to read. In a flood of requests that are answered at once, new connections would wait for many seconds.
+ * The maximum number of requests that begin in one turn of the event loop. libuv accepts one new connection in each turn. A turn does not end before
+ * all connections with data were read, perhaps a thousand. Without this limit, new connections would wait for many seconds in a flood of requests.
  */
 const mostInATurn = 32;
 
@@ -13,13 +13,13 @@ type Exchange = readonly [IncomingMessage, ServerResponse];
 
 interface Connection {
   unanswered: number;
-  /** They arrived together with earlier requests, and begin when those are answered. */
+  /** Requests that arrived beyond the limit. They begin when earlier requests are answered. */
   waiting: Exchange[];
 }
 
 /**
  * Limits pipelining (RFC 9112 §9.3.2): after 64 unanswered requests nothing more is read from a connection. Requests that still wait when the
- * connection closes do not begin. While nothing is read, only a failed write shows that the client has left.
+ * connection closes do not begin. While nothing is read, only a failed write shows that the client has closed the connection.
  */
 export function boundPipelines(server: Server): void {
   const listeners = server.listeners('request') as ((...exchange: Exchange) => void)[];
@@ -69,7 +69,7 @@ export function boundPipelines(server: Server): void {
   server.on('connection', (socket) => {
     const connection: Connection = { unanswered: 0, waiting: [] };
     connections.set(socket, connection);
-    // Node resumes a socket after each complete request.
+    // Node resumes a socket after each complete request, so it is paused again while requests wait.
     socket.on('resume', () => connection.waiting.length > 0 && socket.pause());
     socket.once('close', () => connections.delete(socket));
   });

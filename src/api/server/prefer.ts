@@ -1,12 +1,12 @@
-/** Wishes of a client, which we may ignore (RFC 7240). */
+/** The preferences in a client's `Prefer` header (RFC 7240). */
 export interface Preferences {
-  /** `respond-async`: an answer as soon as the request is accepted. */
+  /** `respond-async`: the client wants an answer as soon as the request is accepted. */
   readonly respondAsync: boolean;
-  /** `wait` in seconds; 0 if its value is not valid. */
+  /** `wait` in seconds; 0 if it is missing or not valid. */
   readonly waitSeconds: number;
 }
 
-/** The most seconds that `respond-async` may wait for the outcome. */
+/** The maximum time that `respond-async` may wait for the outcome, in seconds. */
 const longestPatienceSeconds = 30;
 
 /** How many milliseconds `respond-async, wait=…` waits for the outcome before it answers 202 (RFC 7240 §4.3). */
@@ -20,7 +20,7 @@ export const asyncApplied = (preferences: Preferences): string => {
 
 const none: Preferences = { respondAsync: false, waitSeconds: 0 };
 
-/** Ignores preferences that are unknown or malformed (RFC 7240 §2). If one comes twice, the first counts. */
+/** Reads the header. Preferences that are unknown or malformed are ignored (RFC 7240 §2). If a preference is repeated, the first one counts. */
 export function readPrefer(given: string | readonly string[] | undefined): Preferences {
   if (given === undefined) return none;
   const said = new Map<string, string>();

@@ -7,28 +7,28 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { addressBucket } from './client-address.ts';
 
 export interface RateLimit {
-  /** Names the counter; routes that share a name share the count. */
+  /** The name of the counter. Routes that use the same name share the count. */
   readonly name: string;
-  /** Requests in one window; 0 turns the limit off. */
+  /** The maximum number of requests in one window; 0 turns the limit off. */
   readonly points: number;
   readonly durationSeconds: number;
-  /** The unit of `items` in words. If set, `items` sends no headers, so headers describe only requests. */
+  /** The name of the items that `items` counts, for messages. If set, `items` sends no headers, so that headers describe only requests. */
   readonly unit?: string;
-  /** Each key has its own count: an address, a workflow id. Only a hash of it is kept. */
+  /** Returns the key of a request, for example a client address. Each key has its own count. Only a hash of the key is stored. */
   readonly key: (request: FastifyRequest) => string;
 }
 
 /** A hook for `onRequest` or `preHandler`. */
 export type LimitHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
-/** A limit for requests that fail by the caller's mistake. */
+/** A limit for requests that fail because of a mistake of the caller. */
 export interface MistakeLimit {
   /** Counts one mistake. @throws ServiceError `rate_limited` beyond the limit. */
   count: LimitHook;
   /**
-   * Counts nothing and does not ask Redis: this process remembers which addresses it has refused.
+   * Refuses an address that is beyond the limit, without counting and without Redis: this process remembers which addresses it has refused.
    *
-   * @throws ServiceError `rate_limited` until the window ends.
+   * @throws ServiceError `rate_limited` until the window of this address ends
    */
   check(request: FastifyRequest, reply: FastifyReply): void;
 }
@@ -36,7 +36,7 @@ export interface MistakeLimit {
 /** A limit that counts requests, or the items in them. */
 export interface CountingLimit extends LimitHook {
   /**
-   * Counts several items at once, under `key` if given. If they do not all fit, none is counted.
+   * Counts several items at once, under `key` if it is given. If the limit has no room for all of them, none is counted.
    *
    * @throws ServiceError `rate_limited`
    */
@@ -48,28 +48,28 @@ export interface RateLimits {
   mistakes(limit: RateLimit): MistakeLimit;
 }
 
-/** The limits of a process. They count items too. */
+/** The limits of a process. They can also count the items in a request. */
 export interface CountingLimits extends RateLimits {
   by(limit: RateLimit): CountingLimit;
 }
 
 export interface RateLimitsDeps {
-  /** A connection that fails fast: no offline queue, and a `commandTimeout`. */
+  /** A connection that fails quickly: without an offline queue, and with a `commandTimeout`. */
   readonly redis: Redis;
   readonly keyPrefix?: string;
-  /** Called for every refused request. */
+  /** Called with the name of the limit for every refused request. */
   readonly onLimited?: (name: string) => void;
 }
 
-/** Limits count a client under this address. It is empty if the client has already closed the connection. */
+/** The address under which limits count a client; empty if the client has already closed the connection. */
 export const addressKey = (request: FastifyRequest): string => addressBucket(request.ip ?? '');
 
 /**
- * Limits in fixed windows that begin with a client's first request. Redis counts for all processes together (R1). While Redis does not
- * answer, each process counts alone. Answers carry `RateLimit-Limit`, `-Remaining` and `-Reset`; a refusal is 429 with `Retry-After`.
+ * Creates limits in fixed windows that begin with a client's first request. Redis counts for all processes together (R1). While Redis does not
+ * answer, each process counts alone. Answers have the headers `RateLimit-Limit`, `-Remaining` and `-Reset`; a refusal is 429 with `Retry-After`.
  */
 export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimited }: RateLimitsDeps): CountingLimits {
-  /** Counts a request. Returns the count in this window and the seconds until it ends. */
+  /** Creates the counter of a limit. It returns the count in the current window, and the seconds until the window ends. */
   const counterOf = ({ name, points, durationSeconds }: RateLimit) => {
     const window = { points, duration: durationSeconds, keyPrefix: `${keyPrefix}:${name}` };
     const limiter = new RateLimiterRedis({
@@ -119,7 +119,7 @@ export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimite
     mistakes(limit) {
       if (limit.points === 0) return { count: async () => {}, check: () => {} };
       const count = counterOf(limit);
-      // Each address is refused until its entry expires.
+      // An address is refused until its entry expires.
       const refused = new LRUCache<string, true>({ max: mostRefused });
       const refuse = (reply: FastifyReply, resetSeconds: number) => {
         tell(reply, limit, limit.points, resetSeconds);
@@ -143,7 +143,7 @@ export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimite
   };
 }
 
-/** How many refused addresses a process remembers. */
+/** The maximum number of refused addresses that a process remembers. */
 const mostRefused = 10_000;
 
 async function consume(limiter: RateLimiterRedis, key: string, points: number): Promise<RateLimiterRes> {
@@ -155,5 +155,5 @@ async function consume(limiter: RateLimiterRedis, key: string, points: number): 
   }
 }
 
-/** Keys hold only this hash, never an address or an e-mail. */
+/** Keys in Redis contain only this hash, never a client address or an e-mail address. */
 const hashOf = (key: string): string => createHash('sha256').update(key).digest('base64url').slice(0, 22);

@@ -3,13 +3,13 @@ import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { type Fault, faultsOf, worstOf } from './outcome.ts';
 import { createSampledLog } from './sampled-log.ts';
 
-/** `info` for normal answers and refusals, `warn` for a failure of a dependency, `error` for our own defect. */
+/** The log level of a fault: `info` for refusals, `warn` if a server that we use failed, `error` for an unexpected error. */
 const levelOf = ({ outcome, code }: Fault): 'info' | 'warn' | 'error' =>
   outcome === 'refused' ? 'info' : code === 'internal_error' ? 'error' : 'warn';
 
 /**
- * Logs one line for each answered request. `outcome` says whether it was done, refused or failed, and `code` says why. If many fail for the
- * same reason, only some are logged. The line has the route, never the address, because some addresses are secrets (S11).
+ * Logs one line for each answered request. `outcome` says whether it was done, refused or failed, and `code` says why. If many fail for the same
+ * reason, only some are logged. The line contains the route, never the URL, because some URLs are secret (S11).
  */
 export function registerRequestLog(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
@@ -31,7 +31,7 @@ export function registerRequestLog(app: FastifyInstance): void {
   });
 }
 
-/** Measures every answer by its route and counts each fault. Addresses are not used: there are too many, and some are secrets. */
+/** Measures every answer by its route and counts each fault. URLs are not used: there are too many, and some are secret. */
 export function registerRequestMetrics(app: FastifyInstance, metrics: Pick<Metrics, 'answered' | 'faulted'>): void {
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'none';

@@ -1,4 +1,4 @@
-/** How many lines of one kind are logged in a second. Further lines are only counted. */
+/** The maximum number of lines of one kind that are logged in a second. Further lines are only counted. */
 const mostPerSecond = 20;
 
 interface Second {
@@ -8,12 +8,12 @@ interface Second {
 }
 
 /**
- * Keeps a flood of refusals out of the log: a log line costs as much as the refusal itself. It calls `write` for the first lines of a kind
- * in each second, with the number of lines left out since the last call.
+ * Logs only some lines of a flood, because a log line costs as much time as a refusal. It calls `write` for the first lines of a kind in each second,
+ * with the number of lines that were left out since the last call.
  */
 export type SampledLog = (kind: string | number, write: (left: { unlogged?: number }) => void) => void;
 
-/** There are only a few values of `kind`, such as a status or a code. */
+/** Creates a sampled log. Use it only with few different values of `kind`, for example statuses or codes, because each stays in memory. */
 export function createSampledLog(now: () => number = () => performance.now()): SampledLog {
   const seconds = new Map<string | number, Second>();
   return (kind, write) => {

@@ -3,7 +3,10 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 
 type Headers = readonly (readonly [name: string, value: string])[];
 
-/** Browsers must not guess content types, and must not tell other sites our addresses: some are secrets (S11). */
+/**
+ * Headers of all answers. For example, browsers must not guess content types, and must not send our URLs to other sites, because some are secret
+ * (S11).
+ */
 const everywhere: Headers = [
   ['x-content-type-options', 'nosniff'],
   ['referrer-policy', 'no-referrer'],
@@ -23,7 +26,7 @@ const forPages: Headers = [
   ['permissions-policy', 'camera=(), geolocation=(), microphone=()'],
 ];
 
-/** For JSON: a browser runs nothing in it, and nobody stores it. */
+/** Headers of JSON answers: a browser must not run anything in them, and caches must not store them. */
 const forJson: Headers = [
   ...everywhere,
   ['content-security-policy', "default-src 'none';frame-ancestors 'none'"],
@@ -37,7 +40,7 @@ function headersFor(type: unknown): Headers {
 }
 
 /**
- * Sets the headers of every answer, but keeps those that a route has set. The sets are constants: `@fastify/helmet` builds them for each
+ * Adds these headers to every answer, but keeps headers that a route has set. The lists are constants: `@fastify/helmet` builds them for each
  * request, which took as long as the rest of a small request.
  */
 export function registerSecurityHeaders(app: FastifyInstance): void {
@@ -49,10 +52,7 @@ export function registerSecurityHeaders(app: FastifyInstance): void {
   });
 }
 
-/**
- * Refuses a request with two `Host` headers (400, RFC 9112 §3.2): Node uses the first one, but a proxy in front of us may use the
- * other.
- */
+/** Refuses a request with more than one `Host` header (400, RFC 9112 §3.2): Node uses the first one, but a proxy in front of us may use another. */
 export function registerHostRule(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const hosts = request.raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host');

@@ -5,15 +5,15 @@ import type { FastifyHttpOptions, FastifyInstance } from 'fastify';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
 import { createSampledLog } from './sampled-log.ts';
 
-/** Node's errors for bytes that are not a valid request, and the status of the answer. */
+/** The status of the answer for some of Node's errors about bytes that are not a valid request. For all others it is 400. */
 const statusOfFault: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
-/** Messages that say more than the name of the status. */
+/** The message of the answer for some of these errors. For all others it is the name of the status. */
 const detailOfFault: Readonly<Record<string, string>> = {
   HPE_INVALID_EOF_STATE: 'The connection ended before the request was complete. Nothing was done.',
 };
 
-/** Answers such requests. If many have the same status, only some are logged. */
+/** Creates the handler that answers bytes that are not a valid request. If many have the same status, only some are logged. */
 function createFaultAnswer() {
   const sampled = createSampledLog();
   return function answerFault(this: FastifyInstance, error: NodeJS.ErrnoException, socket: Socket): void {
@@ -36,7 +36,10 @@ function createFaultAnswer() {
   };
 }
 
-/** If escapes in a path cannot be decoded, they are escaped again. The parameter then contains a percent sign, so the answer is 422 and not 400. */
+/**
+ * If the percent-encoding in a path cannot be decoded, each percent sign is encoded again. The path parameter then contains a percent sign, so the
+ * answer is 422 instead of 400.
+ */
 function mendAddress(address: string): string {
   const [path = ''] = address.split('?', 1);
   try {
@@ -48,15 +51,15 @@ function mendAddress(address: string): string {
 }
 
 /**
- * Options for `fastify({…})` that apply before any route sees a request. A parameter may be as long as a header, so that its own rule
- * refuses it (422) and not the router (404). There is no request timeout: the body reader limits the time for a body, and Node limits a head
- * to 60 s.
+ * Options for `fastify({…})` that apply before any route sees a request. A path parameter may be up to 16 KiB long, so that a parameter that is too
+ * long is refused by its own rule (422), not by the router (404). There is no request timeout: the body reader limits the time for a body, and Node
+ * limits the time for the head to 60 s.
  */
 export const createEdgeServerOptions = () =>
   ({
     routerOptions: { maxParamLength: 16 * 1024 },
     requestTimeout: 0,
-    // How much of a body Node buffers before we read it, plus at most one read of 64 KiB.
+    // Before we read a body, Node buffers this much of it, plus at most one read of 64 KiB.
     http: { highWaterMark: 16 * 1024 },
     clientErrorHandler: createFaultAnswer(),
     rewriteUrl: (request) => mendAddress(request.url ?? '/'),

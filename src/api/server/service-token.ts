@@ -6,7 +6,10 @@ import type { Mistakes } from './mistakes.ts';
 
 const digestOf = (token: string): string => hash('sha256', token, 'base64');
 
-/** The product of a request's service token, or undefined. It compares digests, so timing reveals nothing. */
+/**
+ * Returns the product of a request's service token, or undefined if the token is missing or wrong. It looks up digests, so the time that it takes
+ * reveals nothing about tokens.
+ */
 export type IdentifyProduct = (request: FastifyRequest) => string | undefined;
 
 const productsOf = (tokens: readonly ServiceToken[]) => new Map(tokens.map(({ product, token }) => [digestOf(token), product]));
@@ -19,7 +22,7 @@ export function createServiceTokens(tokens: readonly ServiceToken[]): IdentifyPr
   };
 }
 
-/** The password of HTTP Basic (RFC 7617, any user name), or a bearer token (RFC 6750). */
+/** The password of HTTP Basic with any user name (RFC 7617), or a bearer token (RFC 6750). */
 function passwordOf(authorization: string | undefined): string | undefined {
   const [, scheme = '', credentials = ''] = /^(basic|bearer) +(\S+) *$/i.exec(authorization ?? '') ?? [];
   if (scheme.toLowerCase() !== 'basic') return scheme === '' ? undefined : credentials;
@@ -28,7 +31,7 @@ function passwordOf(authorization: string | undefined): string | undefined {
   return colon < 0 ? undefined : decoded.slice(colon + 1);
 }
 
-/** Finds the product by the header `Authorization`, because signing tools can send only that (T4). */
+/** Finds the product by a service token in the header `Authorization`, because signing tools can send only this header (T4). */
 export function createServicePasswords(tokens: readonly ServiceToken[]): IdentifyProduct {
   const products = productsOf(tokens);
   return ({ headers: { authorization } }) => {
@@ -40,7 +43,7 @@ export function createServicePasswords(tokens: readonly ServiceToken[]): Identif
 /**
  * Returns the product of a request's service token.
  *
- * @throws ServiceError `unauthorized` (E4) if the token is missing or wrong, `rate_limited` after too many such requests.
+ * @throws ServiceError `unauthorized` (E4) if the token is missing or wrong, `rate_limited` after too many requests with a missing or wrong token
  */
 export type RequireProduct = (request: FastifyRequest, reply: FastifyReply) => Promise<string>;
 

@@ -10,14 +10,14 @@ export interface ValidationItem {
   readonly ctx?: Readonly<Record<string, unknown>>;
 }
 
-/** The most characters of a text that `input` repeats. The rest is left out, so that an answer is always small. */
+/** The maximum number of characters of a text that `input` repeats. The rest is left out, so that an answer is always small. */
 const maxEchoCharacters = 1024;
-/** The most members that `input` repeats, at all depths together. */
+/** The maximum number of members and array items that `input` repeats, at all depths together. */
 const maxEchoMembers = 256;
-/** The most items in `detail`, for a dictionary with a million bad members. */
+/** The maximum number of items in `detail`. An object could have a million wrong members. */
 const maxItems = 1024;
 
-/** The faults of `input`, in the order of the fields. Each `loc` begins with the given one (`['body']`, `['query']` …). */
+/** Converts the issues of `input`, in the order of the fields. Each `loc` begins with the parameter `loc` (`['body']`, `['query']` …). */
 export function validationItems(error: z.core.$ZodError, input: unknown, loc: readonly (string | number)[]): ValidationItem[] {
   return error.issues.slice(0, maxItems).map((issue) => {
     const path = issue.path.filter((step) => typeof step !== 'symbol');
@@ -32,7 +32,7 @@ export function validationItems(error: z.core.$ZodError, input: unknown, loc: re
 
 const missing: PydanticIssue = { type: 'missing', msg: 'Field required' };
 
-/** FastAPI's answer if the body is missing or `null`. */
+/** FastAPI's item for a body that is missing or `null`. */
 export const missingBody: ValidationItem = { type: 'missing', loc: ['body'], msg: 'Field required', input: null };
 
 const wrongTypes: Readonly<Record<string, PydanticIssue>> = {
@@ -60,7 +60,7 @@ function inPydanticWords(issue: z.core.$ZodIssue, value: unknown): PydanticIssue
   return wrongType ?? { type: 'value_error', msg: `Value error, ${issue.message}`, ctx: { error: {} } };
 }
 
-/** `'a', 'b' or 'c'` */
+/** Joins words like this: `'a', 'b' or 'c'`. */
 const listOf = (words: readonly string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 
@@ -75,7 +75,7 @@ function valueAt(input: unknown, path: readonly (string | number)[]): unknown {
   return value;
 }
 
-/** A small copy: long texts are cut, and only the first few hundred members are kept. */
+/** Makes a small copy: long texts are cut, and only the first members are kept. */
 function echo(input: unknown): unknown {
   let membersLeft = maxEchoMembers;
   const copy = (value: unknown): unknown => {

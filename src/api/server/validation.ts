@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { missingBody, type ValidationItem, validationItems } from './validation-items.ts';
 
-/** A request that breaks its contract: 422 with these items. */
+/** A request breaks its contract. The answer is 422 with the items in `detail`. */
 export class RequestValidationError extends Error {
   override readonly name = 'RequestValidationError';
   readonly detail: readonly ValidationItem[];
@@ -14,7 +14,7 @@ export class RequestValidationError extends Error {
   }
 }
 
-/** The contract of a request, with only the parts that the request has. */
+/** The contract of a request: a schema for each part that the operation reads. */
 export interface RequestContract {
   readonly path?: z.ZodType;
   readonly query?: z.ZodType;
@@ -26,7 +26,7 @@ export type ParsedRequest<Contract extends RequestContract> = {
   readonly [Part in keyof Contract]: Contract[Part] extends z.ZodType ? z.output<Contract[Part]> : undefined;
 };
 
-/** The parts in FastAPI's order, and their names in `loc`. */
+/** The parts of a request in FastAPI's order. `locations` has their names in `loc`. */
 const parts = ['path', 'query', 'headers', 'body'] as const;
 const locations = { path: 'path', query: 'query', headers: 'header', body: 'body' } as const;
 
@@ -37,7 +37,7 @@ const inputs: { readonly [Part in (typeof parts)[number]]: (request: FastifyRequ
   body: (request) => request.body,
 };
 
-/** Answers 404 if a parameter is empty, like FastAPI's router. Fastify accepts such a path. */
+/** Answers 404 if a path parameter is empty, like FastAPI's router. Fastify's router accepts an empty parameter. */
 function named(params: unknown): unknown {
   const isEmpty = typeof params === 'object' && params !== null && Object.values(params).includes('');
   if (isEmpty) throw new ServiceError('not_found', 'There is nothing at this address.');
@@ -51,9 +51,9 @@ function lastOfEach(query: unknown): Record<string, unknown> {
 }
 
 /**
- * Creates a parser that reads the parts of a request that the contract names.
+ * Creates a parser for the parts of a request that the contract contains.
  *
- * @throws RequestValidationError with the issues of all parts: path, query, header, body, each in the order of its fields.
+ * @throws RequestValidationError with the issues of all parts: path, query, headers and body, each in the order of its fields
  */
 export function createRequestParser<const Contract extends RequestContract>(
   contract: Contract,
@@ -82,8 +82,8 @@ export function createRequestParser<const Contract extends RequestContract>(
 }
 
 /**
- * If a path parameter is wrong, no workflow or stamp can be looked up, so no token can be checked. The answer is then a 422 with all faults
- * of the request, before any route runs (E1). Register it before the routes.
+ * Checks the path parameters before any route runs. If one is wrong, no workflow or stamp can be looked up, so no token can be checked: the answer is
+ * then 422 with all faults of the request (E1). Register it before the routes.
  */
 export function registerPathRule(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {

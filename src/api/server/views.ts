@@ -11,16 +11,16 @@ import type { Operator } from '../../shared/views/operator.ts';
 import type { ErrorPage } from './error-page.ts';
 
 /**
- * Every page by the name of its template; each capability adds its own. Times are RFC 3339 in UTC, hashes lower-case hex, addresses relative;
- * templates format them for people. Nothing here is secret: no complete e-mail address, no token of a caller, no metadata.
+ * The model of each page, by the name of its template. Each capability adds its own pages. Times are RFC 3339 in UTC, hashes are lower-case hex, URLs
+ * are relative; the templates format them for people. Models contain nothing secret: no complete e-mail address, no token of a caller, no metadata.
  */
 export interface PageModels {
   readonly error: ErrorPage;
 }
 
 /**
- * The files that browsers may fetch, with their path below the address of all assets; scripts import each other by these paths. Pages use the same
- * proof code as the service, and the hash functions of a package.
+ * The folders with files that browsers may fetch. `at` is their path below the common prefix of all assets; scripts import each other by these paths.
+ * Pages use the same proof code as the service, and the hash functions of an npm package.
  */
 const assetFolders = [
   { at: '', folder: join(viewsFolder, 'assets') },
@@ -28,14 +28,14 @@ const assetFolders = [
   {
     at: '@noble/hashes/',
     folder: dirname(fileURLToPath(import.meta.resolve('@noble/hashes/sha2.js'))),
-    /** The package has more files, but SHA-2 needs only these four. */
+    /** The npm package has more files, but SHA-2 needs only these four. */
     files: ['_md.js', '_u64.js', 'sha2.js', 'utils.js'],
   },
 ].map(({ at, folder, files = readdirSync(folder).sort() }) => ({ at, folder, files }));
 
 /**
- * Serves the assets under `/assets/<digest of all assets>/`, so that browsers may cache them for ever and scripts import each other by their plain
- * names. An address of another build is 404, never this build's content. Returns a function that gives the address of a file.
+ * Serves the assets under `/assets/<digest of all assets>/`, so that browsers may cache them for ever and scripts can import each other by their
+ * plain names. A URL of another build is 404, never the content of this build. Returns a function that gives the URL path of a file.
  */
 async function registerAssets(app: FastifyInstance): Promise<(file: string) => string> {
   const digest = createHash('sha256');
@@ -55,7 +55,7 @@ async function registerAssets(app: FastifyInstance): Promise<(file: string) => s
   };
 }
 
-/** A QR code as one path of dark squares, in a view box of `size` modules that includes the quiet zone of four modules. */
+/** Makes a QR code as one SVG path of dark squares, in a view box of `size` modules. This includes the empty border of four modules. */
 function qrCode(text: string): { readonly size: number; readonly path: string } {
   const { data, size } = encode(text, { ecc: 'M', border: 4 });
   const path = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join('');
@@ -69,7 +69,7 @@ export interface DayFigures {
   readonly failed: number;
 }
 
-/** A bar of the chart in the units of its view box; `failed` lies on top of `stamped`. */
+/** A bar of the chart, in the units of its view box. The part for failed stamps (`rejected`) is on top of the part for made stamps (`stamped`). */
 interface DayBar extends DayFigures {
   readonly x: number;
   readonly width: number;
@@ -80,8 +80,8 @@ interface DayBar extends DayFigures {
 const dayMs = 86_400_000;
 
 /**
- * The bars of the `length` days up to the day of `time` (RFC 3339, UTC), oldest first. A missing day counts as zero. The full height
- * means `scale`: the busiest day, at least 1.
+ * The bars of the last `length` days up to the day of `time` (RFC 3339, UTC), oldest first. A missing day counts as zero. `scale` is the number of
+ * stamps at full height: the number of the busiest day, at least 1.
  */
 export function dayBars(
   days: readonly DayFigures[],
@@ -112,7 +112,7 @@ export function dayBars(
 
 declare module 'fastify' {
   interface FastifyReply {
-    /** Answers with a page of `views/`; its model is checked by the page's name. */
+    /** Answers with a page of `views/`. The type of the model depends on the page's name. */
     page<Name extends keyof PageModels>(name: Name, model: PageModels[Name]): FastifyReply;
   }
 }
@@ -127,7 +127,7 @@ export async function registerViews(app: FastifyInstance, { operator }: { operat
     defaultContext: { dayBars, operator, qrCode },
   });
   app.decorateReply('page', function page(this: FastifyReply, name: keyof PageModels, model: PageModels[keyof PageModels]) {
-    // A page shows the current state. Nobody may cache the answer to a challenge.
+    // A page shows the current state, so caches must ask again each time. The page of verify-user must not be stored at all.
     if (!this.hasHeader('cache-control')) this.header('cache-control', name === 'verify-user' ? 'no-store' : 'no-cache');
     return this.view(`${name}.eta`, model);
   });

@@ -3,9 +3,12 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 
-/** The time between checks: a change is known within 3 s. */
+/** The pause between two checks, so that a change is noticed within 3 s. */
 const lookMs = 1_500;
-/** A server that takes longer counts as slow, not as refusing. Shorter than `producerTimeoutMs`, after which a silent Redis looks like an error. */
+/**
+ * If a server takes longer than this, it counts as slow, not as refusing writes. It must be shorter than `producerTimeoutMs`: after that, a Redis
+ * that does not answer looks like an error.
+ */
 const timeoutMs = 700;
 
 const servers = ['redis', 'mongodb'] as const;
@@ -14,7 +17,9 @@ type Server = (typeof servers)[number];
 /** True for a server that answers but accepts no writes: it is full or read-only. */
 export type Refusing = Readonly<Record<Server, boolean>>;
 
-/** Checks regularly whether the servers accept writes. If a server does not answer at all, its callers notice that. */
+/**
+ * Checks regularly whether the servers accept writes. It does not report a server that does not answer at all: its callers notice that themselves.
+ */
 export interface WriteWatch {
   refusing(): Refusing;
   /** @throws ServiceError `store_unavailable` while the store answers but accepts no writes (E10) */

@@ -11,7 +11,7 @@ import { asyncApplied, readPrefer } from '../server/prefer.ts';
 import type { ValidationItem } from '../server/validation-items.ts';
 import type { BulkOutcomes, OnItsWay, Outcome } from './bulk-stamping.ts';
 
-/** An answer with more items counts as large: with the tokens of a TSA it has a MiB. */
+/** An answer with more items than this counts as large: with tokens of a TSA it has about 1 MiB. */
 const mostItemsOfSmallAnswer = 100;
 
 /** Counts the answer to a bulk request if it is large. @throws ServiceError `overloaded` */
@@ -27,7 +27,10 @@ interface Answered {
 
 type Told = Outcome<object> | OnItsWay<object>;
 
-/** The JSON of a result. Its token is base64, which needs no escapes: `JSON.stringify` would check each of its thousands of characters. */
+/**
+ * The JSON of a result. A token in base64 needs no escapes, so it is inserted unchanged: `JSON.stringify` would check each of its thousands of
+ * characters.
+ */
 function jsonOf(made: object): string {
   const { token } = made as { readonly token?: string };
   if (!token || token.includes('"') || token.includes('\\')) return JSON.stringify(made);
@@ -53,7 +56,7 @@ const describeFaulty = (index: number, detail: readonly ValidationItem[], reques
   state: 'failed',
 });
 
-/** Notes each kind of failure once: a thousand equal failures make one log line. */
+/** Notes each kind of failure only once for a request, so that it is counted once, even if a thousand items fail. */
 function createNotes(request: FastifyRequest) {
   const noted = new Set<string>();
   const noteOnce = (code: string, note: () => void) => {
@@ -69,7 +72,7 @@ function createNotes(request: FastifyRequest) {
   };
 }
 
-/** The answers to all items of a request in order, both stamped and faulty ones. */
+/** The answers to all items of a request in their order, for valid and faulty items. */
 function answersOf(request: FastifyRequest, bulk: Bulk<unknown>, outcomes: readonly Promise<Told>[]): Promise<Answered>[] {
   const notes = createNotes(request);
   const answers = new Map<number, Promise<Answered>>();
@@ -90,7 +93,9 @@ function answersOf(request: FastifyRequest, bulk: Bulk<unknown>, outcomes: reado
 
 const delimiters = { ndjson: { open: '', between: '\n', close: '\n' }, json: { open: '[', between: ',', close: ']' } } as const;
 
-/** The answered items in order, each as soon as possible. Finished items are sent together, about 64 KiB at a time. */
+/**
+ * The text of the answered items in order, each as soon as possible. Items that are ready at the same time are sent together, about 64 KiB at a time.
+ */
 async function* textOf(answers: readonly Promise<Answered>[], kind: Bulk<unknown>['kind']): AsyncGenerator<string> {
   const { open, between, close } = delimiters[kind];
   const settled: string[] = [];
@@ -106,8 +111,8 @@ async function* textOf(answers: readonly Promise<Answered>[], kind: Bulk<unknown
 }
 
 /**
- * Answers a bulk request in the format of the request (L1). The status is 200 even if items failed, 504 if time was up before any item was
- * finished, and 202 if the client does not wait for an accepted item: then each item has its address.
+ * Answers a bulk request in the format of the request (L1). The status is 202 if the client does not wait and an item was accepted: then each
+ * accepted item has its address. It is 504 if no item was made and some are not finished in time. Otherwise it is 200, even if items failed.
  */
 export async function sendBulk(
   request: FastifyRequest,
@@ -127,7 +132,8 @@ export async function sendBulk(
     return isUnfinished ? 504 : 200;
   };
   if (bulk.kind === 'ndjson') {
-    // The first item that is made (or accepted) decides the status. Without one, all items must be finished.
+    // The first item that is made (or accepted, if the client does not wait) decides the status. If there is none, the status is known only when all
+    // items have an outcome.
     const decisive = readPrefer(request.headers.prefer).respondAsync ? 'accepted' : 'made';
     const first = answers.map((answer) => answer.then(({ state }) => (state === decisive ? state : Promise.reject(state))));
     const status = await Promise.any(first).then(

@@ -45,7 +45,7 @@ const internalContract = {
 const parseAgent = createRequestParser({ headers: agentContract.headers });
 const parseInternal = createRequestParser({ headers: internalContract.headers });
 
-/** @throws RequestValidationError if the items have different tiers */
+/** Reads the items of a bulk request. @throws RequestValidationError if the valid items have different tiers, and as `readBulk` */
 function readOrders(request: FastifyRequest, item: ReturnType<typeof stampRequestFor>): Bulk<StampOrder> {
   const bulk = readBulk(request, item);
   if (new Set(bulk.entries.map(({ item: { tier } }) => tier)).size < 2) return bulk;
@@ -53,7 +53,7 @@ function readOrders(request: FastifyRequest, item: ReturnType<typeof stampReques
   throw new RequestValidationError([{ type: 'value_error', loc: ['body'], msg, input: null, ctx: { error: {} } }]);
 }
 
-/** Many stamps in one request (L1): for agents, and for products with their service token. */
+/** Registers the routes that make many stamps in one request (L1): one for agents, and one for products with their service token. */
 export function registerBulkRoutes(app: FastifyInstance, context: ServerContext & BulkStamping): void {
   const { stampMany, acceptMany, judgeCallback, requireProduct, reader, largeAnswers, agentLimit } = context;
   const agentItem = stampRequestFor({ takesNoContent: true });

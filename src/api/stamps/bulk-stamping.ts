@@ -10,36 +10,36 @@ import { type Idempotency, type IdempotentRequest, type PassLimit, passLimitOnce
 import { acceptAllAndWait, acceptAllPromised, type Heard, type Promised } from './reply-waiter.ts';
 import { acceptedAnswerOf, judgedReplyOf, type Requester, type StampingDeps, stampAnswerOf } from './stamping.ts';
 
-/** A result, or the error that stopped it. */
+/** The outcome of one item: a result, or the error that prevented it. */
 export type Outcome<Made> = { readonly made: Made } | { readonly error: ServiceError };
 
-/** Accepted, for a client that does not wait. */
+/** An item that was accepted, for a client that does not wait. */
 export interface OnItsWay<Accepted> {
   readonly accepted: Accepted;
 }
 
-/** The outcomes of a bulk request, in the order of its entries, each as soon as it is known. */
+/** The outcomes of a bulk request, in the order of its entries. Each promise resolves as soon as the outcome is known. */
 export interface BulkOutcomes<Made, Told = Outcome<Made>> {
   readonly outcomes: readonly Promise<Told>[];
-  /** Whether an earlier request with the same idempotency key made them. */
+  /** Whether an earlier request had the same idempotency key. */
   readonly isReplayed: boolean;
 }
 
 export interface BulkCommand extends Requester {
-  /** The valid items, without content, each with its place in the request. */
+  /** The valid items, each with its index in the request. None of them has content. */
   readonly entries: readonly { readonly index: number; readonly order: StampOrder }[];
 }
 
-/** @throws the error itself if it is not a ServiceError */
+/** Turns a ServiceError into an outcome. @throws every other error */
 function asError(error: unknown): { readonly error: ServiceError } {
   if (error instanceof ServiceError) return { error };
   throw error;
 }
 
-/** @throws as `asError` */
+/** Turns a promise of a result into a promise of its outcome. It rejects only with an error that is not a ServiceError. */
 export const asOutcome = <Made>(made: Promise<Made>): Promise<Outcome<Made>> => made.then((stamp) => ({ made: stamp }), asError);
 
-/** @throws as `asOutcome` */
+/** Like `asOutcome`, for an item that may still be unfinished: without a reply it is only accepted. */
 export const asAcceptance = <Made, Accepted>(
   promised: Promise<Promised>,
   told: { readonly made: (heard: Heard) => Made; readonly accepted: (acceptance: Acceptance) => Accepted },
@@ -48,7 +48,7 @@ export const asAcceptance = <Made, Accepted>(
     .then(({ acceptance, reply }) => (reply ? { made: told.made({ reply, isAccepted: true }) } : { accepted: told.accepted(acceptance) }))
     .catch(asError);
 
-/** The id of a bulk request. The ids of its items are derived from it, so a repeated request gets the same ones (L2). */
+/** Returns the id of a bulk request. The ids of its items are derived from it, so a repeated request gets the same ids (L2). */
 export async function identifyBulk(
   idempotency: Idempotency,
   keyed: IdempotentRequest | undefined,
@@ -62,14 +62,17 @@ export async function identifyBulk(
 }
 
 /**
- * Stamps many hashes for one request (L1). If the queue has no room for all, nothing is accepted. Otherwise each succeeds or fails on its
+ * Stamps many hashes for one request (L1). If the queue has no room for all of them, nothing is accepted. Otherwise each succeeds or fails on its
  * own, with the errors of `Stamping.stamp`.
  *
  * @throws ServiceError `rate_limited`, `idempotency_key_reused`, `overloaded`, `queue_unavailable`, `store_unavailable`: nothing was accepted
  */
 export type StampMany = (command: BulkCommand) => Promise<BulkOutcomes<StampToken>>;
 
-/** Waits only until the items are accepted, and then at most `patienceMs` (N1). Returns the stamps that are finished by then. @throws ServiceError as `StampMany` */
+/**
+ * Like `StampMany`, but after the items are accepted it waits at most `patienceMs` for stamps (N1). Items without a stamp by then are only accepted.
+ * @throws the same ServiceErrors as `StampMany`
+ */
 export type AcceptMany = (
   command: BulkCommand,
   patienceMs: number,
@@ -85,7 +88,7 @@ export function createBulkStamping(
 ): BulkStamping {
   const { queue, writes, waiter, stamps, stampJudge, idempotency, makeItem, clock, waitMs } = deps;
 
-  /** The stamps of an earlier request. They are verified one after the other, because each takes time. */
+  /** The outcomes for stamps that an earlier request made. They are verified one after the other, because each verification takes time. */
   function replay(existing: readonly { readonly order: StampOrder; readonly stored: StoredStamp }[]): Promise<Outcome<StampToken>>[] {
     let before: Promise<unknown> = Promise.resolve();
     return existing.map(({ order, stored }) => {
@@ -98,7 +101,7 @@ export function createBulkStamping(
     });
   }
 
-  /** Finds which stamps a request still needs, and which exist already. */
+  /** Finds out which stamps a request still needs, and which exist already. */
   async function begin(command: BulkCommand) {
     const { entries, callerId: caller, idempotencyKey: key, passLimit } = command;
     queue.checkCapacity(entries.length);
@@ -117,7 +120,7 @@ export function createBulkStamping(
     return { orders, items, existing, isReplayed: isRepeated };
   }
 
-  /** The outcomes in the order of the request. */
+  /** Puts the outcomes of new and existing stamps into the order of the request. */
   function inOrder<Told>(
     { orders, items, existing, isReplayed }: Awaited<ReturnType<typeof begin>>,
     told: readonly Promise<Told>[],

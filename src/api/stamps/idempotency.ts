@@ -5,7 +5,7 @@ import type { IdempotencyStore } from '../../shared/store/idempotency.ts';
 
 /** A caller's `Idempotency-Key`, and everything that must be equal in a repeated request. */
 export interface IdempotentRequest {
-  /** The owner of the key: the same text from another caller is a different key. */
+  /** The owner of the key. The same key from another caller is a different key. */
   readonly caller: string;
   readonly key: string;
   readonly operation: string;
@@ -14,7 +14,7 @@ export interface IdempotentRequest {
 }
 
 export interface BoundRequest {
-  /** The id of the resource that the request makes: the same for every repetition. */
+  /** The id of the resource that the request makes. It is the same for every repetition. */
   readonly resourceId: string;
   readonly isRepeated: boolean;
   /** A secret that is derived from the request and not stored. A repeated request gets the same secret, and so the same answer. */
@@ -23,7 +23,7 @@ export interface BoundRequest {
 
 const byName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1);
 
-/** JSON with sorted members, so their order does not matter. */
+/** JSON with sorted members, so that their order does not matter. */
 const canonical = (content: unknown): string =>
   JSON.stringify(content, (_name, value) =>
     typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort(byName)) : value,
@@ -32,24 +32,30 @@ const canonical = (content: unknown): string =>
 const digestOf = (parts: readonly string[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 
 /**
- * Gives a request and its repetitions the same id, so that a repetition makes nothing new (S9). It is the id of the job; the answer to a
- * repetition is built from the data stored under it.
+ * Gives a request and its repetitions the same resource id, so that a repetition makes nothing new (S9). The answer to a repetition is built from the
+ * data stored under this id.
  */
 export function createIdempotency(deps: { store: IdempotencyStore; key: () => Promise<KeyObject>; clock: Clock; ttlMs: number }) {
   const { store, key: serverKey, clock, ttlMs } = deps;
   const keyOf = ({ caller, operation, key }: Pick<IdempotentRequest, 'caller' | 'operation' | 'key'>) => digestOf([caller, operation, key]);
   return {
-    /** Whether the key was used before. The request is then a replay or an error, and makes nothing. @throws ServiceError `store_unavailable` */
+    /**
+     * Whether the key was used before. If so, the request is a repetition or an error, and makes nothing new.
+     *
+     * @throws ServiceError `store_unavailable`
+     */
     isKnown: (request: Pick<IdempotentRequest, 'caller' | 'operation' | 'key'>): Promise<boolean> =>
       store.isBound(keyOf(request), new Date(clock())),
 
     /**
-     * @throws ServiceError `idempotency_key_reused` if the key was used for a different request; `store_unavailable`.
+     * Binds the key to the request, and to `freshId` if the key is new.
+     *
+     * @throws ServiceError `idempotency_key_reused` if the key was used for a different request; `store_unavailable`
      */
     async bind(request: IdempotentRequest, freshId: string): Promise<BoundRequest> {
       const { caller, key, content } = request;
       const authenticator = await serverKey();
-      // The digest is keyed: a body may contain an e-mail address, and after redaction nobody must find it by hashing guesses.
+      // The digest needs a secret key: a body may contain an e-mail address, and after redaction nobody must be able to find it by hashing guesses.
       const macOf = (...parts: string[]) => createHmac('sha256', authenticator).update(JSON.stringify(parts));
       const requestDigest = macOf('request', canonical(content)).digest('hex');
       const now = clock();
@@ -69,10 +75,10 @@ export function createIdempotency(deps: { store: IdempotencyStore; key: () => Pr
   };
 }
 
-/** Counts a request for its rate limit, and throws if the limit is used up. A replay is not counted. */
+/** Counts a request for its rate limit, and throws if the limit is used up. */
 export type PassLimit = () => Promise<void>;
 
-/** Does not count a replay. Every other request is counted before its key is bound. */
+/** Calls `passLimit`, except for a repetition. Call it before the key is bound. */
 export async function passLimitOnce(
   idempotency: Pick<Idempotency, 'isKnown'>,
   passLimit: PassLimit | undefined,

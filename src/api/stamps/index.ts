@@ -1,6 +1,6 @@
 /**
- * Stamps, one or many: a request becomes a job, and the job's outcome becomes the answer. This folder also has sealed content and the list
- * of a product's stamps.
+ * Makes one stamp or many: a request becomes a job, and the outcome of the job becomes the answer. This folder also contains sealed content and the
+ * list of a product's stamps.
  */
 import type { FastifyInstance } from 'fastify';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';

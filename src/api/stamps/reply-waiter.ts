@@ -10,8 +10,8 @@ import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 
 /**
  * The states of a wait for a stamp. It is `sent` until the queue confirms the item, then `accepted`. In both states a worker's reply, or a stamp
- * found in the store, ends the wait with an answer; a timeout ends it without one. In `sent`, an error of the queue ends it with that error.
- * A wait that has ended is forgotten.
+ * found in the store, ends the wait with an answer; a timeout ends it without an answer. In `sent`, an error of the queue ends it with this error.
+ * After its end, a wait is removed.
  */
 type WaitState = 'sent' | 'accepted';
 
@@ -20,7 +20,11 @@ interface Ends {
   readonly waiter: ReplyWaiter;
 }
 
-/** Puts items into the queue. If a request already waits for an item, the item is not queued again. @throws ServiceError as `StampQueue.accept` */
+/**
+ * Puts items into the queue. If a request already waits for an item, the item is not queued again.
+ *
+ * @throws the same ServiceErrors as `StampQueue.accept`
+ */
 function enter({ queue, waiter }: Ends, items: readonly StampItem[]): { accepted: Promise<Acceptance>[]; heard: Promise<Heard>[] } {
   const fresh = items.filter(({ tokenId }) => !waiter.isWaitedFor(tokenId));
   const accepted = queue.accept(fresh, ({ tokenId }) => waiter.isWaitedFor(tokenId));
@@ -45,15 +49,16 @@ async function untilAnyIsAccepted(accepted: readonly Promise<Acceptance>[]): Pro
 }
 
 /**
- * Puts an item into the queue and waits for its outcome. Without a reply it did not finish in time, but the job is, or may be, in the queue (E11).
+ * Puts an item into the queue and waits for its outcome. If there is no reply, the stamp did not finish in time, but the job is in the queue, or may
+ * be (E11).
  *
  * @throws ServiceError `overloaded`, `queue_unavailable`
  */
 export const acceptAndWait = async (ends: Ends, item: StampItem): Promise<Heard> => enter(ends, [item]).heard[0]!;
 
 /**
- * Does the same for many items; `outcomeOf` gives each its own outcome. Resolves when the queue has answered; the outcomes come as stamps are
- * made. If the queue accepts only some of them, the others get `queue_unavailable`.
+ * Like `acceptAndWait`, for many items. `outcomeOf` makes the outcome of each. Resolves when the queue has accepted an item; the outcomes resolve
+ * when stamps are made. If the queue accepts only some items, the others get `queue_unavailable`.
  *
  * @throws ServiceError `overloaded`, `queue_unavailable`: nothing was accepted
  */
@@ -70,11 +75,11 @@ export async function acceptAllAndWait<Outcome>(
 
 interface Promising extends Ends {
   readonly clock: Clock;
-  /** How long to retry if the queue does not answer. */
+  /** How long an item is sent again if the queue does not answer. */
   readonly waitMs: number;
 }
 
-/** The state of a promised item. `reply` is set if the caller waits a little and the outcome comes in that time. */
+/** The state of a promised item. `reply` is set if the outcome comes while the caller waits. */
 export interface Promised {
   readonly acceptance: Acceptance;
   readonly reply: StampReply | undefined;
@@ -82,7 +87,7 @@ export interface Promised {
 
 const promised = (item: StampItem): StampItem => ({ ...item, isPromised: true });
 
-/** The replies that come within `patienceMs`, and within the time limit for every caller. */
+/** The replies that come within `patienceMs`; undefined for the others. */
 function hearWithin({ waiter }: Pick<Ends, 'waiter'>, items: readonly StampItem[], patienceMs: number): Promise<StampReply | undefined>[] {
   if (patienceMs === 0) return items.map(async () => undefined);
   const over = delay(patienceMs, undefined, { ref: false });
@@ -90,8 +95,8 @@ function hearWithin({ waiter }: Pick<Ends, 'waiter'>, items: readonly StampItem[
 }
 
 /**
- * Accepts items with a promise: they are made whether their caller waits or not (N1). An item that the queue did not accept rejects with
- * `queue_unavailable`.
+ * Accepts items with a promise: workers make their stamps even if the caller does not wait (N1). For an item that the queue did not accept, the
+ * promise rejects with `queue_unavailable`.
  *
  * @param patienceMs how long the caller waits for the outcomes
  * @throws ServiceError `overloaded`, `queue_unavailable`: nothing was accepted
@@ -108,19 +113,19 @@ export async function acceptAllPromised(
     const [acceptance, reply] = await Promise.all([accepting, heard[index]]);
     return { acceptance, reply };
   });
-  // The caller gets each error with its outcome. If nothing was accepted, nobody reads the outcomes.
+  // Prevents unhandled rejections: if nothing was accepted, nobody reads the outcomes. Otherwise the caller still gets each error with its outcome.
   for (const outcome of outcomes) outcome.catch(() => undefined);
   await untilAnyIsAccepted(accepted);
   return outcomes;
 }
 
-/** Does the same for one item. @throws ServiceError `overloaded`, `queue_unavailable` */
+/** Like `acceptAllPromised`, for one item. @throws ServiceError `overloaded`, `queue_unavailable` */
 export async function acceptPromised(ends: Promising, item: StampItem, patienceMs: number): Promise<Promised> {
   const [outcome] = await acceptAllPromised(ends, [item], patienceMs);
   return outcome!;
 }
 
-/** When the time of a caller is up, the store is asked once more. This is the limit for its answer. */
+/** When the time of a caller is up, the store is asked once more. This is the maximum wait for its answer. */
 const lastLookMs = 1_000;
 
 /** The result of a wait. `isAccepted`: whether the queue has confirmed the item. */
@@ -129,23 +134,23 @@ export interface Heard {
   readonly isAccepted: boolean;
 }
 
-/** Matches the replies of workers to the waiting requests. */
+/** Gives the replies of workers to the requests that wait for them. */
 export interface ReplyWaiter {
   /**
-   * Waits for the configured time, and up to a second more for the store. `reply` is undefined if by then there is neither a reply nor a
-   * stored stamp. Call it before the item is queued.
+   * Waits for the configured time, and then up to a second for the store. `reply` is undefined if there is neither a reply nor a stored stamp. Call
+   * it as soon as the item is sent to the queue, so that no reply is missed.
    */
   waitFor(tokenId: string): Promise<Heard>;
-  /** Does the same for many tokens, in order. They share one time limit, and the store is asked once for all that are left. */
+  /** Like `waitFor`, for many tokens, in order. They share one time limit, and the store is asked once for all tokens without a reply. */
   waitForAll(tokenIds: readonly string[]): Promise<Heard>[];
   /** Whether a request already waits for the token. */
   isWaitedFor(tokenId: string): boolean;
   /** Notes that the queue has confirmed the item. */
   accepted(tokenId: string): void;
-  /** Ends the wait for a stamp that was not accepted. Its callers get this error. */
+  /** Ends the wait for a stamp that was not accepted. Its callers get `reason` as error. */
   fail(tokenId: string, reason: unknown): void;
   settle(reply: StampReply): void;
-  /** Asks the store about all waits: replies may have been lost (docs/architecture.md "Replying"). */
+  /** Asks the store about all tokens that requests wait for, because replies may have been lost (docs/architecture.md "Replying"). */
   lookUpAll(): Promise<void>;
 }
 
@@ -163,7 +168,7 @@ interface Waiting {
   readonly group: Group;
 }
 
-/** `findStored` asks the store about some tokens: a reply is a hint, the store is the truth. */
+/** `findStored` reads the stamps with these ids from the store and returns a reply for each one that it finds. */
 export function createReplyWaiter(options: {
   waitMs: number;
   findStored: (tokenIds: readonly string[]) => Promise<StampReply[]>;
@@ -194,7 +199,7 @@ export function createReplyWaiter(options: {
   }
 
   async function giveUp(tokenIds: readonly string[], group: Group): Promise<void> {
-    // Another request for the same stamp may wait by now.
+    // A wait that a later request began for the same stamp is not in this group and continues.
     const leftOf = () => tokenIds.filter((tokenId) => waiting.get(tokenId)?.group === group);
     await answerWithin(lastLookMs, () => lookUp(leftOf()));
     for (const tokenId of leftOf()) settle(tokenId, undefined);
@@ -230,7 +235,7 @@ export function createReplyWaiter(options: {
   };
 }
 
-/** Verifies a stored stamp before it becomes an answer. Undefined if it does not verify. */
+/** Verifies a stored stamp before it becomes an answer. Returns undefined if it does not verify. */
 export interface StoredStampJudge {
   storedReplyOf(stamp: StoredStamp): Promise<StampedReply | undefined>;
 }
@@ -238,8 +243,9 @@ export interface StoredStampJudge {
 type OutputPlace = NonNullable<StampedReply['output']>;
 
 /**
- * Looks into the store for awaited stamps and verifies them (V9). A stamp that does not verify counts as missing; its address gives the reason.
- * The stamp of an output is finished only when the output has its number; the answer needs only that number.
+ * Creates a function that looks for stamps in the store and verifies them (V9). A stamp that does not verify counts as missing; its `verify_url`
+ * shows the reason. The stamp of an output counts as found only when the output has its number. It is not verified, because the answer contains only
+ * the output's ids and number.
  */
 export function createReplyLookup(deps: {
   stamps: Pick<StampStore, 'findMany'>;
@@ -250,7 +256,7 @@ export function createReplyLookup(deps: {
 
   async function replyOf(stamp: StoredStamp, output: OutputPlace | undefined): Promise<StampReply | undefined> {
     if (stamp.caller.kind === 'workflow') return output && { ...stampedReplyOf(stamp), output };
-    // There may be many, and each verification takes time.
+    // There may be many stamps and each verification takes time, so other work gets a turn before each.
     await turn();
     return stampJudge.storedReplyOf(stamp);
   }

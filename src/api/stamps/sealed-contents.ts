@@ -7,7 +7,9 @@ import type { SealedContentStore, StoredContent } from '../../shared/store/seale
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import { createImprintHash } from '../server/imprint-hash.ts';
 
-/** The content of a sealed stamp. It was read once to check its hash. `read` reads it again, so that the whole content is never in memory. */
+/**
+ * The content of a sealed stamp. It was read once to check its hash. `read` reads it again in parts, so that the whole content is never in memory.
+ */
 export interface OpenedContent {
   readonly stamp: StoredStamp;
   readonly size: number;
@@ -15,11 +17,15 @@ export interface OpenedContent {
   read(): AsyncGenerator<Buffer>;
 }
 
-/** The contents of sealed stamps, for callers who know the secret address. */
+/** Reads the contents of sealed stamps, for callers who know the secret URL. */
 export interface SealedContents {
-  /** @throws ServiceError `not_found` for an unknown id, a wrong secret, and a stamp without content. */
+  /**
+   * Opens the content of a stamp and checks its hash.
+   *
+   * @throws ServiceError `not_found` for an unknown id, a wrong secret, and a stamp without content; `internal_error` if the content is damaged
+   */
   open(tokenId: string, secret: string): Promise<OpenedContent>;
-  /** The hashes of the content by every algorithm. @throws ServiceError as `open` */
+  /** The hashes of the content in every algorithm. @throws the same ServiceErrors as `open` */
   digests(tokenId: string, secret: string): Promise<readonly Imprint[]>;
 }
 
@@ -30,7 +36,7 @@ export function createSealedContents(deps: {
   stamps: Pick<StampStore, 'find'>;
   sealedContents: Pick<SealedContentStore, 'open'>;
 }): SealedContents {
-  /** `algorithms`: in addition to the stamp's own. */
+  /** Reads and checks the content, and hashes it in the stamp's algorithm and in `algorithms`. */
   async function check(tokenId: string, secret: string, algorithms: readonly Imprint['algorithm'][]) {
     const stamp = await deps.stamps.find(tokenId);
     if (!stamp?.sealed || !timingSafeEqual(Buffer.from(digestOfSecret(secret)), Buffer.from(stamp.sealed.secretSha256))) throw notFound();
@@ -60,19 +66,18 @@ export function createSealedContents(deps: {
 }
 
 /**
- * Encrypts sealed content with AES-256-GCM. The key is derived from the secret in its address (S11). The database has the ciphertext and
- * the SHA-256 of the secret, which is not enough to decrypt it. The nonce is derived from the secret too. That is safe, because each secret
- * encrypts only one content.
+ * The key and nonce for sealed content (AES-256-GCM). Both are derived from the secret in its URL (S11). The database has only the ciphertext and the
+ * SHA-256 of the secret, which is not enough to decrypt it. A derived nonce is safe, because each secret encrypts only one content.
  */
 function cipherOf(secret: string, tokenId: string): Cipher {
   const material = Buffer.from(hkdfSync('sha256', secret, tokenId, 'qstamp sealed content v1', keyBytes + nonceBytes));
   return { key: material.subarray(0, keyBytes), nonce: material.subarray(keyBytes) };
 }
 
-/** The digest of a secret, as stored. Lower-case hex. */
+/** The SHA-256 of a secret in lower-case hex, as it is stored with the stamp. */
 export const digestOfSecret = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 
-/** The content as stored: ciphertext, then the tag. */
+/** Encrypts content. The result is the ciphertext, followed by the authentication tag. */
 export const sealContent = (secret: string, tokenId: string, content: Buffer): Buffer => encrypt(cipherOf(secret, tokenId), content);
 
 /** Decrypts the content piece by piece. @throws Error at the end if a byte was changed */

@@ -22,10 +22,13 @@ const contentContract = {
 
 const parse = createRequestParser({ path: sealedContentPath });
 
-/** The address of a stamp's content; its container is below it. */
+/** The path of a stamp's content. The path of its container begins with it. */
 export const sealedAddress = '/api/v1/sealed/v1/:token_id/:secret';
 
-/** Opens the secret address of a content. Shared caches must not store the answer. `extension` is that of the file name. */
+/**
+ * Creates a function that opens the content at the secret URL of a request and sets the headers of a download. No cache may store the answer.
+ * `extension` is for the file name.
+ */
 export function sealedOpener({ sealedContents, largeAnswers, mistakes }: ServerContext & { readonly sealedContents: SealedContents }) {
   return async (request: FastifyRequest, reply: FastifyReply, extension: string): Promise<OpenedContent> => {
     const { token_id, secret } = parse(request).path;

@@ -5,10 +5,10 @@ import type { CounterStore } from '../../shared/store/counters.ts';
 import { othersOf } from '../../shared/store/stamp-document.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 
-/** Up to this number the stamps of a product are counted on request. */
+/** Up to this number the stamps of a product are counted for each request. Above it, the stored counters give the total. */
 const countedWhenAsked = 10_000;
 
-/** A page of a product's stamps, newest first, and how many there are (S12). @throws ServiceError `store_unavailable` */
+/** A page of a product's stamps, newest first, and the total number (S12). @throws ServiceError `store_unavailable` */
 export type StampList = (product: string, query: z.output<typeof listQuery>) => Promise<StampListResponse>;
 
 export function createStampList({

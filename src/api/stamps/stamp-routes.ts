@@ -33,7 +33,7 @@ const meanings = {
     'The content is stamped and stored. Everybody who knows `sealed_storage_url` can read it. A hash alone is stamped as in the other tiers.',
 } as const satisfies Record<StampTier, string>;
 
-/** Stamping for agents. Each tier has its own path, and the path decides the tier (S5). */
+/** Registers the stamp routes for agents. Each tier has its own path, and the path decides the tier (S5). */
 export function registerAgentRoutes(app: FastifyInstance, context: ServerContext & { readonly stamping: Stamping }): void {
   const { config, stamping, limits, agentLimit: limited, sealedMaxBytes } = context;
   const limitedBytes = limits.by({
@@ -44,7 +44,10 @@ export function registerAgentRoutes(app: FastifyInstance, context: ServerContext
     key: addressKey,
   });
 
-  /** A request with a key may be a replay, which is not counted. That is known only after its body is read. */
+  /**
+   * Counts a request without an idempotency key before its body is read. A request with a key may be a repetition, which is not counted; that is
+   * known only after its body is read.
+   */
   const limitUnkeyed: LimitHook = async (request, reply) => {
     if (request.headers['idempotency-key'] === undefined) await limited(request, reply);
   };
@@ -95,7 +98,7 @@ const listContract = {
 
 const parseList = createRequestParser(listContract);
 
-/** Stamping for products, and the list of their stamps; each request needs a service token (E4). */
+/** Registers the stamp route for products and the list of their stamps. Each request needs a service token (E4). */
 export function registerProductRoutes(
   app: FastifyInstance,
   context: ServerContext & { readonly stamping: Stamping; readonly stampList: StampList },
@@ -133,7 +136,7 @@ export function registerProductRoutes(
   });
 }
 
-/** Stamps, or only accepts the request if the client prefers that: then 202 with the address of the outcome. */
+/** Makes a stamp. If the client prefers not to wait, it only accepts the request and answers 202 with the address of the outcome. */
 async function answerStamp(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -146,14 +149,14 @@ async function answerStamp(
   return 'stamp' in answer ? sendStamp(reply, answer) : sendAccepted(reply, answer, preferences);
 }
 
-/** 201 with the stamp. A header says whether an earlier request made it. */
+/** Answers 201 with the stamp. A header shows that an earlier request had the same idempotency key. */
 function sendStamp(reply: FastifyReply, { stamp, isReplayed }: StampAnswer): StampToken {
   reply.code(201);
   if (isReplayed) reply.header('Idempotent-Replayed', 'true');
   return stamp;
 }
 
-/** 202 with the address of the outcome (N1). */
+/** Answers 202 with the address of the outcome (N1). */
 export function sendAccepted<Accepted extends { readonly verify_url: string }>(
   reply: FastifyReply,
   { accepted, isReplayed }: AcceptedAnswer<Accepted>,

@@ -17,7 +17,7 @@ import { type Idempotency, type PassLimit, passLimitOnce } from './idempotency.t
 import { acceptAndWait, acceptPromised, type Heard, type ReplyWaiter, type StoredStampJudge } from './reply-waiter.ts';
 import { digestOfSecret, sealContent } from './sealed-contents.ts';
 
-/** The caller of a request, with its idempotency key and its rate limit. */
+/** The caller of a request, with its idempotency key and rate limit. */
 export interface Requester extends Asker {
   /** The owner of the idempotency keys: a product, or the address of an agent. */
   readonly callerId: string;
@@ -25,16 +25,16 @@ export interface Requester extends Asker {
   readonly passLimit?: PassLimit;
 }
 
-/** A request to stamp that has passed every rule of its contract. */
+/** A stamp request that satisfies its contract. */
 export interface StampCommand extends Requester {
   readonly order: StampOrder;
-  /** The wishes in a client's TimeStampReq. */
+  /** The parameters of a client's TimeStampReq. */
   readonly asked?: Asked;
 }
 
 export interface StampAnswer {
   readonly stamp: StampToken;
-  /** Whether an earlier request with the same idempotency key made the stamp. */
+  /** Whether an earlier request had the same idempotency key. */
   readonly isReplayed: boolean;
 }
 
@@ -43,7 +43,7 @@ export interface StampingDeps {
   readonly writes: Pick<WriteWatch, 'checkStore'>;
   readonly waiter: ReplyWaiter;
   readonly stamps: StampStore;
-  /** Verifies answers from the store. A worker has already verified its replies. */
+  /** Verifies stamps from the store before they become answers. Replies of workers are verified already. */
   readonly stampJudge: StoredStampJudge;
   readonly sealedContents: SealedContentStore;
   readonly idempotency: Idempotency;
@@ -55,23 +55,23 @@ export interface StampingDeps {
 
 const secretBytes = 32;
 
-/** REST, MCP and the RFC 3161 door share this: a request becomes an accepted job, and the job's outcome becomes the answer. */
+/** Makes stamps for the REST API, MCP and the RFC 3161 endpoint: a request becomes an accepted job, and the outcome of the job becomes the answer. */
 export interface Stamping {
   /**
    * @throws ServiceError `payload_too_large`, `rate_limited`, `idempotency_key_reused`, `overloaded`, `queue_unavailable`, `store_unavailable`;
-   * `provider_failed`; `internal_error` if the stamp is already stored and does not verify; `stamp_pending` if it was, or may have been, accepted and is
-   * not finished in time (E11). RequestRefusedError, only if the command has `asked`.
+   *   `provider_failed`; `internal_error` if the stamp could not be made, or is already stored and does not verify; `stamp_pending` if it was
+   *   accepted, or perhaps was, and is not finished in time (E11). RequestRefusedError, only if the command has `asked`
    */
   stamp(command: StampCommand): Promise<StampAnswer>;
   /**
-   * Waits only until the request is accepted, and then at most `patienceMs` (N1). If the stamp is finished by then, it is the answer.
+   * Waits until the request is accepted, and then at most `patienceMs` for the stamp (N1). If the stamp is finished by then, it is the answer.
    *
-   * @throws ServiceError as `stamp`, except `provider_failed`: a promised stamp is retried until it is made
+   * @throws the same ServiceErrors as `stamp`, except `provider_failed`: a promised stamp is retried until it is made
    */
   accept(command: StampCommand, patienceMs: number): Promise<StampAnswer | AcceptedAnswer<AcceptedStamp>>;
 }
 
-/** The promise to a caller who does not wait. */
+/** The answer to a caller who does not wait for the outcome. */
 export interface AcceptedAnswer<Accepted> {
   readonly accepted: Accepted;
   readonly isReplayed: boolean;
@@ -106,7 +106,7 @@ export function createStamping(deps: StampingDeps): Stamping {
     return { ...(await makeItem(order, tokenId, command, sealedUrl)), ...(sealed && { sealed }), ...(asked && { asked }) };
   }
 
-  /** Identifies the request, and finds the stamp that an earlier one has made. */
+  /** Identifies the request, and finds the stamp if an earlier request with the same idempotency key has made it. */
   async function begin(command: StampCommand) {
     const { content } = command.order;
     if (content && content.length > sealedMaxBytes) {
@@ -140,7 +140,7 @@ export function createStamping(deps: StampingDeps): Stamping {
   };
 }
 
-/** The caller, and the stored facts about its request. */
+/** The caller, and facts about its request that are stored with the stamp. */
 export interface Asker {
   readonly caller: Caller;
   readonly requestId: string;
@@ -148,14 +148,14 @@ export interface Asker {
 }
 
 /**
- * Makes the job item of an order, without its content. Texts from the caller are encrypted under a key of the stamp (S4). `sealedUrl`: the secret
- * address of the content.
+ * Makes the job item of an order, without its content. Texts from the caller are encrypted with a key for this stamp (S4). `sealedUrl`: the secret
+ * path of the content.
  *
  * @throws ServiceError `store_unavailable`
  */
 export type MakeItem = (order: StampOrder, tokenId: string, asker: Asker, sealedUrl?: string | null) => Promise<StampItem>;
 
-/** Encrypts a caller's data about a stamp under a key of that stamp. @throws ServiceError `store_unavailable` */
+/** Encrypts a caller's data about a stamp with a key for this stamp. @throws ServiceError `store_unavailable` */
 export type EncryptForStamp = (tokenId: string, said: object) => Promise<string>;
 
 /** The key of each stamp is derived from `metadataKey`. */
@@ -182,7 +182,7 @@ export function createItemMaker({ encryptedOf, clock }: { encryptedOf: EncryptFo
   });
 }
 
-/** `provider_failed`, because nothing confirms the clock. */
+/** The code is `provider_failed`, and the reason is that nothing confirms the clock. */
 export class TimeNotAvailableError extends ServiceError {
   constructor() {
     super('provider_failed', 'No provider could make the stamp: nothing confirms the clock that it needs.');
@@ -200,16 +200,16 @@ export class RequestRefusedError extends Error {
   }
 }
 
-/** The service cannot make a stamp that it accepted. An operator has to look at it. */
+/** The error for a stamp that was accepted but cannot be made. */
 export const stampFailed = (tokenId: string): ServiceError =>
   new ServiceError('internal_error', 'The stamp was accepted but could not be made. The operator of the service has to look at it.', {
     members: { token_id: tokenId, verify_url: verifyPath(tokenId) },
   });
 
 /**
- * The answer to an order after its outcome is known. `secret`: that of the address of sealed content.
+ * The answer to an order after its wait has ended. `secret`: the secret in the path of sealed content.
  *
- * @throws ServiceError `provider_failed` (E9), `stamp_pending`, `internal_error`; RequestRefusedError
+ * @throws ServiceError `provider_failed` (E9), `internal_error`, `stamp_pending` if there is no reply; RequestRefusedError
  */
 export function stampAnswerOf(order: StampOrder, tokenId: string, secret: string | undefined, { reply, isAccepted }: Heard): StampToken {
   const verify_url = verifyPath(tokenId);
@@ -228,7 +228,7 @@ export function stampAnswerOf(order: StampOrder, tokenId: string, secret: string
   });
 }
 
-/** The answer before the stamp is made. @throws ServiceError `stamp_pending` if it is not known whether the queue has it */
+/** The answer before the stamp is made. @throws ServiceError `stamp_pending` if it is not known whether the queue has the item */
 export function acceptedAnswerOf(order: StampOrder, tokenId: string, secret: string | undefined, acceptance: Acceptance): AcceptedStamp {
   if (acceptance === 'unanswered') stampAnswerOf(order, tokenId, secret, { reply: undefined, isAccepted: false });
   const sealed_storage_url = secret === undefined ? null : sealedPath(tokenId, secret);

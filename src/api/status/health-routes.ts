@@ -38,7 +38,7 @@ const readyContract: OperationContract = {
   },
 };
 
-/** Health for people and for orchestrators (`live`: the process answers; `ready`: it can serve). */
+/** Registers the health routes, for people and orchestrators. `live`: the process answers. `ready`: stamps can be accepted and read. */
 export function registerHealthRoutes(app: FastifyInstance, { health }: ServerContext & { readonly health: HealthService }): void {
   app.get('/health/', { config: { contract: checkContract } }, async () => health.check());
   app.get('/health/live', { config: { contract: liveContract } }, async (): Promise<LivenessResponse> => ({ status: 'ok' }));

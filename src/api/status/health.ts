@@ -9,12 +9,12 @@ import { worstClockOf } from './service-state.ts';
 /** How long a dependency may take to answer before it counts as down. */
 const checkTimeoutMs = 1_000;
 
-/** All checks happen at most once in this time, however many requests come. */
+/** The checks for `check` run at most once in this time, even if many requests come. */
 const mostAgeMs = 1_000;
 
 /** Checks everything that the service depends on. Each check has a time limit, so the answer comes within about a second. */
 export interface HealthService {
-  /** A state at most a second old. */
+  /** Returns a state that is at most a second old. */
   check(): Promise<HealthResponse>;
   /** Whether stamps can be accepted and read. That needs Redis and MongoDB, but no worker. */
   checkReadiness(): Promise<ReadinessResponse>;
@@ -26,7 +26,7 @@ const isUp = async (check: () => Promise<unknown>): Promise<boolean> =>
     return true;
   })) ?? false;
 
-/** A provider is `ok` only after it has answered; the absence of failures is not enough (V9). */
+/** The state of all providers. It is `ok` only if a working provider has answered; the absence of failures is not enough (V9). */
 function providerCheckOf(heartbeats: readonly Heartbeat[]): HealthResponse['checks']['provider'] {
   const providers = heartbeats.flatMap((heartbeat) => heartbeat.providers);
   if (providers.some(({ status, lastSuccessAt }) => status !== 'outage' && lastSuccessAt !== null)) return 'ok';

@@ -5,8 +5,9 @@ import type { ServerContext } from '../server/context.ts';
 import { entityTagOf, isFresh } from '../server/entity-tag.ts';
 import { empty, json, type OperationContract } from '../server/operation.ts';
 
-/** An ISO 4217 code, and the time when the prices below were set. */
+/** ISO 4217 code. */
 const currency = 'EUR';
+/** When the prices below were set. */
 const updatedAt = '2026-11-21T00:00:00Z';
 
 const free = [
@@ -17,7 +18,7 @@ const free = [
   'GET /api/v1/status',
 ];
 
-/** The prices for agents. So far everything is free, with or without `x-payment-transaction` (S10). */
+/** The prices for agents. At present everything is free, with or without the header `x-payment-transaction` (S10). */
 export const pricingOf = ({ version, sealedMaxBytes }: { version: string; sealedMaxBytes: number }): PricingResponse => ({
   version,
   currency,
@@ -44,7 +45,7 @@ const contract: OperationContract = {
   },
 };
 
-/** Serves the price list of the agent operations. It is the same for everybody until the configuration changes. */
+/** Serves the price list of the agent operations. It is the same for every client until the service is configured differently. */
 export function registerPricingRoute(app: FastifyInstance, { pricing }: ServerContext & { readonly pricing: PricingResponse }): void {
   const body = JSON.stringify(pricing);
   const etag = entityTagOf(body);

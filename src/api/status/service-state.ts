@@ -9,22 +9,22 @@ import {
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { Refusing } from '../server/write-watch.ts';
 
-/** The observed state of the service's parts at one moment. A part that did not answer is undefined. */
+/** The observed state of the service's parts at one moment. `workers` and `queue` are undefined if Redis did not answer. */
 export interface Sighting {
   readonly isStoreUp: boolean;
   /** Servers that answer but accept no writes. */
   readonly refusing: Refusing;
-  /** The report of each living worker about its providers, most preferred first. */
+  /** For each worker that reports: the state of its providers, most preferred first. */
   readonly workers: readonly (readonly ProviderHealth[])[] | undefined;
   readonly queue: { readonly oldestAgeMs: number | null } | undefined;
   readonly mail: MailState;
   /** The last known state of the providers, used if no worker reports. */
   readonly known: readonly ProviderStatus[];
-  /** How long a caller waits. Older jobs are late. */
+  /** How long a caller waits. If the oldest job is older than this, the queue is degraded. */
   readonly stampWaitMs: number;
 }
 
-/** `unasked`: nothing is known yet; `not_configured`: left out on purpose, so not a fault. */
+/** `unasked`: nothing is known yet. `not_configured`: not used on purpose, so this is not a fault. */
 export type PartState = ServiceState | 'unasked' | 'not_configured';
 
 /** A part of the service, with a sentence if there is something to report. */
@@ -61,8 +61,8 @@ export function qualificationOf(isQualified: boolean, lastSuccessAt: string | nu
 }
 
 /**
- * Merges the reports of several workers about one provider. It is out, or operational, only if all agree, else degraded. The slowest latency
- * counts.
+ * Merges the reports of several workers about one provider. The state is `outage` or `operational` only if all workers report this state; otherwise
+ * `degraded`. The slowest latency counts.
  */
 function merge(views: readonly ProviderHealth[], { name, isQualified }: ProviderHealth): ProviderStatus {
   const states = views.map(({ status }) => status);
@@ -91,7 +91,7 @@ function providersOf({ workers = [], known }: Sighting): readonly ProviderStatus
   return [...byName.values()].flatMap((views) => (views[0] ? [merge(views, views[0])] : []));
 }
 
-/** One working provider is enough to stamp, so other faults only degrade the service. */
+/** The state of all providers together. One working provider is enough to stamp, so faults of others only degrade the service. */
 function stateOfProviders(providers: readonly ProviderStatus[]): ServiceState {
   if (providers.every(({ status }) => status === 'outage')) return 'outage';
   return providers.every(({ status }) => status === 'operational') ? 'operational' : 'degraded';
@@ -110,7 +110,10 @@ function queueOf({ queue, refusing, stampWaitMs }: Sighting): ComponentState {
   return part('Queue', isLate ? 'degraded' : 'operational', 'Stamps take longer than callers wait.');
 }
 
-/** The state of the clocks for the service's own keys. The state of their providers says whether they stamp. */
+/**
+ * The part `Clock`: the state of the clocks for the service's own signing keys. It does not change the state of the service, because the state of
+ * their providers already shows whether they stamp.
+ */
 function clocksOf(workers: Sighting['workers'] = []): ComponentState[] {
   const clock = worstClockOf(workers.flat());
   if (!clock) return [];
@@ -152,7 +155,7 @@ export function assess(sighting: Sighting): Assessment {
 
 const worstFirst: readonly ClockState[] = ['off', 'unknown', 'unchecked', 'ok'];
 
-/** The worst state that the workers report of the clocks for the service's own keys; undefined if there is no such key. */
+/** The worst state that workers report for the clocks of the service's own signing keys; undefined if there is no such key. */
 export function worstClockOf(views: readonly ProviderHealth[]): { state: ClockState; driftMs: number | null } | undefined {
   const clocks = views.flatMap(({ clock }) => clock ?? []);
   const state = worstFirst.find((each) => clocks.some((clock) => clock.state === each));

@@ -13,7 +13,7 @@ declare module '../server/views.ts' {
 
 interface StartPage {
   readonly version: string;
-  /** The address of the service, for the example: `PUBLIC_BASE_URL`, or the address on which it listens. */
+  /** The base URL of the service, for the example: `PUBLIC_BASE_URL`, or the origin on which it listens. */
   readonly baseUrl: string;
   readonly provider: Pick<ProviderStatus, 'name' | 'qualification' | 'last_success_at'>;
 }

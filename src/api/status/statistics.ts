@@ -15,7 +15,7 @@ const rowOf = ({ date, provider, isQualified, callerKind, stamps, failed, latenc
   latency_ms_p95: latencyMs.p95,
 });
 
-/** Rows of the last `days` UTC days, today included, newest first. @throws ServiceError `store_unavailable` */
+/** Returns the rows of the last `days` UTC days, today included, newest first. @throws ServiceError `store_unavailable` */
 export type DailyStatistics = (days: number) => Promise<DailyStatsRow[]>;
 
 export const createDailyStatistics =

@@ -7,7 +7,7 @@ import { createRequestParser } from '../server/validation.ts';
 import type { DailyStatistics } from './statistics.ts';
 import type { StatusService } from './status.ts';
 
-/** With this and the age of the figures, a client never sees figures older than 5 s. */
+/** Together with the maximum age of the figures (2 s), this ensures that a client never sees figures older than 5 s. */
 const cacheControl = 'public, max-age=2';
 
 const tag = 'Health and status';

@@ -20,18 +20,18 @@ declare module '../server/views.ts' {
 /** The public state of the service. It contains no caller, id, host or path. */
 export interface StatusFigures {
   readonly status: StatusResponse;
-  /** Parts of the service beside the providers. */
+  /** Parts of the service, without the single providers. */
   readonly components: readonly ComponentState[];
   /** The last 30 days, in any order; days without traffic are left out. */
   readonly days: readonly DayFigures[];
 }
 
 export interface StatusService {
-  /** The figures, at most `maxAgeMs` old. They are read only once in that time, however many requests come. */
+  /** Returns the figures, which are at most `maxAgeMs` old. They are read only once in this time, even if many requests come. */
   read(): Promise<StatusFigures>;
 }
 
-/** The greatest age of the figures. */
+/** The maximum age of the figures. */
 const maxAgeMs = 2_000;
 /** How long a part may take to answer before it counts as down. */
 const partTimeoutMs = 1_500;
@@ -57,7 +57,7 @@ export interface StatusDeps {
   readonly readHeartbeats: (now: number) => Promise<Heartbeat[]>;
   readonly readQueueState: () => Promise<QueueState>;
   readonly readDurability: () => Promise<Durability>;
-  /** The configured providers, most preferred first. Shown until a worker reports. */
+  /** The configured providers, most preferred first. They are shown until a worker reports. */
   readonly configured: readonly { readonly name: string; readonly isQualified: boolean }[];
 }
 

@@ -56,17 +56,18 @@ const chainContract = (id: string): OperationContract => ({
   errors: ['rate_limited', 'tsa_unavailable', 'queue_unavailable'],
 });
 
-/** The door for RFC 3161 clients, also at the addresses that sigstore's clients use (T1). */
+/** Registers the endpoints for RFC 3161 clients, also at the paths that sigstore's clients use (T1). */
 export function registerTsaDoor(app: FastifyInstance, context: ServerContext & { readonly tsaDoor: TsaDoor }): void {
   const { config, tsaDoor: door, reader, mistakes, limitDoor: limited } = context;
   if (config.TSA_DOOR === 'off') return;
   const { PUBLIC_BASE_URL: publicBaseUrl = '' } = config;
-  /** Undefined: the door is open to everybody. */
+  /** Undefined if clients need no token. */
   const identify = config.TSA_DOOR === 'token' ? createServicePasswords(config.SERVICE_TOKENS) : undefined;
 
   const authenticated: LimitHook = async (request, reply) => {
     if (!identify || identify(request) !== undefined) return;
-    // An HTTP Basic client may first send no password and wait for the challenge (RFC 7617 §2). That is not a mistake.
+    // An HTTP Basic client may first send no password and wait for the challenge (RFC 7617 §2), so a request without the header does not count as a
+    // mistake.
     if (request.headers.authorization !== undefined) await mistakes.wrongToken(request, reply);
     throw new ServiceError('unauthorized', 'A service token is required, as the password of HTTP Basic or as a bearer token.', {
       credential: 'basic',

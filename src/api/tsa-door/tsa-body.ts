@@ -5,12 +5,15 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { encodeRequest } from '../../shared/rfc3161/index.ts';
 import type { BodyReader } from '../server/body-reader.ts';
 
-/** The most octets of a request. A usual one has about 70. */
+/** The maximum size of a request in bytes. A usual request has about 70. */
 export const queryBodyLimit = 4096;
 export const queryType = 'application/timestamp-query';
 export const replyType = 'application/timestamp-reply';
 
-/** Reads the bodies of the door as DER (RFC 3161 §3.4). Some clients send them only as `application/octet-stream`. */
+/**
+ * Makes the routes of a scope read bodies as DER (RFC 3161 §3.4). `application/octet-stream` is accepted too, because some clients send only this
+ * type.
+ */
 export function registerQueryBodies(scope: FastifyInstance, reader: BodyReader): void {
   scope.removeContentTypeParser(['application/json', '*']);
   scope.addContentTypeParser([queryType, 'application/octet-stream'], (request: FastifyRequest, payload: IncomingMessage) =>
@@ -20,7 +23,7 @@ export function registerQueryBodies(scope: FastifyInstance, reader: BodyReader):
   scope.addContentTypeParser('*', async () => Promise.reject(otherType));
 }
 
-/** Parses the nonce from its source text, because it may be a number of any size. */
+/** A reviver for `JSON.parse` that reads the nonce from its source text, because the nonce may be larger than a safe integer. */
 const withWholeNonce = (key: string, value: unknown, { source = '' }: { source?: string } = {}): unknown =>
   key === 'nonce' && typeof value === 'number' && /^-?\d{1,155}$/.test(source) ? BigInt(source) : value;
 
@@ -55,7 +58,7 @@ function derOfJson(text: string): Buffer {
   }
 }
 
-/** Also reads the JSON of sigstore's clients. */
+/** Like `registerQueryBodies`, and also reads the JSON of sigstore's clients. */
 export function registerSigstoreBodies(scope: FastifyInstance, reader: BodyReader): void {
   registerQueryBodies(scope, reader);
   scope.addContentTypeParser('application/json', async (request: FastifyRequest, payload: IncomingMessage) =>

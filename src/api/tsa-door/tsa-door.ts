@@ -29,25 +29,25 @@ export interface DoorAnswer {
   readonly isGranted: boolean;
   /** The reason of a rejection. */
   readonly failure?: PkiFailure;
-  /** The stamp that was made, or will be made. */
+  /** The id of the stamp that was made or will be made. */
   readonly tokenId?: string;
   readonly retryAfterSeconds?: number;
 }
 
-/** Stamps for RFC 3161 clients (T2). */
+/** Makes stamps for RFC 3161 clients (T2). */
 export interface TsaDoor {
   /**
-   * A granted time-stamp exactly as requested; a rejection with its PKIFailureInfo; or `waiting` if the stamp was accepted and is not
-   * finished in time.
+   * Returns a granted time-stamp exactly as requested; a rejection with its PKIFailureInfo; or `waiting` if the stamp was accepted, or perhaps was,
+   * and is not finished in time.
    *
-   * @throws ServiceError `bad_request` if it is not a TimeStampReq, `tsa_unavailable` with the mock provider; `overloaded`,
-   * `queue_unavailable`, `store_unavailable`
+   * @throws ServiceError `bad_request` if the query is not a TimeStampReq, `tsa_unavailable` with the mock provider; `overloaded`,
+   *   `queue_unavailable`, `store_unavailable`
    */
   answer(query: DoorQuery): Promise<DoorAnswer>;
   /**
-   * PEM of the certificates of the most preferred provider that has answered, from the signer to the trust anchor.
+   * Returns the certificates of the most preferred provider that has answered, in PEM, from the signer to the trust anchor.
    *
-   * @throws ServiceError `tsa_unavailable` while no provider has answered
+   * @throws ServiceError `tsa_unavailable` while no provider has answered, and with the mock provider
    */
   certificateChain(): Promise<string>;
 }
@@ -73,7 +73,7 @@ const refusalTexts = {
   unacceptedExtension: 'No provider accepts this extension.',
 } as const;
 
-/** The answer to a request that got no token. @throws any error that is neither the client's fault nor the provider's */
+/** The answer to a request that got no token. @throws the error if no TimeStampResp can express it, for example `overloaded` */
 function refusalOf(error: unknown): DoorAnswer {
   if (error instanceof RequestRefusedError) return rejected(error.fault, refusalTexts[error.fault]);
   if (!(error instanceof ServiceError)) throw error;

@@ -1,4 +1,4 @@
-/** Verification: of a stamp by its id, of any token, and of stored stamps for other capabilities. */
+/** Verifies a stamp by its id, any token, and stored stamps for other capabilities. */
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Store } from '../../shared/store/store.ts';

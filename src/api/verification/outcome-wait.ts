@@ -5,13 +5,18 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { isUnknownId, type Verification } from './verification.ts';
 
-/** Verifies a stamp by its id when it is there or the time is up (N1). `hasLeft`: whether the client is gone. @throws ServiceError `store_unavailable` */
+/**
+ * Waits until a stamp is stored or the time is up, then verifies it by its id (N1). `hasLeft`: whether the client has closed the connection.
+ *
+ * @throws ServiceError `store_unavailable`
+ */
 export type UntilKnown = (tokenId: string, waitSeconds: number, hasLeft: () => boolean) => Promise<VerificationResult>;
 
-/** The longest wait in seconds, and the most waits in a process at once. Further requests are answered immediately. */
+/** The longest wait, in seconds. */
 const longestSeconds = 30;
+/** The maximum number of waits in a process at once. Further requests are answered immediately. */
 const mostWaiting = 512;
-/** Only a stamp accepted within this time can still be expected. */
+/** A wait makes sense only for an id that is younger than this: an older stamp is not expected any more. */
 const youngMs = 24 * 3_600_000;
 
 const firstLookMs = 50;

@@ -12,7 +12,10 @@ import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
 
 export type StampJudgement = Vouched | Pick<Extract<Judgement, { ok: false }>, 'ok' | 'code' | 'stated'>;
 
-/** Codes that mean a certificate of the evidence record is not valid. All other codes mean that the record was changed. */
+/**
+ * With these codes the renewals in an evidence record are not usable now, for example because a certificate is not valid. All other codes mean that
+ * the record was changed.
+ */
 const renewalsWithoutUse: ReadonlySet<ReasonCode> = new Set([
   'evidence_expired',
   'evidence_renewed_late',
@@ -26,12 +29,13 @@ const agrees = (vouched: Vouched, { tokenId, imprint, proofs: [{ issuedAt }] }: 
   vouched.issuedAt === issuedAt &&
   (vouched.tokenId === undefined || vouched.tokenId === tokenId);
 
-/** Verifies tokens and stored stamps, every time. A stored stamp is refused if its record does not agree with its token (V1). */
+/** Verifies tokens and stored stamps, again for each request. A stored stamp is refused if its record does not agree with its token (V1). */
 export function createStampJudge(deps: { tokenJudge: TokenJudge; stamps: Pick<StampStore, 'find' | 'findIdByToken'>; log: Logger }) {
   const { tokenJudge, stamps, log } = deps;
 
   /**
-   * The stored form of a token that a client got without certificates, at its own wish. Without the certificates nobody can verify it.
+   * The stored form, with certificates, of a token without certificates. A client can ask for a token without certificates, but nobody can verify it
+   * without them.
    */
   async function storedFormOf(token: string): Promise<string | undefined> {
     const given = tokenIn(Buffer.from(token, 'base64'));
@@ -48,7 +52,7 @@ export function createStampJudge(deps: { tokenJudge: TokenJudge; stamps: Pick<St
     return stored === undefined ? judgement : tokenJudge.judge(stored, undefined, expected);
   }
 
-  /** `others`: imprints of the same document as `expected`, by other algorithms. */
+  /** Verifies a token. `others`: imprints of the same document as `expected`, in other algorithms. */
   async function judgeToken(token: string, provider?: string, expected?: Imprint, others?: readonly Imprint[]): Promise<Judgement> {
     const judgement = await judgeGiven(token, provider, expected, others);
     if (!judgement.ok && judgement.code === 'verifier_failed') log.error({ err: judgement.cause }, 'the verifier failed on a token');
@@ -65,8 +69,8 @@ export function createStampJudge(deps: { tokenJudge: TokenJudge; stamps: Pick<St
   }
 
   /**
-   * Verifies a stamp by its evidence record with all renewals (RFC 4998 §5.3). Undefined if the renewals do not help, because one of their certificates
-   * is not valid. Then the token alone decides.
+   * Verifies a stamp by its evidence record with all renewals (RFC 4998 §5.3). Returns undefined if the renewals are not usable now: then the token
+   * alone decides.
    */
   async function judgeRenewed(stamp: StoredStamp): Promise<Judgement | undefined> {
     const record = evidenceRecordOf(stamp);
@@ -74,12 +78,12 @@ export function createStampJudge(deps: { tokenJudge: TokenJudge; stamps: Pick<St
     const [proof] = stamp.proofs;
     const judgement = await judgeToken(record.toString('base64'), proof.provider, stamp.imprint, newImprintsOf(proof));
     if (judgement.ok || !renewalsWithoutUse.has(judgement.code)) return judgement;
-    log.warn({ tokenId: stamp.tokenId, code: judgement.code }, 'ignored the renewals of a stamp, which do not verify');
+    log.warn({ tokenId: stamp.tokenId, code: judgement.code }, 'the renewals of a stamp do not verify; using its token alone');
     return undefined;
   }
 
   /**
-   * The reply for a stored stamp. Verification decides whether it is qualified, not the record (V9). Undefined if the stamp does not
+   * The reply for a stored stamp. Verification decides whether it is qualified, not the stored value (V9). Returns undefined if the stamp does not
    * verify.
    */
   async function storedReplyOf(stamp: StoredStamp): Promise<StampedReply | undefined> {
@@ -92,7 +96,7 @@ export function createStampJudge(deps: { tokenJudge: TokenJudge; stamps: Pick<St
   return { judgeToken, judgeStamp, storedReplyOf };
 }
 
-/** Opens the judge of a process, with its trust settings, and the key of the mock provider from its store. */
+/** Creates the judge of a process from its trust settings. The key of the mock provider comes from the store. */
 export function openStampJudge(deps: {
   trust: TrustSettings;
   store: { readonly stamps: Pick<StampStore, 'find' | 'findIdByToken'>; readonly keys: Pick<KeyStore, 'secret'> };

@@ -44,7 +44,7 @@ const provedStampOf = (vouched: Vouched): ProvedStamp => ({
 const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
 
 /**
- * The data of the pages about one stamp (V8).
+ * Makes the data of the pages about one stamp (V8).
  *
  * @throws ServiceError `store_unavailable`
  */
@@ -63,7 +63,7 @@ export function createStampPages(deps: { stamps: StampStore; refusals: Pick<Refu
   }
 
   return {
-    /** `baseUrl`: the address of the service, without a final slash. */
+    /** The page at `verify_url`. `baseUrl`: the base URL of the service, without a final slash. */
     byId: async (tokenId: string, baseUrl: string): Promise<VerifyPage> => {
       const stamp = await stamps.find(tokenId);
       const verdict = stamp ? shownOf(await stampJudge.judgeStamp(stamp)) : await absenceOf(tokenId);
@@ -78,12 +78,15 @@ export function createStampPages(deps: { stamps: StampStore; refusals: Pick<Refu
         shownAt: new Date(clock()).toISOString(),
       };
     },
-    /** The page itself compares with `hash`, except for an evidence record that covers several hashes: it can only be verified for one of them. */
+    /**
+     * The verdict on a pasted token. The template compares its imprint with `hash`. Only an evidence record that covers several hashes is verified
+     * for `hash` here, because it can only be verified for one of them.
+     */
     raw: async (token: string, hash: string): Promise<VerdictShown> => {
       const judgement = await stampJudge.judgeToken(token);
       const expected = !judgement.ok && judgement.code === 'evidence_hash_needed' ? imprintOfDigest(hash) : undefined;
       const judged = expected === undefined ? judgement : await stampJudge.judgeToken(token, undefined, expected);
-      // If a valid token has a different hash, the page itself shows that. If the token is not valid, there is nothing to compare.
+      // If a token is valid, the template shows that its hash is different. If a token is not valid, its stated hash is compared here.
       const fault = judged.ok || hash === '' ? undefined : otherFileOf(judged, hash, [hash]);
       return fault === undefined ? shownOf(judged) : { kind: 'refused', reason: reasonOf(fault.code), advice: fault.advice ?? null };
     },

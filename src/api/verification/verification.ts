@@ -10,12 +10,15 @@ import type { StampJudge, StampJudgement } from './stamp-judge.ts';
 
 /** Verifies stamps by their id, and any given token (V2). */
 export interface Verification {
-  /** Loads the stored token and checks it cryptographically, every time. An unknown id, or one whose request was refused, gives `valid: false`. */
+  /**
+   * Loads the stored token and checks it cryptographically, again for each request. For an unknown id, and for a stamp that was refused or failed,
+   * the result is `valid: false`.
+   */
   byId(tokenId: string): Promise<VerificationResult>;
   /**
-   * Checks any text as a token, and that it belongs to the file with the given hashes. The answer is always a result, for any text.
+   * Checks whether a text is a valid token, and whether it belongs to the file with the given hashes. It returns a result for any text.
    *
-   * @param hashes of the file by more algorithms: a record that was renewed under a new algorithm needs the hash by that algorithm
+   * @param hashes hashes of the same file in other algorithms: a record that was renewed with a new algorithm needs the hash in this algorithm
    */
   raw(token: string, hash?: string | null, hashes?: readonly string[] | null): Promise<VerificationResult>;
 }
@@ -33,7 +36,7 @@ const invalid = (code: ReasonCode, tokenId: string | null = null, advice = advic
   ...(advice !== undefined && { advice }),
 });
 
-/** A different imprint does not prove that the file changed: the token may be that of a batch. */
+/** Advice for a token with a different imprint. It does not prove that the file changed, because the token may belong to a batch. */
 const otherFile = 'The file has changed, or this is the token of a batch: use the evidence record (.ers) of the stamp.';
 
 const otherHashes = 'the hashes in other algorithms: the token holds one hash only';
@@ -43,7 +46,10 @@ interface OtherFile {
   readonly advice?: string;
 }
 
-/** Why a token does not belong to the hashes of a file; undefined if it does. For a token that is not trusted, its stated imprint counts. */
+/**
+ * Returns why a token does not belong to the hashes of a file; undefined if it does, or if no imprint or hash is known. For a token that does not
+ * verify, the imprint that it states is compared.
+ */
 export function otherFileOf(judgement: StampJudgement, hash: string | undefined, given: readonly string[]): OtherFile | undefined {
   const verified = judgement.ok ? judgement.verified : judgement.stated;
   const imprint = judgement.ok ? judgement.imprint : verified && imprintOf(verified);
@@ -55,7 +61,7 @@ export function otherFileOf(judgement: StampJudgement, hash: string | undefined,
   return { code: 'imprint_mismatch', ...(mayBeOfBatch && { advice: otherFile }) };
 }
 
-/** Without a hash in the request, the caller must compare the file. */
+/** The item of `not_checked` if the request has no hash: the caller must compare the file. */
 const fileUnchecked = 'whether you have the right file: compare its hash with the imprint';
 const onlyHere = 'the time: this service made the mock token itself, and nobody else can check it';
 
@@ -112,7 +118,7 @@ export function createVerification(deps: {
       const given = [hash ?? [], hashes ?? []].flat();
       const [first, ...others] = given.flatMap((one) => imprintOfDigest(one) ?? []);
       const judgement = await stampJudge.judgeToken(token, undefined, first, others);
-      // A different file is refused first, whether or not the token is trusted.
+      // A different file is the first reason to refuse, even if the token does not verify either.
       const fault = otherFileOf(judgement, hash ?? undefined, given);
       if (fault !== undefined) return invalid(fault.code, null, fault.advice);
       if (!judgement.ok) return invalid(judgement.code);

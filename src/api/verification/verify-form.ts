@@ -9,7 +9,7 @@ import type { StampPages } from './stamp-pages.ts';
 
 const tag = 'Verification';
 const formType = 'application/x-www-form-urlencoded';
-/** Room for a token of 1 MiB in base64: a form encodes some characters as three. */
+/** Enough for a token of 1 MiB in base64, although a form encodes some characters as three. */
 const bodyLimit = 2 * 1024 * 1024;
 
 const openContract: OperationContract = {
@@ -32,13 +32,13 @@ const sendContract = {
 
 const parse = createRequestParser(sendContract);
 
-/** Serves raw verification for people (V2): a form that works with JavaScript and without. */
+/** Serves the page where people can verify any token (V2): a form that works with and without JavaScript. */
 export function registerVerifyForm(
   app: FastifyInstance,
   { stampPages, reader, limitVerifying: onRequest }: ServerContext & { readonly stampPages: StampPages },
 ): void {
   app.get('/verify', { config: { contract: openContract } }, async (_request, reply) => reply.page('verify-form', { asked: null }));
-  // In its own scope, because no other route takes a form.
+  // The route has its own scope, because no other route accepts a form.
   app.register(async (scope) => {
     registerFormBody(scope, reader);
     scope.post('/verify', { onRequest, bodyLimit, config: { contract: sendContract } }, async (request, reply) => {
@@ -49,7 +49,7 @@ export function registerVerifyForm(
   });
 }
 
-/** Reads the form bodies of this scope as an object of their fields. */
+/** Makes the routes of a scope read form bodies, as an object with their fields. */
 export function registerFormBody(scope: FastifyInstance, reader: BodyReader): void {
   scope.addContentTypeParser(formType, async (request: FastifyRequest, payload: IncomingMessage) => {
     const bytes = await reader.read(request, payload);

@@ -10,32 +10,38 @@ declare module '../server/views.ts' {
 /** The verdict on one stamp, for people. */
 export type VerdictShown =
   | { readonly kind: 'proved'; readonly stamp: ProvedStamp }
-  /** `reason` as in the JSON answer. `not_proved`: nothing is wrong, but no trust anchor of this installation leads to it (V11). */
+  /**
+   * `reason` is the same as in the JSON answer. `not_proved`: no fault was found, but the token's chain does not lead to a trust anchor of this
+   * installation, or data for verification is missing (V11).
+   */
   | {
       readonly kind: 'refused' | 'not_proved';
       readonly reason: string;
-      /** A sentence that says what to do. */
+      /** A sentence that tells the reader how to continue. */
       readonly advice: string | null;
     }
   /** No stamp has this id. */
   | { readonly kind: 'unknown' }
-  /** Accepted, but then every TSA refused it. */
+  /** The request was accepted, but then every TSA refused it or the stamp could not be made. */
   | { readonly kind: 'not_made'; readonly reason: string };
 
 /** The page at `verify_url`. */
 export interface VerifyPage {
   readonly tokenId: string;
-  /** The absolute address of this page. */
+  /** The absolute URL of this page. */
   readonly address: string;
   readonly verdict: VerdictShown;
-  /** Files for other verifiers; empty for the mock provider and for an unknown id. */
+  /** Files for other verifiers; empty for the mock provider and for an id without a stamp. */
   readonly downloads: readonly { readonly name: 'tsr' | 'tsq' | 'token' | 'evidence'; readonly url: string }[];
-  /** Whether the files are for the root of a batch. The evidence record leads to that root. */
+  /**
+   * True if the stamp was made in a batch. The files are then for the root of the batch, except the evidence record, which leads from the stamp to
+   * this root.
+   */
   readonly isBatched: boolean;
   readonly shownAt: string;
 }
 
-/** `/verify`: a file and its stamp, or a pasted token. */
+/** The page `/verify`, for a file and its stamp, or for a pasted token. */
 export interface VerifyFormPage {
   /** The fields of a form sent without JavaScript; null if the page was only opened. */
   readonly asked: { readonly token: string; readonly hash: string; readonly verdict: VerdictShown } | null;

@@ -52,7 +52,10 @@ const parseById = createRequestParser(byIdContract);
 const parseRaw = createRequestParser(rawContract);
 const parseProduct = createRequestParser(productContract);
 
-/** Public verification. If a token does not verify, the answer is 200 with `valid: false` and a reason (V4). */
+/**
+ * Registers the verification routes: public ones, and one for products. If a token does not verify, the answer is 200 with `valid: false` and a
+ * reason (V4).
+ */
 export function registerVerifyRoutes(
   app: FastifyInstance,
   context: ServerContext & {

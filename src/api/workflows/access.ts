@@ -15,7 +15,7 @@ const unauthorized = () =>
 
 export const unknownWorkflow = () => new ServiceError('not_found', 'There is no workflow with this id.');
 
-/** @throws ServiceError `not_found`, `store_unavailable` */
+/** Finds a workflow without checking a token. @throws ServiceError `not_found`, `store_unavailable` */
 export async function findWorkflow(workflows: WorkflowStore, workflowId: string): Promise<WorkflowRecord> {
   const workflow = await workflows.find(workflowId);
   if (!workflow) throw unknownWorkflow();
@@ -36,9 +36,9 @@ export async function openWorkflow(workflows: WorkflowStore, workflowId: string,
 }
 
 /**
- * Whether to do an operation, or it was done before.
+ * Checks whether the state of a workflow allows an operation. Returns `again` if the operation was already done.
  *
- * @throws ServiceError `conflict` or `gone`, by the state table (W2)
+ * @throws ServiceError `conflict` or `gone`, as the state table says (W2)
  */
 export function checkState(operation: WorkflowOperation, workflow: WorkflowRecord, nowMs: number): 'go' | 'again' {
   const answer = answerTo(operation, snapshotOf(workflow), nowMs);
@@ -48,12 +48,12 @@ export function checkState(operation: WorkflowOperation, workflow: WorkflowRecor
 
 export const tierUnavailable = () => new ServiceError('tier_unavailable', 'This tier needs a qualified provider, but none is configured.');
 
-/** Whether the configuration can make the stamps of a workflow. `servesQualified`: whether any provider is qualified. */
+/** Whether the configured providers can make the stamps of a workflow. `servesQualified`: whether any provider is qualified. */
 export const isTierServed = ({ tier }: Pick<WorkflowRecord, 'tier'>, servesQualified: boolean): boolean =>
   servesQualified || !needsQualifiedProvider(tier);
 
 /**
- * Refuses a tier that the configuration cannot serve, before anything is closed or queued (W19).
+ * Refuses a tier that the configured providers cannot serve (W19). Call it before anything is closed or queued.
  *
  * @throws ServiceError `tier_unavailable`
  */

@@ -32,7 +32,7 @@ const contract = {
 
 const parse = createRequestParser({ path: contract.path, headers: contract.headers });
 
-/** Many outputs of a workflow in one request (L4). `open` checks the token of the request. */
+/** Registers the route that stamps many outputs of a workflow in one request (L4). `open` checks the token of the request. */
 export function registerBulkOutputs(
   app: FastifyInstance,
   { workflows, reader, largeAnswers, identifyProduct, judgeCallback }: ServerContext & { readonly workflows: Workflows },

@@ -4,16 +4,16 @@ import { hexOf, octetsOfSha256 } from '../../shared/proof/octets.js';
 import { type ChainEnd, type ChainFault, type ChainLink, chainStart } from '../../shared/proof/output-chain.js';
 import type { ChainOf, OutputStore } from '../../shared/store/outputs.ts';
 
-/** A chain of outputs, recomputed from the briefing hash on (W8). */
+/** A chain of outputs, recomputed from the briefing hash (W8). */
 export interface RecomputedChain {
-  /** The first link that does not follow from the one before. Later links were not checked. */
+  /** The first link that does not follow from the previous link. Later links were not checked. */
   readonly fault: ChainFault | undefined;
   readonly end: ChainEnd;
   /** Merkle root over the outputs up to `end`, lower-case hex. */
   readonly rootHash: string;
-  /** The tree of the outputs up to `end`, and perhaps of later ones. Always give it a size. */
+  /** The tree of the outputs up to `end`, and perhaps of later outputs. So always give its functions a size. */
   readonly tree: Pick<MerkleTree, 'rootAt' | 'proveInclusion' | 'proveConsistency'>;
-  /** A recomputed link by its number. The hash of its output is part of the root. */
+  /** Returns a recomputed link by its number, up to `end`. The hash of its output is part of the root. */
   linkAt(sequenceNumber: number): ChainLink | undefined;
 }
 
@@ -24,7 +24,9 @@ export interface ChainProver {
   forget(workflowId: string): void;
 }
 
-/** The most memory for recomputed chains in a process. An output takes 128 bytes, and up to twice that while buffers grow. */
+/**
+ * The maximum memory for recomputed chains in a process, in bytes. An output takes 128 bytes, and up to twice as much after a buffer was enlarged.
+ */
 const mostBytes = 64 * 1024 * 1024;
 const linkBytes = 2 * hashBytes;
 
@@ -34,7 +36,7 @@ interface Walk {
   /** The output's hash and the chain hash of each link. */
   links: Buffer;
   end: ChainEnd;
-  /** The walks along one chain run one after the other. */
+  /** The end of the current recomputation: recomputations of one chain run one after the other. */
   walking: Promise<unknown>;
 }
 
@@ -59,13 +61,15 @@ function take(walk: Walk, { outputHash, sequenceNumber, chainHash }: ChainLink):
 }
 
 /**
- * Recomputes chains and keeps the linked hashes, so that the next request reads only the new outputs. It keeps only recomputed values,
- * never claims of the store. Code that shows an output must compare it with `linkAt`.
+ * Recomputes chains and keeps the results, so that the next request reads only new outputs. It keeps only recomputed values, no values that the store
+ * only states. Code that shows an output must compare it with `linkAt`.
  */
 export function createChainProver({ outputs }: { outputs: Pick<OutputStore, 'scanLinks'> }): ChainProver {
   const walks = new Map<string, Walk>();
 
-  /** The walk of this workflow, marked as the last used. If all walks take too much memory, the least recently used are dropped. */
+  /**
+   * The walk of this workflow, which becomes the most recently used one. If all walks take too much memory, the least recently used ones are dropped.
+   */
   function walkOf({ workflowId, briefingHash }: ChainOf): Walk {
     const known = walks.get(workflowId);
     const walk = known?.briefingHash === briefingHash ? known : startWalk(briefingHash);

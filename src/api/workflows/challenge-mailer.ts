@@ -2,14 +2,14 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Acceptance } from '../../shared/queue/open-queue.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
-/** Queues the mails with the links that confirm an address. Workers send them (W12). */
+/** Queues the mails with the links that confirm an e-mail address. Workers send the mails (W12). */
 export interface ChallengeMailer {
-  /** @throws ServiceError `mail_unavailable` if no worker has a mail server. */
+  /** Checks whether mail can be sent. @throws ServiceError `mail_unavailable` if no worker has a mail server */
   checkCanMail(): Promise<void>;
   /**
    * Queues the mail of a challenge. Repeated calls queue it only once.
    *
-   * @throws ServiceError `queue_unavailable` if it was certainly not queued.
+   * @throws ServiceError `queue_unavailable` if the mail was certainly not queued
    */
   mail(order: { workflowId: string; challengeId: string; requestId: string; baseUrl: string }): Promise<Acceptance>;
 }

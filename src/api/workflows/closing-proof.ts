@@ -9,18 +9,18 @@ import type { RecomputedChain } from './chain-proof.ts';
 import type { MarkStamp } from './stamp-marks.ts';
 import type { StampedHash, WorkflowFault } from './workflow-model.ts';
 
-/** A hash that was stamped when the workflow was completed, its stamp verified for this answer, and the stored stamp. */
+/** A hash that was stamped when the workflow was completed, with its stamp, verified for this answer, and the stamp as stored. */
 export interface Seal extends StampedHash {
   readonly stored: StoredStamp | null;
 }
 
-/** The seals of a completed workflow; null if it is not completed, or was completed without the seal. */
+/** The seals of a completed workflow. A seal is null if the workflow is not completed, or was completed without it. */
 export interface Seals {
   readonly root: Seal | null;
   readonly closingRecord: Seal | null;
 }
 
-/** Loads and verifies the stamps of root and closing record. @throws ServiceError `store_unavailable` */
+/** Creates a function that loads and verifies the stamps of root and closing record. @throws ServiceError `store_unavailable` */
 export function createSealReader({ stamps, markStamp }: { stamps: StampStore; markStamp: MarkStamp }) {
   async function sealOf(tokenId: string, hash: string, recordedAt: Date): Promise<Seal> {
     const stored = await stamps.find(tokenId);
@@ -37,11 +37,13 @@ export function createSealReader({ stamps, markStamp }: { stamps: StampStore; ma
   };
 }
 
-/** Whether all seals of a workflow are proved, and its record has the same root and time. The chain is not recomputed. */
+/**
+ * Whether all seals of a workflow are proved, and its closing record has the same root, count and time as the workflow. The chain is not recomputed.
+ */
 export function isSealed({ root, closingRecord, completedAt }: WorkflowRecord, seals: Seals): boolean {
   const isProved = (seal: Seal | null) => seal?.stamp.verdict.kind === 'proved';
   if (!root || !isProved(seals.root)) return false;
-  // Older workflows were completed without a closing record.
+  // Workflows of older versions were completed without a closing record.
   if (!closingRecord) return true;
   const stamped = readClosingRecord(closingRecord.text);
   return (
@@ -52,7 +54,10 @@ export function isSealed({ root, closingRecord, completedAt }: WorkflowRecord, s
   );
 }
 
-/** The closing record that follows from the stored and recomputed data. A broken chain is reported elsewhere. */
+/**
+ * The closing record that follows from the stored and recomputed data. If the chain is broken, its values are taken from the stamped record, because
+ * that fault is reported elsewhere.
+ */
 function recordNow(workflow: WorkflowRecord, chain: RecomputedChain, stamped: ClosingRecord): ClosingRecord {
   const { redactedAt, salts, email, agentId } = workflow;
   const { email_commitment, agent_commitment } = stamped;
@@ -68,7 +73,8 @@ function recordNow(workflow: WorkflowRecord, chain: RecomputedChain, stamped: Cl
     confirmedAt: workflow.emailVerifiedAt,
     completedAt: workflow.completedAt ?? new Date(0),
     ...sum,
-    // Without the salts nobody can open the commitments. The page then shows neither address nor agent.
+    // After redaction the salts are gone and nobody can recompute the commitments, so the stamped ones are used. The page then shows neither e-mail
+    // address nor agent.
     commitments: isKept ? { email: email_commitment, agent: agent_commitment } : salts && commitmentsOf(salts, { email, agentId }),
   });
 }
@@ -82,18 +88,18 @@ function recordFaults(workflow: WorkflowRecord, chain: RecomputedChain, { root, 
   const now = recordNow(workflow, chain, stamped);
   const members = Object.keys(stamped) as (keyof ClosingRecord)[];
   const changed = new Set<string>(members.filter((member) => now[member] !== stamped[member]));
-  // If the root's stamp is proved, the page shows its time.
+  // If the root's stamp is proved, the page shows its time as the time of completion.
   if (root?.stamp.verdict.kind === 'proved' && Date.parse(root.stamp.stampedAt) !== Date.parse(stamped.completed_at))
     changed.add('completed_at');
   return [...changed].map((member) => ({ kind: 'closing_record_mismatch', member }));
 }
 
-/** Whether a workflow appears open although it has data that only completion writes. */
+/** Whether a workflow is recorded as not completed although it has data that only completion writes. */
 const isReopened = ({ status, closing, completedAt, closingRecord }: WorkflowRecord, end: ChainState | undefined): boolean =>
   (status !== 'completed' && completedAt !== undefined) ||
   ((status === 'pending' || status === 'active') && (closing !== undefined || closingRecord !== undefined || end?.isClosed === true));
 
-/** The faults in the end of a workflow: its status, the stamp of its root, its closing record (W18). */
+/** The faults in the completion of a workflow: in its status, the stamp of its root, and its closing record (W18). */
 export function closingFaults(
   workflow: WorkflowRecord,
   end: ChainState | undefined,

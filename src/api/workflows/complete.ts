@@ -13,12 +13,12 @@ const firstLookMs = 10;
 const longestLookMs = 250;
 
 /**
- * Completes a workflow: sends a job, then polls the store until it is done. Unlike stamps, completions have no reply: they are rare, and
- * several callers may wait for the same one. Completing again gives the same answer (W4).
+ * Completes a workflow: queues a job, then polls the store until the workflow is completed. Unlike stamps, completions have no reply: they are rare,
+ * and several callers may wait for the same completion. Completing again gives the same answer (W4).
  *
- * @throws ServiceError `conflict`, `gone`, `tier_unavailable`, `provider_failed` if the root could not be stamped, `internal_error` if the
- * stamps that closed it do not verify, `completion_pending` if it did not finish in time or the state of the job is unknown (completing
- * again continues it), `queue_unavailable`, `store_unavailable`
+ * @throws ServiceError `conflict`, `gone`, `tier_unavailable`, `provider_failed` if the root could not be stamped, `internal_error` if the stamps
+ *   that closed it do not verify, `completion_pending` if the workflow is not completed in time, or the queue did not confirm the job (complete it
+ *   again to continue), `queue_unavailable`, `store_unavailable`
  */
 export function createCompletion(tools: WorkflowTools, markStamp: MarkStamp) {
   const { workflows, jobs, clock, waitMs, servesQualified, addressOf } = tools;
@@ -28,7 +28,7 @@ export function createCompletion(tools: WorkflowTools, markStamp: MarkStamp) {
     const deadline = clock() + waitMs;
     for (let lookMs = firstLookMs; ; lookMs = Math.min(lookMs * 1.5, longestLookMs)) {
       await delay(Math.min(lookMs, waitMs));
-      // The job may be in the queue, so keep trying while the store is away.
+      // The job may be in the queue, so polling continues while the store does not answer.
       const workflow = await answerWithin(Math.max(deadline - clock(), longestLookMs), () => workflows.find(workflowId));
       if (workflow === null) throw unknownWorkflow();
       if (workflow?.status === 'completed') return workflow;

@@ -1,4 +1,4 @@
-/** Workflows: outputs for a client, stamped one after the other and closed under one root. */
+/** Workflows: outputs for a client, which are stamped one after the other and closed under one Merkle root. */
 import type { FastifyInstance } from 'fastify';
 import type { JobSender } from '../../shared/queue/job-sender.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
@@ -27,7 +27,7 @@ export interface WorkflowPorts {
   readonly writes: Pick<WriteWatch, 'checkStore'>;
   readonly stampJudge: StampJudge;
   readonly trust: TrustSettings;
-  /** Whether some worker can send mail, as far as is known. */
+  /** Whether mail can be sent. False only if a mail server is certainly not configured. */
   readonly canSendMail: () => Promise<boolean>;
   readonly clock: Clock;
   readonly log: Logger;

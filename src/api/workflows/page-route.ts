@@ -24,7 +24,7 @@ const contract = {
 
 const parse = createRequestParser(contract);
 
-/** One view of the print edition counts as this many views: it verifies ten times as many outputs. */
+/** One view of the print edition counts as this many views, because it verifies ten times as many outputs. */
 const printWeight = 10;
 
 /** Serves the public page of a workflow (W14). */

@@ -12,16 +12,16 @@ import type { WorkflowTools } from './workflow-tools.ts';
 const mostFound = 100;
 
 export interface PageQuery {
-  /** From 1. A page that does not exist becomes the nearest one. */
+  /** The number of the page, from 1. If there is no such page, the nearest page is shown. */
   readonly page: number;
-  /** The SHA-256 to find, lower-case hex. */
+  /** The SHA-256 of the outputs to find, lower-case hex. */
   readonly find?: string | undefined;
   readonly isPrintEdition: boolean;
-  /** The address of the service, without a final slash. */
+  /** The base URL of the service, without a final slash. */
   readonly baseUrl: string;
 }
 
-/** The agent's own name. If it contains the client's address, that is masked, like everywhere on the page. */
+/** The name that the agent gave itself. If it contains the client's e-mail address, the address is masked, like everywhere on the page. */
 function agentShown({ agentId, email, redactedAt }: WorkflowRecord): string | null {
   if (redactedAt) return agentId === redactedEmail ? null : agentId;
   const at = agentId.toLowerCase().indexOf(email.toLowerCase());
@@ -29,7 +29,7 @@ function agentShown({ agentId, email, redactedAt }: WorkflowRecord): string | nu
 }
 
 /**
- * The data of the public page of a workflow; null if there is no such workflow. Nothing in it is secret.
+ * Creates a function that returns the data of a workflow's public page, or null if there is no such workflow. Nothing in it is secret.
  *
  * @throws ServiceError `store_unavailable`
  */
@@ -47,14 +47,14 @@ export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<type
     const { isPrintEdition, baseUrl } = query;
     const pageSize = outputsPerPage[isPrintEdition ? 'print' : 'screen'];
     const end = await outputs.findEnd(workflowId);
-    // If the chain is closed, the workflow may have been closed since it was read.
+    // If the chain is closed, the workflow may have been completed since it was read, so it is read again.
     const workflow = (end?.isClosed && found.status !== 'completed' && (await workflows.find(workflowId))) || found;
     const total = end?.sequenceNumber ?? 0;
     const page = Math.min(Math.max(1, query.page), Math.max(1, Math.ceil(total / pageSize)));
     const firstNumber = (page - 1) * pageSize + 1;
     const lastNumber = Math.min(page * pageSize, total);
     const listed = await outputs.list(workflowId, firstNumber, pageSize);
-    // They were counted first. Outputs added since then belong to the next view.
+    // The total was read before the list. Outputs that were added between are not shown.
     const records = listed.filter(({ sequenceNumber }) => sequenceNumber <= total);
     const { proof, rows, root, closingRecord, chain } = await prove({ workflow, end, firstNumber, lastNumber, rows: records });
     const unknown = query.find === undefined ? null : { hash: query.find, sequenceNumbers: [] };
@@ -70,7 +70,7 @@ export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<type
       isTierServed: isTierServed(workflow, servesQualified),
       startedAt: workflow.createdAt.toISOString(),
       expiresAt: workflow.expiresAt.toISOString(),
-      // The root's stamp proves the time of closing. The recorded time is a little later and not proved.
+      // The stamp of the root proves the time of completion. The recorded time is not proved.
       completedAt:
         root?.stamp.verdict.kind === 'proved'
           ? root.stamp.stampedAt

@@ -7,19 +7,19 @@ import { closingFaults, createSealReader, type Seals } from './closing-proof.ts'
 import type { MarkStamp } from './stamp-marks.ts';
 import type { OutputRow, WorkflowFault, WorkflowProof } from './workflow-model.ts';
 
-/** The stored data of a workflow that a page wants to show. */
+/** The stored data of a workflow that a page shows. */
 export interface Recorded {
   readonly workflow: WorkflowRecord;
-  /** The state in the last output; undefined if there is none. */
+  /** The state of the chain after its last output; undefined if there is no output. */
   readonly end: ChainState | undefined;
-  /** The range of outputs for the page. It is empty if the last number is smaller than the first. */
+  /** The number of the first output on the page. The page is empty if `lastNumber` is smaller. */
   readonly firstNumber: number;
   readonly lastNumber: number;
   /** The stored outputs in this range. */
   readonly rows: readonly OutputRecord[];
 }
 
-/** The data with the results of verification for this answer (V9). */
+/** The data of a page after verification for this answer (V9). */
 export interface Proved extends Seals {
   readonly proof: WorkflowProof;
   readonly rows: readonly OutputRow[];
@@ -27,10 +27,10 @@ export interface Proved extends Seals {
   readonly chain: RecomputedChain | undefined;
 }
 
-/** How long a reader waits for a chain. The work continues, so the next reader finds it more complete. */
+/** How long a reader waits until a chain is recomputed. The work continues, so a later reader waits less. */
 const longestMs = 500;
 
-/** Recomputes and verifies the data of a workflow page. Stored flags decide nothing. */
+/** Recomputes and verifies the data of a workflow page. The result never depends on stored flags. */
 export function createWorkflowProofs(deps: { chains: ChainProver; stamps: StampStore; markStamp: MarkStamp; markOutput: MarkStamp }) {
   const { chains, stamps, markOutput } = deps;
   const readSeals = createSealReader(deps);
@@ -45,7 +45,10 @@ export function createWorkflowProofs(deps: { chains: ChainProver; stamps: StampS
     );
   }
 
-  /** Compares the number of outputs with the two recorded numbers. An open chain may have grown since its end was read. */
+  /**
+   * Compares the number of outputs found with the recorded numbers. An open chain may have grown since its end was read, so only there more outputs
+   * are not a fault.
+   */
   function countFault({ workflow: { status, root }, end }: Recorded, found: number): WorkflowFault | undefined {
     const recorded = [...(root ? [root.outputCount] : []), end?.sequenceNumber ?? 0].find(
       (count) => found < count || (status === 'completed' && found > count),
@@ -59,7 +62,7 @@ export function createWorkflowProofs(deps: { chains: ChainProver; stamps: StampS
     const wrongCount = countFault(recorded, chain.end.sequenceNumber);
     if (wrongCount) return [wrongCount];
     if (workflow.root && workflow.root.hash !== chain.rootHash) return [{ kind: 'root_mismatch' }];
-    // If an output was changed in the database after it was linked, it differs from the recomputed link.
+    // If an output was changed in the database after its link was recomputed, it differs from this link.
     const stored = new Map(rows.map((row) => [row.sequenceNumber, row]));
     const faults: WorkflowFault[] = [];
     for (let sequenceNumber = firstNumber; sequenceNumber <= lastNumber; sequenceNumber += 1) {
@@ -91,7 +94,8 @@ export function createWorkflowProofs(deps: { chains: ChainProver; stamps: StampS
     ]);
     if (chain === undefined) return { proof: { kind: 'unfinished' }, rows, ...seals, chain };
     const faultsOfChain = chainFaults(recorded, chain);
-    // If the chain itself breaks, the next view finds that again. If only a row differs, the row was changed after the chain was recomputed.
+    // If the chain itself is broken, the next view finds this fault again. If only a row differs, the row was changed after the chain was recomputed,
+    // so the kept chain is dropped.
     const isRowChanged = faultsOfChain.some(({ kind }) => kind === 'chain_hash_mismatch' || kind === 'number_out_of_order');
     if (isRowChanged && chain.fault === undefined) chains.forget(workflow._id);
     const [first, ...others] = [...faultsOfChain, ...closingFaults(workflow, end, chain, seals), ...rowFaults(rows)];

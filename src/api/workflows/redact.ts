@@ -4,8 +4,8 @@ import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 /**
- * Destroys the key of a workflow. It encrypts the e-mail address, the agent's id and all metadata, so these can no longer be read, not even in
- * copies of queue and store. Hashes and chain stay (W10). If a call was interrupted, repeating it removes the rest.
+ * Destroys the key of a workflow. The key encrypts the e-mail address, the agent's id and all metadata, so these can no longer be read, not even in
+ * copies of the queue and the store. Hashes and chain stay (W10). If a call was interrupted, a repeated call removes the rest.
  *
  * @throws ServiceError `store_unavailable`
  */

@@ -17,7 +17,7 @@ const sentences: Readonly<Record<WorkflowRefusal['reason'] | ChallengeRefusal, s
 
 const notCompletable = 'In this tier a workflow is completed only after the e-mail address is confirmed.';
 
-/** Converts a refusal of the state table into an error: `conflict` or `gone`, with its reason as a member. */
+/** Converts a refusal by the state table into an error: `conflict` or `gone`, with the reason as a member. */
 export function refusalError({ kind, reason }: WorkflowRefusal, operation?: WorkflowOperation): ServiceError {
   const sentence = reason === 'email_not_verified' && operation === 'complete' ? notCompletable : sentences[reason];
   return new ServiceError(kind, sentence, { members: { reason } });

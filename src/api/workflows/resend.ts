@@ -13,15 +13,15 @@ export interface ResendCommand {
   readonly requestId: string;
   readonly idempotencyKey: string | undefined;
   readonly passLimit: PassLimit;
-  /** The address of the service, for the link in the mail. */
+  /** The base URL of the service, for the link in the mail. */
   readonly baseUrl: string;
 }
 
 /**
- * Mails a new link and ends the old one, even if that has expired or was tried too often (W6).
+ * Mails a new link and makes the old link invalid (W6). This also works if the old link has expired or was tried too often.
  *
- * @throws ServiceError `conflict`, `gone`, `rate_limited`, `mail_unavailable`, `idempotency_key_reused`, `queue_unavailable`,
- * `store_unavailable`; `mail_pending` if the queue did not confirm the mail
+ * @throws ServiceError `conflict`, `gone`, `rate_limited`, `mail_unavailable`, `idempotency_key_reused`, `queue_unavailable`, `store_unavailable`;
+ *   `mail_pending` if the queue did not confirm the mail
  */
 export function createResend({ workflows, idempotency, clock, addressOf }: WorkflowTools, mailer: ChallengeMailer) {
   async function identify({ workflow, idempotencyKey: key, passLimit }: ResendCommand) {

@@ -10,11 +10,11 @@ export interface SealedChainDeps {
   readonly chains: ChainProver;
   readonly stamps: StampStore;
   readonly markStamp: MarkStamp;
-  /** How long to wait while a chain is recomputed. */
+  /** The maximum wait until a chain is recomputed. */
   readonly waitMs: number;
 }
 
-/** The error if the record of a workflow does not verify. Its page shows the fault. */
+/** The error if the record of a workflow does not verify. The page of the workflow shows the fault. */
 export const brokenRecord = () => new ServiceError('internal_error', 'The record of this workflow does not verify, so it proves nothing.');
 const notProved = () =>
   new ServiceError(
@@ -23,10 +23,10 @@ const notProved = () =>
   );
 
 /**
- * The chain of a workflow and its seals, recomputed and verified for this answer (V9).
+ * Returns the chain of a workflow and its seals, recomputed and verified for this answer (V9).
  *
- * @throws ServiceError `overloaded` while a long chain is being recomputed; `internal_error` if the record does not verify, or its stamps
- * cannot be verified; `store_unavailable`
+ * @throws ServiceError `overloaded` while a long chain is being recomputed; `internal_error` if the record does not verify or its stamps cannot be
+ *   verified; `store_unavailable`
  */
 export type ProveSealedChain = (workflow: WorkflowRecord) => Promise<{ readonly chain: RecomputedChain; readonly seals: Seals }>;
 

@@ -6,7 +6,7 @@ import { reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { StampJudge, StampJudgement, StampMark, StampVerdict } from '../verification/index.ts';
 
-/** The facts about a stamp that are recorded outside the stamp. */
+/** The facts about a stamp that are recorded in the workflow, outside the stamp. */
 export interface StampClaim {
   readonly tokenId: string;
   readonly hash: string;
@@ -14,7 +14,7 @@ export interface StampClaim {
   readonly provider: string;
 }
 
-/** Verifies the token of a stamp in a workflow's record for this answer, and gives the facts that a page may state (V9). */
+/** Verifies the token of a stamp in a workflow's record for this answer, and returns the facts that a page may state (V9). */
 export type MarkStamp = (claim: StampClaim, stamp: StoredStamp | null) => Promise<StampMark>;
 
 export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp'>): MarkStamp {
@@ -33,7 +33,7 @@ export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp'>): Ma
     const shown = { tokenId, stampedAt, verifyUrl: verifyPath(tokenId) };
     if (judgement.ok) {
       const { isProviderKnown, isQualified, verified } = judgement;
-      // If the provider is not configured, its recorded name is not shown: the certificate in the token names the signer.
+      // If the provider is not configured, its recorded name is not proved, so the name in the signer's certificate is shown.
       const provider = isProviderKnown || !verified ? claim.provider : verified.signer.subject;
       return { ...shown, provider, isQualified, verdict: { kind: 'proved' } };
     }
@@ -44,8 +44,8 @@ export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp'>): Ma
 }
 
 /**
- * Does the same for the outputs of a workflow, with a cache. The print edition shows a thousand of them to anybody, so proved marks are kept for
- * five minutes, for exactly the same claim and stamp.
+ * Adds a cache to `mark`. The print edition shows a thousand outputs to anyone, so each proved mark is kept for five minutes, for exactly the same
+ * claim and stamp.
  */
 export function rememberMarks(mark: MarkStamp): MarkStamp {
   const known = new LRUCache<string, StampMark>({ max: 10_000, ttl: 300_000 });

@@ -38,14 +38,14 @@ import type { WorkflowTools } from './workflow-tools.ts';
 export interface StampOutputCommand {
   readonly workflow: WorkflowRecord;
   readonly request: WorkflowStampRequest;
-  /** The product that asks for a webhook. */
+  /** The product of the caller, if it asks for a webhook. */
   readonly product?: string | undefined;
   readonly requestId: string;
   readonly idempotencyKey: string | undefined;
   readonly passLimit: PassLimit;
 }
 
-/** Many outputs, each with its place in the request. */
+/** Many outputs, each with its index in the request. */
 export interface StampOutputsCommand extends Omit<StampOutputCommand, 'request'> {
   readonly entries: readonly { readonly index: number; readonly request: WorkflowStampRequest }[];
 }
@@ -62,11 +62,12 @@ interface Place {
 }
 
 /**
- * Stamps an output and gives it a number, or many outputs in the given order (L4). After Redis has acknowledged the job, the workers do so even if
- * this process dies. With many outputs, an error is the outcome of one output, unless it is known before anything is accepted.
+ * Stamps an output and gives it a number, or many outputs in the given order (L4). After Redis has acknowledged the job, workers finish it even if
+ * this process dies. If an error is known before anything is accepted, it is thrown; later errors are the outcomes of single outputs in a bulk
+ * request.
  *
  * @throws ServiceError `conflict`, `gone`, `tier_unavailable`, `provider_failed`, `overloaded`, `queue_unavailable`, `store_unavailable`,
- * `idempotency_key_reused`; `stamp_pending` if it was, or may have been, accepted and is not finished in time
+ *   `idempotency_key_reused`; `stamp_pending` if the output was accepted, or perhaps was, and is not finished in time
  */
 export function createOutputStamping(tools: WorkflowTools) {
   const { queue, writes, waiter, outputs, idempotency, clock, waitMs, encryptedOf, servesQualified, addressOf } = tools;
@@ -100,7 +101,7 @@ export function createOutputStamping(tools: WorkflowTools) {
         briefingHash: workflow.briefingHash,
         outputId: randomUUIDv7(),
         type: request.output_type,
-        // Metadata that comes after the redaction is not stored: it might contain the address again.
+        // Metadata that comes after the redaction is not stored: it might contain the e-mail address again.
         ...(metadata && key && { metadata: encryptMetadata({ key, nonce: randomBytes(nonceBytes) }, tokenId, JSON.stringify(metadata)) }),
       },
     };
@@ -127,14 +128,14 @@ export function createOutputStamping(tools: WorkflowTools) {
     });
   }
 
-  /** @throws ServiceError `stamp_pending` if it is not known whether the queue has it */
+  /** The answer before the stamp is made. @throws ServiceError `stamp_pending` if it is not known whether the queue has the item */
   function acceptedOf(workflowId: string, tokenId: string, acceptance: Acceptance): AcceptedOutput {
     if (acceptance === 'unanswered') throw pendingError(workflowId, tokenId, false);
     const status_url = addressOf(workflowStatePath(workflowId));
     return { token_id: tokenId, status: 'accepted', verify_url: addressOf(verifyPath(tokenId)), status_url };
   }
 
-  /** @throws ServiceError if no output at all can be stamped now */
+  /** Checks whether `count` outputs can be accepted now. @throws ServiceError if not */
   function checkReady(workflow: WorkflowRecord, count: number): void {
     checkState('stamp', workflow, clock());
     checkTier(workflow, servesQualified);
@@ -153,7 +154,7 @@ export function createOutputStamping(tools: WorkflowTools) {
     return { answer: answerOf(workflow._id, tokenId, place), isReplayed: isRepeated };
   }
 
-  /** Waits only until the output is accepted, and then at most `patienceMs`. If the output is numbered by then, it is the answer. */
+  /** Waits until the output is accepted, and then at most `patienceMs` for its number. If the output has its number by then, it is the answer. */
   async function acceptOutput(command: StampOutputCommand, patienceMs: number): Promise<NumberedOutput | AcceptedAnswer<AcceptedOutput>> {
     const { workflow } = command;
     const { tokenId, isRepeated, existing } = await identify(command);
@@ -168,7 +169,7 @@ export function createOutputStamping(tools: WorkflowTools) {
     return { accepted: acceptedOf(workflow._id, tokenId, acceptance), isReplayed: isRepeated };
   }
 
-  /** Finds which outputs a request still needs, and which exist already. */
+  /** Finds out which outputs a request still needs, and which exist already. */
   async function beginMany({ workflow, entries, idempotencyKey: key, passLimit, ...command }: StampOutputsCommand) {
     const keyed =
       key === undefined ? undefined : { caller: `workflow:${workflow._id}`, key, operation: 'workflow_stamps', content: entries };
@@ -182,7 +183,7 @@ export function createOutputStamping(tools: WorkflowTools) {
     return { workflowId: workflow._id, tokenIds, existing, items, isReplayed: isRepeated };
   }
 
-  /** The outcomes in the order of the request. */
+  /** Puts the outcomes of new and existing outputs into the order of the request. */
   function inOrder<Told>(
     { workflowId, tokenIds, existing, items, isReplayed }: Awaited<ReturnType<typeof beginMany>>,
     told: readonly Promise<Told>[],

@@ -11,25 +11,25 @@ import type { WorkflowTools } from './workflow-tools.ts';
 
 export interface StartCommand {
   readonly request: WorkflowStartRequest;
-  /** The product that asks for webhooks. */
+  /** The product of the caller, if it asks for webhooks. */
   readonly product?: string | undefined;
   /** The owner of the idempotency keys. */
   readonly callerId: string;
   readonly requestId: string;
   readonly idempotencyKey: string | undefined;
   readonly passLimit: PassLimit;
-  /** The address of the service, for the link in the mail: `PUBLIC_BASE_URL`, or the address on which it listens. */
+  /** The base URL of the service, for the link in the mail: `PUBLIC_BASE_URL`, or the origin on which it listens. */
   readonly baseUrl: string;
 }
 
 const tokenBytes = 32;
 
 /**
- * Starts a workflow. Before the answer, the workflow is stored and the mail with its challenge is durably queued (W12). The token is
- * returned once and stored as a hash; a repeated request derives it again.
+ * Starts a workflow. Before the answer, the workflow is stored and the mail with its challenge is durably queued (W12). The token is returned once
+ * and only its hash is stored. A repeated request with the same idempotency key derives the same token again.
  *
- * @throws ServiceError `mail_unavailable` in the tiers that need a confirmed address; `rate_limited`, `queue_unavailable`,
- * `store_unavailable`, `idempotency_key_reused`; `mail_pending` if it is started but the queue did not confirm the mail
+ * @throws ServiceError `mail_unavailable` in the tiers that need a confirmed address; `rate_limited`, `queue_unavailable`, `store_unavailable`,
+ *   `idempotency_key_reused`; `mail_pending` if the workflow is started but the queue did not confirm the mail
  */
 export function createWorkflowStart(tools: WorkflowTools, mailer: ChallengeMailer) {
   const { workflows, counters, jobs, idempotency, clock, log, ttlMs, addressOf } = tools;
@@ -43,7 +43,10 @@ export function createWorkflowStart(tools: WorkflowTools, mailer: ChallengeMaile
     return { workflowId: bound.resourceId, token: bound.secret };
   }
 
-  /** Without an Idempotency-Key nobody can repeat this request. If the answer is an error, the workflow is removed with its address. */
+  /**
+   * Removes a workflow and its e-mail address if the answer is an error and the request had no Idempotency-Key: nobody can then repeat the request to
+   * get the token.
+   */
   async function takeBack(workflowId: string): Promise<void> {
     try {
       await workflows.remove(workflowId);

@@ -5,11 +5,11 @@ import { readStatus } from '../../shared/domain/workflow-state.ts';
 import { linkMailStateOf, snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
-/** RFC 3339 in UTC. */
+/** A time in RFC 3339, UTC; null if it is undefined. */
 export const isoOf = (date: Date | undefined): string | null => date?.toISOString() ?? null;
 
 /**
- * The state of a workflow (W16): the public facts of its page and, for the holder of its token, the private ones.
+ * The state of a workflow (W16): the public facts of its page and, for the holder of its token, private facts.
  *
  * @throws ServiceError `store_unavailable`
  */

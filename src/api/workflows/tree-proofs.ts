@@ -20,11 +20,11 @@ const hex = (nodes: readonly Uint8Array[]): string[] => nodes.map(hexOf);
 const noOutput = () => new ServiceError('not_found', 'This workflow has no such output.');
 
 /**
- * Proofs over the tree of a workflow (RFC 9162 §2.1.3, §2.1.4). For a completed workflow they lead to the stamped root, for an open one to the
- * current root. Chain, root and seals are verified first, and each proof is checked with the public verifier (W21).
+ * Makes proofs from the tree of a workflow (RFC 9162 §2.1.3, §2.1.4). For a completed workflow they lead to the stamped root, for an open workflow to
+ * the current root. Chain, root and seals are verified first, and each proof is checked with the public verifier (W21).
  *
- * @throws ServiceError `not_found`; `overloaded` while a long chain is being recomputed; `internal_error` if the record does not verify,
- * or its stamps cannot be verified; `store_unavailable`
+ * @throws ServiceError `not_found`; `overloaded` while a long chain is being recomputed; `internal_error` if the record does not verify or its stamps
+ *   cannot be verified; `store_unavailable`
  */
 export function createTreeProofs(deps: TreeProofDeps) {
   const { outputs, proveSealedChain, addressOf } = deps;
@@ -35,7 +35,7 @@ export function createTreeProofs(deps: TreeProofDeps) {
     return { stamp_id: tokenId, issued_at: stampedAt, token: stored.proofs[0].token, verify_url: addressOf(verifyPath(tokenId)) };
   }
 
-  /** The chain and its seals, if they verify. */
+  /** The recomputed chain, and the seals as shown in answers. @throws everything that `ProveSealedChain` throws */
   async function proveSeals(workflow: WorkflowRecord) {
     const { chain, seals } = await proveSealedChain(workflow);
     const record = workflow.status === 'completed' && workflow.closingRecord && readClosingRecord(workflow.closingRecord.text);
@@ -70,7 +70,7 @@ export function createTreeProofs(deps: TreeProofDeps) {
 
   return {
     inclusion: proveInclusion,
-    /** Proves the first output with that hash. */
+    /** Proves the first output with this hash. */
     inclusionOf: async (workflow: WorkflowRecord, outputHash: string): Promise<InclusionProofShown> => {
       const [number] = await outputs.findNumbers(workflow._id, outputHash, 1);
       if (number === undefined) throw noOutput();

@@ -50,7 +50,7 @@ function errorOf(refusal: Refusal): ServiceError {
 
 const statusOf = ({ kind }: ChallengeOutcome): number => (kind === 'verified' ? 200 : kind === 'wrong' ? 403 : 410);
 
-/** Whether a browser or a mail program only prefetches the link (Fetch Standard, `Sec-Purpose`, and older headers). */
+/** Whether a browser or mail program only prefetches the link, according to `Sec-Purpose` (Fetch Standard) or older headers. */
 function isPrefetch({ headers }: FastifyRequest): boolean {
   const purposes = [headers['sec-purpose'], headers.purpose, headers['x-purpose'], headers['x-moz']].flat();
   return purposes.some((purpose) => /\b(prefetch|prerender|preview)\b/i.test(purpose ?? ''));

@@ -12,18 +12,18 @@ import type { WorkflowTools } from './workflow-tools.ts';
 type FinalRefusal = ChallengeRefusal | 'workflow_expired' | 'workflow_closed' | 'email_redacted';
 
 /**
- * The outcome of an answer to a challenge. After `wrong` the caller may try again; the other refusals are final. `isGuess`: it never was
- * a challenge of this workflow.
+ * The outcome when someone answers a challenge. After `wrong` the caller may try again; the other refusals are final. `isGuess`: the text was never a
+ * challenge of this workflow.
  */
 export type ChallengeOutcome =
   | { readonly kind: 'verified' }
   | { readonly kind: 'wrong'; readonly triesLeft: number }
   | { readonly kind: FinalRefusal; readonly isGuess?: boolean };
 
-/** Calls within this time share a job. It is much shorter than the job's own wait for the confirmation. */
+/** Calls within the same period of this length share one job. It is much shorter than the time that the job waits for the confirmation. */
 const announcedTogetherMs = 10_000;
 
-/** Why even the right challenge would be refused; undefined if it would be accepted. */
+/** Returns why this text is refused even if it is the current challenge; undefined if the current challenge would be accepted. */
 function refusalOf(workflow: WorkflowRecord, digest: string, nowMs: number): FinalRefusal | undefined {
   const answer = answerTo('verify_user', snapshotOf(workflow), nowMs);
   if (typeof answer === 'object' && answer.kind === 'gone') return answer.reason;
@@ -34,20 +34,20 @@ function refusalOf(workflow: WorkflowRecord, digest: string, nowMs: number): Fin
   return challengeRefusal({ expiresAtMs: expiresAt.getTime(), isUsed: usedAt !== undefined, wrongTries }, nowMs);
 }
 
-/** Redaction destroys the digests, so a challenge after it does not count as a guess. */
+/** Whether a text was never a challenge of this workflow. Redaction destroys the digests, so after redaction no text counts as a guess. */
 const isGuess = ({ challenge, formerChallenges = [], redactedAt }: WorkflowRecord, digest: string): boolean =>
   !redactedAt && challenge?.digest !== digest && !formerChallenges.includes(digest);
 
 /**
- * Checks a challenge; null if there is no such workflow. A text that cannot be a challenge, such as a link that was cut off, is wrong but
- * does not count as a try (W6).
+ * Creates a function that checks a challenge; it returns null if there is no such workflow. A text that cannot be a challenge, for example from a
+ * link that was cut off, is wrong but does not count as a try (W6).
  *
  * @throws ServiceError `store_unavailable`
  */
 export function createUserVerification({ workflows, jobs, clock }: WorkflowTools) {
   /**
-   * Queues the webhook for the right challenge. This happens before the challenge is used, because it can be used only once. The job finds
-   * out whether it was accepted.
+   * Queues the webhook if this is the right challenge. This happens before the challenge is used, because it can be used only once. The job finds out
+   * whether the challenge was accepted.
    *
    * @throws ServiceError `queue_unavailable`
    */
@@ -58,7 +58,7 @@ export function createUserVerification({ workflows, jobs, clock }: WorkflowTools
     await jobs.send('webhook', job, `confirmed-${workflowId}-${Math.floor(acceptedAt / announcedTogetherMs)}`);
   }
 
-  /** Why the challenge was refused; `wrong` if a challenge could be answered, but not with this text. */
+  /** Why the answer was refused. `wrong`: the workflow waits for an answer, but this text is not it. Null: no such workflow. */
   async function explain(workflowId: string, digest: string, nowMs: number): Promise<ChallengeOutcome | null> {
     const workflow = await workflows.find(workflowId);
     if (!workflow) return null;

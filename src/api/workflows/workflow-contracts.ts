@@ -18,14 +18,14 @@ const tag = 'Workflow';
 const replayed = { 'Idempotent-Replayed': '`true` if an earlier request with the same Idempotency-Key got this answer.' };
 /** Errors that every operation on a workflow may have. */
 const commonErrors = ['rate_limited', 'not_found', 'store_unavailable'] as const;
-/** Errors of every operation that continues a workflow. */
+/** Errors of every operation that changes an open workflow. */
 const errorsOfOpenWorkflow = [...commonErrors, 'conflict', 'idempotency_key_reused', 'gone'] as const;
 
 export const startContract = {
   tag,
   id: 'startWorkflow',
   summary: 'Start a workflow and mail a link that confirms the e-mail address',
-  // Only a caller that sets `callback_url` needs a token.
+  // Only a caller that sets `callback_url` needs a service token.
   authentication: 'service',
   isTokenOptional: true,
   headers: idempotencyHeaders,

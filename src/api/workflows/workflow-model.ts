@@ -23,9 +23,12 @@ export interface OutputsPage {
   readonly rows: readonly OutputRow[];
   /** The number of outputs on all pages. */
   readonly total: number;
-  /** How many of them are recorded with a provider that is not qualified. The verdicts of the rows take precedence. */
+  /**
+   * The number of outputs on all pages that are recorded with a provider that is not qualified. For the rows of this page, the verified values count
+   * instead.
+   */
   readonly unqualifiedTotal: number;
-  /** From 1. */
+  /** The number of this page, from 1. */
   readonly page: number;
   readonly pageSize: number;
 }
@@ -37,33 +40,40 @@ export interface StampedHash {
   readonly stamp: StampMark;
 }
 
-/** A fault in the record. The template has the words. */
+/** A fault in the record of a workflow. The template contains the text for each. */
 export type WorkflowFault =
-  /** The chain hash of this output does not follow from its hash, its number and the link before. */
+  /** The chain hash of this output does not follow from its hash, its number and the previous link, or its number is not the next number. */
   | { readonly kind: 'chain_hash_mismatch' | 'number_out_of_order'; readonly sequenceNumber: number }
-  /** The number of outputs differs from the number that was closed or stamped. */
+  /** The number of outputs differs from a recorded number. */
   | { readonly kind: 'output_count_mismatch'; readonly recorded: number; readonly found: number }
-  /** The root of the outputs differs from the recorded one. */
+  /** The recomputed root of the outputs differs from the recorded root. */
   | { readonly kind: 'root_mismatch' }
-  /** A fact on the page differs from the stamped closing record: one of its members, or the status. */
+  /** A fact on the page differs from the stamped closing record. `member` is a member of the record, or `status`. */
   | { readonly kind: 'closing_record_mismatch'; readonly member: string }
   /** The stamp of the root or of the closing record does not verify, or is missing (`unknown_token_id`). */
   | { readonly kind: 'root_stamp' | 'closing_record_stamp'; readonly reason: string }
   | { readonly kind: 'output_stamp'; readonly sequenceNumber: number; readonly reason: string };
 
-/** The result of recomputing and verifying for this answer (V9). Stored flags decide nothing. */
+/** The result of recomputing and verifying for this answer (V9). It never depends on stored flags. */
 export type WorkflowProof =
-  /** Completed: recomputing gives the same chain, root and closing record; their stamps and those of this page's outputs verify. */
+  /**
+   * The workflow is completed, recomputing gives the same chain, root and closing record, and their stamps and those of this page's outputs verify.
+   */
   | { readonly kind: 'proved' }
-  /** Not completed: recomputing gives the same chain, the stamps of this page's outputs verify, and no root covers them yet. */
+  /**
+   * The workflow is not completed. Recomputing gives the same chain, and the stamps of this page's outputs verify. No stamped root covers them yet.
+   */
   | { readonly kind: 'open' }
-  /** No trust anchor of this installation leads to its stamps, or data for verification is missing. */
+  /**
+   * No fault was found, but the chain of some stamp's signer does not lead to a trust anchor of this installation, or data for verification is
+   * missing.
+   */
   | { readonly kind: 'not_proved' }
-  /** A long chain is still being recomputed, so nothing is claimed yet. */
+  /** A long chain is still being recomputed, so nothing is proved yet. */
   | { readonly kind: 'unfinished' }
   | { readonly kind: 'broken'; readonly faults: readonly [WorkflowFault, ...WorkflowFault[]] };
 
-/** The result of `?find=<SHA-256>`: the numbers of the outputs with that hash, on all pages. */
+/** The result of `?find=<SHA-256>`: the numbers of the outputs with this hash, on all pages. */
 export interface FindResult {
   readonly hash: string;
   readonly sequenceNumbers: readonly number[];
@@ -71,35 +81,38 @@ export interface FindResult {
 
 export interface WorkflowPage {
   readonly workflowId: string;
-  /** The absolute address of this page. It is printed on paper, with a QR code. */
+  /** The absolute URL of this page. It is printed on paper, with a QR code. */
   readonly address: string;
   readonly proof: WorkflowProof;
   readonly status: WorkflowStatus;
-  /** Closed, and its root is being stamped. */
+  /** True while the workflow is being completed: no output can be added, and the root is being stamped. */
   readonly isClosing: boolean;
   readonly tier: WorkflowTier;
-  /** Whether the configuration can serve the tier. */
+  /** Whether the configured providers can serve the tier. */
   readonly isTierServed: boolean;
   readonly startedAt: string;
   readonly expiresAt: string;
   readonly completedAt: string | null;
-  /** The agent's own name; null if redaction removed it. */
+  /** The name that the agent gave itself; null if redaction removed it. */
   readonly agentId: string | null;
   /** Masked; null after redaction. */
   readonly maskedEmail: string | null;
-  /** When the link in the mail was opened; null while the e-mail is not verified. */
+  /** When the link in the mail was opened; null while the e-mail address is not confirmed. */
   readonly emailVerifiedAt: string | null;
   /** The state of the mail with the link. */
   readonly mail: LinkMailState;
   readonly briefingHash: string;
   readonly outputs: OutputsPage;
-  /** The Merkle root; null until completed. */
+  /** The Merkle root and its stamp; null until the workflow is completed. */
   readonly root: StampedHash | null;
-  /** Null until completed, and for workflows that were completed without one. */
+  /** Null until the workflow is completed, and for workflows that were completed without a closing record. */
   readonly closingRecord: StampedHash | null;
-  /** Public addresses of the data to recompute chain and record. The second is null if there is no record. */
+  /**
+   * Public URLs of the data from which anyone can recompute the chain and the closing record. `closingRecordUrl` is null if there is no closing
+   * record.
+   */
   readonly published: { readonly outputsUrl: string; readonly closingRecordUrl: string | null };
-  /** Null until completed. */
+  /** URLs of the evidence; null if there is no closing record. */
   readonly evidence: { readonly jsonUrl: string; readonly zipUrl: string } | null;
   readonly find: FindResult | null;
   /** `?edition=print`: more outputs on a page, for paper. */
@@ -108,7 +121,7 @@ export interface WorkflowPage {
   readonly shownAt: string;
 }
 
-/** The address of an output: its page, and its place there. */
+/** The path of an output: the page that shows it, and its place on this page. */
 export const outputPagePath = (workflowId: string, sequenceNumber: number): string =>
   `${workflowPath(workflowId)}?page=${Math.ceil(sequenceNumber / outputsPerPage.screen)}#output-${sequenceNumber}`;
 

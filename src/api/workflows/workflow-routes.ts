@@ -29,8 +29,8 @@ function sendAnswer<Answer>(reply: FastifyReply, status: number, { answer, isRep
 }
 
 /**
- * The operations on workflows. A request counts for a limit only after it and its token were checked: an invalid request does no work, and
- * a stranger cannot use up the limit of a workflow.
+ * Registers the routes for workflows. A request counts for a limit only after the request and its token were checked, so a stranger cannot use up the
+ * limit of a workflow.
  */
 export function registerWorkflowRoutes(app: FastifyInstance, context: ServerContext & { readonly workflows: Workflows }): void {
   const { config, workflows, limits, limitStarts, mistakes, identifyProduct, judgeCallback, baseUrl } = context;
@@ -50,7 +50,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
     durationSeconds: 3_600,
     key: (request) => parsePath(request).path.workflow_id,
   });
-  /** @throws RequestValidationError if this caller may not use webhooks, or the address is not allowed */
+  /** Checks the URL of a webhook. @throws RequestValidationError if this caller may not use webhooks, or the URL is not allowed */
   function checkCallback(request: FastifyRequest, url: string | null | undefined): void {
     if (typeof url !== 'string') return;
     const fault = identifyProduct(request) === undefined ? 'callback_url is taken from callers with a service token' : judgeCallback(url);
@@ -80,7 +80,8 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
 
   const onRequest = beforeBody((request, reply) => workflowIdPath.safeParse(request.params).success && open(request, reply));
   app.post('/api/v1/workflow/:workflow_id/stamp', { onRequest, config: { contract: stampContract } }, async (request, reply) => {
-    // A path without a valid id is reported with all other faults. A wrong token is reported before a bad body (E5).
+    // If the id in the path is not valid, this reports it together with all other faults. Otherwise a wrong token is reported before a wrong body
+    // (E5).
     if (!workflowIdPath.safeParse(request.params).success) parseStamp(request);
     const workflow = await open(request, reply);
     const { headers, body } = parseStamp(request);

@@ -22,13 +22,13 @@ export interface WorkflowTools {
   readonly waiter: ReplyWaiter;
   readonly idempotency: Idempotency;
   readonly stampJudge: StampJudge;
-  /** Whether some worker can send mail, as far as is known. */
+  /** Whether mail can be sent. False only if a mail server is certainly not configured. */
   readonly canSendMail: () => Promise<boolean>;
-  /** Whether the configuration allows qualified stamps. */
+  /** Whether any configured provider is qualified. */
   readonly servesQualified: boolean;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How long a workflow may stay open. */
+  /** How long a workflow may stay open after its start. */
   readonly ttlMs: number;
   readonly waitMs: number;
   readonly encryptedOf: EncryptForStamp;

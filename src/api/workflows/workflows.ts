@@ -16,7 +16,7 @@ import { createTreeProofs } from './tree-proofs.ts';
 import { createUserVerification } from './verify-user.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
-/** The operations on workflows. Each has its own file. */
+/** Creates the operations on workflows. Most have their own file. */
 export function createWorkflows(tools: WorkflowTools) {
   const { workflows, outputs, stamps, idempotency, stampJudge, waitMs, addressOf } = tools;
   const mailer = createChallengeMailer(tools);
@@ -25,11 +25,11 @@ export function createWorkflows(tools: WorkflowTools) {
   const prove = createWorkflowProofs({ chains, stamps, markStamp, markOutput: rememberMarks(markStamp) });
   const proveSealedChain = createSealedChainProver({ chains, stamps, markStamp, waitMs });
   return {
-    /** @throws see `openWorkflow` */
+    /** @throws the same errors as `openWorkflow` */
     open: (workflowId: string, token: string | undefined) => openWorkflow(workflows, workflowId, token),
     /** @throws ServiceError `store_unavailable` */
     exists: async (workflowId: string) => (await workflows.find(workflowId)) !== null,
-    /** @throws see `findWorkflow` */
+    /** @throws the same errors as `findWorkflow` */
     find: (workflowId: string) => findWorkflow(workflows, workflowId),
     start: createWorkflowStart(tools, mailer),
     state: createWorkflowState(tools),
@@ -39,7 +39,7 @@ export function createWorkflows(tools: WorkflowTools) {
     complete: createCompletion(tools, markStamp),
     redact: createRedaction(tools),
     /**
-     * Records that this operation was done under this key, and returns whether that was recorded before. Call it after the operation, so
+     * Records that this operation was done with this idempotency key, and returns whether that was recorded before. Call it after the operation, so
      * that a failed operation does not use up the key.
      */
     bindAnswer: async (workflow: WorkflowRecord, operation: 'complete' | 'redact', key: string | undefined): Promise<boolean> => {

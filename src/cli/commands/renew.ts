@@ -49,7 +49,7 @@ async function renewOne(file: string, client: Client, { terminal }: Context): Pr
   terminal.result({ ...found, saved }, `${file}: its evidence covers the ${hashNameOf(imprint.algorithm)}, saved as ${saved}`);
 }
 
-/** An existing record is an older one of the same stamp, or can be fetched again. */
+/** Replaces a file in one step. An existing evidence record may be replaced: it is an older record of the same stamp, or can be fetched again. */
 async function replace(path: string, bytes: Uint8Array): Promise<void> {
   const written = `${path}.tmp`;
   try {

@@ -18,7 +18,7 @@ import {
 } from '../stamp-record.ts';
 import { forEachAtMost, readableSize, worstOf } from '../terminal.ts';
 
-/** How many files are read and stamped at a time. */
+/** The maximum number of files that are read and stamped at a time. */
 const mostAtATime = 4;
 
 export const stamp: Command = {
@@ -106,7 +106,7 @@ async function stampFiles(given: readonly string[], options: StampOptions, clien
   return worstOf(codes);
 }
 
-/** Whether the user wants the service to store the content, but this stamp has no stored content. */
+/** Whether the user wants the service to store the content, but the existing stamp was made without stored content. */
 const lacksContent = (record: StampRecord, { tier }: StampOptions): boolean =>
   tier === 'sealed' && (record.kind !== 'stamp' || record.stamp.tier !== 'sealed');
 
@@ -126,7 +126,7 @@ async function requestStamp(input: DigestedInput, { tier, metadata }: StampOptio
   throw new CommandFailure(exitCodes.file, 'the service stamped different content');
 }
 
-/** The path for an earlier stamp that a new one replaces. @throws CommandFailure if another file has that path */
+/** The path where an earlier stamp is kept when a new stamp replaces it. @throws CommandFailure if another file has this path */
 async function placeOfEarlier(record: StampRecord, recordPath: string): Promise<string> {
   const label = record.kind === 'stamp' ? record.stamp.tier : 'workflow';
   const place = stampRecordPathOf(`${stampedPathOf(recordPath)}.${label}`);
@@ -135,6 +135,6 @@ async function placeOfEarlier(record: StampRecord, recordPath: string): Promise<
   throw new CommandFailure(exitCodes.file, `the earlier stamp cannot be kept, because ${place} exists`);
 }
 
-/** The answer of the service, which only `verify` can prove. */
+/** Describes the answer of the service. It is not verified here; `qstamp verify` verifies it. */
 const describeStamp = ({ issued_at, tsp_provider, is_qualified }: StampAnswer): string =>
   `stamped at ${issued_at} by ${tsp_provider} (${is_qualified ? 'qualified, says the service' : 'not qualified'})`;

@@ -45,7 +45,7 @@ export const trustList: Command = {
   },
 };
 
-/** How many characters of a fingerprint are enough to identify it. */
+/** The minimum number of characters of a fingerprint that identify a certificate. */
 const leastCharacters = 8;
 
 export const trustRemove: Command = {

@@ -70,7 +70,7 @@ interface Judged {
   readonly judgement: SubjectJudgement;
 }
 
-/** Reads the file in a container as if it were standard input, while it is unpacked. */
+/** Judges the file in a container. The file is read like standard input, while it is unpacked. */
 async function judgeContainer(name: string, context: JudgeContext): Promise<Judged> {
   const container = await openContainer(name);
   try {
@@ -97,7 +97,10 @@ async function judgeProved(name: string, proofPath: string, context: JudgeContex
   return { told: tellOutput(name, found, context.trust), judgement: found.judgement };
 }
 
-/** If the service says "valid", that changes nothing. Any other answer, or none, changes the exit code. */
+/**
+ * The exit codes of a judgement. If the service answers "valid", this changes nothing. Any other answer of the service, or no answer, adds an exit
+ * code.
+ */
 function codesOf({ verdict, online }: SubjectJudgement): readonly ExitCode[] {
   const own = verdict === 'valid' ? exitCodes.ok : exitCodes.notValid;
   if (online === undefined) return [own];

@@ -9,7 +9,7 @@ import { describeStampRecord, isStampRecordPath, readStampRecord, type StampReco
 import { readableSize, type Terminal } from '../terminal.ts';
 import { openWorkflow, type WorkflowFile, workflowOption } from '../workflow-file.ts';
 
-/** The documented output types by the extension of a file name. */
+/** The file name extensions of each documented output type. */
 const extensionsOf: Readonly<Record<string, readonly string[]>> = {
   image: ['avif', 'bmp', 'gif', 'heic', 'jpeg', 'jpg', 'png', 'svg', 'tif', 'tiff', 'webp'],
   text: ['csv', 'doc', 'docx', 'html', 'json', 'md', 'odt', 'pdf', 'rtf', 'tex', 'txt', 'xml', 'yaml', 'yml'],
@@ -19,7 +19,7 @@ const extensionsOf: Readonly<Record<string, readonly string[]>> = {
   layout: ['ai', 'fig', 'idml', 'indd', 'psd', 'sketch', 'xd'],
 };
 
-/** @throws CommandFailure `usage` if the extension is unknown */
+/** The output type of a file by its name. @throws CommandFailure `usage` if the extension is unknown */
 function outputTypeOf(path: string): string {
   const extension = extname(path).slice(1).toLowerCase();
   const found = Object.entries(extensionsOf).find(([, extensions]) => extensions.includes(extension))?.[0];
@@ -27,7 +27,7 @@ function outputTypeOf(path: string): string {
   throw new CommandFailure(exitCodes.usage, 'its file name does not show its type; give it with --type');
 }
 
-/** Stamps outputs one after another, because the workflow also proves their order (W8). It stops at the first failure. */
+/** Stamps outputs one after the other, because the workflow also proves their order (W8). It stops at the first failure. */
 export const workflowAdd: Command = {
   name: 'workflow add',
   operands: 'FILE...',
@@ -56,7 +56,7 @@ export const workflowAdd: Command = {
 
 interface AddOptions {
   readonly workflow: WorkflowFile;
-  /** Undefined: the name of each file decides. */
+  /** Undefined: the type follows from the name of each file. */
   readonly type: string | undefined;
   readonly metadata: Readonly<Record<string, string>> | undefined;
   readonly force: boolean;
@@ -82,7 +82,7 @@ async function addOutput(path: string, options: AddOptions, client: Client, term
   const common = { qstamp: 1, file: basename(path), bytes, sha256, service: client.baseUrl } as const;
   const record: StampRecord = { ...common, kind: 'workflow_output', workflow_id, output, token: null };
   const named = `output ${output.sequence_number}`;
-  // Saved before its token is fetched: if that fails, the user still knows that the output is stamped.
+  // The record is saved before the token is fetched: if fetching fails, the user still knows that the output is stamped.
   await saveJson(recordPath, record, { overwrite: force, what: `${named} was stamped but not saved` });
   const token = await fetchTokenOf(output.stamp_token_id, named, client);
   if (token) await saveJson(recordPath, { ...record, token }, { overwrite: true, what: `the time-stamp token of ${named} was not saved` });
@@ -92,7 +92,10 @@ async function addOutput(path: string, options: AddOptions, client: Client, term
   );
 }
 
-/** The token in the record allows verification without the service. Base64; undefined for stamps of the mock provider, which have none. */
+/**
+ * Fetches the token for the record, in base64, so that the file can be verified without the service. Returns undefined for a stamp of the mock
+ * provider, which has no token.
+ */
 async function fetchTokenOf(stampId: string, named: string, client: Client): Promise<string | undefined> {
   try {
     return (await client.fetchToken(stampId))?.toString('base64');

@@ -50,7 +50,7 @@ export const workflowStart: Command = {
   },
 };
 
-/** @throws CommandFailure `usage` if an option is missing, or the briefing is given twice */
+/** Reads the options of `workflow start`. @throws CommandFailure `usage` if an option is missing, or the briefing is given twice */
 function requestedOf({ email, agent, briefing: file, 'briefing-hash': sha256 }: OptionValues) {
   if (email === undefined || agent === undefined) throw misuse('--email and --agent are needed');
   if (file !== undefined && sha256 === undefined) return { email, agent, briefing: { file } };
@@ -58,10 +58,10 @@ function requestedOf({ email, agent, briefing: file, 'briefing-hash': sha256 }: 
   throw misuse('exactly one of --briefing and --briefing-hash is needed');
 }
 
-/** @throws CommandFailure `usage` */
+/** Checks a SHA-256 on the command line. @throws CommandFailure `usage` */
 function hashOf(sha256: string): string {
   if (!/^[0-9a-f]{64}$/i.test(sha256)) throw misuse('--briefing-hash takes 64 hexadecimal characters');
-  // The interface requires lower case only for some hashes, but older services require it for all.
+  // Older services require lower case for all hashes.
   return sha256.toLowerCase();
 }
 
@@ -80,10 +80,10 @@ export const workflowStatus: Command = {
   },
 };
 
-/** The page's names of states, if they differ from the interface. */
+/** Names of states as on the page, if they differ from those in the API. */
 const stateNames: Readonly<Record<string, string>> = { pending: 'waiting for the client' };
 
-/** The members of a workflow's state, one per line. */
+/** The facts in a workflow's state, one in each line. */
 function detailsOf(state: WorkflowStateResponse, page: string): readonly string[] {
   const { status, agent_id, merkle_root } = state;
   const ends = status === 'completed' || status === 'expired' ? [] : [`open until ${state.expires_at}`];
@@ -98,7 +98,7 @@ function detailsOf(state: WorkflowStateResponse, page: string): readonly string[
   ];
 }
 
-/** The service shows this in place of an erased address (W10). */
+/** The service shows this text instead of erased data (W10). */
 const erased = '[REDACTED]';
 
 function mailOf({ mail, user_email }: WorkflowStateResponse): readonly string[] {
@@ -165,7 +165,7 @@ export const workflowBundle: Command = {
   },
 };
 
-/** Writes a new file, and removes it again after a failure. Returns its size in octets. @throws CommandFailure */
+/** Writes a new file, and removes it again after a failure. Returns its size in bytes. @throws CommandFailure */
 async function save(path: string, chunks: AsyncIterable<Uint8Array>, onBytes: (count: number) => void): Promise<number> {
   const file = await open(path, 'wx').catch((error: unknown) => {
     const failure = asFailure(error);

@@ -5,13 +5,15 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import type { SealedContentStore, SweptContent } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 
-/** Content is stored before its stamp is accepted. After this time it is removed, unless its stamp was made or is still in progress. */
+/**
+ * Content is stored before its stamp request is accepted. If it is older than this, it is removed, unless its stamp was made or is still in progress.
+ */
 const orphanAgeMs = 7 * 24 * 3_600_000;
 
 /** Removes sealed content without a stamp, and records given-up jobs that a worker failed to record. */
 export function createSweepProcessor(deps: {
   sealedContents: Pick<SealedContentStore, 'listNotSwept' | 'remove'>;
-  /** The ids of contents in unfinished jobs, which remove their content themselves. */
+  /** The ids of contents in unfinished jobs: these jobs remove their content themselves. */
   readContentsUnderWay: () => Promise<ReadonlySet<string>>;
   stamps: Pick<StampStore, 'find'>;
   listFailedJobs: FailedJobs['list'];

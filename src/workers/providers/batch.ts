@@ -8,13 +8,13 @@ import { buildHashTree } from '../../shared/rfc3161/index.ts';
 export interface BatchTree {
   readonly batchId: string;
   readonly root: Imprint;
-  /** The batch, made from the TSA's answer for the root. */
+  /** Makes the batch from the TSA's answer for the root. */
   batchOf(answer: TokenProof): Batch;
-  /** The proof of each imprint, in the same order. */
+  /** The proofs of the imprints, in the order of the imprints. */
   proofsOf(batch: Batch): LeafProof[];
 }
 
-/** All imprints have the same algorithm. */
+/** Builds the hash tree for imprints that all have the same algorithm. */
 export function plantTree(imprints: readonly [Imprint, ...Imprint[]]): BatchTree {
   const [{ algorithm }] = imprints;
   const octets = digestCharacters[algorithm] / 2;
@@ -38,7 +38,7 @@ export function plantTree(imprints: readonly [Imprint, ...Imprint[]]): BatchTree
   };
 }
 
-/** A leaf composes its record on demand: neither the store nor the queue needs it. A copy by `...` has no `token`. */
+/** Composes its record only when `token` is read: the store and the queue do not need it. A copy made with `...` has no `token`. */
 class Leaf implements LeafProof {
   readonly kind = 'leaf';
   readonly provider: string;

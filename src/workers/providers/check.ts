@@ -5,10 +5,10 @@ import type { Verified } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { StampSubject } from './provider.ts';
 
-/** The result of a provider's test stamp. Null values were not in the answer. */
+/** The result of a provider's test stamp. A null value means: not in the answer. */
 export interface ProviderCheck {
   readonly provider: string;
-  /** Configured as qualified, and its answer was verified (V9). */
+  /** True if the provider is configured as qualified and its answer was verified (V9). */
   readonly isQualified: boolean;
   readonly verdict: 'ok' | 'failed';
   readonly fault: string | null;
@@ -19,7 +19,7 @@ export interface ProviderCheck {
   readonly policy: string | null;
   /** How far the provider's clock is ahead of ours, measured at the middle of the exchange and as exact as its genTime. */
   readonly clockDifferenceMs: number | null;
-  /** Only for an own key, which uses our clock; then the difference is between our clock and the others. */
+  /** Only for a provider with a key of ours, which uses our clock. Then `clockDifferenceMs` is how far our clock is ahead of the others. */
   readonly clock?: ClockState;
 }
 
@@ -28,12 +28,12 @@ export interface CheckedProvider {
   readonly name: string;
   readonly isQualified: boolean;
   readonly stamp: (subject: StampSubject) => Promise<Proof>;
-  /** Reads a token of the provider; absent if its stamps are not tokens. */
+  /** Reads a token of the provider. Absent if the provider does not make tokens, like the mock. */
   readonly readToken?: (proof: TokenProof) => Promise<Verified>;
   readonly readClock?: (() => { readonly state: ClockState; readonly driftMs: number | null }) | undefined;
 }
 
-/** The reason of an error with those of its causes: with system errors only the causes are specific. */
+/** The message of an error and those of its causes: for system errors only the causes are specific. */
 function faultOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;

@@ -4,12 +4,12 @@ import { type AlgorithmEnd, type AlgorithmPolicy, algorithmPolicy } from '../../
 import type { EvidenceTerm } from '../../shared/domain/stamp.ts';
 import type { Verified } from '../../shared/rfc3161/index.ts';
 
-/** TSAs have few certificates, and each signs many tokens. */
+/** The keys of certificates, by fingerprint. TSAs have few certificates, and each signs many tokens. */
 const keys = new LRUCache<string, SigningKey>({ max: 256 });
 
 interface SigningKey {
   readonly type: KeyType | undefined;
-  /** Size of RSA's modulus; infinite for all other keys. */
+  /** Size of the RSA modulus; infinite for other kinds of keys. */
   readonly bits: number;
 }
 
@@ -22,7 +22,7 @@ function keyOf({ fingerprint, der }: Verified['chain'][number]): SigningKey {
   return key;
 }
 
-/** How long a token is valid by itself, according to its certificates and the algorithm policy. */
+/** When a token's certificates expire (`endsAt`), and until when it must be renewed, also according to the algorithm policy (`renewBy`). */
 export function evidenceTermOf(
   { chain, imprint }: Pick<Verified, 'chain' | 'imprint'>,
   policy: AlgorithmPolicy = algorithmPolicy,

@@ -7,10 +7,10 @@ import { TierUnavailableError, type TimestampProvider } from './provider.ts';
 /** After this many failed calls in a row a provider is in outage. */
 const outageAfterFailures = 3;
 
-/** Latencies come from this many last successes. */
+/** Latencies are computed from the last successful calls, at most this many. */
 const rememberedCalls = 512;
 
-/** Whether the provider needs a test stamp: it has not answered yet, or its last call failed. */
+/** Whether the provider needs a test stamp: it has never answered, its last call failed, or it is in outage. */
 export const isDoubtful = ({ status, lastSuccessAt }: ProviderHealth): boolean => status !== 'operational' || lastSuccessAt === null;
 
 /** Records the calls of one provider. */
@@ -51,13 +51,13 @@ export function createHealthRecord(options: { name: string; isQualified: boolean
   };
 }
 
-/** How a stamp request to a provider ended; `refused`: the provider may not make such a stamp, and was not asked. */
+/** How a stamp request to a provider ended. `refused`: the caller's request cannot be served, so the provider has not failed. */
 export type StampOutcome = 'stamped' | 'failed' | 'refused';
 
-/** Called for each request for callers' stamps, with their number; for the metrics. */
+/** Called after each request that was made for callers; `stamps` is the number of their stamps in it. For the metrics. */
 export type OnCall = (call: { provider: string; outcome: StampOutcome; seconds: number; stamps: number; error?: unknown }) => void;
 
-/** The cause of a failed call: the provider; the caller, who asked for a stamp that this provider may not make; or neither. */
+/** Says who caused a failed call: the provider, the caller (whose request cannot be served), or nobody of these two. */
 type Blame = (error: unknown) => 'provider' | 'caller' | 'nobody';
 
 /** Runs one call of a provider and records the result. */
@@ -83,7 +83,7 @@ export async function recordCall<T>(
   }
 }
 
-/** Adds a record of its calls to a provider. */
+/** Wraps a provider so that its calls are recorded. */
 export function withHealthRecord(
   provider: TimestampProvider,
   clock: Clock,
@@ -91,7 +91,7 @@ export function withHealthRecord(
 ): { provider: TimestampProvider; record: HealthRecord; check(): Promise<ProviderCheck> } {
   const { name, isQualified } = provider;
   const record = createHealthRecord({ name, isQualified, clock });
-  // The mock provider's key is in the store: if the store is down, the provider has not failed.
+  // The mock provider's key is in the store. If the store is down, nobody is blamed.
   const blame: Blame = (error) => {
     if (error instanceof TierUnavailableError) return 'caller';
     return error instanceof ServiceError ? 'nobody' : 'provider';

@@ -9,8 +9,8 @@ import { type StampSubject, TimeUnavailableError, TsaRefusedError } from './prov
 import type { Rfc3161Provider } from './rfc3161.ts';
 
 /**
- * Runs a call with a signal that aborts after `ms` milliseconds, or when `outer` does. It clears its timer when the call ends: AbortSignal.timeout
- * would keep it, and thousands of timers cost more than the calls.
+ * Runs a call with a signal that aborts after `ms` milliseconds, or when `outer` aborts. The timer is cleared when the call ends: AbortSignal.timeout
+ * would keep its timer, and thousands of timers cost more than the calls.
  */
 async function withDeadline<T>(ms: number, call: (signal: AbortSignal) => Promise<T>, outer?: AbortSignal): Promise<T> {
   const controller = new AbortController();
@@ -28,19 +28,19 @@ async function withDeadline<T>(ms: number, call: (signal: AbortSignal) => Promis
 
 /**
  * The circuit breaker of a provider is *closed* at first and lets every call through. After several failures in a row it is *open* and refuses each
- * call at once. After the pause it is *half open* and lets one call through: a success closes it, a failure opens it again. A call does not count
- * as a failure if the caller caused it or if the stamp's time ran out.
+ * call at once. After a pause (`openMs`) it is *half open* and lets one call through: a success closes it, a failure opens it again. These do not
+ * count as failures: a refused request of a client, an unconfirmed clock, and a call that was cut short because the stamp's time ran out.
  */
 const failuresUntilOpen = 5;
 const openMs = 10_000;
 
-/** A call that was aborted after this share of its time still counts as a failure of the provider. */
+/** If a call is aborted after this share of its time or later, it still counts as a failure of the provider. */
 const patience = 0.9;
 
-/** The maximum number of stamps that wait for a provider: more than a worker ever has, so none is refused here. */
+/** The maximum number of requests that wait for a provider: more than a worker ever has, so none is refused here. */
 const mostWaiting = 1_000_000;
 
-/** The call ended because the stamp had spent its time waiting for others. It is not the provider's fault. */
+/** The call ended because the stamp had spent most of its time elsewhere. It is not the provider's fault. */
 class CutShortError extends Error {
   override readonly name = 'CutShortError';
 }
@@ -49,8 +49,8 @@ class CutShortError extends Error {
 export interface Member {
   readonly provider: Rfc3161Provider;
   /**
-   * @param shareMs how much of the stamp's time this provider may use, including the wait for a free place
-   * @param stamps the number of callers' stamps in this request: stamps are counted, not calls
+   * @param shareMs the time that this provider may use, including the wait for a free place
+   * @param stamps the number of callers' stamps in this request, for the metrics
    */
   ask(subject: StampSubject, shareMs: number, stamps: number): Promise<TokenProof>;
   check(shareMs: number): Promise<ProviderCheck>;
@@ -102,7 +102,7 @@ export function createMember(provider: Rfc3161Provider, clock: Clock, onCall: On
   };
 }
 
-/** A key does not stamp with an unconfirmed clock. */
+/** Whether the provider has a key of ours and our clock is not confirmed: then it issues no stamps. */
 function isClockOut({ readClock }: Rfc3161Provider): boolean {
   const state = readClock?.().state;
   return state === 'off' || state === 'unknown';

@@ -4,8 +4,7 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import { TierUnavailableError, type TimestampProvider } from './provider.ts';
 
 /**
- * The mock provider: it needs no account, a key of the service authenticates its tokens, and its stamps are never qualified. It accepts only
- * SHA-256.
+ * The mock provider. It needs no account, and its stamps are never qualified. A key of the service authenticates its tokens. It accepts only SHA-256.
  */
 export function createMockProvider(deps: { key: () => Promise<KeyObject>; clock: Clock }): TimestampProvider {
   return {

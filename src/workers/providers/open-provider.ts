@@ -15,14 +15,14 @@ import { createRfc3161Provider, type Rfc3161Provider } from './rfc3161.ts';
 import { createTsaClient } from './tsa-client.ts';
 import { watchProviders } from './watch.ts';
 
-/** The configured source of stamps for a worker. */
+/** The source of a worker's stamps: the mock provider or the pool. */
 export interface OpenedProvider {
   readonly provider: TimestampProvider;
   health(): ProviderHealth[];
   close(): void;
 }
 
-/** The part of the caller's time that all providers together may use, so that the caller gets 502 rather than 504. */
+/** The time for all providers together. It is shorter than the caller waits, so that a caller gets 502 (failed) rather than 504 (not yet known). */
 const deadlineMsOf = (stampWaitMs: number): number => Math.max(1_000, Math.floor(stampWaitMs * 0.8));
 
 /**
@@ -51,12 +51,12 @@ export async function openTsas(
 }
 
 /**
- * Opens the mock provider, or the pool of the providers file. Each provider gets a test request in the background, so that the status shows only
+ * Opens the mock provider, or the pool of the providers file. Each provider gets a test request in the background, so that the status page shows only
  * observed facts (V9).
  */
 export function openProvider(deps: {
   config: Config;
-  /** From the providers file; empty with the mock. */
+  /** The TSAs and keys of the providers file; empty if the mock provider is used. */
   tsas: readonly Rfc3161Provider[];
   mockKey: () => Promise<KeyObject>;
   clock: Clock;

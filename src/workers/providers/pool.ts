@@ -21,8 +21,8 @@ import {
 import type { Rfc3161Provider } from './rfc3161.ts';
 
 /**
- * The maximum wait for a request to a TSA in progress, in milliseconds. Then the next request is sent in parallel, as far as `max_concurrent`
- * allows.
+ * How long waiting stamps wait while another batch request is in progress, in milliseconds. Then their batch is sent in parallel, if `max_concurrent`
+ * allows it.
  */
 const batchPatienceMs = 250;
 
@@ -33,8 +33,9 @@ const batchPatienceMs = 250;
 export interface ProviderPool extends TimestampProvider {
   health(): ProviderHealth[];
   /**
-   * Sends a test request to each provider that has not answered yet or failed last time. Without this, a provider behind a working one would never
-   * be asked. It costs one stamp at start and one at each recovery. These stamps belong to no caller and are not counted.
+   * Sends a test request to each provider that has not answered yet or whose last call failed. Without this, a provider after a working one in the
+   * order would never be asked. It costs one stamp for each provider at start and one at each recovery. These stamps belong to no caller and are not
+   * counted.
    */
   check(): Promise<ProviderCheck[]>;
   close(): void;
@@ -42,7 +43,7 @@ export interface ProviderPool extends TimestampProvider {
 
 export type KeepBatch = BatchStore['insertOnce'];
 
-/** A stamp on its way through its possible providers. */
+/** A stamp that is requested from its possible providers, one after the other. */
 interface Pending {
   readonly subject: StampSubject;
   readonly serving: readonly Member[];
@@ -64,7 +65,7 @@ export function createProviderPool(options: {
   clock: Clock;
   log: Logger;
   onCall?: OnCall;
-  /** Stores a batch before a leaf of it is returned. @throws ServiceError `store_unavailable` */
+  /** Stores a batch before any of its leaves is returned. @throws ServiceError `store_unavailable` */
   keepBatch: KeepBatch;
 }): ProviderPool {
   const { providers, deadlineMs, clock, log, onCall = () => undefined, keepBatch } = options;
@@ -90,7 +91,9 @@ export function createProviderPool(options: {
     return serving;
   }
 
-  /** The remaining time is divided among the providers not yet asked, so that a hanging one leaves time for the next. */
+  /**
+   * The remaining time is divided among the providers that were not asked yet, so that a provider that does not answer leaves time for the others.
+   */
   const shareMsOf = ({ endsAt, serving }: Pending, index: number): number => (endsAt - clock()) / (serving.length - index);
 
   /** @param ids of the failed stamp or batch */
@@ -98,7 +101,7 @@ export function createProviderPool(options: {
     if (error instanceof ServiceError) throw error;
     for (const { failures } of group) failures.push(error);
     if (error instanceof TsaRefusedError) {
-      log.info({ outcome: 'refused', code: error.fault, reason: error.message, provider: name, ...ids }, 'the request was refused');
+      log.info({ outcome: 'refused', code: error.fault, reason: error.message, provider: name, ...ids }, 'the TSA refused the request');
     } else log.warn({ err: error, provider: name, ...ids }, `provider ${name} failed`);
   }
 
@@ -111,7 +114,9 @@ export function createProviderPool(options: {
     throw new ProviderError('every provider failed', { cause: new AggregateError(failures) });
   }
 
-  /** Requests one stamp, starting with the provider at that index; together with others if that provider makes batches. */
+  /**
+   * Requests one stamp, starting with provider number `index`. If that provider takes this stamp in batches, it is requested together with others.
+   */
   function askOne(pending: Pending, index: number): Promise<Proof> {
     const member = pending.serving[index];
     if (member && takesLeaf(member, pending.subject) && shareMsOf(pending, index) > 0) return laneOf(pending, index).add(pending);
@@ -132,8 +137,8 @@ export function createProviderPool(options: {
   }
 
   /**
-   * Sends one request for all, starting with the provider at that index. If a provider fails, the next one is asked for the same root, so that no
-   * imprint is in two trees. If that one does not make such batches, each stamp continues by itself.
+   * Sends one request for all, starting with provider number `start`. If a provider fails, the next provider is asked for the same root, so that no
+   * imprint is in two trees. If the next provider cannot take the whole group as one batch, each stamp continues alone.
    */
   async function askTogether(group: readonly [Pending, ...Pending[]], start: number): Promise<readonly (Proof | Promise<Proof>)[]> {
     const [oldest] = group;
@@ -159,7 +164,7 @@ export function createProviderPool(options: {
     return group.map(async (pending) => giveUp(pending));
   }
 
-  /** The batcher for stamps with the same possible providers and the same algorithm. */
+  /** The batcher for stamps that have the same possible providers, the same algorithm and the same next provider. */
   function laneOf({ subject: { imprint, requiresQualified }, serving }: Pending, index: number): MicroBatcher<Pending, Proof> {
     const { name, aggregate, maxConcurrent } = serving[index]!.provider;
     const key = `${imprint.algorithm} ${requiresQualified === true} ${name}`;

@@ -9,15 +9,15 @@ export interface StampSubject {
   readonly tokenId: string;
   readonly imprint: Imprint;
   readonly tier: StampTier;
-  /** Only a qualified provider may make it. */
+  /** True if only a qualified provider may make the stamp. */
   readonly requiresQualified?: boolean;
-  /** The kind of caller; undefined: a stamp without a caller, which is requested by itself. */
+  /** Undefined: the stamp has no caller, so it is never part of a batch. */
   readonly callerKind?: CallerKind;
-  /** The request parameters for the TSA: those of a client's TimeStampReq, or undefined for our own. */
+  /** The parameters of a client's TimeStampReq; undefined if the request is our own. */
   readonly asked?: AskedWords | undefined;
 }
 
-/** The parameters of a client's TimeStampReq beside its imprint (RFC 3161 §2.4.1). */
+/** The parameters of a client's TimeStampReq, without its imprint (RFC 3161 §2.4.1). */
 export interface AskedWords {
   readonly nonce: bigint | undefined;
   /** Dotted OID; undefined: any. */
@@ -27,14 +27,14 @@ export interface AskedWords {
 
 /** The interface of every source of time-stamps: a TSA, the pool, the mock. */
 export interface TimestampProvider {
-  /** The name of the provider asked first; failures are counted under it. */
+  /** The name of the provider that is asked first. If no provider makes a stamp, the failure is counted under this name. */
   readonly name: string;
   readonly isQualified: boolean;
   /**
    * Makes a proof and verifies it before returning.
    *
-   * @throws TierUnavailableError if no provider may make it; TsaRefusedError if none accepts the client's request; ProviderError if all fail; the
-   *   reasons are in its causes
+   * @throws TierUnavailableError if no provider may make it; TsaRefusedError if no provider accepts the client's request; TimeUnavailableError if the
+   *   clock is not confirmed; ProviderError if all fail: the reasons are in its causes
    */
   stamp(subject: StampSubject): Promise<Proof>;
 }
@@ -45,7 +45,8 @@ export class ProviderError extends TransientError {
 }
 
 /**
- * The TSA refused a client's request that differs from our own requests: the provider has not failed. `fault` is the TSA's reason, if it gives one.
+ * The TSA refused a client's request that differs from our own requests, so this is not a failure of the provider. `fault` is the TSA's reason, if it
+ * gives one.
  */
 export class TsaRefusedError extends ProviderError {
   override readonly name = 'TsaRefusedError';
@@ -57,7 +58,7 @@ export class TsaRefusedError extends ProviderError {
   }
 }
 
-/** No configured provider may make this stamp, so none was asked (W19). This is not a provider's failure. */
+/** No configured provider may make this stamp, so none was asked (W19). It is not a failure of a provider. */
 export class TierUnavailableError extends ProviderError {
   override readonly name = 'TierUnavailableError';
 }

@@ -27,7 +27,7 @@ const longestRetryDelayMs = 250;
 /** If a TSA asks for a longer pause than this (`Retry-After`), the next TSA is asked instead. */
 const longestRetryAfterMs = 1_000;
 
-/** A TSA's answer that does not prove the requested stamp. Never retried at the same TSA (docs/refusals.md "How a TSA is asked"). */
+/** A TSA's answer does not prove the requested stamp. The same TSA is not asked again (docs/refusals.md "How a TSA is asked"). */
 class InvalidAnswerError extends Error {
   override readonly name = 'InvalidAnswerError';
   readonly code: ReasonCode;
@@ -53,7 +53,7 @@ export interface Rfc3161Provider {
   /** The maximum time of one call, in milliseconds. */
   readonly timeoutMs: number;
   /**
-   * Requests a time-stamp; transport faults, 429 and 5xx are retried once.
+   * Requests a time-stamp. After a transport fault, 429 or 5xx it asks once more.
    *
    * @throws TransportError, InvalidAnswerError; TsaRefusedError for a client's request that differs from our own
    */
@@ -62,29 +62,29 @@ export interface Rfc3161Provider {
   readToken(proof: TokenProof): Promise<Verified>;
   /** The certificates of the last good answer, from the signer to the trust anchor; undefined before the first one. */
   chain(): Verified['chain'] | undefined;
-  /** The state of its clock, if that is ours. */
+  /** The state of our clock; only if the provider uses it. */
   readClock?(): ReturnType<ClockWatch['read']>;
   close(): void;
 }
 
-/** The nonce sizes that every TSA accepts: at most 128 bits, like ours. */
+/** Whether every TSA accepts a nonce of this size: at most 128 bits, like ours. */
 const isUsualNonce = (nonce: bigint | undefined): boolean => nonce !== undefined && nonce >= 0n && nonce >> BigInt(nonceBytes * 8) === 0n;
 
 /**
- * Whether a refusal of such a request counts as the TSA's failure. Clients choose their requests, and must not be able to make a working TSA look
- * broken.
+ * Whether a request has the form of our own requests. Only then a refusal counts as a failure of the TSA: clients choose their requests, and must not
+ * be able to make a working TSA look broken.
  */
 const isOfOurForm = ({ imprint, asked }: StampSubject): boolean =>
   asked === undefined || (imprint.algorithm === 'sha256' && !asked.hasNullParameters && isUsualNonce(asked.nonce));
 
-/** Whether the TSA answered at all: with a refusal, or with something that is not a proof. */
+/** Whether the error means that the TSA answered, with a refusal or an invalid answer, and that a retry would not help. */
 const isAnswer = (error: unknown): boolean =>
   error instanceof InvalidAnswerError || (error instanceof TransportError && error.fault === 'http_status' && !error.isRetryable);
 
-/** Whether an answer was refused for its time, which is checked before its signature. */
+/** Whether an answer was refused because of its time. The time is checked before the signature, so the signature was not verified. */
 const isFarOff = (result: VerifyResult): boolean => !result.ok && /^gen_time_(future|outside_window)$/.test(result.code);
 
-/** The possible times of a genTime in whole seconds: any time in that second. */
+/** The time that a token states, and its uncertainty. A genTime in whole seconds can mean any time in that second. */
 function meantTimeOf({ genTime, genTimeText, accuracyMicroseconds = 0n }: Verified): { genTimeMs: number; uncertaintyMs: number } {
   const halfMs = genTimeText.includes('.') ? 0 : 500;
   return { genTimeMs: genTime.getTime() + halfMs, uncertaintyMs: halfMs + Number(accuracyMicroseconds) / 1_000 };
@@ -101,7 +101,7 @@ export function createRfc3161Provider(deps: {
   trust: TrustStore;
   client: Pick<TsaClient, 'ask' | 'close'>;
   clock: Clock;
-  /** Called for each time that the TSA states, even if it is far from ours and its answer is refused for that. */
+  /** Called with the time in each verified answer, even if the answer is refused because this time is far from ours. */
   onTime?: (opinion: SecondOpinion) => void;
 }): Rfc3161Provider {
   const { settings, trust, client, clock, onTime } = deps;

@@ -1,15 +1,15 @@
 import { type Dispatcher, errors, Pool } from 'undici';
 import type { Credentials } from './credentials.ts';
 
-/** The maximum size of an answer; time-stamps are smaller. */
+/** The maximum size of an answer. Responses with a time-stamp are smaller. */
 const maxAnswerBytes = 64 * 1024;
 const connectTimeoutMs = 2_000;
 /**
- * How long a connection is kept for its next exchange if the TSA does not say: a new one takes several round trips. Load balancers often close it
- * after 60 s.
+ * How long an idle connection is kept if the TSA does not say. A new connection takes several round trips. Load balancers often close idle
+ * connections after 60 s.
  */
 const keepAliveMs = 50_000;
-/** The connection is closed this much earlier than the TSA says, so that no query meets its end. */
+/** The connection is closed this much earlier than the TSA says, so that no query is sent on a connection that the TSA is closing. */
 const keepAliveMarginMs = 1_000;
 
 export type TransportFault = 'unreachable' | 'timeout' | 'http_status' | 'content_type' | 'oversized' | 'cut_off';
@@ -37,7 +37,7 @@ export class TransportError extends Error {
 /** Asks a TSA over HTTP (RFC 3161 §3.4). */
 export interface TsaClient {
   /**
-   * Sends the DER of a TimeStampReq and resolves with the body of the answer, unchecked. Limited to the time of one exchange.
+   * Sends the DER of a TimeStampReq and resolves with the body of the answer. The body is not verified. Fails after the maximum time of one exchange.
    *
    * @throws TransportError
    */
@@ -47,7 +47,7 @@ export interface TsaClient {
 
 type ResponseHead = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2];
 
-/** The first value of a header that occurs more than once. */
+/** The value of a header; the first value if the header occurs more than once. */
 const headerOf = (headers: ResponseHead, name: string): string | undefined => [headers[name]].flat()[0];
 
 function retryAfterMsOf(headers: ResponseHead): number | undefined {
@@ -69,7 +69,7 @@ function refusalOfHead(status: number, headers: ResponseHead): TransportError | 
 
 const noTimeLeft = (cause: unknown) => new TransportError('timeout', 'no answer in time', { isRetryable: false, cause });
 
-/** The error of a broken exchange. `hasHead`: whether the answer had begun. */
+/** The error for an exchange that was cut off. `hasHead`: whether the answer had begun. */
 function faultOf(error: Error, hasHead: boolean): TransportError {
   if (error instanceof errors.ConnectTimeoutError)
     return new TransportError('timeout', 'no connection in time', { isRetryable: true, cause: error });
@@ -97,7 +97,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // Throwing keeps the connection; aborting would end it.
+    // If this throws, the connection stays open; an abort would close it.
     if (this.#fault) throw this.#fault;
   }
 

@@ -5,8 +5,8 @@ import type { ProviderCheck } from './check.ts';
 const checkEveryMs = 5_000;
 
 /**
- * An `idle` watch asks when its time comes. While it is `asking`, no second round begins. When `stopped`, it asks no more, and does not report the
- * answers of a round in progress.
+ * `idle`: the next round begins when the timer fires. `asking`: a round is in progress, and no second round begins. `stopped`: no round begins, and
+ * the answers of a round in progress are not reported.
  */
 type WatchState = 'idle' | 'asking' | 'stopped';
 

@@ -9,7 +9,7 @@ import { readSubjects, type Subject, type SubjectSources } from './renewal-subje
 
 const perStep = 1_000;
 
-/** Such a record stays invalid, even if a trust anchor is configured again. */
+/** With one of these codes a record stays invalid, even if a missing trust anchor is configured again. */
 const hasEnded: ReadonlySet<ReasonCode> = new Set(['evidence_expired', 'evidence_renewed_late']);
 
 export interface FindTermsDeps extends SubjectSources {
@@ -19,13 +19,14 @@ export interface FindTermsDeps extends SubjectSources {
 }
 
 /**
- * Finds the end of evidence that an earlier version stored without one; after a change of the algorithm policy, of all evidence; and on each run of
- * evidence that could not be judged before: its trust anchor may be back. An interrupted run continues.
+ * Finds out when evidence ends, and stores that: for evidence that an earlier version stored without an end; after a change of the algorithm policy,
+ * for all evidence; and in each run for evidence that could not be judged before, because its trust anchor may be configured again. An interrupted
+ * run continues.
  *
  * @throws ServiceError `store_unavailable`
  */
 export async function findTerms({ evidenceTerms, tokenJudge, log, ...sources }: FindTermsDeps): Promise<void> {
-  /** A token by itself may have expired and still be valid (V5): then it is too late for its renewal. */
+  /** The end of one subject's evidence. The token alone may still be judged valid after it expired (V5); then it is too late to renew it. */
   async function termOf({ record, renewals, token, provider, imprint, newImprints }: Subject): Promise<EvidenceTerm | 'ended' | 'unknown'> {
     const judged = renewals === 0 ? token : record?.toString('base64');
     const judgement = judged === undefined ? undefined : await tokenJudge.judge(judged, provider, imprint, newImprints);
@@ -48,7 +49,7 @@ export async function findTerms({ evidenceTerms, tokenJudge, log, ...sources }: 
     await evidenceTerms.setTerms(kind, terms);
     await evidenceTerms.setUnknown(kind, [...unknown]);
     if (unknown.size > 0)
-      log.warn({ kind, unknown: unknown.size, first: [...unknown][0] }, 'evidence cannot be judged, so it is not renewed');
+      log.warn({ kind, unknown: unknown.size, first: [...unknown][0] }, 'some evidence cannot be judged, so it is not renewed');
   }
 
   async function judgeUnknown(kind: SubjectKind): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Candidate } from './renewal-tree.ts';
 
-/** The contents of one tree: one algorithm, and one kind of TSA. */
+/** The candidates for one tree. All have the same algorithm, and all need a qualified TSA or none does. */
 export interface Gathering {
   readonly kind: TokenKind;
   readonly candidates: readonly Candidate[];
@@ -25,7 +25,7 @@ export function createGatherings(mostLeaves: number, sign: (gathering: Gathering
       open.delete(key);
       await sign(gathering);
     },
-    /** Signs the rest. */
+    /** Signs the trees that are not full. */
     signAll: async (): Promise<void> => {
       for (const gathering of open.values()) await sign(gathering);
       open.clear();

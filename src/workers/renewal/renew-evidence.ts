@@ -11,17 +11,17 @@ import { readSubjects, type Subject, type SubjectRef, type SubjectSources } from
 import { type Candidate, isRenewedBy, renewedBy, signTree } from './renewal-tree.ts';
 
 const hourMs = 3_600_000;
-/** Runs are a day apart, some a little less. */
+/** After a useless token the shortest pause: less than a day, because two daily runs may be a little less than a day apart. */
 const soonestMs = 20 * hourMs;
 const latestMs = 7 * 24 * hourMs;
-/** A share of the remaining time. */
+/** The pause is this share of the remaining time, within the two limits above. */
 const share = 0.1;
 
 /**
- * Tokens that renewed nothing. While a TSA has no better certificates, the next one is bought only after a week, or after a tenth of the remaining
- * time if that is less, but at the earliest after a day.
+ * Tokens that renewed nothing, because the TSA has no better certificates. After such a token, the next token of its kind is requested only after a
+ * week, or after a tenth of the remaining time if that is shorter, but not before the next day.
  *
- * @param known the last one of each kind
+ * @param known the last useless token of each kind
  */
 function createUselessTokens(known: ReadonlyMap<string, UselessToken>, clock: Clock) {
   const tokens = new Map(known);
@@ -31,7 +31,7 @@ function createUselessTokens(known: ReadonlyMap<string, UselessToken>, clock: Cl
       tokens.set(keyOf(kind), useless);
       return useless;
     },
-    /** Whether a recently bought token of this kind would be useless for this candidate too. */
+    /** Whether the last token of this kind is recent and would be useless for this candidate too. */
     has: (kind: TokenKind, candidate: Pick<Candidate, 'newImprint' | 'term'>, dueBy: Date): boolean => {
       const token = tokens.get(keyOf(kind));
       if (token === undefined || isRenewedBy(token, candidate, dueBy)) return false;
@@ -41,7 +41,7 @@ function createUselessTokens(known: ReadonlyMap<string, UselessToken>, clock: Cl
   };
 }
 
-/** The maximum number of records in one request. */
+/** The maximum number of records in one request, if `mostLeaves` is not given. */
 const mostLeavesOfAll = 4_096;
 /** The number of due ids that are read at a time. */
 const idsPerRead = 65_536;
@@ -53,10 +53,10 @@ export interface RenewalDeps extends SubjectSources {
   readonly renewals: Pick<RenewalStore, 'begin' | 'findUnfinished' | 'give' | 'finish'>;
   readonly newDigests: Pick<NewDigestStore, 'list' | 'remove'>;
   readonly provider: TimestampProvider;
-  /** Whether any provider is qualified: then qualified evidence is renewed by a qualified provider. */
+  /** Whether any provider is qualified. Then only a qualified provider renews qualified evidence. */
   readonly servesQualified: boolean;
   readonly renewBeforeMs: number;
-  /** Asks a TSA again at once even if its last token was useless, for a run by command: it may have other certificates now. */
+  /** True if an operator started the run. Then earlier useless tokens are ignored and the TSA is asked again: it may have other certificates now. */
   readonly isByCommand?: boolean;
   /** The maximum number of records in one request; default 4 096. */
   readonly mostLeaves?: number;
@@ -64,7 +64,9 @@ export interface RenewalDeps extends SubjectSources {
   readonly log: Logger;
 }
 
-/** The result of a run: stamps and batches that were renewed, or that had expired or are damaged; requests to TSAs. */
+/**
+ * Counts of a run: stamps and batches that were renewed; stamps and batches that had expired or are damaged (`lapsed`); requests to TSAs (`asks`).
+ */
 export interface RenewalOutcome {
   renewed: number;
   lapsed: number;
@@ -72,10 +74,10 @@ export interface RenewalOutcome {
 }
 
 /**
- * Renews evidence that must be renewed within `renewBeforeMs`, and covers the new digests of documents, with one token for up to 4 096 stamps and
- * batches (RFC 4998 §5.2). It first finishes what an earlier run began. New digests come last, because they are not urgent. If no TSA makes one
- * kind of token, the other kinds are still made. It may be killed at any time and may run twice at once: a token renews only
- * evidence whose last token it covers.
+ * Renews evidence that must be renewed within `renewBeforeMs`, and covers new digests of documents. One token covers up to 4 096 stamps and batches
+ * (RFC 4998 §5.2). It first finishes the renewals that an earlier run began. New digests come last, because they are not urgent. If no TSA makes one
+ * kind of token, the other kinds are still made. It may be killed at any time, and two runs may overlap: a token renews evidence only if it covers
+ * the last token of that evidence.
  *
  * @param done updated during the run
  * @throws ServiceError `store_unavailable`, ProviderError: everything done so far stays, and the next run continues
@@ -95,7 +97,7 @@ export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Pr
     log.info({ renewalId, provider: name, renewed, holdsUntil: term.endsAt.toISOString() }, 'evidence was renewed');
   }
 
-  /** By kind of token: a kind that failed is not requested again in this run. */
+  /** The failure of each kind of token. A kind that failed is not requested again in this run. */
   const failures = new Map<string, ProviderError>();
 
   async function sign({ kind, candidates }: Gathering): Promise<void> {
@@ -138,7 +140,7 @@ export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Pr
     return { refs, isMore: found.some(({ length }) => length === idsPerRead) };
   }
 
-  /** Renews due evidence once; returns whether there may be more to renew. */
+  /** Renews due evidence once. Returns whether more evidence may be due. */
   async function pass(): Promise<boolean> {
     const before = done.renewed;
     const until = dueBy();
@@ -171,8 +173,8 @@ export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Pr
   const isSettled = (subject: Subject, { algorithm }: Imprint) => subject.lastAlgorithm === algorithm || hasEnded(subject, clock());
 
   /**
-   * Removes new digests that are covered, or whose evidence has expired; the end of lapsed evidence is not known any more. Digests that this run
-   * covered are removed by the next run: another token may have come first.
+   * Removes new digests that are covered already, or whose evidence has expired. Digests that this run covers are removed by the next run, which can
+   * see whether another run's token covered the evidence first.
    */
   async function dropSettledDigests(): Promise<void> {
     for await (const page of readNewDigests())
@@ -200,9 +202,9 @@ export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Pr
 }
 
 /**
- * Undefined: there is nothing left that a new token could cover.
+ * The candidate for a subject. Undefined: its evidence cannot be renewed, because it has expired, is damaged, or has no known end.
  *
- * @param newImprint of the document, to be covered together with everything before
+ * @param newImprint a new digest of the document, which the token covers together with the earlier evidence
  */
 function candidateOf(subject: Subject, nowMs: number, newImprint?: Imprint): Candidate | undefined {
   const { kind, id, record, renewals, batchRenewals, term } = subject;

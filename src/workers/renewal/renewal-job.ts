@@ -10,14 +10,14 @@ export interface RenewProcessorDeps extends RenewalDeps, FindTermsDeps {
   readonly metrics?: Pick<Metrics, 'renewed'>;
 }
 
-/** What remains after a run: evidence still due, and evidence that cannot be judged. */
+/** The numbers that remain after a run: evidence that is still due, and evidence that cannot be judged. */
 export interface RunNotes {
   readonly due: number;
   readonly unknown: number;
 }
 
 /**
- * Renews due evidence and records what remains. Work done before a failure is counted too.
+ * Renews due evidence and records how much remains. Work done before a failure is counted too.
  *
  * @throws ServiceError `store_unavailable`, ProviderError: the job is retried and continues
  */

@@ -10,23 +10,23 @@ export interface SubjectRef {
   readonly id: string;
 }
 
-/** Evidence that can be renewed: the token of a stamp, or of a batch for all its leaves. */
+/** Evidence that can be renewed: the evidence of one stamp, or of a batch for all its leaves. */
 export interface Subject extends SubjectRef {
   readonly provider: string;
   readonly isQualified: boolean;
   readonly imprint: Imprint;
   readonly term: EvidenceTerm | undefined;
-  /** Number of its renewals; for a leaf only its own, without those of its batch. */
+  /** The number of renewals. For a leaf, the renewals of its batch are not included. */
   readonly renewals: number;
   /** For a leaf without own renewals: the number of its batch's renewals. */
   readonly batchRenewals: number | undefined;
-  /** The algorithm of the last renewal. */
+  /** The algorithm that the last renewal uses, or that of the imprint if there is no renewal. */
   readonly lastAlgorithm: ImprintAlgorithm;
   /** Digests of the document in other algorithms, needed to judge the record. */
   readonly newImprints: readonly Imprint[];
-  /** DER EvidenceRecord; undefined: damaged, or none. */
+  /** The EvidenceRecord in DER; undefined if it is damaged or there is none. */
   readonly record: Buffer | undefined;
-  /** The token without its renewals, base64; undefined: damaged, or none. */
+  /** The token without its renewals, in base64; undefined if it is damaged or there is none. */
   readonly token: string | undefined;
 }
 
@@ -35,10 +35,10 @@ export interface SubjectSources {
   readonly batches: Pick<BatchStore, 'findMany'>;
 }
 
-/** The number of subjects read and processed without a pause: the same process also makes stamps. */
+/** The number of subjects that are processed without a pause. The same process also makes stamps, so pauses are needed. */
 const perTurn = 64;
 
-/** Reads subjects in the given order, a few at a time. @throws ServiceError `store_unavailable` */
+/** Reads subjects in the given order, a few at a time. Subjects that are not in the store are left out. @throws ServiceError `store_unavailable` */
 export async function* readSubjects({ stamps, batches }: SubjectSources, refs: readonly SubjectRef[]): AsyncGenerator<Subject> {
   for (let first = 0; first < refs.length; first += perTurn) {
     const some = refs.slice(first, first + perTurn);

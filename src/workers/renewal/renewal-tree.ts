@@ -5,7 +5,7 @@ import type { RenewedSubject } from '../../shared/store/evidence-terms.ts';
 import type { OpenRenewal, RenewalMember } from '../../shared/store/renewals.ts';
 import { ProviderError, type TimestampProvider } from '../providers/index.ts';
 
-/** Evidence for the next token to cover. */
+/** Evidence that the next token may cover. */
 export interface Candidate extends Omit<RenewalMember, 'blind' | 'isRenewed'> {
   /** The algorithm of the hashes to cover. */
   readonly algorithm: ImprintAlgorithm;
@@ -25,22 +25,25 @@ const treeOf = ({ algorithm, members }: Grown): HashTree =>
 export function renewedBy(renewal: OpenRenewal): RenewedSubject[] {
   const tree = treeOf(renewal);
   return renewal.members.flatMap(({ kind, id, renewals, newImprint, batchRenewals, isRenewed }, index) =>
-    // Without the group itself, which the record of a subject contains.
+    // The path does not contain the group itself, because the record of the subject contains it.
     isRenewed ? [{ kind, id, renewals, newImprint, batchRenewals, path: tree.pathOf(index) }] : [],
   );
 }
 
 /**
- * Whether a token is useful for evidence with the term `own`: it was issued before that ends, and lasts longer, both by certificates and by
- * algorithms. If its algorithms last no longer than the evidence's own, longer certificates are enough once the own certificates end by `dueBy`:
- * otherwise the evidence would expire while the TSA has no better key.
+ * Whether a token can renew evidence with the term `own`. It must be issued before the evidence ends, and its own renewal must be due later. If it is
+ * not due later, a token with longer certificates is enough when the evidence ends by `dueBy`: otherwise the evidence would expire while the TSA has
+ * no better key.
  */
 function isOfUse({ term, issuedAt }: Pick<OpenRenewal, 'term' | 'issuedAt'>, own: EvidenceTerm, dueBy: Date): boolean {
   if (Date.parse(issuedAt) > own.endsAt.getTime()) return false;
   return own.renewBy < term.renewBy || (own.endsAt <= dueBy && own.endsAt < term.endsAt);
 }
 
-/** Whether a token renews this candidate. A token for a new digest need not last longer than the evidence, but must not shorten it. */
+/**
+ * Whether a token renews this candidate. With a new digest, a token that ends at the same time as the evidence is enough, but not one that ends
+ * earlier. In both cases it must be issued before the evidence ends.
+ */
 export function isRenewedBy(
   token: Pick<OpenRenewal, 'term' | 'issuedAt'>,
   { newImprint, term }: Pick<Candidate, 'newImprint' | 'term'>,
@@ -53,7 +56,7 @@ export function isRenewedBy(
 /**
  * Requests one token over all candidates. Candidates for which it is not useful are not renewed.
  *
- * @param wanted `dueBy`: evidence that ends by then must be renewed
+ * @param wanted `dueBy`: evidence that ends before this time must be renewed
  * @throws ProviderError
  */
 export async function signTree(

@@ -13,10 +13,10 @@ export interface FailedStampsDeps {
 }
 
 /**
- * Records that the stamps of a job are not made: `verify_url` shows that, and outputs no longer wait for them. An operator may retry the job. Other
- * kinds of jobs have nothing to record. May be repeated.
+ * Records that the stamps of a job are not made. `verify_url` then shows the failure, and later outputs no longer wait for them. An operator may
+ * retry the job. For other kinds of jobs it does nothing. It may be repeated.
  *
- * @returns the replies for the stamps, without stamps that exist
+ * @returns the failure replies, only for stamps that do not exist
  * @throws ServiceError `store_unavailable`
  */
 export async function recordFailedStamps(

@@ -16,20 +16,20 @@ export interface Appending {
   readonly jobId: string;
   readonly chain: ChainOf;
   readonly outputs: readonly StampedOutput[];
-  /** Whether the job has no more outputs of this workflow that it would have to retry. */
+  /** True if the job has no other outputs of this workflow that must be retried. */
   readonly isLast: boolean;
 }
 
 /**
- * Gives stamped outputs their numbers in the chain of their workflow, in the order of acceptance, and returns by token id the outputs in the chain.
- * Outputs that came after the workflow was closed are absent (W4).
+ * Gives stamped outputs their numbers in the chain of their workflow, in the order of acceptance. Returns the outputs that are in the chain, by token
+ * id. Outputs that came after the workflow was closed are absent (W4).
  */
 export type AppendOutputs = (appending: Appending) => Promise<ReadonlyMap<string, OutputRecord>>;
 
-/** The pause between checks whether jobs of other processes are done, in milliseconds. */
+/** How long to wait until the order is read again, while a job of another process blocks this one, in milliseconds. */
 const lookMs = 10;
 
-/** The maximum wait for an earlier output: replacing a killed worker takes 7 s, and callers wait 10 s. */
+/** The maximum wait for an earlier output, in milliseconds: another worker takes over after a crash within 7 s, and callers wait 10 s. */
 const patienceMs = 8_000;
 
 /** The maximum number of jobs whose outputs are inserted together. */
@@ -41,8 +41,8 @@ interface Waiting extends Appending {
 }
 
 /**
- * Jobs stamp in parallel and append in order. The waiting jobs of one workflow in this process append together, so that only processes compete for
- * the end of a chain.
+ * Jobs make stamps in parallel, but append outputs in order. In each process, one loop per workflow appends for all its waiting jobs, so that only
+ * processes compete for the end of a chain.
  */
 export function createOutputAppender(deps: {
   outputs: OutputStore;
@@ -67,7 +67,7 @@ export function createOutputAppender(deps: {
         isQualified: stamp.proofs[0].isQualified,
       })),
     );
-    // Read after the write: if the workflow was redacted meanwhile, this sees it and removes the metadata.
+    // The workflow is read after the write: if it was redacted meanwhile, the metadata that was just written is removed.
     const hasMetadata = batch.some(({ output }) => output.metadata !== undefined);
     if (hasMetadata && (await workflows.find(chain.workflowId))?.redactedAt) await outputs.forgetMetadata(chain.workflowId);
     return appended;
@@ -102,7 +102,7 @@ export function createOutputAppender(deps: {
       } else if (blockedBy !== undefined) {
         if (blockedBy !== blocker.jobId) blocker = { jobId: blockedBy, since: performance.now() };
         if (performance.now() - blocker.since > patienceMs) {
-          log.warn({ workflowId, job: blockedBy }, 'an output took too long: later outputs go first');
+          log.warn({ workflowId, job: blockedBy }, 'an output took too long; later outputs go first');
           await order.leave(workflowId, [blockedBy]);
         } else await delay(lookMs);
       }

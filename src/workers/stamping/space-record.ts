@@ -2,12 +2,12 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import { isOutOfSpace } from '../../shared/store/errors.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 
-/** Owed stamps are retried at least every 5 s by some worker, so an observation is valid only this long. */
+/** How long an observation is valid. Some worker retries stamps that could not be stored at least every 5 s. */
 const holdsMs = 10_000;
 
 /**
- * Wraps the stamp store and remembers whether it had no space. Small writes over existing data may still succeed then. `onChange` is called when
- * that state begins or ends.
+ * Wraps the stamp store and remembers whether its last insert failed because the disk is full. Other small writes may still succeed then, so only
+ * inserts count. `onChange` is called when a write shows that this state has begun or ended.
  */
 export function withSpaceRecord<S extends Pick<StampStore, 'insertOnce'>>(stamps: S, options: { clock: Clock; onChange: () => void }) {
   const { clock, onChange } = options;

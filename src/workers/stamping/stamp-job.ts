@@ -19,25 +19,24 @@ export interface StampProcessorDeps {
   readonly sealedContents: SealedContentStore;
   readonly counters: Pick<CounterStore, 'addStamps'>;
   readonly sendReplies: (replyTo: string, replies: readonly WorkerReply[]) => Promise<void>;
-  /**
-   * Queues a webhook for each of these stamps and outputs whose caller asked for one. @throws if the queue does not certainly have all of them
-   */
+  /** Queues a webhook for each of these stamps and outputs whose caller asked for one. @throws if the queue did not confirm all of them */
   readonly announce: (items: readonly StampItem[]) => Promise<void>;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How long callers wait, milliseconds. */
+  /** How long callers wait, in milliseconds. */
   readonly waitMs: number;
 }
 
-/** In the last tenth of the wait a caller gets no failure, since the reply might come too late; instead the stamp is owed. */
+/** In the last tenth of the wait a failure is not reported, because the reply might come too late. Instead the stamp is owed: the job retries it. */
 const shareOfWait = 0.9;
 
 /**
- * Makes the stamps of one job and answers the API with one reply, and one more for each workflow. The stamp of an output is answered once the
- * output has its number (W8). If every provider fails, a caller who still waits gets the error; a caller who got 504 was promised the stamp, so it
- * is retried. A request that every TSA refuses is not retried: its id shows the refusal. An item with a fault of its own does not stop the others.
+ * Makes the stamps of one job and sends the API one message with the finished stamps, and one for each workflow: the stamp of an output is answered
+ * after the output has its number (W8). If every provider fails, a caller who still waits gets the error. A caller who got 504 was promised the
+ * stamp, so it is retried. A request that every TSA refuses is not retried: its id shows the refusal. An item with a fault of its own does not stop
+ * the others.
  *
- * @throws ServiceError `store_unavailable`, ProviderError: the job, or the rest of it, is retried
+ * @throws ServiceError `store_unavailable`, ProviderError: the unfinished part of the job is retried
  */
 export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, run: JobRun) => Promise<void> {
   const { makeStamps, appendOutputs, refusals, sealedContents, counters, sendReplies, announce, clock, log, waitMs } = deps;
@@ -83,7 +82,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
 
   const isFinal = ({ acceptedAt, isPromised = false }: StampItem) => !isPromised && clock() - acceptedAt < shareOfWait * waitMs;
 
-  /** Makes and answers the items, and returns those still owed. @param others the job's other unfinished items */
+  /** Makes the items' stamps and replies to their callers. Returns the items that are still owed. @param others the job's other unfinished items */
   async function work(
     replyTo: string,
     items: StampItem[],
@@ -93,21 +92,21 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
   ): Promise<StampItem[]> {
     const { stored, failed, refused, owed } = await makeStamps(items, { mayExist, isFinal });
     const storedIds = new Set(stored.map(({ tokenId }) => tokenId));
-    // Before the replies: if the queue does not accept the webhooks, this job runs again.
+    // Done before the replies: if the queue does not accept the webhooks, this job runs again.
     await announce(items.filter(({ tokenId, output }) => !output && storedIds.has(tokenId)));
     const at = new Date(clock());
     const ofTsa = refused.filter(({ code }) => code === 'request_refused');
-    // Before the replies: if a reply is lost, its caller gets 504, and the address in it shows the outcome.
+    // Done before the replies: if a reply is lost, its caller gets 504, and the `verify_url` in that answer shows the refusal.
     await refusals.insertOnce(ofTsa.map(({ item: { tokenId }, fault }) => ({ tokenId, reason: 'request_refused', fault, at })));
     const appendings = appendingsOf(run.jobId, items, stored, [...owed, ...others]);
     const ofWorkflows = new Set(appendings.flatMap(({ outputs }) => outputs.map(({ stamp }) => stamp.tokenId)));
     const made = stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)).map(workerReplyOf);
-    // The end of the job follows on the same connection, so it need not wait until Redis has stored the replies.
+    // Not awaited: the end of the job is sent on the same connection, so Redis receives it after the replies.
     if (made.length > 0) void sendReplies(replyTo, made);
     await Promise.all(appendings.map((appending) => appendAndReply({ replyTo, items }, appending)));
 
-    // Last: a caller who was told about a failure must not get a stamp because the rest of the job runs again. A caller whose time ran out
-    // meanwhile gets no failure; the stamp is owed.
+    // Failures are reported last: if the job ran again after that, a caller could get a stamp that was reported as failed. If a caller's time ran out
+    // meanwhile, no failure is reported, and the stamp is owed.
     const told = failed.filter(({ item }) => isFinal(item));
     const kept = [...owed, ...failed.filter((one) => !told.includes(one)).map(({ item }) => item)];
     const contentInUse = new Set([...stored, ...kept].map(({ sealed }) => sealed?.contentId));

@@ -19,8 +19,8 @@ import {
 } from '../providers/index.ts';
 
 /**
- * Stamps that are made during an insert are inserted together, at most this many. In a larger insert the first stamps would wait for the last, and
- * the API would have nothing to answer meanwhile.
+ * While an insert is in progress, new stamps wait and are then inserted together, at most this many. In a larger insert the first stamps would wait
+ * for the last, and the API would have nothing to answer meanwhile.
  */
 const mostPerInsert = 256;
 
@@ -34,7 +34,7 @@ export interface StampMakerDeps {
 
 /**
  * `tier_unavailable`: no configured provider may stamp it, so none was asked (W19). `request_refused`: every TSA refused the client's request;
- * `fault` is their reason, if they give one.
+ * `fault` is the TSA's reason, if it gives one.
  */
 export interface RefusedItem {
   readonly item: StampItem;
@@ -46,14 +46,14 @@ export interface RefusedItem {
 export interface FailedItem {
   readonly item: StampItem;
   readonly code: 'provider_failed' | 'time_unavailable';
-  /** How it is counted after it was given up. */
+  /** How the item is counted if it is not retried. */
   readonly tally: StampTally;
 }
 
 export interface StampsMade {
-  /** The stamps in the store, including those from another run of the job. */
+  /** The stamps that are now in the store, including those made by an earlier run or another job. */
   readonly stored: StoredStamp[];
-  /** Items that every provider failed to stamp and that are not retried. */
+  /** Items that no provider stamped and that are not retried. */
   readonly failed: FailedItem[];
   readonly refused: RefusedItem[];
   /** Items to retry. */
@@ -63,16 +63,16 @@ export interface StampsMade {
 /**
  * Makes the stamps of some items. Each succeeds or fails alone; the successful ones are written together. Only newly written stamps are counted.
  *
- * @throws ServiceError `store_unavailable`; Error if an item has a fault of its own: the others are written
+ * @throws ServiceError `store_unavailable`; another Error if an item has a fault of its own: the other stamps are written before
  */
 export type MakeStamps = (
   items: readonly StampItem[],
   options: {
-    /** Whether an earlier run or another job may have made some of them: these are looked up first, so that no provider is paid twice. */
+    /** Whether an earlier run or another job may have made some of the stamps. Then they are looked up first, so that no stamp is paid twice. */
     readonly mayExist: boolean;
     /**
-     * Whether a failed item is given up instead of retried. Asked once for each item; default: given up. A request that every TSA refused is never
-     * retried, so this is not asked.
+     * Whether a failed item is given up instead of retried; default: given up. Called once for each item without a stamp, except for a request that
+     * every TSA refused: that is never retried.
      */
     readonly isFinal?: (item: StampItem) => boolean;
   },
@@ -116,7 +116,7 @@ const wordsOf = ({ nonce, policy, hasNullParameters = false }: Asked): AskedWord
   hasNullParameters,
 });
 
-/** A request that was sent twice at the same time can be twice in a batch. It gets one stamp. */
+/** Removes duplicates: if a client sent a request twice at the same time, a job may contain it twice. It gets one stamp. */
 const distinct = (items: readonly StampItem[]): StampItem[] => [
   ...new Map(items.toReversed().map((item) => [item.tokenId, item])).values(),
 ];
@@ -185,7 +185,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     const failed = final.filter((made) => made.outcome === 'failed').map(({ item, code }) => ({ item, code, tally: tallyOf(item) }));
     const refused = refusalsIn(final);
     const stored = await Promise.all(stamped.map(({ item, proof }) => insert(item, proof)));
-    // Throw only now, so that the other items are not requested again.
+    // Thrown only now, after the other stamps are stored, so that they are not requested again.
     for (const one of settled) if (one.status === 'rejected') throw one.reason;
     const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
     const hasFailed = attempts.some(({ outcome }) => outcome === 'failed');

@@ -4,7 +4,7 @@ import type { StampItem } from '../../shared/queue/stamp-job.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 
-/** Queues webhooks before their job ends: either they are in the queue, or the job runs again (N3). */
+/** Queues the webhooks of a job before the job ends: either they are in the queue, or the job runs again (N3). */
 export function createAnnouncements({ jobs, clock }: { jobs: Pick<JobSender, 'send'>; clock: Clock }) {
   async function send(...job: Parameters<typeof jobs.send<'webhook'>>): Promise<void> {
     if ((await jobs.send(...job)) === 'unanswered') throw new TransientError('the queue did not confirm a webhook');

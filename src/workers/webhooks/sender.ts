@@ -9,7 +9,7 @@ import { isPrivateAddress, isPrivateHost } from '../../shared/runtime/private-ad
 /** The maximum number of interim responses from a receiver (RFC 9110 §15.2). */
 const mostInterim = 10;
 
-/** A webhook that was not accepted. From the receiver it contains only a status. */
+/** The receiver did not accept a webhook. The message contains only the status of its answer, no text from it. */
 export class WebhookError extends TransientError {
   override readonly name = 'WebhookError';
   /** Whether a retry is useless. */
@@ -33,7 +33,7 @@ export interface Webhook {
 /** Sends a webhook once. @throws WebhookError if the receiver did not answer 2xx */
 export type SendWebhook = (webhook: Webhook) => Promise<void>;
 
-/** The headers of Standard Webhooks, with one signature per secret, so that secrets can be changed. */
+/** The headers of Standard Webhooks. They contain one signature for each secret, so that a secret can be replaced without a gap. */
 export function signedHeaders(
   { id, body }: Pick<Webhook, 'id' | 'body'>,
   secrets: readonly Buffer[],
@@ -46,10 +46,10 @@ export function signedHeaders(
 
 type NameServer = Pick<Resolver, 'resolve4' | 'resolve6'>;
 
-/** Asks DNS directly: the system's `getaddrinfo` blocks a thread while a name server is silent, and there are only four threads. */
+/** Asks DNS servers directly: the system's `getaddrinfo` blocks one of only four threads while a DNS server does not answer. */
 const ownResolver = (): NameServer => new Resolver({ timeout: 2_000, tries: 2 });
 
-/** All addresses of a name. @throws WebhookError if there is none, or one of them is private */
+/** All IP addresses of a host name. @throws WebhookError if there is none, or if one of them is private */
 async function publicAddresses(names: NameServer, hostname: string): Promise<{ address: string; family: 4 | 6 }[]> {
   const [four, six] = await Promise.allSettled([names.resolve4(hostname), names.resolve6(hostname)]);
   const found = [
@@ -61,7 +61,7 @@ async function publicAddresses(names: NameServer, hostname: string): Promise<{ a
   throw new WebhookError('the name of the receiver leads to a private address', { isFinal: true });
 }
 
-/** Resolves the name inside the connection itself, so that it cannot change to another address after a check. */
+/** Resolves and checks the host name when the connection is made, so that the name cannot change to another IP address after the check. */
 const publicLookup =
   (nameServer: () => NameServer): LookupFunction =>
   (hostname, { all }, callback) => {
@@ -71,7 +71,7 @@ const publicLookup =
     );
   };
 
-/** `isOpen`: private addresses and plain HTTP are allowed, for development. */
+/** `isOpen`: private IP addresses and unencrypted HTTP are allowed, for development. */
 export function createWebhookSender(options: {
   secrets: readonly Buffer[];
   isOpen: boolean;
@@ -97,7 +97,7 @@ export function createWebhookSender(options: {
         reject(error instanceof WebhookError ? error : new WebhookError('the receiver could not be reached', { cause: error }));
       const outgoing = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
         method: 'POST',
-        // No connection is kept: the next one is checked again.
+        // Connections are not reused, so the address of the receiver is checked for every webhook.
         agent: false,
         ...(!isOpen && { lookup: publicLookup(nameServer) }),
         signal: AbortSignal.timeout(answerWithinMs),

@@ -1,33 +1,35 @@
 import type { Clock } from '../../shared/runtime/clock.ts';
 
-/** A product gets a quarter of a worker's places for webhooks, and one host a quarter of its product's share. */
+/** A product may use at most a quarter of a worker's places for webhooks, and each host at most a quarter of its product's places. */
 const quarterOf = (places: number) => Math.ceil(places / 4);
 
-/** A webhook without a place asks again after this pause, or later if many wait: those of one product ask together a hundred times a second. */
+/**
+ * A webhook without a place asks again after this pause, or later if many wait: all webhooks of one product together ask at most 100 times a second.
+ */
 const shortestPauseMs = 1_000;
 const betweenAsksMs = 10;
 
 interface Share {
   underWay: number;
-  /** The number of these for each host. */
+  /** The number of deliveries in progress for each host. */
   readonly atHost: Map<string, number>;
-  /** When the last waiting webhook asks again. */
+  /** The latest time at which a waiting webhook asks again. */
   lastAskAt: number;
 }
 
-/** A delivery's place. Released once. */
+/** The place of one delivery. Call `release` exactly once. */
 export interface Place {
   release(): void;
 }
 
 export interface Shares {
-  /** A place for one delivery, or the milliseconds until the webhook asks again. */
+  /** Returns a place for one delivery, or the milliseconds after which the webhook should ask again. */
   take(product: string, host: string): Place | { readonly waitMs: number };
 }
 
 /**
- * Counts the current deliveries of this worker, so that hanging receivers of one product never take all places (N5). There is one share per product
- * with a service token, so none is ever removed.
+ * Counts the current deliveries of this worker, so that one product's receivers that do not answer never take all places (N5). Shares are never
+ * removed: there is at most one for each product with a service token.
  */
 export function createShares({ places, clock }: { places: number; clock: Clock }): Shares {
   const mostOfProduct = quarterOf(places);

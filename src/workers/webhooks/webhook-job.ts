@@ -29,11 +29,11 @@ export interface WebhookDeps {
   readonly log: Logger;
 }
 
-/** How long delivery is tried, from the first try. */
+/** How long a webhook is retried after the first try. */
 const tryForMs = 24 * 3_600_000;
-/** The maximum wait for a place, so that many webhooks to hanging receivers cannot fill Redis. */
+/** The maximum wait for a place, so that many webhooks to receivers that do not answer cannot fill Redis. */
 const waitForMs = 2 * tryForMs;
-/** A workflow's webhook is queued before its event has happened: an event that has not happened by then never will. */
+/** A workflow's webhook is queued before its event happens. If the event has not happened after this time, it never will. */
 const comesTrueWithinMs = 60_000;
 
 /** The event has not happened yet. */
@@ -44,18 +44,19 @@ class NotYetError extends TransientError {
 type WebhookJob = JobPayload<'webhook'>;
 type StampJob = Extract<WebhookJob, { tokenId: string }>;
 
-/** The address of a webhook and the function for its body, which runs only when there is a place for it. */
+/** The URL of a webhook and a function that makes its body. The function runs only when the webhook has a place. */
 interface Addressed {
   readonly url: string;
-  /** Only products ask for webhooks. Webhooks from earlier versions have no product and form one share. */
+  /** The product that asked for the webhook. Webhooks that an earlier version queued have no product; together they have one share. */
   readonly product: string | undefined;
   readonly id: string;
   readonly body: () => Promise<string | undefined>;
 }
 
 /**
- * Sends a webhook (N3): the signed answer that the caller would get. At least once: a receiver recognises duplicates by the id. Retried for a day
- * with growing pauses. If its product's share is used up, it waits outside the worker for at most two days.
+ * Sends a webhook (N3). Its body is the answer that the API would give to the caller. It may be delivered more than once: a receiver recognises
+ * duplicates by the id. It is retried for a day with growing pauses. If no place is free for its product or host, it waits in the queue for at most
+ * two days.
  *
  * @throws WebhookError, NotYetError if it should be retried; NotItsTurnError; ServiceError `store_unavailable`
  */
@@ -69,7 +70,7 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
     const stored = await stamps.find(tokenId);
     if (!stored) return undefined;
     const [proof] = stored.proofs;
-    // Each answer is judged again.
+    // The stored token is judged again for each webhook.
     const judged = await tokenJudge.judge(proof.token, proof.provider, stored.imprint);
     if (judged.ok) return JSON.stringify(stampTokenOf(stored, { ...proof, isQualified: judged.isQualified }, sealedUrl));
     log.error({ tokenId, code: judged.code }, 'a stored stamp does not verify, so no webhook is sent for it');
@@ -124,10 +125,10 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
     const place = shares.take(product, new URL(url).host);
     const told = { requestId: job.requestId, event: job.event, webhookId: id };
     if ('waitMs' in place) {
-      // The time before this worker started does not count for a webhook that was never tried: perhaps no worker ran.
+      // If the webhook was never tried, the time before this worker started does not count: perhaps no worker ran.
       const waitsSince = job.firstTriedAt ?? Math.max(job.acceptedAt, workerStartedAt);
       if (clock() - waitsSince <= waitForMs) throw new NotItsTurnError(place.waitMs);
-      log.error({ ...told, fault: 'other webhooks of the same product used all places' }, 'a webhook was given up');
+      log.error({ ...told, fault: 'other webhooks of the same product used all places' }, 'a webhook was given up: it waited too long');
       return;
     }
     const startedAt = clock();

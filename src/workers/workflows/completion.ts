@@ -34,9 +34,9 @@ async function computeRoot(outputs: OutputStore, { _id: workflowId, briefingHash
 }
 
 /**
- * Closes a chain, so that no output can join it, and computes its root. May be repeated.
+ * Closes a chain, so that no more outputs can be added, and computes its root. It may be repeated.
  *
- * @throws Error if the chain does not recompute; ServiceError `store_unavailable`
+ * @throws Error if the stored chain is damaged; ServiceError `store_unavailable`
  */
 async function closeChain(outputs: OutputStore, workflow: WorkflowRecord, rootTokenId: string): Promise<ClosedChain> {
   const { _id: workflowId, briefingHash } = workflow;
@@ -54,13 +54,13 @@ export interface WorkflowCompletionDeps {
   readonly order: Pick<OutputOrder, 'hasEarlier'>;
   readonly counters: Pick<CounterStore, 'add' | 'addStamps'>;
   readonly makeStamps: MakeStamps;
-  /** Queues a webhook for a completed workflow. @throws if the queue does not certainly have it */
+  /** Queues the webhook for a completed workflow, if its caller asked for one. @throws if the queue did not confirm it */
   readonly announceCompleted: (workflow: WorkflowRecord, requestId: string) => Promise<void>;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** How long earlier accepted outputs are waited for, and how often they are checked. */
+/** The maximum wait for outputs that were accepted before the completion. The pause between two checks grows from the shortest to the longest. */
 const patienceMs = 3_600_000;
 const shortestLookMs = 25;
 const longestLookMs = 5_000;
@@ -68,9 +68,9 @@ const longestLookMs = 5_000;
 const freshSalt = (): string => randomBytes(saltBytes).toString('hex');
 
 /**
- * Completes a workflow in steps that may each be repeated: earlier accepted outputs join; the workflow is closed with the id of the root's future
- * stamp; the chain is closed; the root is computed, stored and stamped (W9); the closing record is written with the time of that stamp, and
- * stamped; the workflow is completed. If a run stops, the next one continues.
+ * Completes a workflow in steps: it waits for outputs that were accepted earlier; closes the workflow and gives the future stamp of the root its id;
+ * closes the chain; computes, stores and stamps the root (W9); writes the closing record with the time of the root's stamp, and stamps it; marks the
+ * workflow as completed. Each step may be repeated: if a run stops, the next run continues.
  *
  * @throws NotItsTurnError while outputs are in progress; ProviderError if no provider stamped the root or the closing record; ServiceError
  *   `store_unavailable`: the job is retried
@@ -93,7 +93,7 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
     return closed;
   }
 
-  /** The stamp of a hash; undefined if no configured provider may make it, so that a retry is useless. */
+  /** Returns the stamp of a hash, or undefined if no configured provider may make it: then a retry is useless. */
   async function stamp(job: JobPayload<'workflow-completion'>, { _id, tier }: WorkflowRecord, tokenId: string, digest: string) {
     const { acceptedAt, requestId } = job;
     const item = {
@@ -114,7 +114,7 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
     return undefined;
   }
 
-  /** The stored record: the first writer wins, since salts are random. */
+  /** Returns the stored closing record. Only the first record that is written is kept: salts are random, so a second one would differ. */
   async function recordOf(workflow: WorkflowRecord, root: ClosedChain, rootStamp: StoredStamp): Promise<StoredClosingRecord> {
     if (workflow.closingRecord) return workflow.closingRecord;
     const salts = workflow.wordsKey && { email: freshSalt(), agent: freshSalt() };

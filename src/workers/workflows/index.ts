@@ -1,4 +1,4 @@
-/** Jobs of a workflow beside its stamps: the mail with the link, and the completion. */
+/** Jobs of a workflow except its stamps: the mail with the link, and the completion. */
 export { createWorkflowCompletionProcessor, type WorkflowCompletionDeps } from './completion.ts';
 export { withMailRecord } from './mail-record.ts';
 export { createOtpMailProcessor, type OtpMailDeps } from './otp-mail.ts';

@@ -4,7 +4,7 @@ import { MailError, type MailTransport } from './transport.ts';
 
 /**
  * Wraps a transport and counts each outcome (`deferred` is retried, `failed` is not). The last outcome shows whether mail works: a server that
- * refuses one mail works; one that cannot be reached or refuses the login does not.
+ * refuses one mail is working; a server that cannot be reached or refuses the login is not.
  */
 export function withMailRecord(
   transport: MailTransport,

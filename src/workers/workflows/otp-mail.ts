@@ -17,21 +17,21 @@ export interface OtpMailDeps {
   readonly mailFrom: string;
   readonly operator: Operator | null;
   readonly engine: ReturnType<typeof createViewEngine>;
-  /** Overrides the address that the API sends. */
+  /** Used instead of the base URL that the API sends with the job. */
   readonly publicBaseUrl: string | undefined;
   readonly otpTtlMinutes: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** How long delivery is tried (W12). */
+/** How long sending the mail is retried (W12). */
 const tryForMs = 3_600_000;
 
 const minuteMs = 60_000;
 
 /**
- * Mails the challenge of a workflow. The challenge is derived from the job's id with a key of the service, so it is not stored, and a mail that is
- * sent twice has the same challenge.
+ * Mails the challenge of a workflow. The challenge is derived from the ids of the workflow and the challenge with a key of the service. So only its
+ * digest is stored, and a mail that is sent twice has the same challenge.
  *
  * @throws MailError if it should be retried; ServiceError `store_unavailable`
  */

@@ -2,12 +2,12 @@ import { createTransport } from 'nodemailer';
 import { TransientError } from '../../shared/domain/service-error.ts';
 import type { Message } from './message.ts';
 
-/** A mail that was not accepted. The message contains only codes: the server's text may quote the address (W10). */
+/** The mail was not accepted. The error message contains only codes, because the server's text may quote the recipient's address (W10). */
 export class MailError extends TransientError {
   override readonly name = 'MailError';
   /** Whether a retry is useless: the server refused permanently (RFC 5321 §4.2.1, 5yz). */
   readonly isFinal: boolean;
-  /** Whether the server is the problem: every other mail would fail too. */
+  /** Whether the server is the cause, so that every other mail would fail too. */
   readonly isOfServer: boolean;
 
   constructor(fault: string, { isFinal, isOfServer }: { isFinal: boolean; isOfServer: boolean }) {
@@ -19,7 +19,7 @@ export class MailError extends TransientError {
 
 export interface MailTransport {
   /**
-   * Resolves when the server has accepted the mail.
+   * Sends a mail. Resolves when the server has accepted it.
    *
    * @throws MailError
    */
@@ -32,8 +32,8 @@ const silenceTimeoutMs = 30_000;
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * `smtps://` uses TLS from the first byte. `smtp://` requires STARTTLS before anything else, except on loopback and with `?plain`. User and
- * password are in the address.
+ * `smtps://` uses TLS from the first byte. `smtp://` requires STARTTLS before anything else, except on loopback and with `?plain`. User and password
+ * are in the URL.
  */
 function connectionOf(smtpUrl: string) {
   const { protocol, hostname, port, username, password, searchParams } = new URL(smtpUrl);
@@ -53,13 +53,13 @@ interface SmtpFault {
   readonly response?: unknown;
 }
 
-/** Reply codes that refuse us and not this mail: a wrong password, no STARTTLS. */
+/** Error codes of nodemailer for faults that this mail did not cause: a wrong password, no STARTTLS. */
 const faultsOfTheSession: readonly unknown[] = ['EAUTH', 'ETLS'];
 
-/** The server is shutting down, or turns us away (RFC 5321 §4.2.1). */
+/** The reply code of a server that is shutting down or refuses our connection (RFC 5321 §4.2.1). */
 const serviceNotAvailable = 421;
 
-/** Retry a failure that this mail did not cause. */
+/** Turns an error of nodemailer into a MailError. It is final only if this mail caused it. */
 function mailErrorOf(error: unknown): MailError {
   const { code, responseCode, response }: SmtpFault = typeof error === 'object' && error !== null ? error : {};
   if (typeof responseCode !== 'number') {
@@ -74,7 +74,7 @@ function mailErrorOf(error: unknown): MailError {
   });
 }
 
-/** Sends over SMTP, one connection per mail. Without a server address nothing can be sent, but a retry may work later. */
+/** Sends over SMTP, with one connection for each mail. Without `SMTP_URL` sending fails, but a retry may succeed after it is set. */
 export function createMailTransport(smtpUrl: string | undefined): MailTransport {
   if (smtpUrl === undefined) {
     return {

@@ -17,7 +17,7 @@ import type { Evidence, EvidenceSeal, EvidenceStamp } from './contents.ts';
 import { documentOf } from './document.ts';
 import { zipOf } from './zip.ts';
 
-/** How many outputs, and how many stamps, are read at a time. A stamp takes up to 15 kB. */
+/** The number of outputs, and the number of stamps, that are read at a time. A stamp takes up to 15 kB. */
 const outputsPage = 1_000;
 const stampsPage = 100;
 
@@ -38,8 +38,8 @@ function rootPreimageOf(chain: RecomputedChain): Buffer {
 const typePattern = /^[a-z0-9._+-]{1,64}$/;
 
 /**
- * The evidence of a completed workflow (W22). Everything that the seals cover is recomputed and verified just before. The outputs' own
- * stamps are given as stored: the reader of the bundle must verify them.
+ * Makes the evidence of a completed workflow (W22). The root, the chain, the tree and the closing record are recomputed and verified for each answer.
+ * The outputs' own stamps are given as stored: the reader of the evidence must verify them.
  */
 export function createEvidenceBundles(deps: {
   proveSealedChain: ProveSealedChain;
@@ -117,11 +117,15 @@ export function createEvidenceBundles(deps: {
   }
 
   return {
-    /** Collects the contents. @throws ServiceError `not_found`, and as `ProveSealedChain` */
+    /** Collects the contents of the evidence. @throws ServiceError `not_found`, and everything that `ProveSealedChain` throws */
     gather,
-    /** The bundle as a zip file, the same bytes each time. @throws as `gather`; the stream fails if the stored data changes meanwhile */
+    /**
+     * The evidence as a zip file. The bytes are the same each time, unless the stamps change.
+     *
+     * @throws the same errors as `gather`; the stream fails if the stored data changes meanwhile
+     */
     zip: async (workflow: WorkflowRecord): Promise<Readable> => zipOf(await gather(workflow)),
-    /** The bundle as one JSON document. @throws as `zip` */
+    /** The evidence as one JSON document. @throws the same errors as `zip` */
     document: async (workflow: WorkflowRecord): Promise<Readable> => documentOf(await gather(workflow)),
   };
 }

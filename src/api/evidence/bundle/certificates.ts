@@ -17,17 +17,19 @@ export interface BundledCertificate {
   readonly pem: string;
 }
 
-/** Collects the chains of many tokens: each certificate once, and the revocation lists of their issuers. */
+/** Collects the certificate chains of many tokens, each certificate once, and the revocation lists of their issuers. */
 export interface CertificateCollector {
-  /** Verifies the evidence only if its first signer or one of its renewals is new. */
+  /** Adds the certificates of some evidence. It is verified only if its first signer or one of its renewals is new. */
   add(evidenced: Evidenced): Promise<void>;
-  /** Sorted by fingerprint, so that the order is the same each time. */
+  /** Trust anchors first. Each group is sorted by fingerprint, so that the order is the same each time. */
   certificates(): readonly BundledCertificate[];
   /** PEM. */
   revocationLists(): readonly string[];
 }
 
-/** Further signers are left out: a TSA has few, and each costs a verification. */
+/**
+ * The maximum number of pieces of evidence that are verified for one bundle. The certificates of further signers are left out; a TSA has few signers.
+ */
 const mostJudged = 64;
 
 const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

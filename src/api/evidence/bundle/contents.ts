@@ -2,10 +2,10 @@ import type { OutputLine, StampKind } from '../../../shared/contract/evidence-bu
 import type { ClosingRecord } from '../../../shared/proof/closing-record.js';
 import type { BundledCertificate } from './certificates.ts';
 
-/** A stamp as the public gets it. */
+/** A stamp as public evidence. */
 export interface EvidenceStamp {
   readonly kind: StampKind;
-  /** DER; empty if there is nothing that others could check. */
+  /** DER; empty if there is nothing that other people could check. */
   readonly bytes: Buffer;
 }
 
@@ -15,19 +15,19 @@ export interface EvidenceSeal extends EvidenceStamp {
   readonly hash: string;
 }
 
-/** The public evidence of a completed workflow. Everything that is sealed is verified: root, chain, tree and closing record. */
+/** The public evidence of a completed workflow. Root, chain, tree and closing record are verified; the outputs' own stamps are not. */
 export interface Evidence {
   readonly record: ClosingRecord;
-  /** Exactly as it was stamped. */
+  /** The text of the closing record, exactly as it was stamped. */
   readonly recordText: string;
   readonly root: EvidenceSeal;
   readonly closing: EvidenceSeal;
   /** The bytes whose SHA-256 is the root. */
   readonly rootPreimage: Buffer;
-  /** The certificates of the seals; after the stamps were read, those of all stamps. */
+  /** The certificates of the two seals. After `stamps` was read, also those of the outputs' stamps. */
   certificates(): readonly BundledCertificate[];
   revocationLists(): readonly string[];
-  /** Hashes of the inclusion path, lowest first, lower-case hex. */
+  /** The hashes of an output's inclusion path, from the lowest level up, in lower-case hex. */
   pathOf(number: number): readonly string[];
   /** All outputs in order, as stored. @throws ServiceError if one differs from the recomputed chain */
   outputs(): AsyncIterable<OutputLine>;
@@ -37,7 +37,7 @@ export interface Evidence {
 
 const chunkCharacters = 64 * 1024;
 
-/** Joins the text into fewer, larger pieces of bytes. */
+/** Joins pieces of text into fewer, larger buffers. */
 export async function* inChunks(pieces: AsyncIterable<string> | Iterable<string>): AsyncGenerator<Buffer> {
   let waiting: string[] = [];
   let characters = 0;

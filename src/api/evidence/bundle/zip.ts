@@ -16,20 +16,20 @@ import { type Evidence, type EvidenceSeal, inChunks } from './contents.ts';
 const engine = createViewEngine();
 let script: string | undefined;
 
-/** `verify.py` checks a bundle with `openssl` and Python's standard library. */
+/** Reads `verify.py`, which checks a bundle with `openssl` and Python's standard library. */
 function verifyScript(): string {
   script ??= readFileSync(join(viewsFolder, 'bundle/verify.py'), 'utf8');
   return script;
 }
 
-/** `README.txt`, for people who know neither hashes nor this service. It claims only facts that were verified for this bundle (V9). */
+/** Makes `README.txt`, for people who know neither hashes nor this service. It states only facts that were verified for this bundle (V9). */
 function readmeOf({ record, root, closing, certificates }: Evidence, fingerprintShown: (hex: string) => string): string {
   const anchors = certificates().filter(({ role }) => role === 'trust_anchor');
   const others = certificates().filter(({ role }) => role === 'other');
   return engine.render('/bundle/readme', { record, root, closing, anchors, others, treeRoot: treeRootOf(root), fingerprintShown });
 }
 
-/** If a seal was stamped in a batch: the root of the hash tree (RFC 4998 §4.3) that its token covers, hex. Else undefined. */
+/** If a seal was stamped in a batch, returns the root of the hash tree (RFC 4998 §4.3) that its token covers, in hex. Otherwise undefined. */
 function treeRootOf({ kind, bytes }: EvidenceSeal): string | undefined {
   const tree = kind === 'record' ? firstTimeStampOf(bytes)?.reducedHashtree : undefined;
   return tree && hexOf(rootOf(sha256, tree));
@@ -37,12 +37,12 @@ function treeRootOf({ kind, bytes }: EvidenceSeal): string | undefined {
 
 interface BundleFile {
   readonly name: string;
-  /** Called when the file's turn comes: the content may depend on files that were read before. */
+  /** Called when the file is written: its content may depend on files that were read before. */
   readonly read: () => AsyncIterable<Buffer> | Iterable<Buffer>;
   readonly mode?: number;
 }
 
-/** Every file has the same time, so the same evidence gives the same bytes. DOS time has no zone. */
+/** Every file has the same time, so that the same evidence gives the same bytes. DOS time has no time zone. */
 const fixed = { mtime: new Date(1980, 0, 1), forceDosTimestamp: true, compressionLevel: 6 };
 
 const pemText = (certificates: readonly BundledCertificate[]): string =>
@@ -50,7 +50,7 @@ const pemText = (certificates: readonly BundledCertificate[]): string =>
     .map(({ subject, fingerprint, pem }) => `# ${subject.replace(/\p{C}+/gu, ' ')}\n# SHA-256 ${fingerprintShown(fingerprint)}\n${pem}`)
     .join('');
 
-/** In OpenSSL's notation. */
+/** Writes a fingerprint in OpenSSL's notation: upper-case pairs of hex digits with colons. */
 const fingerprintShown = (hex: string): string => hex.toUpperCase().match(/../g)!.join(':');
 
 function sealParts(name: SealName, { kind, bytes }: EvidenceSeal): BundleFile[] {
@@ -76,13 +76,13 @@ async function* outputLines(evidence: Evidence): AsyncGenerator<string> {
   for await (const output of evidence.outputs()) yield outputLineOf(output);
 }
 
-/** The files of a bundle in order, except the list of their hashes. */
+/** The files of a bundle in order, without the list of their hashes, which comes last. */
 function filesOf(evidence: Evidence): readonly BundleFile[] {
   const { record, recordText, root, closing, rootPreimage } = evidence;
   const blocks = blocksOf(record.output_count);
   const text = (name: string, content: () => string): BundleFile => ({ name, read: () => [Buffer.from(content())] });
   const ofRole = (role: BundledCertificate['role']) => pemText(evidence.certificates().filter((each) => each.role === role));
-  // Rendered first, so it names only the certificates of the seals.
+  // Rendered before any stamp is read, so it names only the certificates of the seals.
   const readme = readmeOf(evidence, fingerprintShown);
   return [
     text(bundleFiles.readme, () => readme),
@@ -101,8 +101,8 @@ function filesOf(evidence: Evidence): readonly BundleFile[] {
 }
 
 /**
- * Streams the bundle and reads on demand, so memory does not grow with the number of outputs. The stream fails if the stored data changes
- * meanwhile. A reader that stops must destroy it.
+ * Streams the bundle and reads stamps on demand, so memory does not grow with their number. The stream fails if the stored data changes meanwhile. A
+ * reader that stops early must destroy the stream.
  */
 export function zipOf(evidence: Evidence): Readable {
   const zip = new ZipFile();

@@ -1,7 +1,7 @@
-/** The values of a COSE header, in deterministic CBOR (RFC 8949 §4.2.1). The caller orders the members of a map: small labels first. */
+/** A value in a COSE header, for deterministic CBOR (RFC 8949 §4.2.1). The caller must sort the members of a map by their encoded labels. */
 export type Cbor = number | Uint8Array | null | readonly Cbor[] | CborMap;
 
-/** Integer labels with their values. */
+/** A map of integer labels to values. */
 export class CborMap {
   readonly members: readonly (readonly [label: number, value: Cbor])[];
 
@@ -24,7 +24,7 @@ function head(type: number, argument: number): Buffer {
   return encoded;
 }
 
-/** @throws RangeError if a number is not a safe integer */
+/** Encodes a value. @throws RangeError if a number is not a safe integer */
 export function encodeCbor(value: Cbor): Buffer {
   if (value === null) return encodedNull;
   if (typeof value === 'number') {
@@ -39,7 +39,7 @@ export function encodeCbor(value: Cbor): Buffer {
   return Buffer.concat([head(major.array, value.length), ...value.map(encodeCbor)]);
 }
 
-/** Encodes a text, such as `Signature1` (RFC 9052 §4.4). */
+/** Encodes a text, for example `Signature1` (RFC 9052 §4.4). */
 export const encodeText = (text: string): Buffer => {
   const bytes = Buffer.from(text);
   return Buffer.concat([head(3, bytes.length), bytes]);

@@ -9,16 +9,16 @@ import type { WorkflowStore } from '../../../shared/store/workflows.ts';
 import type { ProveSealedChain } from '../../workflows/index.ts';
 import { CborMap, encodeArrayOf, encodeCbor, encodeTagged, encodeText } from './cbor.ts';
 
-/** COSE receipts (RFC 9942): a proof about a Merkle tree; the keeper of the tree signs its root. */
+// A COSE receipt (RFC 9942) is a proof about a Merkle tree. The service keeps the tree and signs its root.
 
-/** Header labels and values of the registries of RFC 9052 and RFC 9942. */
+/** Header labels of RFC 9052 and RFC 9942. The constants below are values from the same registries. */
 const label = { alg: 1, kid: 4, verifiableDataStructure: 395, verifiableDataProofs: 396 } as const;
 const eddsa = -8;
 const rfc9162Sha256 = 1;
 const inclusionProofs = -1;
 const sign1Tag = 18;
 
-/** Octets before the seed of an Ed25519 key in PKCS #8 (RFC 8410 §7). */
+/** The bytes before the seed of an Ed25519 key in PKCS #8 (RFC 8410 §7). */
 const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /** The key that signs receipts. */
@@ -30,7 +30,7 @@ interface ReceiptKey {
   readonly publicPem: string;
 }
 
-/** Derives the key from a secret of the service: every process gets the same key, and the database alone is not enough. */
+/** Derives the key from a secret of the service, so every process has the same key, and the database alone is not enough to get it. */
 export function receiptKeyOf(secret: KeyObject): ReceiptKey {
   const seed = Buffer.from(hkdfSync('sha256', secret, '', 'qstamp COSE receipts v1, Ed25519', 32));
   const privateKey = createPrivateKey({ key: Buffer.concat([pkcs8Head, seed]), format: 'der', type: 'pkcs8' });
@@ -41,28 +41,28 @@ export function receiptKeyOf(secret: KeyObject): ReceiptKey {
   return { privateKey, kid, publicPem: publicKey.export({ format: 'pem', type: 'spki' }).toString() };
 }
 
-/** A receipt of inclusion (RFC 9942 §5.2): COSE_Sign1 with a detached payload, the root. */
+/** Makes a receipt of inclusion (RFC 9942 §5.2): a COSE_Sign1 whose payload, the root, is detached. */
 export function encodeReceipt({ privateKey, kid }: ReceiptKey, proof: InclusionProof, root: Uint8Array): Buffer {
   const protectedHeader = encodeCbor(new CborMap([label.alg, eddsa], [label.kid, kid], [label.verifiableDataStructure, rfc9162Sha256]));
-  // RFC 9052 §4.4
+  // The Sig_structure of RFC 9052 §4.4.
   const signed = encodeArrayOf([encodeText('Signature1'), encodeCbor(protectedHeader), encodeCbor(Buffer.alloc(0)), encodeCbor(root)]);
   const inclusion = encodeCbor([proof.treeSize, proof.leafIndex, proof.inclusionPath]);
   const unprotected = new CborMap([label.verifiableDataProofs, new CborMap([inclusionProofs, [inclusion]])]);
   return encodeTagged(sign1Tag, encodeCbor([protectedHeader, unprotected, null, sign(null, signed, privateKey)]));
 }
 
-/** RFC 9921 §3.2: a token over the payload, in the protected header. */
+/** Label of a time-stamp token over the payload, in the protected header (RFC 9921 §3.2). */
 const timestampThenCose = 269;
-/** RFC 9942 §2: in the unprotected header. */
+/** Label of receipts, in the unprotected header (RFC 9942 §2). */
 const receipts = 394;
 
-/** A stamp in the form of COSE headers (W23). */
+/** Gives stamps in the form of COSE headers (W23). */
 export interface CoseEvidence {
   /**
-   * The two headers of a COSE message over the stamped content, `[protected, unprotected]` (RFC 9052 §3). The signer of the content copies them
-   * into its message.
+   * The two headers of a COSE message over the stamped content, `[protected, unprotected]` (RFC 9052 §3). The signer of the content copies them into
+   * its message.
    *
-   * @throws ServiceError `not_found` for an unknown id, and if both headers would be empty; as `ProveSealedChain`
+   * @throws ServiceError `not_found` for an unknown id, and if both headers would be empty; everything that `ProveSealedChain` throws
    */
   headersOf(tokenId: string): Promise<Buffer>;
   /** PEM of the public key for receipts. @throws ServiceError `store_unavailable` */
@@ -79,7 +79,10 @@ export function createCoseEvidence(deps: {
   const { stamps, outputs, workflows, proveSealedChain, keys } = deps;
   const readKey = async () => receiptKeyOf(await keys.secret('cose-receipts'));
 
-  /** Undefined if the stamp is not an output of a completed workflow, or the tree has one leaf: RFC 9942 §5.2 needs a path with a hash. */
+  /**
+   * The receipt of a stamp. Undefined if the stamp is not an output of a completed workflow, or if the tree has only one leaf: RFC 9942 §5.2 needs a
+   * path with at least one hash.
+   */
   async function receiptOf(tokenId: string): Promise<Buffer | undefined> {
     const [output] = await outputs.findByTokens([tokenId]);
     const workflow = output && (await workflows.find(output.workflowId));

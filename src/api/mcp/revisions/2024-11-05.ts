@@ -17,16 +17,16 @@ import type { Revision, RpcContext } from './revision.ts';
 
 type RpcMethods = ReadonlyMap<string, (params: unknown, context: RpcContext) => object | Promise<object>>;
 
-/** The answer to every client, whatever version it offers. */
+/** Every client gets this version, even if it offers another. */
 const protocolVersion = '2024-11-05';
 const serverInfo = { name: 'qstamp', version: '0.1.0' };
 
-/** The most messages in one batch: a small body must not cause a huge answer. */
+/** The maximum number of messages in one batch: a small body must not cause a huge answer. */
 const maxBatch = 100;
 
 const invalid = (why: string) => new RpcError(rpcErrors.invalidRequest, `Invalid Request: ${why}`);
 
-/** The methods for clients that begin with `initialize`. */
+/** The methods of this revision, in which clients begin with `initialize`. */
 function createMethods(tools: readonly Tool[], callTool: CallTool): RpcMethods {
   const definitions = tools.map(({ definition }) => definition);
   return new Map<string, (params: unknown, context: RpcContext) => object | Promise<object>>([
@@ -41,7 +41,7 @@ function createMethods(tools: readonly Tool[], callTool: CallTool): RpcMethods {
 /**
  * The result of one request.
  *
- * @throws RpcError −32601 for an unknown method, −32602 for params that no method takes, and whatever the method throws.
+ * @throws RpcError −32601 for an unknown method, −32602 if the params are not an object; every error that the method throws
  */
 async function runMethod(methods: RpcMethods, { method, params }: RpcMessage, context: RpcContext): Promise<object> {
   const run = methods.get(method);
@@ -51,13 +51,13 @@ async function runMethod(methods: RpcMethods, { method, params }: RpcMessage, co
 }
 
 /**
- * The revision of the interface (M1): faults of the protocol are JSON-RPC errors with HTTP 200; only a missing token is 401. `Accept` and
- * `MCP-Protocol-Version` change nothing. It answers every body that does not name a later revision, even one that is not JSON-RPC.
+ * The revision of the published interface (M1). Faults of the protocol are JSON-RPC errors with HTTP 200; only a missing token is 401. The headers
+ * `Accept` and `MCP-Protocol-Version` are ignored. It answers every body that does not belong to a later revision, even a body that is not JSON-RPC.
  */
 export function createFirstRevision(tools: readonly Tool[], callTool: CallTool): Revision {
   const methods = createMethods(tools, callTool);
 
-  /** Undefined for a notification: the known ones need no work, and a call without an id is not run. */
+  /** Answers one message. Returns undefined for a notification, which is never run: the known notifications need no work. */
   async function answerMessage(value: unknown, context: RpcContext): Promise<RpcResponse | undefined> {
     try {
       const message = readMessage(value);
@@ -74,7 +74,10 @@ export function createFirstRevision(tools: readonly Tool[], callTool: CallTool):
     }
   }
 
-  /** The answer to a whole body: one message or a batch (JSON-RPC 2.0 §6). The answers to a batch are in the order of its requests. */
+  /**
+   * Answers a whole body: one message or a batch (JSON-RPC 2.0 §6). The answers to a batch are in the order of its requests. Returns undefined if
+   * there are only notifications.
+   */
   async function answerBody(body: unknown, context: RpcContext): Promise<RpcResponse | readonly RpcResponse[] | undefined> {
     const refuse = (fault: RpcError) => {
       context.note(rpcFault(fault));
@@ -84,7 +87,7 @@ export function createFirstRevision(tools: readonly Tool[], callTool: CallTool):
     if (!Array.isArray(body)) return answerMessage(body, context);
     if (body.length === 0) return refuse(invalid('a batch must have at least one message'));
     if (body.length > maxBatch) return refuse(invalid(`a batch holds at most ${maxBatch} messages`));
-    // One key covers a batch: each call gets its own key, derived from it.
+    // The header contains one key for the whole batch, so each call gets its own key, derived from it.
     const keyAt = (index: number) => (context.headerKey === undefined ? undefined : `${context.headerKey}:${index}`);
     const answers = await Promise.all(
       body.map((message: unknown, index) => answerMessage(message, { ...context, headerKey: keyAt(index) })),

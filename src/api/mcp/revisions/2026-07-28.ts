@@ -21,8 +21,8 @@ const namesVersion = (message: unknown): boolean => {
 };
 
 /**
- * Whether a request belongs to this revision or a later one (M11): it names a version in `_meta`, or it names this version in its header
- * and is not `initialize`, which only clients of earlier revisions send.
+ * Whether a request belongs to this revision or a later one (M11). It does if `_meta` names a version. It also does if the header names this version,
+ * unless the method is `initialize`, which only clients of earlier revisions send.
  */
 export function isModern({ body, headers }: McpRequest): boolean {
   if (Array.isArray(body)) return body.some(namesVersion);
@@ -31,7 +31,7 @@ export function isModern({ body, headers }: McpRequest): boolean {
   return headerOf(headers, 'mcp-protocol-version') === protocolVersion && !isOpening;
 }
 
-/** A fault with an HTTP status. Faults of the request itself have an error status; faults from a method do not. */
+/** A fault of the request itself, with an HTTP error status. Other faults of a method are answered with status 200. */
 class ModernRefusal extends Error {
   readonly status: number;
   readonly fault: RpcError;
@@ -46,7 +46,7 @@ const refusal = (status: number, code: RpcError['code'], message: string, data?:
   new ModernRefusal(status, new RpcError(code, message, data));
 const mismatch = (why: string) => refusal(400, rpcErrors.headerMismatch, `Bad Request: ${why}`);
 
-/** The value of a header; `=?base64?…?=` is decoded. Undefined if that is not base64 of UTF-8. */
+/** Returns the value of a header; the form `=?base64?…?=` is decoded. Undefined if its content is not UTF-8 in base64. */
 function decodedHeader(value: string): string | undefined {
   const encoded = /^=\?base64\?(.*)\?=$/.exec(value)?.[1];
   if (encoded === undefined) return value;
@@ -59,7 +59,10 @@ function decodedHeader(value: string): string | undefined {
   }
 }
 
-/** @throws ModernRefusal 400 if `_meta` lacks a required member, or names a version that we do not support. */
+/**
+ * @throws ModernRefusal 400 if `_meta` lacks a required member or names a version that we do not support, or if the header MCP-Protocol-Version is
+ *   missing or names another version
+ */
 function checkEnvelope({ params }: RpcMessage, headers: McpHeaders): void {
   const meta = metaOf(params);
   const given = isObject(meta) ? meta : {};
@@ -76,7 +79,7 @@ function checkEnvelope({ params }: RpcMessage, headers: McpHeaders): void {
   if (inHeader === undefined) throw mismatch('the header MCP-Protocol-Version is missing');
 }
 
-/** Proxies decide by the headers, so they must match the body. @throws ModernRefusal 400 if they do not. */
+/** Proxies may decide by the headers, so the headers must match the body. @throws ModernRefusal 400 if they do not match */
 function checkHeaders({ method, params }: RpcMessage, headers: McpHeaders): void {
   if (headerOf(headers, 'mcp-method') !== method) throw mismatch('the header Mcp-Method must be the method of the body');
   const name = method === 'tools/call' && isObject(params) ? params.name : undefined;
@@ -85,7 +88,7 @@ function checkHeaders({ method, params }: RpcMessage, headers: McpHeaders): void
   if (given === undefined || decodedHeader(given) !== name) throw mismatch('the header Mcp-Name must be params.name of the body');
 }
 
-/** How long a client may cache a list: it changes only with a release. */
+/** How long a client may cache the list of tools: it changes only with a release. */
 const listTtlMs = 3_600_000;
 const cached = { ttlMs: listTtlMs, cacheScope: 'public' } as const;
 

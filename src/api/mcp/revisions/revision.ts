@@ -2,9 +2,9 @@ import type { Fault } from '../../server/outcome.ts';
 import type { CallGuards } from '../call-guards.ts';
 import type { RpcResponse } from '../json-rpc.ts';
 
-/** The HTTP request around a message. */
+/** Data about the HTTP request that contained a message. */
 export interface RpcContext {
-  /** The product of the request's service token, if that is valid. */
+  /** The product of the service token; undefined without a valid token. */
   readonly product: string | undefined;
   /** The request has a service token that is not valid. */
   readonly hasWrongToken: boolean;
@@ -14,16 +14,16 @@ export interface RpcContext {
   /** The header `Idempotency-Key`. */
   readonly headerKey: string | undefined;
   readonly guards: CallGuards;
-  /** Called if an earlier call with the same idempotency key was answered already. */
+  /** Called if the answer is the repeated answer of an earlier call with the same idempotency key. */
   readonly onReplayed: () => void;
   /** Records why a message was refused or failed, for the log and the metrics. */
   readonly note: (fault: Fault) => void;
 }
 
-/** Names are in lower case. */
+/** The headers of a request. Their names are in lower case. */
 export type McpHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** A request to the endpoint. `body` is parsed JSON; undefined if there is none. */
+/** A request to `/mcp`. `body` is the parsed JSON; undefined if the request has no body. */
 export interface McpRequest {
   readonly body: unknown;
   readonly headers: McpHeaders;
@@ -36,6 +36,6 @@ export interface McpAnswer {
 
 /** One revision of the Model Context Protocol on the wire. The tools are the same in all revisions. */
 export interface Revision {
-  /** Never rejects: faults of the protocol and our own defects become answers too. */
+  /** Never rejects: faults of the protocol and our own errors become answers too. */
   answer(request: McpRequest, context: RpcContext): Promise<McpAnswer>;
 }

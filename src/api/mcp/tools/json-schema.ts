@@ -4,14 +4,14 @@ type Schema = Readonly<Record<string, unknown>>;
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Replaces references by their content and drops names: several assistants refuse a tool that has them. */
+/** Replaces each reference by the schema that it names, and removes the names (`id`): several assistants refuse a tool with references or names. */
 function inlined({ $schema, $defs, ...schema }: Schema): Schema {
   const definitions = isObject($defs) ? $defs : {};
   const inline = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(inline);
     if (!isObject(value)) return value;
     const { $ref, id, ...rest } = value;
-    // Some clients do not support lists of types, but accept one type in each branch.
+    // Some clients do not support a list in `type`, so it becomes an `anyOf` with one type in each branch.
     if (Array.isArray(rest.type)) {
       rest.anyOf = rest.type.map((type) => ({ type }));
       delete rest.type;
@@ -24,15 +24,15 @@ function inlined({ $schema, $defs, ...schema }: Schema): Schema {
       Object.entries(whole).map(([name, member]) => [name, name === 'properties' ? members(member) : inline(member)]),
     );
   };
-  /** Keys here are names of properties, so `id` is kept. */
+  /** The keys of `properties` are names of arguments, so a property named `id` is kept. */
   const members = (properties: unknown): unknown =>
     isObject(properties) ? Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, inline(member)])) : properties;
   return inline(schema) as Schema;
 }
 
 /**
- * The JSON Schema of a tool's arguments, in keywords that all assistants know: no dialect, and no `null` beside another type.
- * Optional members accept null, but several assistants refuse a tool whose schema says so.
+ * The JSON Schema of a tool's arguments, only with keywords that all assistants know: without `$schema`, and without `null` beside another type.
+ * Optional arguments may be null, but several assistants refuse a tool whose schema says so.
  */
 export function inputSchemaOf(contract: z.ZodType): Schema {
   return inlined(z.toJSONSchema(contract, { io: 'input', override: ({ jsonSchema }) => dropNull(jsonSchema) }));

@@ -1,16 +1,16 @@
 import { evidencePath, verifyPath, workflowPath } from '../../../shared/domain/addresses.ts';
 import type { ResourceLink } from './tool.ts';
 
-/** Addresses in the answers of tools. They are absolute, because the answers leave the service. */
+/** Makes the URLs in the answers of tools. They are absolute, because an assistant may show them anywhere. */
 export interface Links {
   absolute(path: string): string;
   workflowPage(workflowId: string): ResourceLink;
   bundle(workflowId: string): ResourceLink;
-  /** The page of a stamp, and its evidence record if the provider is a TSA. */
+  /** The page of a stamp, and its evidence record if the provider is known and is not the mock. */
   stamp(tokenId: string, provider: string | null): readonly ResourceLink[];
 }
 
-/** This provider makes no evidence. */
+/** Stamps of this provider have no evidence record. */
 const mock = 'mock';
 
 export function createLinks(baseUrl: () => string): Links {

@@ -6,7 +6,7 @@ import type { Links } from './links.ts';
 import { stampingAnnotations } from './stamp.ts';
 import { createTool, type Tool } from './tool.ts';
 
-/** Above this number of files there are no links: an assistant has to read them all. */
+/** For more files than this the answer has no links, because the assistant must read all of them. */
 const mostLinked = 10;
 
 export function createStampFilesTool({ stampMany, links }: { readonly stampMany: StampMany; readonly links: Links }): Tool {

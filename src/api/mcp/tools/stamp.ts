@@ -24,7 +24,7 @@ export function createStampHashTool({ stamping }: { readonly stamping: Pick<Stam
   });
 }
 
-/** Always tier sealed (M3). */
+/** The tool that stores content. The tier is always sealed (M3). */
 export function createStampContentTool(deps: { readonly stamping: Pick<Stamping, 'stamp'>; readonly sealedMaxBytes: number }): Tool {
   const { stamping, sealedMaxBytes } = deps;
   const order = stampRequestFor({ tier: 'sealed', sealedMaxBytes });
@@ -60,10 +60,10 @@ export function createVerifyTokenTool({ verification }: { readonly verification:
   });
 }
 
-/** Hints to assistants about tools that stamp: they delete and change nothing, but the same call twice makes two stamps. */
+/** Hints to assistants about tools that stamp: they add data but never delete or change any, and the same call twice makes two stamps. */
 export const stampingAnnotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true } as const;
 
-/** Stamps for the product of the call's service token. @throws ServiceError as `Stamping.stamp` does. */
+/** Makes a stamp for the product of the call's service token. @throws the same ServiceErrors as `Stamping.stamp` */
 async function stampFor(call: ToolCall, stamping: Pick<Stamping, 'stamp'>, order: StampOrder): Promise<StampToken> {
   const { product, requestId, idempotencyKey } = call;
   const { stamp, isReplayed } = await stamping.stamp({

@@ -6,7 +6,7 @@ import { type ValidationItem, validationItems } from '../../server/validation-it
 import type { CallGuards } from '../call-guards.ts';
 import { answerSchemaOf, inputSchemaOf } from './json-schema.ts';
 
-/** The caller of a tool, and everything in the call beside the arguments. */
+/** The caller of a tool, and everything in the call except the arguments. */
 export interface ToolCall {
   /** The product of the service token; undefined only if the tool needs no token. */
   readonly product: string | undefined;
@@ -16,7 +16,10 @@ export interface ToolCall {
   /** `_meta.idempotency_key` of the call, or the header. */
   readonly idempotencyKey: string | undefined;
   readonly guards: CallGuards;
-  /** The tool calls this if an earlier call with the same key did the work: the answer is the same, and its header says so. */
+  /**
+   * The tool calls this if an earlier call with the same key did the work. The answer is then the same, and a response header says that it is
+   * repeated.
+   */
   readonly onReplayed: () => void;
   /** Records why the call was refused or failed. */
   readonly note: (fault: Fault) => void;
@@ -60,11 +63,11 @@ export interface ToolDefinition {
 export interface Tool {
   /** For clients of the first revision. */
   readonly definition: ToolDefinition;
-  /** The same definition, always with `outputSchema`. */
+  /** The definition for clients of later revisions, always with `outputSchema`. */
   readonly modernDefinition: ToolDefinition;
   /** Whether only callers with a service token may use it. */
   readonly needsToken: boolean;
-  /** If an assistant can correct a failure or wait, the result has `isError`. Only our own defects are thrown. */
+  /** Runs the tool. If a failure has a reason that the assistant can use, it becomes a result with `isError`. Only unexpected errors are thrown. */
   call(given: unknown, call: ToolCall): Promise<CalledTool>;
 }
 
@@ -73,15 +76,18 @@ export interface ToolOptions<Schema extends z.ZodType, Answer extends z.ZodType>
   readonly arguments: Schema;
   /** The answer if nothing failed. */
   readonly answer: Answer;
-  /** One of the three tools of the interface. Their definition does not change for clients of the first revision. */
+  /**
+   * True for the three tools of the published interface. For clients of the first revision their definition must not change, so it has no
+   * `outputSchema`.
+   */
   readonly isOfContract?: true;
-  /** Default: yes. */
+  /** False if callers without a service token may use the tool; default true. */
   readonly needsToken?: false;
   readonly run: (given: z.output<Schema>, call: ToolCall) => Promise<z.output<Answer> & object>;
   readonly links?: (answer: z.output<Answer>) => readonly ResourceLink[];
 }
 
-/** Creates a tool. One contract checks its arguments and gives their JSON Schema. */
+/** Creates a tool. The contract of its arguments checks them, and the JSON Schema is made from the same contract. */
 export function createTool<Schema extends z.ZodType, Answer extends z.ZodType>(options: ToolOptions<Schema, Answer>): Tool {
   const { name, description, annotations, arguments: contract, answer, isOfContract, needsToken = true, run, links = () => [] } = options;
   const inputSchema = inputSchemaOf(contract);
@@ -114,12 +120,12 @@ function resultOf(value: Readonly<Record<string, unknown>>, isError: boolean): T
 
 const failed = (value: Readonly<Record<string, unknown>>): CalledTool => ({ result: resultOf(value, true), links: [] });
 
-/** The items of a 422 without their `input`: the assistant knows its input, and each word costs it money. */
+/** The same items as in a 422 of the REST API, but without `input`: the assistant knows its input, and each word costs it money. */
 function faultsOf(error: z.ZodError, given: unknown): Omit<ValidationItem, 'input'>[] {
   return validationItems(error, given, ['arguments']).map(({ input, ...item }) => item);
 }
 
-/** The error body of REST, and the value of its `Retry-After`. */
+/** The error body of the REST API, and the number of seconds that REST sends in `Retry-After`. */
 function failureOf(error: ServiceError, { requestId, note }: ToolCall): Readonly<Record<string, unknown>> {
   const { retryAfterSeconds } = error;
   note(faultOf(error));

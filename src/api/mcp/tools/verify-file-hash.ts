@@ -24,7 +24,7 @@ function reasonAgainst(hash: string, { valid, reason, imprint, tsp_provider }: V
   return tsp_provider === mockProviderName ? testStamp : null;
 }
 
-/** Verification by id leaves it to the caller to compare the file. This tool compares it. */
+/** Whether an item of `not_checked` also applies to this tool. Verification by id does not compare the file with the stamp, but this tool does. */
 const isLeftOpen = (unchecked: string): boolean => !unchecked.startsWith('whether you have the right file');
 
 export function createVerifyFileTool(deps: {
@@ -50,7 +50,7 @@ export function createVerifyFileTool(deps: {
     };
   }
 
-  /** The tree of the workflow is the proof; its root and closing record are verified. */
+  /** Checks whether a file is an output of a workflow, with an inclusion proof from the workflow's tree. Its root and closing record are verified. */
   async function inWorkflow(hash: string, workflowId: string, guards: CallGuards) {
     const workflow = await guards.lookUp(() => workflows.find(workflowId));
     const open = { tsp_provider: null, is_qualified: null, token_id: null };

@@ -6,14 +6,15 @@ import type { LocalTime } from './local-time.ts';
 import { type TimeReading, TimeServerError } from './sntp.ts';
 
 /**
- * The interval between questions to time servers; shorter if one did not answer or the clock is not confirmed (RFC 4330 §10: never below 15 s).
+ * Time servers are asked at this interval, and at the shorter one below if a server did not answer or the clock is not confirmed (RFC 4330 §10: never
+ * below 15 s).
  */
 const askEveryMs = 64_000;
 const askAgainMs = 16_000;
 const answerWithinMs = 2_000;
-/** How long an opinion about the clock is valid. The steady clock, which extends it, drifts less than 0.4 s in that time. */
+/** How long a measurement of the clock is valid. Between measurements the steady clock is used; it drifts less than 0.4 s in this time. */
 const opinionLivesMs = 3_600_000;
-/** How long we do not ask a time server that sent kiss-o'-death. */
+/** How long a time server is not asked after it sent a kiss-o'-death packet. */
 const unwelcomeMs = 3_600_000;
 
 /** The time in the verified answer of a TSA; all in milliseconds. */
@@ -34,7 +35,7 @@ export interface ClockWatch {
    */
   confirm(): Promise<void>;
   heard(opinion: SecondOpinion): void;
-  /** `driftMs`: how far our clock is ahead of the others; null: they give no time. */
+  /** `driftMs`: how far our clock is ahead of the others; null if none of them gives a usable time. */
   read(): { readonly state: ClockState; readonly driftMs: number | null };
   close(): void;
 }
@@ -47,7 +48,7 @@ export const uncheckedClock: ClockWatch = {
 };
 
 interface Opinion {
-  /** True time minus our steady clock: constant even if the machine's clock is changed. */
+  /** The time of the source minus our steady clock. It stays the same if the machine's clock is changed. */
   readonly trueMinusSteadyMs: number;
   readonly uncertaintyMs: number;
   readonly steadyAtMs: number;
@@ -59,9 +60,9 @@ function medianOf(values: readonly number[]): number | null {
 }
 
 /**
- * Compares the clock of this machine with time servers and other TSAs. Each has one vote. The clock is confirmed while more of them find it within
- * `maxDriftMs` than beyond, including the uncertainty of their answers; a source that is too imprecise does not vote. Without votes the clock is
- * not confirmed.
+ * Compares the clock of this machine with time servers and other TSAs. Each of these sources has one vote: the drift is within `maxDriftMs` or beyond
+ * it. A source does not vote if its uncertainty makes both possible. The clock is confirmed while more votes say within than beyond; without votes it
+ * is not confirmed.
  */
 export function watchClock(deps: {
   provider: string;
@@ -111,7 +112,7 @@ export function watchClock(deps: {
     try {
       const { offsetMs, delayMs } = await askServer(server, answerWithinMs);
       if (delayMs > 2 * maxDriftMs) throw new TimeServerError(`its answer took ${Math.round(delayMs)} ms, which is too imprecise`);
-      // The whole delay may have been on one of the two ways (RFC 5905 §8).
+      // Half the delay is the uncertainty: perhaps only one of the two directions was slow (RFC 5905 §8).
       note(server.name, offsetMs, Math.max(0, delayMs) / 2);
       return true;
     } catch (error) {

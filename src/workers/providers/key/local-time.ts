@@ -2,9 +2,9 @@ import type { Clock } from '../../../shared/runtime/clock.ts';
 
 /** Two clocks of this machine, both in milliseconds, with fractions. */
 export interface LocalTime {
-  /** Since the epoch; it can be set. */
+  /** Time since 1970. Someone can set this clock. */
   readonly wall: Clock;
-  /** Since any moment; it cannot be set. */
+  /** Time since an unspecified moment. Nobody can set this clock. */
   readonly steady: Clock;
 }
 

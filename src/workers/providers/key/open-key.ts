@@ -20,7 +20,7 @@ export interface KeyProvider extends Rfc3161Provider {
 }
 
 /**
- * A TSA in this process with an own key. Its tokens are verified like those of other TSAs.
+ * Opens a TSA in this process that signs with a key of ours. Its tokens are verified like those of other TSAs.
  *
  * @throws ConfigError if the key or its certificates are not suitable for time-stamps
  */

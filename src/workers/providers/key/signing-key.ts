@@ -36,7 +36,7 @@ function readKey(settings: KeyProviderSettings): KeyObject {
   try {
     return createPrivateKey({ key: pem, ...(passphrase !== undefined && { passphrase }) });
   } catch {
-    // OpenSSL's message differs by format and version.
+    // OpenSSL's message differs by format and version, so it is not shown.
     if (!pem.includes('ENCRYPTED')) throw refused(settings, 'key_file', `"${keyFile}" does not contain a private key in PEM`);
     const why = passphraseFile ? `"${passphraseFile}" does not open "${keyFile}"` : `got nothing, and "${keyFile}" is encrypted`;
     throw refused(settings, 'passphrase_file', why);
@@ -44,10 +44,9 @@ function readKey(settings: KeyProviderSettings): KeyObject {
 }
 
 /**
- * Opens the key and certificates of an entry, and issues a first token, which is only verified: that shows whether they are suitable for
- * time-stamps now.
+ * Opens the key and certificates of an entry, then issues and verifies a test token, which shows whether they are suitable for time-stamps now.
  *
- * @throws ConfigError one line that names the entry and the member
+ * @throws ConfigError with one line that names the entry and the member
  */
 export async function openSigningKey(settings: KeyProviderSettings, trust: TrustStore, nowMs: number): Promise<TsaProfile> {
   const { certificatesFile, certificatesPem, policyOid, accuracyMs } = settings;

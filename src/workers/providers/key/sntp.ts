@@ -23,11 +23,11 @@ export class TimeServerError extends Error {
 }
 
 const packetBytes = 48;
-/** From 1900, where NTP begins, to 1970. */
+/** From 1900, when NTP's time begins, to 1970. */
 const epochDifferenceMs = 2_208_988_800_000;
 const eraMs = 2 ** 32 * 1_000;
 
-/** A 64-bit timestamp, in the era closest to our clock (RFC 4330 §3): milliseconds since 1970. */
+/** Reads a 64-bit NTP timestamp, in the era closest to our clock (RFC 4330 §3). Returns milliseconds since 1970. */
 function timestampAt(packet: Buffer, offset: number, nearMs: number): number {
   const inEra = packet.readUInt32BE(offset) * 1_000 + (packet.readUInt32BE(offset + 4) / 2 ** 32) * 1_000 - epochDifferenceMs;
   return inEra + Math.round((nearMs - inEra) / eraMs) * eraMs;
@@ -58,8 +58,8 @@ async function connected(socket: Socket, address: string, port: number): Promise
 }
 
 /**
- * Asks a time server once (SNTP version 4, RFC 4330 §5). The request does not reveal our clock: instead of the time it has a random number, which
- * only the receiving server can repeat. No npm package did both this and the checks of the answer.
+ * Asks a time server once (SNTP version 4, RFC 4330 §5). The request does not reveal our clock: instead of the time it contains a random number. Only
+ * the server that received the request can repeat it. No npm package did both this and the checks of the answer.
  *
  * @throws TimeServerError
  */
@@ -89,7 +89,7 @@ export async function askTimeServer({ host, port }: TimeServer, time: LocalTime,
         return reject(error);
       }
       const [receivedMs, transmittedMs] = [timestampAt(answer, 32, nowMs), timestampAt(answer, 40, nowMs)];
-      // T1 is computed with the steady clock, so that a change of the wall clock does not count as delay.
+      // The time of sending (T1) is computed with the steady clock, so that a change of the wall clock does not count as delay.
       const offsetMs = (receivedMs - (nowMs - tookMs) + (transmittedMs - nowMs)) / 2;
       resolve({ offsetMs, delayMs: tookMs - (transmittedMs - receivedMs) });
     });

@@ -1,4 +1,4 @@
-"""The client."""
+"""The client of a qstamp service."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from .exchange import AsyncExchange
 from .stamping import AsyncStamping
 from .workflow import AsyncWorkflow
 
-# The pause between checks for a stamp that the service does not know yet, in seconds.
+# The shortest time between two checks for a stamp that the service does not know yet, in seconds.
 _LOOK = 1.0
 
 
 class AsyncQstamp(AsyncStamping[StampToken]):
-    """A qstamp service.
+    """A client of one qstamp service.
 
-    With `service_token`, stamps are made for its product; without it, as an agent. `timeout` limits one try, in
-    seconds. After 429, 503, 504 or a failed connection there are up to `max_retries` more tries, at the time that
-    Retry-After says, unless that is longer than `max_wait` seconds. `http` replaces the client that it makes by
-    default.
+    With `service_token`, stamps are made for its product; without it, as an agent. `timeout` is the maximum time of
+    one try, in seconds. After 429, 503, 504 or a failed connection there are up to `max_retries` more tries, after
+    the wait that Retry-After asks for, unless it is longer than `max_wait` seconds. `http` is used instead of a new
+    HTTP client.
     """
 
     def __init__(
@@ -49,12 +49,13 @@ class AsyncQstamp(AsyncStamping[StampToken]):
         exchange = AsyncExchange(url, service_token, http, max_retries, max_wait)
         super().__init__(exchange, STAMPED)
         self.later: AsyncStamping[AcceptedStamp | StampToken] = AsyncStamping(exchange, ACCEPTED)
-        """The same calls, but they return as soon as the stamp is guaranteed: with its id and address, or with the
-        stamp if the key was used before. `until_stamped` waits for it, here or elsewhere.
+        """The same calls, but they return as soon as the service has accepted the stamp. The result is its id and
+        address, or the stamp if the idempotency key was used before. `until_stamped` waits for the stamp, also in
+        another process.
         """
 
     async def close(self) -> None:
-        """Closes its connections."""
+        """Closes the connections of this client."""
         await self._exchange.http.aclose()
 
     async def __aenter__(self) -> AsyncQstamp:
@@ -64,7 +65,9 @@ class AsyncQstamp(AsyncStamping[StampToken]):
         await self.close()
 
     async def verify(self, stamp_id: str) -> VerificationResult:
-        """The service's verdict on a stamp. To verify it without the service, use the `qstamp` command or a bundle."""
+        """The service's verdict on a stamp. To verify a stamp without the service, use the `qstamp` command or a
+        bundle.
+        """
         return await self._verify(stamp_id, 0)
 
     async def until_stamped(self, stamp: str | AcceptedStamp | AcceptedOutput | StampToken, *, timeout: float | None = None) -> VerificationResult:
@@ -84,12 +87,16 @@ class AsyncQstamp(AsyncStamping[StampToken]):
             await async_sleep(pause)
 
     async def verify_token(self, token: str, *, sha256: str | None = None) -> VerificationResult:
-        """The service's verdict on a time-stamp token; with a hash, also whether the token is for it."""
+        """The service's verdict on a time-stamp token. With a hash, it also checks whether the token is for this
+        hash.
+        """
         body = {"token": token, **({} if sha256 is None else {"hash": sha256.lower()})}
         return await self._exchange.send(Call("POST", "/api/v1/verify/v1/raw", body=body), VerificationResult)
 
     async def verify_file(self, file: FileSource, stamp: StampToken) -> VerificationResult:
-        """Whether the service's stamp is for the current content of this file, which is hashed locally."""
+        """The service's verdict on whether a stamp is valid and is for the current content of this file. The file is
+        hashed locally.
+        """
         return await self.verify_token(stamp.token, sha256=await async_work(sha256_of_file, file))
 
     async def start_workflow(
@@ -111,14 +118,14 @@ class AsyncQstamp(AsyncStamping[StampToken]):
         hashed = checked_hash(briefing_hash or "") if content is None else sha256_of(content)
         fields = {"user_email": user_email, "agent_id": agent_id, "briefing_metadata": briefing_metadata, "tier": tier, "callback_url": callback_url}
         body = {**{name: value for name, value in fields.items() if value is not None}, "briefing_hash": hashed}
-        # A webhook needs a known caller.
+        # Only callers with a service token may use webhooks.
         known = {} if callback_url is None else self._exchange.authorization
         call = Call("POST", "/api/v1/workflow/start", {**known, **keyed(idempotency_key)}, body)
         started = await self._exchange.send(call, WorkflowStartResponse)
         return self.open_workflow(started.workflow_id, started.workflow_token)
 
     def open_workflow(self, workflow_id: str, workflow_token: str) -> AsyncWorkflow:
-        """A workflow that was started before, perhaps elsewhere."""
+        """Opens a workflow that was started before, perhaps in another process."""
         return AsyncWorkflow(self._exchange, workflow_id, workflow_token)
 
     @asynccontextmanager
@@ -134,7 +141,8 @@ class AsyncQstamp(AsyncStamping[StampToken]):
         callback_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> AsyncIterator[AsyncWorkflow]:
-        """Starts a workflow and completes it at the end of the block. If the block raises, it stays open."""
+        """Starts a workflow and completes it at the end of the block. If the block raises, the workflow stays open.
+        """
         workflow = await self.start_workflow(
             user_email=user_email,
             agent_id=agent_id,
@@ -149,7 +157,7 @@ class AsyncQstamp(AsyncStamping[StampToken]):
         await workflow.complete()
 
     def address_of(self, path: str) -> str:
-        """The absolute form of an address in an answer."""
+        """Makes a URL from an answer absolute."""
         return path if path.startswith(("https://", "http://")) else f"{self._exchange.url}{path}"
 
     async def _verify(self, stamp_id: str, wait: int) -> VerificationResult:

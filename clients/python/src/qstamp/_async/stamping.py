@@ -1,4 +1,4 @@
-"""Stamping."""
+"""Stamps files, bytes, texts and hashes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .exchange import AsyncExchange
 
 M = TypeVar("M")
 
-# The maximum items of one request; fewer for an agent, to stay within its limit per minute.
+# The maximum number of items in one request. It is smaller for an agent, because of its limit per minute.
 _MOST_OF_A_PRODUCT, _MOST_OF_AN_AGENT = 1000, 500
 
 
@@ -81,7 +81,7 @@ class AsyncStamping(Generic[M]):
         callback_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> M:
-        """Stamps a text, as UTF-8."""
+        """Stamps a text in UTF-8."""
         return await self.stamp_bytes(
             text.encode(),
             tier=tier,
@@ -112,10 +112,10 @@ class AsyncStamping(Generic[M]):
         callback_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> list[Outcome[M]]:
-        """Stamps many hashes, up to 1 000 in one request. The outcomes are in the same order; each succeeds or
+        """Stamps many hashes, up to 1 000 in one request. The outcomes are in the same order; each hash succeeds or
         fails separately.
 
-        Raises if nothing was made.
+        Raises QstampError if nothing was made.
         """
 
         def item(each: HashToStamp) -> dict[str, Any]:

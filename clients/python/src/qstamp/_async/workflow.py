@@ -26,7 +26,7 @@ M = TypeVar("M")
 # The pause between checks whether the link was opened, in seconds.
 _LOOK = 2.0
 
-# The maximum outputs of one request, to stay within the limit per minute.
+# The maximum number of outputs in one request, because of the limit per minute.
 _MOST_OF_A_WORKFLOW = 100
 
 
@@ -38,7 +38,7 @@ class AsyncOutputStamping(Generic[M]):
         self._path = f"/api/v1/workflow/{quote(workflow_id, safe='')}"
         self._authorization = {"authorization": f"Workflow {workflow_token}"}
         self._turn = turn
-        """The holder makes the next output: the order of outputs is part of what the workflow proves."""
+        """The holder of this lock stamps the next output, because the workflow also proves the order of outputs."""
         self._manner = manner
 
     async def stamp_hash(
@@ -86,11 +86,11 @@ class AsyncOutputStamping(Generic[M]):
         callback_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> M:
-        """Stamps a text, as UTF-8, as the next output; only its hash is sent."""
+        """Stamps a text in UTF-8 as the next output; only its hash is sent."""
         return await self._stamp(lambda: sha256_of(text.encode()), output_type, output_metadata, callback_url, idempotency_key)
 
     async def stamp_many(self, outputs: Iterable[OutputToStamp], *, idempotency_key: str | None = None) -> list[Outcome[M]]:
-        """Stamps many hashes as the next outputs, numbered in this order; each succeeds or fails separately."""
+        """Stamps many hashes as the next outputs, numbered in this order. Each hash succeeds or fails separately."""
         given = list(outputs)
 
         def call(key: str | None) -> Call:
@@ -109,7 +109,7 @@ class AsyncOutputStamping(Generic[M]):
             return await self._exchange.ask(self._post("stamp", key, [output], output.as_body()), self._manner)
 
     def _post(self, operation: str, key: str | None, outputs: Sequence[OutputToStamp] = (), body: object = None) -> Call:
-        # A webhook needs a known caller.
+        # Only callers with a service token may use webhooks.
         known = self._exchange.authorization if any(output.callback_url for output in outputs) else {}
         return Call("POST", f"{self._path}/{operation}", {**self._authorization, **keyed(key), **known}, body)
 
@@ -120,15 +120,16 @@ class AsyncWorkflow(AsyncOutputStamping[WorkflowStampResponse]):
     def __init__(self, exchange: AsyncExchange, workflow_id: str, workflow_token: str) -> None:
         self.id = workflow_id
         self.token = workflow_token
-        """A secret: it is shown once, and is the only access to this workflow."""
+        """Keep it secret. It is shown only once, and only it gives access to this workflow."""
         self.page_url = f"{exchange.url}/workflow/{workflow_id}"
         turn = AsyncLock()
         super().__init__(exchange, workflow_id, workflow_token, turn, NUMBERED)
         self.later: AsyncOutputStamping[AcceptedOutput | WorkflowStampResponse] = AsyncOutputStamping(
             exchange, workflow_id, workflow_token, turn, ACCEPTED_OUTPUT
         )
-        """The same calls, but they return as soon as the output is guaranteed: with the id of its stamp, or with the
-        output if the key was used before. `complete` waits for all of them.
+        """The same calls, but they return as soon as the service has accepted the output. The result is the id of its
+        stamp, or the output if the idempotency key was used before. `complete` waits until all accepted outputs
+        are stamped.
         """
 
     async def state(self) -> WorkflowState:
@@ -154,7 +155,7 @@ class AsyncWorkflow(AsyncOutputStamping[WorkflowStampResponse]):
             return await self._exchange.send(self._post("complete", idempotency_key), WorkflowCompleteResponse)
 
     async def resend_link(self, *, idempotency_key: str | None = None) -> WorkflowResendResponse:
-        """Mails a new link and ends the old one."""
+        """Mails a new link. The old link becomes invalid."""
         return await self._exchange.send(self._post("resend", idempotency_key), WorkflowResendResponse)
 
     async def redact(self, *, idempotency_key: str | None = None) -> WorkflowRedactResponse:

@@ -1,5 +1,5 @@
-# Made by `npm run clients` of _async/client.py. Do not edit it. Check: 5cd1dbc50f54102488d0c2a4aeb68bfb
-"""The client."""
+# Made by `npm run clients` of _async/client.py. Do not edit it. Check: cd12ed4f47a6023a0806e45b3b5c9061
+"""The client of a qstamp service."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from .exchange import Exchange
 from .stamping import Stamping
 from .workflow import Workflow
 
-# The pause between checks for a stamp that the service does not know yet, in seconds.
+# The shortest time between two checks for a stamp that the service does not know yet, in seconds.
 _LOOK = 1.0
 
 
 class Qstamp(Stamping[StampToken]):
-    """A qstamp service.
+    """A client of one qstamp service.
 
-    With `service_token`, stamps are made for its product; without it, as an agent. `timeout` limits one try, in
-    seconds. After 429, 503, 504 or a failed connection there are up to `max_retries` more tries, at the time that
-    Retry-After says, unless that is longer than `max_wait` seconds. `http` replaces the client that it makes by
-    default.
+    With `service_token`, stamps are made for its product; without it, as an agent. `timeout` is the maximum time of
+    one try, in seconds. After 429, 503, 504 or a failed connection there are up to `max_retries` more tries, after
+    the wait that Retry-After asks for, unless it is longer than `max_wait` seconds. `http` is used instead of a new
+    HTTP client.
     """
 
     def __init__(
@@ -50,12 +50,13 @@ class Qstamp(Stamping[StampToken]):
         exchange = Exchange(url, service_token, http, max_retries, max_wait)
         super().__init__(exchange, STAMPED)
         self.later: Stamping[AcceptedStamp | StampToken] = Stamping(exchange, ACCEPTED)
-        """The same calls, but they return as soon as the stamp is guaranteed: with its id and address, or with the
-        stamp if the key was used before. `until_stamped` waits for it, here or elsewhere.
+        """The same calls, but they return as soon as the service has accepted the stamp. The result is its id and
+        address, or the stamp if the idempotency key was used before. `until_stamped` waits for the stamp, also in
+        another process.
         """
 
     def close(self) -> None:
-        """Closes its connections."""
+        """Closes the connections of this client."""
         self._exchange.http.close()
 
     def __enter__(self) -> Qstamp:
@@ -65,7 +66,9 @@ class Qstamp(Stamping[StampToken]):
         self.close()
 
     def verify(self, stamp_id: str) -> VerificationResult:
-        """The service's verdict on a stamp. To verify it without the service, use the `qstamp` command or a bundle."""
+        """The service's verdict on a stamp. To verify a stamp without the service, use the `qstamp` command or a
+        bundle.
+        """
         return self._verify(stamp_id, 0)
 
     def until_stamped(self, stamp: str | AcceptedStamp | AcceptedOutput | StampToken, *, timeout: float | None = None) -> VerificationResult:
@@ -85,12 +88,16 @@ class Qstamp(Stamping[StampToken]):
             sleep(pause)
 
     def verify_token(self, token: str, *, sha256: str | None = None) -> VerificationResult:
-        """The service's verdict on a time-stamp token; with a hash, also whether the token is for it."""
+        """The service's verdict on a time-stamp token. With a hash, it also checks whether the token is for this
+        hash.
+        """
         body = {"token": token, **({} if sha256 is None else {"hash": sha256.lower()})}
         return self._exchange.send(Call("POST", "/api/v1/verify/v1/raw", body=body), VerificationResult)
 
     def verify_file(self, file: FileSource, stamp: StampToken) -> VerificationResult:
-        """Whether the service's stamp is for the current content of this file, which is hashed locally."""
+        """The service's verdict on whether a stamp is valid and is for the current content of this file. The file is
+        hashed locally.
+        """
         return self.verify_token(stamp.token, sha256=work(sha256_of_file, file))
 
     def start_workflow(
@@ -112,14 +119,14 @@ class Qstamp(Stamping[StampToken]):
         hashed = checked_hash(briefing_hash or "") if content is None else sha256_of(content)
         fields = {"user_email": user_email, "agent_id": agent_id, "briefing_metadata": briefing_metadata, "tier": tier, "callback_url": callback_url}
         body = {**{name: value for name, value in fields.items() if value is not None}, "briefing_hash": hashed}
-        # A webhook needs a known caller.
+        # Only callers with a service token may use webhooks.
         known = {} if callback_url is None else self._exchange.authorization
         call = Call("POST", "/api/v1/workflow/start", {**known, **keyed(idempotency_key)}, body)
         started = self._exchange.send(call, WorkflowStartResponse)
         return self.open_workflow(started.workflow_id, started.workflow_token)
 
     def open_workflow(self, workflow_id: str, workflow_token: str) -> Workflow:
-        """A workflow that was started before, perhaps elsewhere."""
+        """Opens a workflow that was started before, perhaps in another process."""
         return Workflow(self._exchange, workflow_id, workflow_token)
 
     @contextmanager
@@ -135,7 +142,8 @@ class Qstamp(Stamping[StampToken]):
         callback_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> Iterator[Workflow]:
-        """Starts a workflow and completes it at the end of the block. If the block raises, it stays open."""
+        """Starts a workflow and completes it at the end of the block. If the block raises, the workflow stays open.
+        """
         workflow = self.start_workflow(
             user_email=user_email,
             agent_id=agent_id,
@@ -150,7 +158,7 @@ class Qstamp(Stamping[StampToken]):
         workflow.complete()
 
     def address_of(self, path: str) -> str:
-        """The absolute form of an address in an answer."""
+        """Makes a URL from an answer absolute."""
         return path if path.startswith(("https://", "http://")) else f"{self._exchange.url}{path}"
 
     def _verify(self, stamp_id: str, wait: int) -> VerificationResult:

@@ -1,4 +1,4 @@
-# Made by `npm run clients` of _async/exchange.py. Do not edit it. Check: aa432c691e4042341aea2e41c8ecb863
+# Made by `npm run clients` of _async/exchange.py. Do not edit it. Check: ec1da9a81bd31fc35a845d45f6107f23
 """Sends requests, with retries."""
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _FIRST_BACK_OFF = 0.25
 
 
 class Exchange:
-    """Sends requests to one service. `longest_wait`: how long the service may be asked to wait before it answers,
-    in seconds; a try ends soon after that.
+    """Sends requests to one service. `longest_wait`: the longest wait to ask the service for in one request, in
+    seconds. It is shorter than the time of a try.
     """
 
     def __init__(self, url: str, service_token: str | None, http: httpx.Client, max_retries: int, max_wait: float) -> None:
@@ -39,14 +39,16 @@ class Exchange:
         self._max_wait = max_wait
 
     def ask(self, call: Call, manner: Manner[T]) -> T:
-        """The answer of a successful call. Raises ServiceError and its kinds, ServiceUnreachable, UnexpectedAnswer."""
+        """Returns the answer of a successful call. Raises ServiceError or a subclass, ServiceUnreachable,
+        UnexpectedAnswer.
+        """
         response = self._answer(replace(call, headers={**call.headers, **manner.headers}), is_passing)
         if not response.is_success:
             raise refusal_of(response)
         return manner.read(json_of(response))
 
     def send(self, call: Call, kind: type[T]) -> T:
-        """The same for a call with one kind of answer."""
+        """Like `ask`, for a call with one kind of answer."""
         return self.ask(call, Manner(lambda body: read(kind, body)))
 
     def send_in_pieces(
@@ -54,7 +56,7 @@ class Exchange:
     ) -> list[Outcome[T]]:
         """Sends a list in parts, one after the other.
 
-        If a part is refused as a whole, it and all later parts have that error. Earlier results are still returned.
+        If a whole part is refused, its items and all later items get this error. Earlier results are still returned.
         """
         outcomes: list[Outcome[T]] = []
         for index, start in enumerate(range(0, len(items), size)):
@@ -68,12 +70,13 @@ class Exchange:
         return outcomes
 
     def _ask_list(self, call: Call, manner: Manner[T]) -> list[Outcome[T]]:
-        """The outcomes of a list, in its order. Retries while some are in progress. Raises like `ask` if all were
-        refused as a whole.
+        """Returns the outcomes of a list, in its order. Retries while some are in progress. Raises like `ask` if the
+        whole list was refused.
         """
         asked = replace(call, headers={**call.headers, **manner.headers})
         response = self._answer(asked, lambda each: is_passing(each) or is_unfinished(each))
-        # If nothing in a list is finished, the status is 504 and each item has its address.
+        # If no item of a list is finished, the status is 504, but the body is still a list with an address for each
+        # item.
         items = json_of(response)
         if isinstance(items, list):
             return [outcome_of(item, manner) for item in items]
@@ -89,7 +92,7 @@ class Exchange:
             try:
                 response = self.http.request(call.method, f"{self.url}{call.path}", headers=headers, content=content)
             except httpx.TransportError as error:
-                # After such a long silence a retry is unlikely to succeed.
+                # If no answer came for so long, a retry is unlikely to succeed.
                 if time.monotonic() - began >= self._max_wait or not self._pause(attempts, None):
                     raise ServiceUnreachable(f"{self.url} cannot be reached: {str(error) or type(error).__name__}") from error
             else:
@@ -98,8 +101,8 @@ class Exchange:
             attempts += 1
 
     def _pause(self, attempts: int, told: float | None) -> bool:
-        """Waits for the next try; False: there is none."""
-        # Obey Retry-After. Without one, a random pause separates clients that failed together.
+        """Waits until the next try. Returns False without waiting if no try is left or the wait would be too long."""
+        # Retry-After decides. Without it, a random pause separates clients that failed together.
         seconds = _FIRST_BACK_OFF * 2**attempts * random.uniform(0.5, 1) if told is None else told
         if attempts >= self._max_retries or seconds > self._max_wait:
             return False
