@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { dateTime, sha256Hex, uuid } from './fields.ts';
 
 /**
- * The evidence of a completed workflow for third parties (W22): the lines of the bundle's files, and the same data as one JSON document.
- * `shared/proof/bundle-files.js` names the files.
+ * This module defines the evidence of a completed workflow for third parties (W22): the lines in the files of a bundle, and the same data as one
+ * JSON document. `shared/proof/bundle-files.js` names the files.
  */
 
-/** `token`: a TimeStampToken; `record`: an EvidenceRecord (RFC 4998); `none`: the bundle contains neither. */
+/** What a bundle contains for a stamp. `token`: a TimeStampToken; `record`: an EvidenceRecord (RFC 4998); `none`: neither of them. */
 const stampKinds = ['token', 'record', 'none'] as const;
 export type StampKind = (typeof stampKinds)[number];
 

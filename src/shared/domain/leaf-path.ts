@@ -1,9 +1,9 @@
 /**
- * Paths of the leaves of a hash tree (RFC 4998 §4.2), stored in two parts: the upper nodes once for all leaves, and for each leaf only its blind
- * and the siblings below those nodes.
+ * This module splits the path of a leaf in a hash tree (RFC 4998 §4.2) into two parts for the store: the crown, which is the upper nodes of the
+ * tree, once for all leaves; and for each leaf only its blind and the siblings below the crown.
  */
 
-/** The position of a leaf. */
+/** The position of a leaf in its tree. */
 export interface LeafPlace {
   /** From 0. */
   readonly index: number;
@@ -11,7 +11,7 @@ export interface LeafPlace {
   readonly leaves: number;
 }
 
-/** The crown begins at the lowest level with at most this many nodes: at most 8 KB with SHA-256. */
+/** The lowest level of the crown has at most this many nodes. With SHA-256 the whole crown is at most 8 KB. */
 const crownWidth = 128;
 
 const widthAt = (leaves: number, height: number): number => Math.ceil(leaves / 2 ** height);
@@ -24,7 +24,7 @@ function heightsOf(leaves: number): { readonly crown: number; readonly root: num
   return { crown, root };
 }
 
-/** The heights at which a leaf has a sibling: an odd node moves up without one. */
+/** The heights, from `from` up to but not including `to`, at which the path of a leaf has a sibling. A last odd node moves up without a sibling. */
 function siblingHeights({ index, leaves }: LeafPlace, from: number, to: number): number[] {
   const heights: number[] = [];
   for (let height = from; height < to; height += 1) {
@@ -45,7 +45,7 @@ export function lowerPathOf(place: LeafPlace, path: readonly Buffer[]): Buffer {
   return Buffer.concat(path.slice(0, 1 + siblings));
 }
 
-/** Blind and siblings up to the root; undefined if the parts do not fit the place. @param octets of a digest */
+/** Joins the two parts of a path: blind, then siblings. Returns undefined if their lengths do not fit the place. @param octets length of a digest */
 export function wholePathOf(place: LeafPlace, lower: Buffer, crown: Buffer, octets: number): Buffer[] | undefined {
   const { index, leaves } = place;
   if (!(Number.isInteger(index) && Number.isInteger(leaves) && index >= 0 && index < leaves && leaves <= 2 ** 32)) return undefined;

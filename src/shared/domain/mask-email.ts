@@ -2,8 +2,8 @@
 export const redactedEmail = '[REDACTED]';
 
 /**
- * An address as public pages show it (W11): `j•••@example.com`. Always three dots, whatever the length. The first character is a whole grapheme.
- * The local part ends at the last `@`, since a quoted one may contain others (RFC 5321 §4.1.2).
+ * Masks an e-mail address for public pages (W11): `j•••@example.com`. There are always three dots, whatever the length. The first character is a
+ * whole grapheme. The local part ends at the last `@`, because a quoted local part may contain more of them (RFC 5321 §4.1.2).
  */
 export function maskEmail(address: string): string {
   const at = address.lastIndexOf('@');
