@@ -32,7 +32,7 @@ const webhookSchema = z.discriminatedUnion('event', [
   z.object({ ...webhookBase, event: z.enum(['workflow.confirmed', 'workflow.completed']), workflowId: z.uuid() }),
 ]);
 
-/** Every kind of job, with its queue and the contract of its payload. Payloads contain no secrets, e-mail addresses or content (architecture rule 6). */
+/** Every kind of job, with its queue and the contract of its payload. No payload has a secret, an e-mail address or content (architecture rule 6). */
 export const jobContracts = {
   stamp: { queue: stampQueueName, payload: stampJobSchema },
   sweep: { queue: 'maintenance', payload: z.object({}) },
