@@ -3,7 +3,7 @@ import { TAG } from './tags.ts';
 
 /** This module checks that primitive values have the only form that DER allows (X.690 §8, §10, §11). */
 
-/** The tags of NumericString, TeletexString, VideotexString, GraphicString, VisibleString, GeneralString and UniversalString: any octets are accepted. */
+/** NumericString, TeletexString, VideotexString, GraphicString, VisibleString, GeneralString, UniversalString. Their octets are not checked. */
 const OTHER_STRINGS: ReadonlySet<number> = new Set([0x12, 0x14, 0x15, 0x19, 0x1a, 0x1b, 0x1c]);
 
 /** Checks the contents of a primitive type. It does not check that the date of a time exists: the reader of times checks this. */
