@@ -33,7 +33,7 @@ const token = z.string().nullable().describe('base64 of the DER; null if the kin
 const seal = z.object({ stamp_id: uuid, issued_at: dateTime, kind, token }).meta({ id: 'EvidenceSeal' });
 const hex = z.string().regex(/^[0-9a-f]*$/);
 
-/** The bundle as one JSON document, for programs. */
+/** The evidence in a bundle as one JSON document, for programs. */
 export const evidenceDocument = z
   .object({
     format: z.literal('qstamp-evidence/1'),

@@ -58,9 +58,9 @@ export interface StampRules {
   readonly tier?: StampTier;
   /** Maximum size of the decoded content, in bytes. Larger content is refused with 413. */
   readonly sealedMaxBytes?: number;
-  /** Refuses content in any tier. */
+  /** If set, content is refused in every tier. */
   readonly takesNoContent?: true;
-  /** Returns why an address is not allowed for a webhook, or undefined if it is allowed. Without this rule the caller cannot use webhooks. */
+  /** Returns why an address is not allowed for a webhook, or undefined if it is allowed. If absent, the caller cannot use webhooks. */
   readonly judgeCallback?: (url: string) => string | undefined;
 }
 

@@ -5,7 +5,7 @@ import type { ImprintAlgorithm } from './stamp.ts';
 export interface AlgorithmEnd {
   /** Either keys of this type in the certificate chain that have fewer bits than `belowBits`, or imprints with this hash algorithm. */
   readonly concerns: { readonly key: KeyType; readonly belowBits: number } | { readonly hash: ImprintAlgorithm };
-  /** The first day on which it is not reliable. */
+  /** The first day on which the algorithm is not reliable any more. */
   readonly from: Date;
   readonly source: string;
 }

@@ -10,7 +10,7 @@ export const maxWrongTries = 5;
 export interface MintedChallenge {
   /** 43 characters of base64url. */
   readonly challenge: string;
-  /** SHA-256 of those characters, lower-case hex. */
+  /** SHA-256 of the 43 characters, lower-case hex. */
   readonly digest: string;
 }
 

@@ -5,7 +5,7 @@
 
 /** The position of a leaf in its tree. */
 export interface LeafPlace {
-  /** From 0. */
+  /** The number of the leaf, from 0. */
   readonly index: number;
   /** Number of leaves in the tree. */
   readonly leaves: number;
@@ -33,13 +33,13 @@ function siblingHeights({ index, leaves }: LeafPlace, from: number, to: number):
   return heights;
 }
 
-/** The nodes from the crown's lowest level up to the children of the root, concatenated. @param levels of the whole tree, from the leaves up */
+/** Returns the crown: all nodes from its lowest level up to the children of the root, concatenated. @param levels all levels, from the leaves up */
 export function crownOf(levels: readonly (readonly Buffer[])[]): Buffer {
   const { crown, root } = heightsOf(levels[0]?.length ?? 0);
   return Buffer.concat(levels.slice(crown, root).flat());
 }
 
-/** The part of a path that a leaf stores: the blind and the siblings below the crown, concatenated. */
+/** Returns the part of a path that is stored for each leaf: the blind and the siblings below the crown, concatenated. */
 export function lowerPathOf(place: LeafPlace, path: readonly Buffer[]): Buffer {
   const siblings = siblingHeights(place, 0, heightsOf(place.leaves).crown).length;
   return Buffer.concat(path.slice(0, 1 + siblings));

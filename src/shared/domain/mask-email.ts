@@ -1,4 +1,4 @@
-/** Replaces an address that was redacted (W10). */
+/** The text that replaces an e-mail address when it is redacted (W10). */
 export const redactedEmail = '[REDACTED]';
 
 /**

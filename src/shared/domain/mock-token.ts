@@ -47,7 +47,7 @@ export function looksLikeMockToken(token: Buffer): boolean {
   return token.subarray(0, 3).equals(magic.subarray(0, 3));
 }
 
-/** Checks a decoded token against the key in constant time and reads its contents. */
+/** Checks in constant time that the key made a decoded token, and reads the contents of the token. */
 export function readMockToken(key: KeyObject, token: Buffer): MockTokenResult {
   if (token.length !== tokenBytes || !token.subarray(0, 4).equals(magic)) return { ok: false };
   if (!timingSafeEqual(macOf(key, token.subarray(0, bodyBytes)), token.subarray(bodyBytes))) return { ok: false };

@@ -31,11 +31,11 @@ export type Credential = 'service_token' | 'workflow_token' | 'basic';
 export interface ServiceErrorOptions {
   /** Seconds until a retry makes sense. */
   retryAfterSeconds?: number;
-  /** More members of the public body, e.g. `token_id` of a pending stamp. */
+  /** More members for the body of the answer, such as `token_id` of a pending stamp. */
   members?: Readonly<Record<string, unknown>>;
   /** The kind of credential that an `unauthorized` request lacks. */
   credential?: Credential;
-  /** The internal cause: logged, never shown. */
+  /** The internal cause. It is logged, but never shown to clients. */
   cause?: unknown;
 }
 

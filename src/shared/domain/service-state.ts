@@ -3,8 +3,8 @@ export const serviceStates = ['operational', 'degraded', 'outage'] as const;
 export type ServiceState = (typeof serviceStates)[number];
 
 /**
- * Whether mail works (W19). `ok`: the server accepted the last mail, or refused only that one. `failing`: the server was not reachable or refused
- * the login. `unknown`: no mail was sent yet, or no worker reports. `not_configured`: mail cannot be sent.
+ * Whether mail works (W19). `ok`: the mail server accepted the last mail, or refused only this single mail. `failing`: the server was not reachable
+ * or refused the login. `unknown`: no mail was sent yet, or no worker reports. `not_configured`: mail cannot be sent.
  */
 export const mailStates = ['ok', 'failing', 'unknown', 'not_configured'] as const;
 export type MailState = (typeof mailStates)[number];

@@ -28,15 +28,15 @@ export const isSameImprint = (a: Imprint, b: Imprint): boolean => a.algorithm ==
 interface ProofOfTime {
   /** Name of the provider in the configuration when the proof was made. */
   readonly provider: string;
-  /** Whether that provider was configured as qualified. For readers it is only a claim: verification checks it again. */
+  /** Whether the provider was configured as qualified then. This is only a claim: verification checks it again. */
   readonly isQualified: boolean;
-  /** genTime of a time-stamp token, otherwise the worker's clock; RFC 3339 in UTC. */
+  /** genTime of the time-stamp token, or the time of the worker's clock for a mock token. RFC 3339 in UTC. */
   readonly issuedAt: string;
-  /** The `token` in answers: base64; empty if the record of the proof is damaged. */
+  /** The `token` in answers, base64. Empty if the stored proof is damaged. */
   readonly token: string;
 }
 
-/** How long a token is valid by itself. After that an evidence record needs another token over it (RFC 4998 §5.2). */
+/** How long a token is valid by itself. Before its end, another token must cover it in an evidence record (RFC 4998 §5.2). */
 export interface EvidenceTerm {
   /** When the first certificate in the chain of the token expires. */
   readonly endsAt: Date;
@@ -49,7 +49,7 @@ export interface Renewal {
   readonly renewalId: string;
   /** The blind, then the siblings. Each is as long as a digest of the root's algorithm. */
   readonly path: readonly Buffer[];
-  /** DER TimeStampToken; undefined if its record is damaged. */
+  /** The TimeStampToken, DER. Undefined if the stored renewal is damaged. */
   readonly tst: Buffer | undefined;
   /** Only for a hash-tree renewal: the document's digest in another algorithm. The token covers it together with all earlier evidence. */
   readonly newImprint?: Imprint | undefined;
@@ -57,21 +57,22 @@ export interface Renewal {
 
 /** The members of evidence that can be renewed. */
 interface Renewable {
-  /** The term of the last token; undefined: not read yet, or expired. */
+  /** The term of the last token. Undefined: it was not read yet, or it has expired. */
   readonly term?: EvidenceTerm | undefined;
-  /** In order of time. */
+  /** The renewals in order of time. */
   readonly renewals?: readonly Renewal[] | undefined;
 }
 
-/** A TSA signed this imprint directly. */
+/** The proof of a stamp whose imprint a TSA signed directly. */
 export interface TokenProof extends ProofOfTime, Renewable {
   readonly kind: 'token';
-  /** DER of the TimeStampReq and the TimeStampResp, byte for byte. */
+  /** The TimeStampReq, DER, exactly as sent. */
   readonly tsq: Buffer;
+  /** The TimeStampResp, DER, exactly as received. */
   readonly tsr: Buffer;
 }
 
-/** One answer of a TSA for many imprints: the TSA signed the root of a hash tree over them (S14). Stored once for all its leaves. */
+/** One answer of a TSA for many imprints: the TSA signed the root of a hash tree over them (S14). A batch is stored once for all its leaves. */
 export interface Batch extends Renewable {
   /** UUID version 7. */
   readonly batchId: string;
@@ -82,8 +83,9 @@ export interface Batch extends Renewable {
   readonly isQualified: boolean;
   /** genTime, RFC 3339 in UTC. */
   readonly issuedAt: string;
-  /** DER of the TimeStampReq and the TimeStampResp for the root, byte for byte. */
+  /** The TimeStampReq for the root, DER, exactly as sent. */
   readonly tsq: Buffer;
+  /** The TimeStampResp for the root, DER, exactly as received. */
   readonly tsr: Buffer;
   /** The TimeStampToken in `tsr`, DER. */
   readonly tst: Buffer;
@@ -98,7 +100,8 @@ export interface OwnEvidence extends Renewable {
 }
 
 /**
- * A TSA signed the root of a batch, and the path leads to that root. `token` is an EvidenceRecord (RFC 4998), composed on demand and not stored.
+ * The proof of a stamp in a batch: a TSA signed the root of the batch, and `path` leads to this root. `token` is an EvidenceRecord (RFC 4998). It is
+ * not stored, but composed when it is needed.
  */
 export interface LeafProof extends ProofOfTime {
   readonly kind: 'leaf';

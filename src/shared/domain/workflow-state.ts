@@ -13,7 +13,7 @@ export type LinkMailState = (typeof linkMailStates)[number];
 
 export interface WorkflowSnapshot {
   readonly status: StoredWorkflowStatus;
-  /** Whether the challenge was answered; a workflow of tier standard can be completed without it. */
+  /** Whether the client has answered the challenge. A workflow of tier standard can be completed without this. */
   readonly isEmailVerified: boolean;
   readonly tier: WorkflowTier;
   /** Milliseconds since the Unix epoch. */
@@ -25,7 +25,7 @@ export interface WorkflowSnapshot {
 const isExpired = ({ status, expiresAtMs }: WorkflowSnapshot, nowMs: number): boolean =>
   (status === 'pending' || status === 'active') && nowMs >= expiresAtMs;
 
-/** The status in answers and on pages at a given time. */
+/** Returns the status that answers and pages show at a given time. */
 export function readStatus(workflow: WorkflowSnapshot, nowMs: number): WorkflowStatus {
   if (isExpired(workflow, nowMs)) return 'expired';
   if (workflow.status === 'closing') return workflow.isEmailVerified ? 'active' : 'pending';

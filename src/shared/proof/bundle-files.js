@@ -39,7 +39,8 @@ export const sealFiles = (name) => ({ token: `${name}.tst`, record: `${name}.ers
  */
 
 /**
- * The names of all files that SHA256SUMS lists, in the same order. @param {number} outputCount @param {Seals} seals @returns {readonly string[]}
+ * Returns the names of all files that SHA256SUMS lists, in the order of SHA256SUMS.
+ * @param {number} outputCount @param {Seals} seals @returns {readonly string[]}
  */
 export function listedFiles(outputCount, seals) {
   const blocks = blocksOf(outputCount);

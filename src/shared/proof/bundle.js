@@ -47,7 +47,7 @@ export class BundleFault extends Error {
 export const malformed = (sentence) => new BundleFault('bundle_malformed', sentence);
 
 const mostEntries = 4_096;
-/** The maximum size of a file that is read as a whole. */
+/** Maximum size of a file that is read as a whole, in octets. */
 export const mostSmallBytes = 8 * 1024 * 1024;
 /** Maximum length of a line in a stamps file: a token or record of 1 MiB is about 1.4 MiB in base64. */
 const mostLineBytes = 2 * 1024 * 1024;

@@ -88,7 +88,8 @@ export function verdictOf({ root, closing }) {
 const breaks = (sentence) => new BundleFault('chain_mismatch', sentence);
 
 /**
- * Judges the contents of a bundle: the seals, then in one pass each output with its link, its proof and its own time-stamp, then chain and root.
+ * Judges the contents of a bundle. First it judges the seals, then each output with its link in the chain, its inclusion proof and its own time-stamp,
+ * and at the end chain and root.
  *
  * @template {StampJudgement} Judgement
  * @param {OpenedBundle} bundle
@@ -111,6 +112,8 @@ export async function judgeBundle(bundle, judge) {
 }
 
 /**
+ * Judges a time-stamp that must not be wrong. @throws {StampRefused}
+ *
  * @template {StampJudgement} Judgement
  * @param {BundleJudge<Judgement>} judge
  * @param {Uint8Array} bytes
@@ -124,6 +127,8 @@ async function judgeStamp(judge, bytes, stamped, what) {
 }
 
 /**
+ * Judges the time-stamp of the root or of the closing record. Returns undefined if the bundle does not have it.
+ *
  * @template {StampJudgement} Judgement
  * @param {OpenedBundle} bundle
  * @param {import('./bundle-files.js').SealName} name
@@ -158,6 +163,8 @@ async function nextOf(lines) {
 }
 
 /**
+ * Judges all outputs in one pass, and then checks the end of the chain and the root.
+ *
  * @template {StampJudgement} Judgement
  * @param {OpenedBundle} bundle
  * @param {BundleJudge<Judgement>} judge

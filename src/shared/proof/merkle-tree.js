@@ -23,7 +23,7 @@ export const hashBytes = 32;
  */
 
 /**
- * Proves that a tree begins with the leaves of a smaller one (RFC 9162 §4.12).
+ * Proves that a tree begins with all leaves of a smaller tree (RFC 9162 §4.12).
  *
  * @typedef {object} ConsistencyProof
  * @property {number} firstSize

@@ -1,7 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
 
-/** The prefix of all keys. The braces keep them in one slot of a Redis Cluster. */
+/** The prefix of all keys in Redis. The braces keep all keys in one slot of a Redis Cluster. */
 export const keyPrefix = '{qstamp}';
 
 /** Timeout of a command from a process that answers clients, in milliseconds: a hanging Redis must not block later requests (E10). */

@@ -50,7 +50,7 @@ export function retryDelayMs(attemptsMade: number, kind = '', random: () => numb
   return Math.round(delayMs / 2 + (random() * delayMs) / 2);
 }
 
-/** The job belongs to another version of the service; a worker of that version will run it. */
+/** The job belongs to another version of the service. A worker of the right version will run it. */
 class UnknownJobError extends TransientError {
   override readonly name = 'UnknownJobError';
 }
@@ -98,7 +98,7 @@ const finishWithoutRedisMs = 10_000;
 const farewellMs = 1_000;
 
 export interface Consumer {
-  /** Stops taking jobs and resolves when the running ones have finished. */
+  /** Stops taking jobs, and resolves when the running jobs have finished. */
   close(): Promise<void>;
 }
 
@@ -230,7 +230,7 @@ export async function scheduleJob(
   log: Logger,
 ): Promise<void> {
   const queue = openQueue(jobContracts[name].queue, { redis, log });
-  // The limit for all workers together; `queueConcurrency` is the limit for one.
+  // This limit is for all workers together; `queueConcurrency` is only the limit for one worker.
   if (queueConcurrency[queue.name] === 1) await queue.setGlobalConcurrency(1);
   const repeat = 'pattern' in when ? { ...when, tz: 'UTC' } : when;
   await queue.upsertJobScheduler(name, repeat, {

@@ -10,7 +10,7 @@ import { keptQueues, openQueue } from './open-queue.ts';
 export interface ShownJob {
   readonly id: string;
   readonly kind: string;
-  /** Undefined if another version of the service wrote the payload. */
+  /** The job with its payload. Undefined if another version of the service wrote the payload. */
   readonly job: FailedJob | undefined;
   readonly reason: string;
   readonly failedAt: Date;

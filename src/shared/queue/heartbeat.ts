@@ -6,7 +6,7 @@ import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 
 const workersKey = `${keyPrefix}:workers`;
-/** The time of each provider's last stamp. It has its own key, because it must stay after the workers end. */
+/** The key with the time of each provider's last stamp. These times have their own key, because they must stay after the workers end. */
 const lastSuccessKey = `${keyPrefix}:last-success`;
 
 /** The interval of a worker's heartbeats. */
@@ -18,7 +18,7 @@ const lostAfterMs = 6_000;
 const providerHealth = z.object({
   name: z.string(),
   isQualified: z.boolean(),
-  /** `degraded` after a failed call, `outage` after several in a row or while its breaker is open. */
+  /** `degraded` after a failed call; `outage` after several failed calls in a row, or while the circuit breaker is open. */
   status: z.enum(serviceStates),
   /** RFC 3339 in UTC. */
   lastSuccessAt: z.string().nullable(),
@@ -60,7 +60,7 @@ function sortBeats(beats: Readonly<Record<string, string>>, now: number): Beats 
   return { alive, lostWorkerIds };
 }
 
-/** The heartbeats of all workers alive at `now` (ms). */
+/** Reads the heartbeats of all workers that were alive at `now` (milliseconds since the epoch). */
 export async function readHeartbeats(redis: Redis, now: number): Promise<Heartbeat[]> {
   const [beats, lastSuccess] = await Promise.all([redis.hgetall(workersKey), redis.hgetall(lastSuccessKey)]);
   return sortBeats(beats, now).alive.map(({ providers, ...beat }) => ({

@@ -8,7 +8,7 @@ import { type Acceptance, acceptanceOf, checkConnection, jobOptionsOf, openQueue
 type SentJob = Extract<JobName, 'otp-mail' | 'workflow-completion' | 'webhook'>;
 
 export interface JobSender {
-  /** @throws ServiceError `queue_unavailable` without a connection */
+  /** Checks that Redis is connected. @throws ServiceError `queue_unavailable` if it is not */
   checkConnection(): void;
   /**
    * Resolves when Redis has acknowledged the job, or when the wait for Redis has timed out. If the queue already has a job with this id (waiting,
@@ -29,7 +29,7 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
     webhook: queueOf('webhook'),
   };
 
-  /** Ends the pause of a delayed job. If that fails, the job has just started by itself or starts after its pause. */
+  /** Ends the pause of a delayed job. If this fails, the job has just started by itself, or it will start after its pause. */
   async function promote(job: Job): Promise<void> {
     try {
       if (await job.isDelayed()) await job.promote();

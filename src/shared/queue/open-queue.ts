@@ -41,7 +41,7 @@ export function checkConnection(redis: Redis): void {
   if (redis.status !== 'ready') throw queueUnavailable('not connected');
 }
 
-/** `unanswered`: the command was sent but not answered, so the job may or may not be in the queue. */
+/** The result of adding a job. `unanswered`: the command was sent but not answered, so the job may or may not be in the queue. */
 export type Acceptance = 'acknowledged' | 'unanswered';
 
 /** The message of ioredis 6 for a command that it did not send. */

@@ -11,8 +11,8 @@ const jobKeyOf = (jobId: string): string => `${keyPrefix}:${stampQueueName}:${jo
 const keptForSeconds = 7 * 24 * 3_600;
 
 /**
- * Records that a job has outputs of workflows. Send this before the job on the same connection: then the record exists before a worker can take the
- * job, and before later jobs.
+ * Records that a job has outputs of workflows. Call this before the job is sent, on the same connection. Then the record exists before a worker can
+ * take this job or a later one.
  */
 export async function announceOutputs(redis: Redis, jobId: string, items: readonly StampItem[]): Promise<void> {
   const keys = new Set(items.flatMap(({ output }) => (output ? [keyOf(output.workflowId)] : [])));
@@ -54,7 +54,7 @@ export function createOutputOrder(redis: Redis): OutputOrder {
         await leave(workflowId, [blockedBy]);
         continue;
       }
-      // Jobs that were removed from the order do not wait for others.
+      // A job that was removed from the order does not wait for other jobs.
       const places = await redis.zmscore(key, ...jobIds);
       return { ready: [...jobIds].filter((_, index) => places[index] === null), blockedBy };
     }

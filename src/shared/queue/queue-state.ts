@@ -25,7 +25,7 @@ export interface QueueWatch {
   sent(items: number): void;
   /** The number of waiting stamps at the last check, usually at most a second ago. */
   depth(): number;
-  /** Whether Redis did not answer the last check. */
+  /** Returns true if Redis is connected but did not answer the last check. */
   isSilent(): boolean;
   /** Reads the state from Redis now. */
   read(): Promise<QueueState>;
@@ -37,7 +37,7 @@ const waitingJobsIn = async (queue: Queue): Promise<number> => {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 };
 
-/** Reads the queue size from Redis once a second. It is an estimate, since Redis counts jobs and not their stamps. */
+/** Reads the size of the stamp queue from Redis once a second. The result is an estimate, because Redis counts jobs and not their stamps. */
 export function watchQueue({ redis, log }: { redis: Redis; log: Logger }): QueueWatch {
   const stopping = new AbortController();
   const queues = keptQueues.map((name) => openQueue(name, { redis, log }));

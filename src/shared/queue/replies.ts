@@ -23,7 +23,7 @@ const streamTtlMs = 60_000;
 
 const repliesField = 'r';
 
-/** The reply stream of one API process. */
+/** Returns the key of an API process's reply stream. */
 export const replyStreamOf = (apiId: string): string => `${keyPrefix}:replies:${apiId}`;
 
 /**
@@ -74,7 +74,7 @@ export function readReplies(options: {
 
   async function readOnce(): Promise<void> {
     const streams = await redis.xread('COUNT', 128, 'BLOCK', replyBlockMs, 'STREAMS', stream, lastId);
-    // The stream was removed. A new one may begin with smaller ids, so start again from its beginning.
+    // The stream was removed. A new stream may begin with smaller ids, so start again from its beginning.
     if (!streams && lastId !== '0-0' && (await redis.exists(stream)) === 0) lastId = '0-0';
     for (const [, entries] of streams ?? []) {
       for (const [id, [field, text = 'null'] = []] of entries) {

@@ -62,9 +62,9 @@ export interface StampTally extends Series {
   /** When the stamp's id was made, in milliseconds since the epoch. The stamp counts in the hour of this time. */
   readonly idMadeAt: number;
   readonly outcome: 'stamped' | 'failed';
-  /** See `storedProductOf`. */
+  /** The product of the stamp, named as in `storedProductOf`. */
   readonly product: string | undefined;
-  /** From acceptance to evidence, in milliseconds. */
+  /** The time from the acceptance of the stamp until it was made, in milliseconds. */
   readonly latencyMs: number;
 }
 
@@ -222,7 +222,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
   }
 
   return {
-    /** Counts stamps that were added to the store, or that every provider failed to make. */
+    /** Counts stamps that were stored, and stamps that no provider could make. */
     addStamps: (tallies: readonly StampTally[]): void => {
       for (const { idMadeAt, outcome, product, latencyMs, ...series } of tallies) {
         const hour = hourOf(idMadeAt);

@@ -88,8 +88,9 @@ export async function writeInParts<T>(
   return changed;
 }
 
+/** The progress of the search for evidence without a term. */
 export interface TermWalk {
-  /** The algorithm policy for which terms are found. */
+  /** The revision of the algorithm policy with which the terms are found. */
   readonly revision: string;
   /** Whether subjects that already have a term are checked too, because the policy has changed. */
   readonly isAnew: boolean;
@@ -179,7 +180,7 @@ export function createEvidenceTermStore(db: Db) {
         const ids = page.filter((one) => isSubject(kind, one) && (isAnew || !one.evidence)).map(({ _id }) => _id);
         return { ids, next: page.length < limit ? undefined : page.at(-1)?._id };
       }),
-    /** The progress of the search for evidence without a term. */
+    /** Reads the progress of the search for evidence without a term. */
     readWalk: lastWalk.read,
     writeWalk: lastWalk.write,
     /** Counts the evidence that is due by `until`, has lapsed or could not be judged, and records the numbers with the time of the run. */

@@ -23,7 +23,7 @@ function mostBytesOf(value: unknown): number {
   if (ArrayBuffer.isView(value)) return overheadBytes + value.byteLength;
   if (typeof value !== 'object' || value === null) return overheadBytes;
   let bytes = overheadBytes;
-  // `Object.entries` would produce two kilobytes of garbage per stamp.
+  // `Object.entries` would produce two kilobytes of garbage for each stamp.
   for (const name of Object.keys(value)) bytes += 3 * name.length + mostBytesOf((value as Record<string, unknown>)[name]);
   return bytes;
 }
@@ -45,7 +45,7 @@ async function insertWithin<T extends Document>(
   documents: readonly T[],
 ): Promise<number[]> {
   const command = { insert: collectionName, documents, ordered: false };
-  // `db.command` does not use the collection's write concern and BSON options.
+  // `db.command` does not use the write concern and the BSON options of the collection, so they are set here.
   if (writeConcern) WriteConcern.apply(command, writeConcern);
   const { writeErrors = [], writeConcernError } = await db.command(command, bsonOptions);
   const duplicates = duplicatesIn(writeErrors);

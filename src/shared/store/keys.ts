@@ -39,7 +39,7 @@ function wrapped(masterKey: KeyObject, name: string, key: KeyObject) {
   return { wrapped: new Binary(wrapKey(cipher, key)), wrappedBy: fingerprintOf(masterKey) };
 }
 
-/** @throws ConfigError */
+/** Decrypts a key. @throws ConfigError if another master key encrypted it */
 function unwrapped(masterKey: KeyObject, record: WrappedKey): KeyObject {
   const key = record.wrappedBy === fingerprintOf(masterKey) && unwrapKey(masterKey, contextOf(record._id), record.wrapped.buffer);
   if (!key) throw wrong(record.wrappedBy, masterKey);

@@ -12,7 +12,7 @@ export interface NewOutput {
   readonly tokenId: string;
   readonly hash: string;
   readonly type: string;
-  /** Encrypted with the workflow's key, and deleted when the workflow is redacted. Version 0.2.0 stored JSON. */
+  /** JSON, encrypted with the workflow's key. It is deleted when the workflow is redacted. Version 0.2.0 stored the JSON unencrypted. */
   readonly metadata: string | undefined;
   readonly stampedAt: string;
   readonly provider: string;
@@ -46,7 +46,7 @@ export interface ChainOf {
   readonly briefingHash: string;
 }
 
-/** The current end of a chain. */
+/** The current end of a stored chain. */
 export interface ChainState extends ChainEnd {
   readonly unqualifiedTotal: number;
   /** If true, no output can follow. */

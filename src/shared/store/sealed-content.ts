@@ -79,7 +79,7 @@ export function createSealedContentStore(db: Db) {
      * that it is done with the previous pages: later calls leave them out.
      */
     listNotSwept: async function* (before: Date): AsyncIterable<readonly SweptContent[]> {
-      // Ids sort by the second in which an upload began.
+      // Ids of contents begin with the second in which the upload began, so they sort by it.
       const end = ObjectId.createFromTime(Math.floor(before.getTime() / 1000));
       let after = await lastSwept.read();
       for (;;) {

@@ -27,9 +27,9 @@ export interface Vouched {
   /** RFC 3339 in UTC. */
   readonly issuedAt: string;
   readonly imprint: Imprint;
-  /** Name of the provider. Undefined if a raw token leads to an anchor of `TRUST_ANCHORS_FILE`, or has another policy than its provider. */
+  /** The name of the provider. For a token without a record it is undefined if only `TRUST_ANCHORS_FILE` covers it, or if its policy is another one. */
   readonly provider: string | undefined;
-  /** Whether a provider with that name is configured. If not, the name comes only from the record. */
+  /** Whether a provider with this name is configured. If not, the name comes only from the record of the stamp. */
   readonly isProviderKnown: boolean;
   readonly isQualified: boolean;
   /** The TimeStampToken or the EvidenceRecord (RFC 4998), unchanged. Undefined for a mock token. */
@@ -177,7 +177,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
       const result = await verifyWith(presented, provider.trust, true);
       if (result.ok) trusting.push({ provider, result });
       else refusals.push(result);
-      // Encoding errors are the same for every provider.
+      // An encoding error is the same for every provider, so the others need not be tried.
       if (!result.ok && result.code.startsWith('der_')) return result;
     }
     const revoked = refusals.find(({ code }) => code === 'certificate_revoked');

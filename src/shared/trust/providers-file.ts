@@ -29,7 +29,7 @@ export interface AggregateSettings {
   readonly callers: readonly CallerKind[];
 }
 
-/** Callers whose stamps may be leaves of a batch. A client of the RFC 3161 endpoint wants an answer to its own request. */
+/** The callers whose stamps may be leaves of a batch. A client of the RFC 3161 endpoint (`tsa`) needs an answer to its own request. */
 const batchedCallers = callerKinds.filter((kind) => kind !== 'tsa');
 
 const aggregateMembers = z.strictObject({
@@ -95,10 +95,10 @@ interface CommonSettings {
   readonly crl: Buffer | undefined;
   readonly timeoutMs: number;
   readonly maxConcurrent: number;
-  /** Default false. */
+  /** Whether a TSA may grant something different from the request (grantedWithMods). The default is false. */
   readonly acceptGrantedWithMods?: boolean;
   readonly maxAccuracySeconds?: number | undefined;
-  /** The accuracy that the TSA's policy promises for tokens without an accuracy. */
+  /** The accuracy that the TSA's policy promises. It counts for tokens that do not state an accuracy. */
   readonly policyAccuracySeconds?: number | undefined;
   /** Undefined: one request for each stamp. */
   readonly aggregate: AggregateSettings | undefined;
@@ -122,7 +122,7 @@ function readJson(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    // The parser's message quotes the file and may have several lines; a ConfigError has one.
+    // The parser's message quotes the file and may have several lines, but a ConfigError has only one line.
     throw wrong(file, '', `cannot be read as JSON (${String(error instanceof Error ? error.message : error).replace(/\s+/g, ' ')})`);
   }
 }

@@ -15,8 +15,8 @@ export interface TrustSettings {
   /** In order of preference; empty with the mock provider. */
   readonly providers: readonly TrustedProvider[];
   /**
-   * From `TRUST_ANCHORS_FILE`: for raw tokens, and for stamps of providers that are not configured any more. Without that file it trusts no
-   * token.
+   * The trust store from `TRUST_ANCHORS_FILE`. It is used for tokens without a record, and for stamps of providers that are not configured any more.
+   * Without this file, it trusts no token.
    */
   readonly extraTrust: TrustStore;
 }

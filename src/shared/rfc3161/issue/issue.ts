@@ -46,9 +46,9 @@ export interface TsaProfile {
   policies: readonly [string, ...string[]];
   accuracy?: Accuracy;
   ordering?: boolean;
-  /** Put the signer's subject into TSTInfo.tsa. */
+  /** Puts the name of the signer into TSTInfo.tsa. */
   includeTsaName?: boolean;
-  /** Add the signingTime attribute (RFC 5652 §11.3). */
+  /** Adds the signingTime attribute (RFC 5652 §11.3). */
   includeSigningTime?: boolean;
 }
 
@@ -56,7 +56,7 @@ export interface TsaProfile {
 export interface Moment {
   /** Milliseconds since the epoch. */
   timeMs: number;
-  /** Positive and unique for the TSA (RFC 3161 §2.4.2). */
+  /** The serial number of the token. It must be positive, and unique for the TSA (RFC 3161 §2.4.2). */
   serial: bigint;
 }
 

@@ -4,7 +4,7 @@ export interface CodeMeaning {
   readonly refusal?: number;
   /** The sentence for clients. */
   readonly sentence: string;
-  /** What the holder of the token can do. */
+  /** A sentence that says what the holder of the token can do. */
   readonly advice?: string;
 }
 

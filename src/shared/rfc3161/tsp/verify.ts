@@ -108,12 +108,12 @@ export interface SignerRules {
   readonly isNew?: boolean;
   /** The time at which the token existed according to another verified proof. Undefined: there is no such proof. */
   readonly existedBy?: Microseconds | undefined;
-  /** The chain must still be valid at `at`; `otherwise` is the code of the refusal. */
+  /** The chain must still be valid at the time `at`. If it is not, `otherwise` is the code of the refusal. */
   readonly heldUntil?: { readonly at: Microseconds; readonly otherwise: RefusalCode } | undefined;
 }
 
 /**
- * Identifies the signer and checks that it may sign time-stamps. Does not depend on the request.
+ * Identifies the signer, verifies the signature, and checks that the signer may sign time-stamps. Does not depend on the request.
  *
  * @throws Refusal
  */

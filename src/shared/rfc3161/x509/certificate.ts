@@ -28,7 +28,7 @@ export interface Certificate {
   readonly extensions: Extensions;
   /** Reads the public key when it is needed. @throws Refusal if the key is weak or cannot be read */
   publicKey(): PublicKey;
-  /** The signed octets. */
+  /** The octets that the signature covers. */
   readonly signed: Buffer;
   readonly signatureAlgorithm: AlgorithmIdentifier;
   readonly signature: Buffer;

@@ -89,7 +89,7 @@ function issuersOf({ issuer, extensions }: Certificate, pool: readonly Certifica
   return [...named.filter((one) => keyOf(one)?.equals(wanted)), ...named.filter((one) => keyOf(one) === undefined)];
 }
 
-/** Returns true if the key of `issuer` signed the certificate. Names are not compared. @throws Refusal for a key or an algorithm that is not accepted */
+/** Returns true if the key of `issuer` signed the certificate. Does not compare names. @throws Refusal if key or algorithm are not accepted */
 export function isIssuedBy(certificate: Certificate, issuer: Certificate): boolean {
   const algorithm = signatureAlgorithmOf(certificate.signatureAlgorithm, 'the signature of a certificate');
   return isSignatureOfSync(issuer.publicKey(), algorithm, certificate.signed, certificate.signature);

@@ -77,7 +77,7 @@ export function checkValidity(chain: Chain, genTime: bigint): void {
 }
 
 /**
- * Checks revocation (RFC 3161 §4, refusal 44). If a key was lost, all its signatures are invalid, except those that are proved to be older than the loss.
+ * Checks revocation (RFC 3161 §4, refusal 44). If a key was lost, all its signatures are invalid, except those proved to be older than the loss.
  *
  * @throws Refusal
  */
@@ -90,10 +90,10 @@ export function checkRevocation(answers: readonly RevocationStatus[], times: Cha
 }
 
 /**
- * Checks that every certificate of the chain is still valid at a time after genTime.
+ * Checks that every certificate of the chain is still valid at `at`, which is after genTime.
  *
  * @param at microseconds since the epoch
- * @throws Refusal `otherwise`
+ * @throws Refusal with the code `otherwise`
  */
 export function checkNotEnded(chain: Chain, at: bigint, otherwise: RefusalCode): void {
   const ended = chain.find(({ notAfterMs }) => at > BigInt(notAfterMs) * 1000n);

@@ -14,7 +14,7 @@ import type { PolicyRules } from './policy-rules.ts';
 type Level = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
- * Follows the path from the certificate below the anchor down to the signer.
+ * Checks the policies along a path. @param path from the certificate below the anchor down to the signer
  *
  * @throws Refusal `certificate_policy`
  */
