@@ -130,7 +130,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
     timer = undefined;
     for (const [hour, increments] of [...taken].sort(([one], [other]) => one.localeCompare(other))) {
       await inStore(() => addToHour(hour, increments)).catch((error) =>
-        log.debug({ err: error, hour }, 'counters could not be written; the hour will be recounted'),
+        log.debug({ err: error, hour }, 'counters could not be written; only the stamps will be recounted'),
       );
     }
   }
