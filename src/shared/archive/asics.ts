@@ -3,7 +3,7 @@ import { isEvidenceRecord } from '../rfc3161/index.ts';
 import { type StoredFile, storedFile, storedZip } from './stored-zip.ts';
 
 /**
- * The octets of a container: `mimetype` first, nothing compressed. The same file and proof give the same octets.
+ * Yields the octets of an ASiC-S container: `mimetype` is the first entry, and nothing is compressed. The same file and proof give the same octets.
  *
  * @param proof DER of a TimeStampToken or an EvidenceRecord over the file
  */

@@ -1,9 +1,9 @@
 import { crc32 } from 'node:zlib';
 
-/** A file of a zip file. Size and CRC-32 must be known first, because the format puts them before the octets. */
+/** A file to put into a zip file. Size and CRC-32 must be known first, because the format puts them before the octets. */
 export interface StoredFile {
   readonly name: string;
-  /** Octets. */
+  /** Size in octets. */
   readonly size: number;
   readonly crc32: number;
   readonly octets: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
@@ -16,10 +16,10 @@ export const storedFile = (name: string, content: Buffer): StoredFile => ({
   octets: [content],
 });
 
-/** Means that the number is in an extra field (APPNOTE.TXT §4.5.3). */
+/** In a field of 32 bits, this value means that the number is in an extra field (APPNOTE.TXT §4.5.3). */
 const most32 = 0xffffffff;
 
-/** Octets without a field are zero. */
+/** Makes `length` octets with these fields. All other octets are zero. */
 function fieldsOf(length: number, fields: readonly (readonly [at: number, octets: 2 | 4 | 8, value: number])[]): Buffer {
   const bytes = Buffer.alloc(length);
   for (const [at, octets, value] of fields) {
@@ -39,8 +39,8 @@ const extraFieldOf = (numbers: readonly number[]): Buffer =>
       ]);
 
 /**
- * The common part of the header before a file and in the directory (§4.3.7, §4.3.12). The time is always the first one of the format, so that the
- * same files give the same octets.
+ * Makes the part that is the same in the header before a file and in its header in the directory (§4.3.7, §4.3.12). The time is always the earliest
+ * time of the format, so that the same files give the same octets.
  */
 const headerOf = ({ name, size, crc32 }: StoredFile, extra: Buffer): Buffer =>
   fieldsOf(26, [
@@ -59,7 +59,7 @@ function localHeaderOf(file: StoredFile): Buffer {
   return Buffer.concat([Buffer.from('PK\x03\x04'), headerOf(file, extra), Buffer.from(file.name), extra]);
 }
 
-/** @param at where the local header of the file begins */
+/** Makes the header of a file in the directory. @param at where the local header of the file begins */
 function directoryEntryOf(file: StoredFile, at: number): Buffer {
   const extra = extraFieldOf([...(file.size < most32 ? [] : [file.size, file.size]), ...(at < most32 ? [] : [at])]);
   const rest = fieldsOf(14, [
@@ -69,7 +69,7 @@ function directoryEntryOf(file: StoredFile, at: number): Buffer {
   return Buffer.concat([Buffer.from('PK\x01\x02\x3f\x03'), headerOf(file, extra), rest, Buffer.from(file.name), extra]);
 }
 
-/** @param at where the directory begins */
+/** Makes the end of a zip file. @param at where the directory begins */
 function endOf(count: number, directoryBytes: number, at: number): Buffer {
   const end = fieldsOf(22, [
     [0, 4, 0x06054b50],
@@ -98,8 +98,8 @@ function endOf(count: number, directoryBytes: number, at: number): Buffer {
 }
 
 /**
- * Writes a zip file (APPNOTE.TXT 6.3) of a few files of any size, uncompressed, while they are read. `yazl` writes the CRC-32 of a stream after it,
- * and `java.util.zip.ZipInputStream` refuses that in an uncompressed file.
+ * Yields the octets of a zip file (APPNOTE.TXT 6.3) with a few uncompressed files of any size, while these files are read. The library `yazl` is not
+ * used here: it writes the CRC-32 of a stream after it, and `java.util.zip.ZipInputStream` refuses this for uncompressed files.
  */
 export async function* storedZip(files: readonly StoredFile[]): AsyncGenerator<Uint8Array> {
   const directory: Buffer[] = [];

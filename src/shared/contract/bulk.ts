@@ -7,7 +7,7 @@ import { acceptedOutput, workflowStampRequest, workflowStampResponse } from './w
 /** The maximum number of items in one bulk request (L1). */
 export const mostBulkItems = 1_000;
 
-/** A list within the limits, with pydantic's messages. Each item is checked later by itself. */
+/** Accepts a list of 1 to `mostBulkItems` items, with the error messages of pydantic. Each item is checked later, separately. */
 export const bulkList = z.unknown().transform((given, context): readonly unknown[] => {
   const refuse = (type: string, msg: string, ctx?: object) => {
     context.addIssue(issueOf({ type, msg, ...(ctx && { ctx: { field_type: 'List', ...ctx } }) }));
@@ -26,12 +26,12 @@ export const bulkList = z.unknown().transform((given, context): readonly unknown
   return given;
 });
 
-/** For the documentation. `bulkList` checks the list itself, the contract of one item checks each item. */
+/** Describes a list in the OpenAPI document. It checks no requests: `bulkList` checks the list, and the contract of one item checks each item. */
 const listOf = (item: z.ZodType) => z.array(item).min(1).max(mostBulkItems);
 export const stampBulkBody = listOf(stampFields);
 export const outputBulkBody = listOf(workflowStampRequest);
 
-/** Why an item was not made: the error and the status that a request with this item alone would get. */
+/** The error of one item: the same error and status that a request with this item alone would get. */
 const bulkError = z
   .looseObject({
     index: z.int().min(0).describe('position of the item in the request, from 0'),
@@ -48,6 +48,7 @@ export type BulkError = z.output<typeof bulkError>;
 
 export const stampBulkAnswer = z.array(z.union([stampToken, bulkError]));
 export const outputBulkAnswer = z.array(z.union([workflowStampResponse, bulkError]));
-/** 202 (N1). If an earlier request has already made an item, the answer contains that result unchanged. */
+/** The body of a 202 (N1). If an earlier request has already made a stamp, the list has this finished stamp. */
 export const acceptedStampsAnswer = z.array(z.union([acceptedStamp, stampToken, bulkError]));
+/** The body of a 202. If an earlier request has already made an output, the list has this finished output. */
 export const acceptedOutputsAnswer = z.array(z.union([acceptedOutput, workflowStampResponse, bulkError]));

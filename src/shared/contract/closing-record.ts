@@ -5,7 +5,7 @@ import { dateTime, sha256Hex, uuid } from './fields.ts';
 
 const commitment = (value: string) => sha256Hex.nullable().describe(`SHA-256(salt ‖ ${value}); null if it was erased before completion`);
 
-/** The record that closes a workflow, beside its root (W18), for the OpenAPI document. `shared/proof` reads the text that was stamped. */
+/** Describes the closing record of a workflow (W18) in the OpenAPI document. `shared/proof` parses the text of a record that was stamped. */
 export const closingRecord = z
   .strictObject({
     format: z.literal('qstamp-closing-record/1'),

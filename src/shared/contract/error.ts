@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** One item of a 422 (E1). */
+/** One item of `detail` in a 422 answer (E1). */
 export const validationError = z
   .object({
     loc: z.array(z.union([z.string(), z.int()])),
@@ -13,7 +13,7 @@ export const validationError = z
 
 export const httpValidationError = z.object({ detail: z.array(validationError) }).meta({ id: 'HTTPValidationError' });
 
-/** The body of every other error (E3). Some codes add members, e.g. `token_id` and `verify_url` of a pending stamp. */
+/** The body of every error except 422 (E3). Some codes add members, such as `token_id` and `verify_url` of a pending stamp. */
 export const errorResponse = z
   .looseObject({
     detail: z.string().describe('one sentence for people'),

@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { dateTime, sha256Hex, uuid } from './fields.ts';
 
 /**
- * The evidence of a completed workflow for third parties (W22): the lines of the bundle's files, and the same data as one JSON document.
- * `shared/proof/bundle-files.js` names the files.
+ * This module defines the evidence of a completed workflow for third parties (W22): the lines in the files of a bundle, and the same data as one
+ * JSON document. `shared/proof/bundle-files.js` names the files.
  */
 
-/** `token`: a TimeStampToken; `record`: an EvidenceRecord (RFC 4998); `none`: the bundle contains neither. */
+/** What a bundle contains for a stamp. `token`: a TimeStampToken; `record`: an EvidenceRecord (RFC 4998); `none`: neither of them. */
 const stampKinds = ['token', 'record', 'none'] as const;
 export type StampKind = (typeof stampKinds)[number];
 
@@ -33,7 +33,7 @@ const token = z.string().nullable().describe('base64 of the DER; null if the kin
 const seal = z.object({ stamp_id: uuid, issued_at: dateTime, kind, token }).meta({ id: 'EvidenceSeal' });
 const hex = z.string().regex(/^[0-9a-f]*$/);
 
-/** The bundle as one JSON document, for programs. */
+/** The evidence in a bundle as one JSON document, for programs. */
 export const evidenceDocument = z
   .object({
     format: z.literal('qstamp-evidence/1'),

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 
 /**
- * An issue in the form of pydantic v2 (E1): `type`, `msg` and `ctx` of one item of a 422. Rules that zod has no issue for carry it in their
- * `params`.
+ * A broken rule in the form of pydantic v2 (E1): the `type`, `msg` and `ctx` of one item in a 422 answer. For rules that zod does not know, a
+ * custom zod issue carries it in its `params`.
  */
 export interface PydanticIssue {
   readonly type: string;
@@ -11,11 +11,11 @@ export interface PydanticIssue {
   readonly ctx?: Readonly<Record<string, unknown>>;
 }
 
-/** The zod issue that carries it. After such an issue, rules over several fields are not checked. */
+/** Makes the zod issue that carries a pydantic issue. After this zod issue, rules over several fields are not checked. */
 export const issueOf = (issue: PydanticIssue, path: string[] = []) =>
   ({ code: 'custom', message: issue.msg, path, params: { pydantic: issue }, continue: false }) as const;
 
-/** The pydantic issue inside an issue of zod, if `issueOf` raised it. */
+/** Returns the pydantic issue inside a zod issue, or undefined if `issueOf` did not make the zod issue. */
 export function pydanticIssueOf(issue: z.core.$ZodIssue): PydanticIssue | undefined {
   if (issue.code !== 'custom') return undefined;
   const carried: unknown = issue.params?.pydantic;
@@ -25,7 +25,7 @@ export function pydanticIssueOf(issue: z.core.$ZodIssue): PydanticIssue | undefi
 const isPydanticIssue = (value: unknown): value is PydanticIssue =>
   typeof value === 'object' && value !== null && 'type' in value && 'msg' in value;
 
-/** Adds a rule for one field; `judge` returns the failure. The JSON Schema of the field comes from its `meta`. */
+/** Adds a rule to the schema of a field. `judge` returns the broken rule, if any. The JSON Schema of the field shows only its `meta`, not this rule. */
 export function ruled<Schema extends z.ZodType>(schema: Schema, judge: (value: z.output<Schema>) => PydanticIssue | undefined): Schema {
   return schema.check((payload) => {
     const issue = judge(payload.value);
@@ -33,14 +33,14 @@ export function ruled<Schema extends z.ZodType>(schema: Schema, judge: (value: z
   });
 }
 
-/** A failed rule in one sentence, like a pydantic validator that raises ValueError. */
+/** Makes the issue that pydantic reports if a validator raises ValueError with this sentence. */
 export const valueError = (sentence: string): PydanticIssue => ({
   type: 'value_error',
   msg: `Value error, ${sentence}`,
   ctx: { error: {} },
 });
 
-/** Length in code points, as Python counts. If it exceeds `most`, the result is some number above `most`. */
+/** Counts the code points of a text, like Python. The result is exact up to `most`; for a longer text it is any number above `most`. */
 function codePointLength(value: string, most: number): number {
   if (value.length > 2 * most) return value.length;
   let count = 0;
@@ -61,7 +61,7 @@ const notUnicode: PydanticIssue = {
   msg: 'Input should be a valid string, unable to parse raw data as a unicode string',
 };
 
-/** A text with pydantic's `min_length`, `max_length` (code points) and `pattern`. Only the first rule that fails is reported. */
+/** Makes the schema of a text with the limits of pydantic. Lengths count code points. Only the first broken rule is reported. */
 export function text({ min, max, pattern, lowersHex = false }: TextLimits = {}) {
   const expression = pattern === undefined ? undefined : new RegExp(pattern, 'u');
   const given = lowersHex ? z.string().overwrite((value) => value.replace(/[A-F]/g, (digit) => digit.toLowerCase())) : z.string();
@@ -82,7 +82,7 @@ export function text({ min, max, pattern, lowersHex = false }: TextLimits = {}) 
   return schema.meta({
     ...(min !== undefined && { minLength: min }),
     ...(max !== undefined && { maxLength: max }),
-    // Document exactly what is accepted.
+    // The documented pattern must also allow the upper-case digits that are accepted.
     ...(pattern !== undefined && { pattern: lowersHex ? pattern.replaceAll('a-f', 'a-fA-F') : pattern }),
   });
 }
@@ -95,7 +95,7 @@ export const sha256Hex = text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$' }).m
   examples: [createHash('sha256').update('').digest('hex')],
 });
 
-/** The same in either case, converted to lower case. */
+/** Like `sha256Hex`, but upper case is accepted and converted to lower case. */
 export const sha256HexOfAnyCase = (what: string) =>
   text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$', lowersHex: true }).meta({
     description: `SHA-256 of the ${what}, 64 hexadecimal characters; upper case is accepted and converted to lower case`,
@@ -104,7 +104,7 @@ export const sha256HexOfAnyCase = (what: string) =>
 /** The maximum size of caller metadata as UTF-8 JSON, in bytes (S4). */
 export const maxMetadataBytes = 4096;
 
-/** Any JSON value. A number that a double cannot hold, such as 1e400, is refused at any depth. */
+/** Accepts any JSON value, except if it contains, at any depth, a number that is too large for a double, such as 1e400. */
 export const anyJson = z.unknown().check((payload) => {
   const judge = (value: unknown, path: PropertyKey[]): void => {
     if (typeof value === 'number' && !Number.isFinite(value)) payload.issues.push({ ...issueOf(notFinite), path, input: value });
@@ -120,10 +120,10 @@ export const anyJson = z.unknown().check((payload) => {
 
 const notFinite: PydanticIssue = { type: 'finite_number', msg: 'Input should be a finite number' };
 
-/** The maximum length of the list in a 422: more issues do not help anyone. */
+/** Validation stops when it has found this many issues: a longer list in a 422 answer does not help anyone. */
 const mostIssues = 1024;
 
-/** An object whose members are all `value`. Unlike `z.record` it treats `__proto__` like any other name. */
+/** Accepts an object whose members all match `value`. Unlike `z.record`, it treats `__proto__` like any other name. */
 export function dictionary<Value>(value: z.ZodType<Value>) {
   const { $schema, ...additionalProperties } = z.toJSONSchema(value, { io: 'input' });
   const members = z.unknown().transform((input, context): Record<string, Value> => {
@@ -143,7 +143,7 @@ export function dictionary<Value>(value: z.ZodType<Value>) {
   return members.meta({ type: 'object', additionalProperties });
 }
 
-/** Whether an object certainly takes more bytes as JSON than metadata may. Stops reading as soon as this is certain. */
+/** Returns true if the JSON of an object is certainly longer than `maxMetadataBytes`. Stops reading as soon as this is certain. */
 function isOversized(input: unknown): boolean {
   let bytes = 0;
   for (const name in input as object) {
@@ -154,7 +154,7 @@ function isOversized(input: unknown): boolean {
   return false;
 }
 
-/** Members that the caller defines, limited in total size. */
+/** Makes the schema of a caller's metadata: an object with any names, limited in total size. */
 export function metadata<Value>(value: z.ZodType<Value>) {
   const tooLarge = valueError(`metadata takes at most ${maxMetadataBytes} bytes as UTF-8 JSON`);
   const members = dictionary(value);

@@ -3,13 +3,13 @@ import { mailState } from './status.ts';
 
 const healthCheck = z.enum(['ok', 'failing']);
 
-/** The state that the workers report. It is `unknown` while no worker reports, and before the first call of a provider. */
+/** The state of the providers, as the workers report it. `unknown`: no worker reports, or no provider was called yet. */
 const providerCheck = z.enum([...healthCheck.options, 'unknown']);
 
-/** The clock of the service's own signing key; absent if no provider uses one. */
+/** The state of the clock for the service's own signing key. Absent if no provider uses such a key. */
 const clockCheck = z.enum([...providerCheck.options, 'unchecked']);
 
-/** `/health/`: liveness of the process, with the state of its dependencies. */
+/** The answer of `/health/`: the state of the service and of everything that it depends on. */
 export const healthResponse = z
   .object({
     status: z.enum(['ok', 'degraded']),
@@ -19,11 +19,11 @@ export const healthResponse = z
   .meta({ id: 'Health' });
 export type HealthResponse = z.output<typeof healthResponse>;
 
-/** `/health/live`: the process answers. It does not depend on Redis or MongoDB. */
+/** The answer of `/health/live`: the process is running. It does not depend on Redis or MongoDB. */
 export const livenessResponse = z.object({ status: z.literal('ok') }).meta({ id: 'Liveness' });
 export type LivenessResponse = z.output<typeof livenessResponse>;
 
-/** `/health/ready`: whether the service can serve; otherwise 503 with the same body. */
+/** The answer of `/health/ready`: whether the service can serve requests. If it cannot, the status is 503 and the body has the same form. */
 export const readinessResponse = z
   .object({
     status: z.enum(['ready', 'not_ready']),

@@ -14,7 +14,7 @@ import {
 /** Arguments of `service_stamp_hash`. */
 export const stampHashArguments = z.object({
   sha256_hex: sha256HexOfAnyCase('content'),
-  // Inlined on purpose: several assistants refuse a tool whose input has references.
+  // Not `stampTier`: that would become a reference, and several assistants refuse a tool whose input has references.
   tier: z.enum(stampTiers).default('basic').describe('basic: the hash only; plus: with a verify address; sealed: content may be kept'),
   metadata: metadata(text()).nullish(),
 });
@@ -25,7 +25,7 @@ export const stampContentArguments = z.object({
   metadata: metadata(text()).nullish(),
 });
 
-/** Arguments of `service_verify_token`: exactly one of the two (M4). */
+/** Arguments of `service_verify_token`: exactly one of `token_id` and `token` (M4). */
 export const verifyTokenArguments = z
   .object({
     token_id: anyUuid.nullish().describe('id of a stamp from this service'),
@@ -39,7 +39,7 @@ export const verifyTokenArguments = z
 
 const rpcId = z.union([z.string(), z.number(), z.null()]);
 
-/** A message of a client, or a batch of messages, for the documentation only: the endpoint itself validates JSON-RPC 2.0. */
+/** One message of a client. This schema is only for the documentation: the endpoint itself validates JSON-RPC 2.0. */
 const rpcRequest = z
   .object({ jsonrpc: z.literal('2.0'), id: rpcId.optional(), method: z.string(), params: z.looseObject({}).optional() })
   .meta({ id: 'RpcRequest', description: 'JSON-RPC 2.0; without an id it is a notification' });
@@ -53,11 +53,12 @@ export const rpcResponse = z
   })
   .meta({ id: 'RpcResponse', description: 'JSON-RPC 2.0: a result or an error' });
 
-/** One message, or a batch. */
+/** The body of a request: one message, or a batch of messages. */
 export const rpcRequests = z.union([rpcRequest, z.array(rpcRequest)]);
+/** The body of an answer: one message, or a batch of messages. */
 export const rpcResponses = z.union([rpcResponse, z.array(rpcResponse)]);
 
-/** `params` of `tools/call`. The key has the same function as the HTTP header (S9). */
+/** The `params` of `tools/call`. `idempotency_key` works like the HTTP header `Idempotency-Key` (S9). */
 export const callToolParams = z.object({
   name: text(),
   arguments: z.unknown().optional(),
@@ -66,7 +67,7 @@ export const callToolParams = z.object({
 
 const fileName = text({ max: 255 }).describe('your name for the file; returned with its stamp, never stored');
 
-/** The maximum number of files in one call: an assistant has to read the answer. */
+/** The maximum number of files in one call. The answer lists all of them, and an assistant has to read it. */
 const mostFiles = 500;
 
 /** Arguments of `stamp_file_hashes`. */

@@ -1,4 +1,4 @@
-/** ECMAScript 2026. The types of TypeScript 7 do not have it yet. */
+/** These functions are part of ECMAScript 2026, but the types of TypeScript 7 do not have them yet. */
 declare global {
   interface JSON {
     rawJSON(text: string): object;
@@ -7,8 +7,8 @@ declare global {
 }
 
 /**
- * Returns numbers in a workflow's metadata exactly as they were sent (W15), even if a double cannot hold them (`123456789012345678`) or JSON would
- * write them differently (`1.0`). `JSON.rawJSON` keeps the text of such a number.
+ * A reviver for `JSON.parse` that keeps the numbers in a workflow's metadata exactly as they were sent (W15), even if a double cannot hold them
+ * (`123456789012345678`) or JSON would write them differently (`1.0`). `JSON.rawJSON` keeps the text of such a number.
  */
 const asWritten = (_name: string, value: unknown, { source }: { readonly source?: string } = {}): unknown => {
   const isRewritten = typeof value === 'number' && Number.isFinite(value) && source !== undefined && JSON.stringify(value) !== source;
@@ -18,10 +18,10 @@ const asWritten = (_name: string, value: unknown, { source }: { readonly source?
 const names: ReadonlySet<string> = new Set(['briefing_metadata', 'output_metadata']);
 const hasName = /"(briefing|output)_metadata"/;
 
-/** Parses stored metadata. */
+/** Parses stored metadata and keeps its numbers as they were sent. */
 export const readMetadata = (text: string): Record<string, unknown> => JSON.parse(text, asWritten);
 
-/** Restores the numbers of all metadata in `value`, which `JSON.parse` made from `text`. */
+/** Restores the numbers in all metadata of `value` as they were sent. `value` is the result of `JSON.parse(text)`. */
 export function keepMetadataNumbers(value: unknown, text: string): void {
   if (hasName.test(text)) replaceMetadata(value, JSON.parse(text, asWritten));
 }

@@ -1,4 +1,4 @@
 import { z } from 'zod';
 
-/** `/openapi.json`, as documented in itself. */
+/** The answer of `/openapi.json`, as this document describes itself. */
 export const openApiDocument = z.looseObject({ openapi: z.string() });

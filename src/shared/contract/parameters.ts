@@ -3,7 +3,7 @@ import { issueOf, type PydanticIssue, text } from './fields.ts';
 
 const unparsable: PydanticIssue = { type: 'int_parsing', msg: 'Input should be a valid integer, unable to parse string as an integer' };
 
-/** Like pydantic: accepts white space around the number, a sign, leading zeros, and a fraction of zeros. */
+/** An integer in a form that pydantic accepts: also with white space around it, a sign, leading zeros, or a fraction of zeros. */
 const integer = /^\s*[+-]?[0-9]+(\.0+)?\s*$/;
 
 export interface IntegerBounds {
@@ -13,12 +13,12 @@ export interface IntegerBounds {
   readonly fallback: number;
 }
 
-/** An integer in the query. The result is a number within its bounds. */
+/** Makes the schema of an integer in the query. It refuses a number outside the bounds. */
 export function queryInteger({ low, high, fallback }: IntegerBounds) {
   return z
     .string()
     .transform((given, context): number => {
-      const value = Number(given) || 0; // never -0
+      const value = Number(given) || 0; // turns -0 into 0
       const issue = integer.test(given) ? outOfBounds(value, low, high) : unparsable;
       if (issue === undefined) return value;
       context.addIssue(issueOf(issue));
@@ -37,7 +37,7 @@ function outOfBounds(value: number, low: number, high: number): PydanticIssue | 
 const uuidForm = /^([0-9a-f]{8})(-?)([0-9a-f]{4})\2([0-9a-f]{4})\2([0-9a-f]{4})\2([0-9a-f]{12})$/i;
 const groupLengths = [8, 4, 4, 4, 12];
 
-/** Why a text is not a UUID. The first two sentences come from pydantic. */
+/** Explains why a text is not a UUID. The sentences about a character and a group length are those of pydantic. */
 function uuidFault(text: string): string {
   const stranger = /[^0-9a-f-]/iu.exec(text);
   if (stranger) return `invalid character: found \`${stranger[0]}\` at ${stranger.index + 1}`;
@@ -47,7 +47,7 @@ function uuidFault(text: string): string {
   return `invalid group length in group ${wrong}: expected ${groupLengths[wrong]}, found ${groups[wrong]?.length}`;
 }
 
-/** A UUID from a caller, of any version, with or without hyphens. Converted to lower case with hyphens. */
+/** Accepts a UUID of any version, with or without hyphens, and converts it to lower case with hyphens. */
 export const anyUuid = z
   .string()
   .transform((given, context): string => {
@@ -58,7 +58,7 @@ export const anyUuid = z
   })
   .meta({ type: 'string', format: 'uuid' });
 
-/** Headers of every operation with an idempotency key (S9). */
+/** The `Idempotency-Key` header, for operations that accept it (S9). */
 export const idempotencyHeaders = z.object({
   'idempotency-key': text({ min: 1, max: 255, pattern: '^[\\x21-\\x7e]*$' })
     .optional()
@@ -67,7 +67,7 @@ export const idempotencyHeaders = z.object({
     ),
 });
 
-/** Headers of operations that let a client choose how long to wait (RFC 7240, N1). */
+/** The `Prefer` header, for operations where a client can choose how long to wait (RFC 7240, N1). */
 export const preferHeaders = z.object({
   prefer: z
     .string()

@@ -10,8 +10,8 @@ import { dateTime, issueOf, maxMetadataBytes, metadata, type PydanticIssue, sha2
 export const stampTier = z.enum(stampTiers).meta({ id: 'StampTier' });
 
 /**
- * Decodes canonical base64 (RFC 4648 §4: standard alphabet, padding, zero pad bits, no white space); undefined if the text is anything else (S2).
- * Compares by encoding again, because a regular expression over 14 million characters overflows the engine.
+ * Decodes canonical base64 (RFC 4648 §4: standard alphabet, padding, zero pad bits, no white space). Returns undefined for any other text (S2).
+ * Encodes the result again to check the text, because a regular expression fails on texts of 14 million characters.
  */
 export function decodeCanonicalBase64(encoded: string): Buffer | undefined {
   if (encoded.length % 4 !== 0) return undefined;
@@ -26,10 +26,10 @@ export const callbackUrl = text({ min: 1, max: 2048 }).describe(
   'receives a signed webhook when it is done: only for callers with a service token; https, and not a private address',
 );
 
-/** The answer for all other callers. */
+/** The error for a caller that sends `callback_url` without a service token. */
 export const callbackNeedsService = 'callback_url is taken from callers with a service token';
 
-/** The body of the stamp operations, as sent. */
+/** The body of a stamp operation as the client sends it. `stampRequestFor` checks the rules over several fields. */
 export const stampFields = z
   .object({
     hash: sha256Hex.nullish(),
@@ -43,7 +43,7 @@ export type StampRequest = z.input<typeof stampFields>;
 
 /** A valid stamp request: what to stamp, and the content if it is sealed. */
 export interface StampOrder {
-  /** What is stamped. Computed from the content if there is one. */
+  /** The digest to stamp. If the request has content, this is its SHA-256. */
   readonly imprint: Imprint;
   readonly content: Buffer | undefined;
   readonly tier: StampTier;
@@ -52,14 +52,15 @@ export interface StampOrder {
   readonly callbackUrl?: string;
 }
 
-/** Rules beside the body: the tier of an agent path, which overrides the body's tier (S5), and the size limit. */
+/** Rules for a stamp request that depend on the operation and the caller, not on the body. */
 export interface StampRules {
+  /** The tier in the path of an agent operation. It overrides the tier in the body (S5). */
   readonly tier?: StampTier;
-  /** The maximum bytes of decoded content; more is refused with 413. */
+  /** Maximum size of the decoded content, in bytes. Larger content is refused with 413. */
   readonly sealedMaxBytes?: number;
-  /** Refuses content in any tier. */
+  /** If set, content is refused in every tier. */
   readonly takesNoContent?: true;
-  /** Returns why an address is not allowed for a webhook, or undefined if it is allowed. Without this rule the caller cannot use webhooks. */
+  /** Returns why an address is not allowed for a webhook, or undefined if it is allowed. If absent, the caller cannot use webhooks. */
   readonly judgeCallback?: (url: string) => string | undefined;
 }
 
@@ -96,7 +97,7 @@ function refuseOversized(encoded: string, maxBytes = Number.POSITIVE_INFINITY): 
   }
 }
 
-/** The schema of the body of a stamp operation (S1). Parsing throws ServiceError `payload_too_large` if the content is too large. */
+/** Makes the schema for the body of a stamp operation (S1). Parsing throws ServiceError `payload_too_large` if the content is too large. */
 export function stampRequestFor(rules: StampRules = {}) {
   return stampFields.transform((fields, context): StampOrder => {
     const judged = judge(fields, rules);
@@ -106,7 +107,7 @@ export function stampRequestFor(rules: StampRules = {}) {
   });
 }
 
-/** Headers of the agent operations: a claim that the service does not verify (S10). */
+/** The header of the agent operations. It claims a payment, and the service does not verify this claim (S10). */
 export const agentHeaders = z.object({
   'x-payment-transaction': text({ max: 256, pattern: '^[\\x20-\\x7e]*$' })
     .optional()
@@ -118,7 +119,7 @@ export const imprintShown = z
   .object({ algorithm: z.enum(imprintAlgorithms), digest: z.string().describe('lower-case hexadecimal') })
   .meta({ id: 'Imprint' });
 
-/** `content_sha256` of an imprint: null for other hash algorithms. */
+/** Returns the value of `content_sha256` for an imprint: null if its algorithm is not SHA-256, or if the digest is damaged. */
 export const contentSha256Of = ({ algorithm, digest }: Imprint): string | null => (algorithm === 'sha256' && digest !== '' ? digest : null);
 
 export const stampToken = z
@@ -141,7 +142,7 @@ export const stampToken = z
   .meta({ id: 'StampToken' });
 export type StampToken = z.output<typeof stampToken>;
 
-/** The answer about a stamp of a SHA-256 (201). All stamps made over JSON are of SHA-256. `sealedUrl`: the secret address of the content. */
+/** Makes the body of a 201 for a stamp. Its imprint is a SHA-256, as for all stamps over JSON. `sealedUrl`: the secret address of sealed content. */
 export const stampTokenOf = (
   { tokenId, imprint, tier }: { readonly tokenId: string; readonly imprint: Imprint; readonly tier: StampTier },
   proof: { readonly issuedAt: string; readonly token: string; readonly provider: string; readonly isQualified: boolean },
@@ -159,7 +160,7 @@ export const stampTokenOf = (
   sealed_storage_url: sealedUrl,
 });
 
-/** 504: accepted, but not finished in time (E11). */
+/** The body of a 504: the stamp was accepted, but not finished in time (E11). */
 export const pendingStamp = errorResponse
   .extend({
     token_id: uuid,
@@ -168,7 +169,7 @@ export const pendingStamp = errorResponse
   })
   .meta({ id: 'PendingStamp' });
 
-/** The list of stamps does not verify anything. */
+/** The description of values in the list of stamps: the list shows stored values and does not verify them. */
 const asRecorded = 'as recorded; verify the stamp to get a proof';
 
 const stampListItem = z
@@ -182,7 +183,7 @@ const stampListItem = z
   })
   .meta({ id: 'StampListItem' });
 
-/** 202: accepted, not made yet (N1). */
+/** The body of a 202: the stamp is accepted, but not made yet (N1). */
 export const acceptedStamp = z
   .object({
     token_id: uuid,

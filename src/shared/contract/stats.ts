@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { callerKinds } from '../domain/caller.ts';
 import { queryInteger } from './parameters.ts';
 
-/** How a stamp request came in. */
+/** The interface through which a stamp request came. */
 export const callerKind = z.enum(callerKinds);
 
-/** Query of the list of stamps (S12). */
+/** The query parameters of the list of stamps (S12). */
 export const listQuery = z.object({
   limit: queryInteger({ low: 1, high: 500, fallback: 50 }),
   offset: queryInteger({ low: 0, high: 100_000, fallback: 0 }),
@@ -15,7 +15,7 @@ export const listQuery = z.object({
     .describe('`all`: also stamps of SHA-384 and SHA-512, which come from the RFC 3161 endpoint; their `content_sha256` is null'),
 });
 
-/** Query of the daily statistics. */
+/** The query parameters of the daily statistics. */
 export const dailyQuery = z.object({ days: queryInteger({ low: 1, high: 90, fallback: 7 }) });
 
 const latencyMs = z.number().min(0).nullable().describe('milliseconds; null if nothing was stamped');
@@ -34,5 +34,5 @@ const dailyStatsRow = z
   .meta({ id: 'DailyStatsRow' });
 export type DailyStatsRow = z.output<typeof dailyStatsRow>;
 
-/** Newest day first; days without traffic have no row. */
+/** The rows of the daily statistics, newest day first. Days without traffic have no row. */
 export const dailyStatsResponse = z.array(dailyStatsRow).meta({ id: 'DailyStats' });

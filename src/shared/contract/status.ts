@@ -4,7 +4,7 @@ import { dateTime } from './fields.ts';
 
 const serviceState = z.enum(serviceStates);
 
-/** For both health and status. */
+/** The state of mail, in the answers of `/health/` and `/api/v1/status`. */
 export const mailState = z
   .enum(mailStates)
   .describe('as the workers report it; `unknown` before the first mail and while no worker reports; `not_configured`: mail cannot be sent');
@@ -44,7 +44,7 @@ const statusCounters = z
   .meta({ id: 'ActivityCounters' });
 export type StatusCounters = z.output<typeof statusCounters>;
 
-/** `/api/v1/status`: figures only. No data of a caller, no ids, no hosts, no paths. */
+/** The answer of `/api/v1/status`. It contains only numbers and states: no data of callers, no ids, no host names, no paths of files. */
 export const statusResponse = z
   .object({
     status: serviceState,

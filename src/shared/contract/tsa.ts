@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { digestCharacters, imprintAlgorithms } from '../domain/stamp.ts';
 import { decodeCanonicalBase64 } from './stamp.ts';
 
-/** A DER body. */
+/** Describes the body of a request to the RFC 3161 endpoint. */
 export const timeStampQuery = z
   .string()
   .meta({ id: 'TimeStampQuery', format: 'binary', description: 'DER of a TimeStampReq (RFC 3161 §2.4.1)' });
@@ -19,12 +19,12 @@ const shape = {
     .optional(),
 };
 
-/** The JSON of sigstore's timestamp-authority, for the documentation. */
+/** The JSON request of sigstore's timestamp-authority, for the documentation only. `sigstoreQuery` parses requests. */
 export const sigstoreQueryShown = z
   .object({ ...shape, nonce: z.int().optional().describe('up to 64 octets') })
   .meta({ id: 'SigstoreTimestampRequest' });
 
-/** The same for parsing: a nonce can be larger than a JavaScript number. */
+/** Parses the JSON request of sigstore's timestamp-authority. The nonce is a bigint, because it can be larger than a JavaScript number. */
 export const sigstoreQuery = z.object({ ...shape, nonce: z.bigint().nullish() }).transform((given, context) => {
   const { artifactHash, hashAlgorithm: algorithm, certificates, tsaPolicyOID, nonce } = given;
   const digest = decodeCanonicalBase64(artifactHash);

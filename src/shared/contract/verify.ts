@@ -7,19 +7,18 @@ import { imprintShown } from './stamp.ts';
 
 const token = text().meta({ description: 'the opaque token that a stamp operation returned' });
 
-/** Body of the verify operations. */
+/** The body of the verify operations. */
 export const verifyRequest = z.object({ token }).meta({ id: 'VerifyRequest' });
 export type VerifyRequest = z.output<typeof verifyRequest>;
 
 const lengths = Object.values(digestCharacters);
 const oneDigest = lengths.map((length) => `[0-9a-f]{${length}}`).join('|');
 
-/** SHA-256, SHA-384 or SHA-512. */
 const digestHex = text({ min: Math.min(...lengths), max: Math.max(...lengths), pattern: `^(${oneDigest})$`, lowersHex: true }).meta({
   description: 'SHA-256, SHA-384 or SHA-512 as 64, 96 or 128 hexadecimal characters in either case',
 });
 
-/** Body of raw verification: a `hash` beside the token must match the token's message imprint (V7). */
+/** The body of raw verification. If it has a `hash`, the hash must match the token's message imprint (V7). */
 export const rawVerifyRequest = z
   .object({
     token,
@@ -37,13 +36,13 @@ export type RawVerifyRequest = z.output<typeof rawVerifyRequest>;
 
 const withoutSpace = z.string().transform((pasted) => pasted.replace(/\s/g, ''));
 
-/** The form of the page. Pasted text often has line breaks, and hashes in upper case. */
+/** The form on the verification page. Pasted tokens often have line breaks, and pasted hashes are often in upper case. */
 export const verifyForm = z.object({ token: withoutSpace, hash: withoutSpace.transform((hash) => hash.toLowerCase()).default('') });
 
-/** Path of verification by id. */
+/** The path parameter of verification by id. */
 export const tokenIdPath = z.object({ token_id: anyUuid });
 
-/** Path of the content of a sealed stamp (S11). */
+/** The path parameters of the content of a sealed stamp (S11). */
 export const sealedContentPath = tokenIdPath.extend({ secret: z.string() });
 
 const certificate = z.object({
@@ -111,7 +110,7 @@ export const verificationResult = z
   .meta({ id: 'VerificationResult' });
 export type VerificationResult = z.output<typeof verificationResult>;
 
-/** A body that is the content, byte for byte. */
+/** Describes an answer whose body is the content itself. */
 export const contentBytes = z
   .string()
   .meta({ id: 'Content', format: 'binary', description: 'the content that was stamped, byte for byte' });

@@ -4,8 +4,8 @@ import { z } from 'zod';
 export const webhookEvents = ['stamp.made', 'output.made', 'workflow.confirmed', 'workflow.completed'] as const;
 
 /**
- * The address of a webhook and the product that asked for it, encrypted under the key of its stamp. Sealed content has a secret address of its own.
- * Stamps that earlier versions accepted have no product.
+ * The data for the webhook of a stamp: the receiver's address, the secret address of sealed content, and the product that asked for the webhook.
+ * It is stored encrypted with the key of the stamp. Stamps that earlier versions accepted have no product.
  */
 export const callbackSchema = z.object({ url: z.string(), sealed_storage_url: z.string().nullable(), product: z.string().optional() });
 export type Callback = z.output<typeof callbackSchema>;

@@ -4,7 +4,7 @@ import { dateTime, sha256Hex, text, uuid } from './fields.ts';
 import { queryInteger } from './parameters.ts';
 import { workflowIdPath } from './workflow.ts';
 
-/** A stamp with its token, so that the proof is complete by itself. */
+/** A stamp with its token, so that the proof can be checked without another request. */
 const sealStamp = z
   .object({
     stamp_id: uuid,
@@ -14,7 +14,7 @@ const sealStamp = z
   })
   .meta({ id: 'SealStamp' });
 
-/** The stamps that make the root of a completed workflow a trusted tree head. The stamped closing record contains root and size. */
+/** The two stamps that confirm the tree of a completed workflow: of its root, and of its closing record, which contains root and size of the tree. */
 const seals = {
   root_stamp: sealStamp.nullable().describe('of the root; null while the workflow is open: then only this answer confirms the root'),
   closing_record: z
@@ -40,7 +40,7 @@ export const inclusionProof = z
   .meta({ id: 'InclusionProof' });
 export type InclusionProofShown = z.output<typeof inclusionProof>;
 
-/** Proves that the outputs of a workflow begin with those that were shown before (RFC 9162 §2.1.4). */
+/** Proves that an earlier tree of a workflow is the beginning of a later one, so no output was changed or removed (RFC 9162 §2.1.4). */
 export const consistencyProof = z
   .object({
     workflow_id: uuid,

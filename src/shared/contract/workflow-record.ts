@@ -6,13 +6,13 @@ import { queryInteger } from './parameters.ts';
 /** The maximum number of outputs in one answer. */
 export const mostOutputsListed = 1_000;
 
-/** Query of the published chain. */
+/** The query parameters of a workflow's published chain. */
 export const workflowOutputsQuery = z.object({
   first: queryInteger({ low: 1, high: Number.MAX_SAFE_INTEGER, fallback: 1 }).describe('the first number to list'),
   limit: queryInteger({ low: 1, high: mostOutputsListed, fallback: mostOutputsListed }),
 });
 
-/** The chain of a workflow as recorded, one page at a time: enough to recompute it from the briefing hash (W8). */
+/** One page of a workflow's published chain, as recorded. All pages together are enough to recompute the chain from the briefing hash (W8). */
 export const workflowOutputs = z
   .object({
     workflow_id: uuid,

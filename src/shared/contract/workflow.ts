@@ -8,13 +8,13 @@ import { anyJson, dateTime, issueOf, metadata, sha256Hex, sha256HexOfAnyCase, te
 import { anyUuid, idempotencyHeaders, preferHeaders } from './parameters.ts';
 import { callbackNeedsService, callbackUrl } from './stamp.ts';
 
-/** A closed set, because each tier changes behaviour. */
+/** Other values are refused, because each tier changes how a workflow behaves. */
 const workflowTier = z.enum(workflowTiers).meta({ id: 'WorkflowTier' });
 
-/** The output types that the interface documents; others are allowed. */
+/** The output types that the interface documents. Other types are allowed too. */
 const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layout'] as const;
 
-/** The maximum characters of an `agent_id`. */
+/** Maximum length of an `agent_id`, in characters. */
 const maxAgentIdCharacters = 1024;
 
 export const workflowStartRequest = z
@@ -53,7 +53,10 @@ export const workflowStampRequest = z
   .meta({ id: 'WorkflowStampRequest' });
 export type WorkflowStampRequest = z.output<typeof workflowStampRequest>;
 
-/** The same with a check of `callback_url`. Without this rule the caller cannot use webhooks (N2). */
+/**
+ * Like `workflowStampRequest`, and also checks `callback_url`. `judgeCallback` returns why an address is not allowed, or undefined if it is
+ * allowed. Without `judgeCallback` the caller cannot use webhooks (N2).
+ */
 export const workflowStampRequestFor = (judgeCallback: (url: string) => string | undefined = () => callbackNeedsService) =>
   workflowStampRequest.transform((fields, context): WorkflowStampRequest => {
     const fault = typeof fields.callback_url === 'string' ? judgeCallback(fields.callback_url) : undefined;
@@ -73,7 +76,7 @@ export const workflowStampResponse = z
   .meta({ id: 'WorkflowStampResponse' });
 export type WorkflowStampResponse = z.output<typeof workflowStampResponse>;
 
-/** The answer about an output (201). `addressOf` makes our addresses absolute if the operator wants that (W13). */
+/** Makes the body of a 201 for an output. `addressOf` makes an address of this service absolute, if the operator has configured that (W13). */
 export const workflowStampResponseOf = (
   output: { readonly workflowId: string; readonly outputId: string; readonly tokenId: string; readonly sequenceNumber: number },
   addressOf: (path: string) => string,
@@ -85,7 +88,7 @@ export const workflowStampResponseOf = (
   workflow_anchor_url: addressOf(workflowPath(output.workflowId)),
 });
 
-/** 202: accepted, not made and numbered yet (N6). */
+/** The body of a 202: the output is accepted, but not stamped and numbered yet (N6). */
 export const acceptedOutput = z
   .object({
     token_id: uuid.describe('`stamp_token_id` of the output'),
@@ -112,7 +115,7 @@ export const workflowRedactResponse = z
   .meta({ id: 'WorkflowRedactResponse' });
 export type WorkflowRedactResponse = z.output<typeof workflowRedactResponse>;
 
-/** 202: the mail is queued. */
+/** The body of a 202: the mail is in the queue. */
 export const workflowResendResponse = z
   .object({ workflow_id: uuid, otp_sent_to: z.string(), status: z.literal('pending') })
   .meta({ id: 'WorkflowResendResponse' });
@@ -120,7 +123,7 @@ export type WorkflowResendResponse = z.output<typeof workflowResendResponse>;
 
 const salt = z.string().describe('lower-case hexadecimal');
 
-/** The state of a workflow (W16). */
+/** The answer about the state of a workflow (W16). */
 export const workflowStateResponse = z
   .object({
     workflow_id: uuid,
@@ -150,15 +153,15 @@ export const workflowStateResponse = z
   .meta({ id: 'WorkflowState' });
 export type WorkflowStateResponse = z.output<typeof workflowStateResponse>;
 
-/** Path of every workflow operation. */
+/** The path parameter of every operation on a workflow. */
 export const workflowIdPath = z.object({ workflow_id: anyUuid });
 
-/** Headers of operations that stamp outputs. */
+/** The headers of operations that stamp outputs. */
 export const outputHeaders = idempotencyHeaders.extend(preferHeaders.shape).extend({
   'x-service-token': z.string().optional().describe('the service token of the product, beside the workflow token: `callback_url` needs it'),
 });
 
-/** Query of verify-user: the challenge from the e-mail. If absent it is empty, which is never a valid challenge. */
+/** The query parameter of verify-user: the challenge from the e-mail. If it is absent, it becomes an empty text, which is never valid. */
 export const verifyUserQuery = z.object({ challenge: text().default('') });
 
 /** The answer of verify-user for clients that ask for JSON (E12). */
@@ -166,7 +169,7 @@ export const verifyUserResponse = z.object({ workflow_id: uuid, status: z.litera
 
 const whole = z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
 
-/** Query of the page (W14): invalid parameters are ignored. `find` is a hash, or a line that `sha256sum` printed. */
+/** The query parameters of a workflow's page (W14). Invalid ones are ignored. `find` is a hash, or a line that `sha256sum` printed. */
 export const workflowPageQuery = z.object({
   page: whole.catch(1),
   output: whole.optional().catch(undefined).describe('shows the page with this output'),

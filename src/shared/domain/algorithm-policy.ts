@@ -1,17 +1,17 @@
 import type { KeyType } from 'node:crypto';
 import type { ImprintAlgorithm } from './stamp.ts';
 
-/** The date from which an algorithm is not reliable any more. */
+/** An algorithm, and the date from which it is not reliable any more. */
 export interface AlgorithmEnd {
-  /** A key type in the chain below a size, or the hash of the imprint. */
+  /** Either keys of this type in the certificate chain that have fewer bits than `belowBits`, or imprints with this hash algorithm. */
   readonly concerns: { readonly key: KeyType; readonly belowBits: number } | { readonly hash: ImprintAlgorithm };
-  /** The first day on which it is not reliable. */
+  /** The first day on which the algorithm is not reliable any more. */
   readonly from: Date;
   readonly source: string;
 }
 
 export interface AlgorithmPolicy {
-  /** When the table last changed: evidence that an earlier table judged is judged again. */
+  /** The date of the last change. Evidence that was judged by an earlier revision is judged again. */
   readonly revision: string;
   readonly ends: readonly AlgorithmEnd[];
 }
@@ -19,8 +19,8 @@ export interface AlgorithmPolicy {
 const etsi = 'ETSI TS 119 312 V1.5.1, after SOG-IS Agreed Cryptographic Mechanisms: legacy until the end of 2028';
 
 /**
- * Algorithms that the verifier accepts and that have an end date. SHA-256, SHA-384, SHA-512, the curves P-256, P-384 and P-521, and RSASSA-PSS with
- * at least 3 000 bits have no end date there. A plain RSA key counts as RSASSA-PKCS1-v1_5, whatever its size.
+ * Algorithms that the verifier accepts and that have an end date. The source has no end date for SHA-256, SHA-384, SHA-512, the curves P-256, P-384
+ * and P-521, and RSASSA-PSS with at least 3 000 bits. A plain RSA key of any size counts as RSASSA-PKCS1-v1_5.
  */
 export const algorithmPolicy: AlgorithmPolicy = {
   revision: '2026-11-22',
@@ -30,6 +30,6 @@ export const algorithmPolicy: AlgorithmPolicy = {
   ],
 };
 
-/** Whether a hash algorithm is still reliable. @param nowMs milliseconds since the epoch */
+/** Returns true if a hash algorithm is still reliable. @param nowMs milliseconds since the epoch */
 export const isHashFit = (hash: ImprintAlgorithm, nowMs: number, { ends }: AlgorithmPolicy = algorithmPolicy): boolean =>
   !ends.some(({ concerns, from }) => 'hash' in concerns && concerns.hash === hash && from.getTime() <= nowMs);

@@ -1,23 +1,23 @@
 import { createHash } from 'node:crypto';
 
-/** The random bytes in a challenge (W6). */
+/** The number of random bytes in a challenge (W6). */
 const challengeBytes = 32;
 
-/** The wrong tries that a challenge allows. */
+/** After this number of wrong tries, a challenge is refused. */
 export const maxWrongTries = 5;
 
-/** A challenge for the mail, and its digest, which is all that is stored. */
+/** A challenge for the mail, and its digest. Only the digest is stored. */
 export interface MintedChallenge {
   /** 43 characters of base64url. */
   readonly challenge: string;
-  /** SHA-256 of those characters, lower-case hex. */
+  /** SHA-256 of the 43 characters, lower-case hex. */
   readonly digest: string;
 }
 
-/** Whether a text can be a challenge at all: a link that a mail program has cut in two does not cost a try. */
+/** Returns true if a text has the form of a challenge. If a mail program has cut the link in two, opening it does not count as a wrong try. */
 export const isWellFormedChallenge = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text);
 
-/** The stored form of a challenge. Lower-case hex. */
+/** The stored form of a challenge: its SHA-256, lower-case hex. */
 export const digestOfChallenge = (challenge: string): string => createHash('sha256').update(challenge).digest('hex');
 
 /**
@@ -38,10 +38,10 @@ export interface ChallengeRecord {
   readonly wrongTries: number;
 }
 
-/** Why a challenge cannot be answered any more, right or wrong: 410 (W6). */
+/** Why the service refuses even the right answer to a challenge, with 410 (W6). */
 export type ChallengeRefusal = 'challenge_used' | 'challenge_exhausted' | 'challenge_expired' | 'challenge_replaced';
 
-/** Undefined while a right answer would be accepted. */
+/** Returns why a challenge is refused, or undefined while the right answer is accepted. */
 export function challengeRefusal({ expiresAtMs, isUsed, wrongTries }: ChallengeRecord, nowMs: number): ChallengeRefusal | undefined {
   if (isUsed) return 'challenge_used';
   if (wrongTries >= maxWrongTries) return 'challenge_exhausted';

@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 
 /**
- * AES-256-GCM (NIST SP 800-38D), the only encryption in this service. A nonce is used once per key; the caller takes it from the system's random
- * source. The context says what the bytes are and whose, so that they decrypt only in their own place.
+ * AES-256-GCM (NIST SP 800-38D), the only encryption in this service. The caller takes each nonce from the system's random source and uses it only
+ * once per key. The context names the kind of data and its owner, so encrypted data that is moved to another record cannot be decrypted.
  */
 const algorithm = 'aes-256-gcm';
 export const keyBytes = 32;
@@ -15,13 +15,13 @@ export interface Cipher {
   readonly context?: string;
 }
 
-/** Ciphertext, then the tag. */
+/** Returns the ciphertext, then the tag. */
 export function encrypt({ key, nonce, context = '' }: Cipher, plain: Uint8Array): Buffer {
   const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(context));
   return Buffer.concat([cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** Undefined for another key, nonce or context, or if a byte was changed. */
+/** Decrypts the result of `encrypt`. Returns undefined for another key, nonce or context, or if a byte was changed. */
 export function decrypt({ key, nonce, context = '' }: Cipher, encrypted: Uint8Array): Buffer | undefined {
   if (nonce.length !== nonceBytes || encrypted.length < tagBytes) return undefined;
   const end = encrypted.length - tagBytes;
@@ -33,7 +33,7 @@ export function decrypt({ key, nonce, context = '' }: Cipher, encrypted: Uint8Ar
   }
 }
 
-/** The same in parts. @throws Error at the end for another key, nonce or context, or if a byte was changed */
+/** Like `decrypt`, but in parts. @throws Error after the last part, for another key, nonce or context, or if a byte was changed */
 export async function* decryptParts(
   { key, nonce, context = '' }: Cipher,
   tag: Uint8Array,
@@ -44,11 +44,11 @@ export async function* decryptParts(
   decipher.final();
 }
 
-/** Encrypts a key with another key, to be stored beside the data it decrypts. Nonce, ciphertext, tag. */
+/** Encrypts a key with another key, so that it can be stored with the data that it decrypts. Returns nonce, ciphertext and tag. */
 export const wrapKey = ({ key, nonce, context = '' }: Cipher, wrapped: KeyObject): Buffer =>
   Buffer.concat([nonce, encrypt({ key, nonce, context }, wrapped.export())]);
 
-/** Decrypts a wrapped key; undefined for another key or context. */
+/** Decrypts the result of `wrapKey`. Returns undefined for another key or context. */
 export function unwrapKey(key: KeyObject, context: string, wrapped: Uint8Array): KeyObject | undefined {
   const bytes = decrypt({ key, nonce: wrapped.subarray(0, nonceBytes), context }, wrapped.subarray(nonceBytes));
   return bytes && createSecretKey(bytes);
@@ -58,7 +58,7 @@ export function unwrapKey(key: KeyObject, context: string, wrapped: Uint8Array):
 export const encryptText = ({ key, nonce, context = '' }: Cipher, text: string): string =>
   Buffer.concat([nonce, encrypt({ key, nonce, context }, Buffer.from(text))]).toString('base64');
 
-/** Decrypts such a text; undefined for another key or context. */
+/** Decrypts the result of `encryptText`. Returns undefined for another key or context. */
 export function decryptText(key: KeyObject, context: string, encrypted: string): string | undefined {
   const bytes = Buffer.from(encrypted, 'base64');
   return decrypt({ key, nonce: bytes.subarray(0, nonceBytes), context }, bytes.subarray(nonceBytes))?.toString();
@@ -66,18 +66,18 @@ export function decryptText(key: KeyObject, context: string, encrypted: string):
 
 const metadataContext = (tokenId: string): string => `metadata:${tokenId}`;
 
-/** Encrypts the caller's metadata for the stamp with that id; `metadata` is JSON. */
+/** Encrypts the caller's metadata for one stamp. `metadata` is JSON. */
 export const encryptMetadata = (cipher: Omit<Cipher, 'context'>, tokenId: string, metadata: string): string =>
   encryptText({ ...cipher, context: metadataContext(tokenId) }, metadata);
 
-/** The metadata as JSON; undefined for another key or stamp. */
+/** Returns the metadata of a stamp as JSON, or undefined for another key or stamp. */
 export const decryptMetadata = (key: KeyObject, tokenId: string, encrypted: string): string | undefined =>
   decryptText(key, metadataContext(tokenId), encrypted);
 
-/** Derives a separate key for each `context` (HKDF, RFC 5869). It is never stored. */
+/** Derives a separate key for each `context` (HKDF, RFC 5869). Derived keys are never stored. */
 export const deriveKey = (key: KeyObject, context: string): KeyObject =>
   createSecretKey(Buffer.from(hkdfSync('sha256', key, '', context, keyBytes)));
 
-/** Identifies a key for people and records without revealing it. 16 hexadecimal digits. */
+/** Identifies a key for people and in records without revealing it: 16 hexadecimal digits. */
 export const fingerprintOf = (key: KeyObject): string =>
   createHmac('sha256', key).update('qstamp key fingerprint').digest('hex').slice(0, 16);

@@ -4,7 +4,7 @@ import type { Batch, Imprint, ImprintAlgorithm, Proof, Renewal, Stamp } from './
 /** The algorithm of a hash-tree renewal: the strongest one that the verifier accepts (S17). */
 export const renewalAlgorithm: ImprintAlgorithm = 'sha512';
 
-/** The renewals of a proof in order of time. A leaf has those of its batch until it has its own. */
+/** The renewals of a proof in order of time. A leaf shares the renewals of its batch until its first own renewal; all later ones are its own. */
 export const renewalsOf = (proof: Proof): readonly Renewal[] => {
   if (proof.kind === 'mock') return [];
   const { renewals = [] } = proof.kind === 'leaf' ? proof.batch : proof;
@@ -18,21 +18,21 @@ export const ownRenewalsOf = (proof: Proof): readonly Renewal[] => {
   return (proof.kind === 'leaf' ? proof.own?.renewals : proof.renewals) ?? [];
 };
 
-/** The document's digests in other algorithms that the renewals of a proof cover. They are needed to verify its record. */
+/** The document's digests in other algorithms that the renewals of a proof cover. They are needed to verify its evidence record. */
 export const newImprintsOf = (proof: Proof): readonly Imprint[] => renewalsOf(proof).flatMap(({ newImprint }) => newImprint ?? []);
 
-/** The algorithm of the last renewal of a stamp. */
+/** The hash algorithm of the last hash-tree renewal of a stamp, or of its imprint if there was none. */
 export const lastAlgorithmOf = ({ imprint, proofs: [proof] }: Pick<Stamp, 'imprint' | 'proofs'>): ImprintAlgorithm =>
   (newImprintsOf(proof).at(-1) ?? imprint).algorithm;
 
-/** The EvidenceRecord of a stamp with all its renewals (RFC 4998), DER. Undefined if there is none (mock provider) or if a part is damaged. */
+/** The EvidenceRecord of a stamp with all its renewals (RFC 4998), DER. Returns undefined for the mock provider, and if a part is damaged. */
 export function evidenceRecordOf({ imprint, proofs: [proof] }: Pick<Stamp, 'imprint' | 'proofs'>): Buffer | undefined {
   if (proof.kind === 'mock' || proof.token === '') return undefined;
   const token = Buffer.from(proof.token, 'base64');
   return renewed(proof.kind === 'leaf' ? token : encodeEvidenceRecord(imprint.algorithm, { token }), renewalsOf(proof));
 }
 
-/** The EvidenceRecord of a batch's root, which the next renewal of its leaves covers. Undefined if a part is damaged. */
+/** The EvidenceRecord of a batch's root. The next renewal covers it for all leaves together. Returns undefined if a part is damaged. */
 export function batchRecordOf({ root, tst, renewals = [] }: Batch): Buffer | undefined {
   return renewed(encodeEvidenceRecord(root.algorithm, { token: tst }), renewals);
 }

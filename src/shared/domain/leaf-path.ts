@@ -1,17 +1,17 @@
 /**
- * Paths of the leaves of a hash tree (RFC 4998 §4.2), stored in two parts: the upper nodes once for all leaves, and for each leaf only its blind
- * and the siblings below those nodes.
+ * This module splits the path of a leaf in a hash tree (RFC 4998 §4.2) into two parts for the store: the crown, which is the upper nodes of the
+ * tree, once for all leaves; and for each leaf only its blind and the siblings below the crown.
  */
 
-/** The position of a leaf. */
+/** The position of a leaf in its tree. */
 export interface LeafPlace {
-  /** From 0. */
+  /** The number of the leaf, from 0. */
   readonly index: number;
   /** Number of leaves in the tree. */
   readonly leaves: number;
 }
 
-/** The crown begins at the lowest level with at most this many nodes: at most 8 KB with SHA-256. */
+/** The lowest level of the crown has at most this many nodes. With SHA-256 the whole crown is at most 8 KB. */
 const crownWidth = 128;
 
 const widthAt = (leaves: number, height: number): number => Math.ceil(leaves / 2 ** height);
@@ -24,7 +24,7 @@ function heightsOf(leaves: number): { readonly crown: number; readonly root: num
   return { crown, root };
 }
 
-/** The heights at which a leaf has a sibling: an odd node moves up without one. */
+/** The heights, from `from` up to but not including `to`, at which the path of a leaf has a sibling. A last odd node moves up without a sibling. */
 function siblingHeights({ index, leaves }: LeafPlace, from: number, to: number): number[] {
   const heights: number[] = [];
   for (let height = from; height < to; height += 1) {
@@ -33,19 +33,19 @@ function siblingHeights({ index, leaves }: LeafPlace, from: number, to: number):
   return heights;
 }
 
-/** The nodes from the crown's lowest level up to the children of the root, concatenated. @param levels of the whole tree, from the leaves up */
+/** Returns the crown: all nodes from its lowest level up to the children of the root, concatenated. @param levels all levels, from the leaves up */
 export function crownOf(levels: readonly (readonly Buffer[])[]): Buffer {
   const { crown, root } = heightsOf(levels[0]?.length ?? 0);
   return Buffer.concat(levels.slice(crown, root).flat());
 }
 
-/** The part of a path that a leaf stores: the blind and the siblings below the crown, concatenated. */
+/** Returns the part of a path that is stored for each leaf: the blind and the siblings below the crown, concatenated. */
 export function lowerPathOf(place: LeafPlace, path: readonly Buffer[]): Buffer {
   const siblings = siblingHeights(place, 0, heightsOf(place.leaves).crown).length;
   return Buffer.concat(path.slice(0, 1 + siblings));
 }
 
-/** Blind and siblings up to the root; undefined if the parts do not fit the place. @param octets of a digest */
+/** Joins the two parts of a path: blind, then siblings. Returns undefined if their lengths do not fit the place. @param octets length of a digest */
 export function wholePathOf(place: LeafPlace, lower: Buffer, crown: Buffer, octets: number): Buffer[] | undefined {
   const { index, leaves } = place;
   if (!(Number.isInteger(index) && Number.isInteger(leaves) && index >= 0 && index < leaves && leaves <= 2 ** 32)) return undefined;

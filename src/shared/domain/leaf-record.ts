@@ -2,20 +2,24 @@ import { encodeEvidenceRecord, firstTimeStampOf, isEvidenceRecord } from '../rfc
 import { type Batch, digestCharacters, type Imprint, type ImprintAlgorithm } from './stamp.ts';
 
 /**
- * The EvidenceRecord of one imprint of a batch, DER. Each list has one hash: first the imprint, then its blind and the siblings (RFC 4998 §4.2).
+ * The EvidenceRecord of one leaf of a batch, DER. Each list of its reduced hash tree has one hash: the imprint, then the blind, then the siblings
+ * (RFC 4998 §4.2).
  */
 export function leafRecordOf({ algorithm, digest }: Imprint, { tst }: Pick<Batch, 'tst'>, path: readonly Buffer[]): Buffer {
   return encodeEvidenceRecord(algorithm, { reducedHashtree: [[Buffer.from(digest, 'hex')], ...path.map((hash) => [hash])], token: tst });
 }
 
-/** Tag and length of the list and of the hash come before each hash: two octets each, since a digest has at most 64 octets. */
+/**
+ * The number of octets before each hash: tag and length of its list, then tag and length of the hash. Each length takes one octet, because a digest
+ * has at most 64 octets.
+ */
 const listHeadOctets = 4;
 
 /**
  * A fast `leafRecordOf` for many leaves of one batch. Records with the same algorithm and path length differ only in their hashes, so they share a
- * buffer and each call overwrites the hashes of the call before.
+ * buffer and each call overwrites the hashes of the previous call.
  *
- * @param tst of the batch, DER
+ * @param tst the token of the batch, DER
  * @returns a function that makes one record, base64; `hashes`: digest, blind and siblings up to the root, concatenated, each as long as a
  *   digest of `algorithm`
  */
@@ -38,13 +42,13 @@ export function createLeafRecords(tst: Buffer): (algorithm: ImprintAlgorithm, ha
 
 const zeroPath = (length: number, octets: number): Buffer[] => Array.from({ length }, () => Buffer.alloc(octets));
 
-/** Identifies a leaf among all others: the token of its batch, DER, and its blind. */
+/** Two values that identify a leaf among all leaves. `tst`: the token of its batch, DER. */
 export interface LeafMarks {
   readonly tst: Buffer;
   readonly blind: Buffer;
 }
 
-/** The marks of a leaf's record, renewed or not; undefined for anything else. Never throws, whatever the bytes. */
+/** Returns the marks of a leaf from its evidence record, renewed or not, or undefined for any other bytes. Never throws. */
 export function leafMarksOf(record: Buffer): LeafMarks | undefined {
   const first = isEvidenceRecord(record) ? firstTimeStampOf(record) : undefined;
   const [imprint, blind] = first?.reducedHashtree ?? [];

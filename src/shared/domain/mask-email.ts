@@ -1,9 +1,9 @@
-/** Replaces an address that was redacted (W10). */
+/** The text that replaces an e-mail address when it is redacted (W10). */
 export const redactedEmail = '[REDACTED]';
 
 /**
- * An address as public pages show it (W11): `j•••@example.com`. Always three dots, whatever the length. The first character is a whole grapheme.
- * The local part ends at the last `@`, since a quoted one may contain others (RFC 5321 §4.1.2).
+ * Masks an e-mail address for public pages (W11): `j•••@example.com`. There are always three dots, whatever the length. The first character is a
+ * whole grapheme. The local part ends at the last `@`, because a quoted local part may contain more of them (RFC 5321 §4.1.2).
  */
 export function maskEmail(address: string): string {
   const at = address.lastIndexOf('@');

@@ -2,13 +2,14 @@ import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { type StampTier, stampTiers } from './tiers.ts';
 
 /**
- * The mock provider's token contains what an RFC 3161 token contains (which hash existed when). A key of the service authenticates it, so it
- * proves nothing to third parties. Fixed layout of 93 bytes, version 1:
+ * The mock provider's token states the same as an RFC 3161 token: this hash existed at this time. Only a secret key of the service authenticates
+ * it, so it proves nothing to third parties. Version 1 has a fixed layout of 93 bytes:
  *
  *     magic "QSM" · version 1 · token id 16 · SHA-256 32 · time 8 (ms, big-endian) · tier 1 · HMAC-SHA-256 32
  *
- * 93 bytes are 124 base64 characters without padding or spare bits: every flipped bit changes a byte that is checked.
+ * 93 bytes are 124 base64 characters without padding or spare bits, so every changed bit changes a byte that is checked.
  */
+
 /** The provider name of mock stamps. */
 export const mockProviderName = 'mock';
 
@@ -29,7 +30,7 @@ export type MockTokenResult = { readonly ok: true; readonly claims: MockClaims }
 
 const macOf = (key: KeyObject, body: Buffer): Buffer => createHmac('sha256', key).update(body).digest();
 
-/** The token as canonical base64. */
+/** Makes a token, as canonical base64. */
 export function issueMockToken(key: KeyObject, { tokenId, hash, timeMs, tier }: MockClaims): string {
   const token = Buffer.alloc(tokenBytes);
   magic.copy(token, 0);
@@ -41,12 +42,12 @@ export function issueMockToken(key: KeyObject, { tokenId, hash, timeMs, tier }: 
   return token.toString('base64');
 }
 
-/** Whether a decoded token claims to come from the mock provider, in any version. */
+/** Returns true if a decoded token claims to come from the mock provider, in any version. */
 export function looksLikeMockToken(token: Buffer): boolean {
   return token.subarray(0, 3).equals(magic.subarray(0, 3));
 }
 
-/** Checks a decoded token against the key in constant time and reads its contents. */
+/** Checks in constant time that the key made a decoded token, and reads the contents of the token. */
 export function readMockToken(key: KeyObject, token: Buffer): MockTokenResult {
   if (token.length !== tokenBytes || !token.subarray(0, 4).equals(magic)) return { ok: false };
   if (!timingSafeEqual(macOf(key, token.subarray(0, bodyBytes)), token.subarray(bodyBytes))) return { ok: false };

@@ -3,7 +3,7 @@ import { createProofVerifier } from '../proof/merkle-proof.js';
 import { createMerkle } from '../proof/merkle-tree.js';
 import { createOutputChain } from '../proof/output-chain.js';
 
-/** The algorithms of `shared/proof` with SHA-256 from `node:crypto`. */
+/** This module provides the algorithms of `shared/proof` with SHA-256 from `node:crypto`. */
 
 export const sha256 = (octets: Uint8Array): Buffer => hash('sha256', octets, 'buffer');
 

@@ -1,11 +1,11 @@
 import { closedSet, REFUSALS } from '../rfc3161/index.ts';
 
 /**
- * All `reason` codes of a verification result (V3): those of the RFC 3161 verifier, and those of the steps before and after it. Clients read code
- * and sentence, so a code never changes its meaning.
+ * All `reason` codes of a verification result (V3): the codes of the RFC 3161 verifier, and of the steps before and after it. Clients rely on the
+ * codes, so a code never changes its meaning.
  */
 export const REASONS = closedSet({
-  // Inputs that are not yet known to be a token.
+  // Before the RFC 3161 verifier: the stamp, its record, or the form of the token.
   unknown_token_id: { sentence: 'No stamp has this id.' },
   request_refused: { sentence: 'Every time-stamping authority refused the request, so there is no stamp.' },
   stamp_failed: { sentence: 'The service could not make this stamp; its operator has to check why.' },
@@ -16,30 +16,30 @@ export const REASONS = closedSet({
 
   ...REFUSALS,
 
-  // Tokens of the mock provider, and tokens presented as such.
+  // Tokens of the mock provider, and tokens that claim to be from it.
   mock_token_forged: { sentence: 'The token was not issued by this service, or has been changed.' },
   mock_not_rfc3161: { refusal: 47, sentence: 'A token of the mock provider is not an RFC 3161 token.' },
 
-  // The path from content to a token for many stamps.
+  // The path from content to a stamped root.
   inclusion_proof_invalid: { refusal: 48, sentence: 'The Merkle proof does not lead from this content to the root that was stamped.' },
 });
 
 export type ReasonCode = keyof typeof REASONS;
 
-/** One sentence: what the holder of a refused token can do; undefined if the reason says it all. */
+/** Returns one sentence that says what the holder of a refused token can do, or undefined if there is no advice. */
 export const adviceOf = (code: ReasonCode): string | undefined => REASONS[code].advice;
 
 /** The public `reason`: the stable code, a colon, one sentence. */
 export const reasonOf = (code: ReasonCode): string => `${code}: ${REASONS[code].sentence}`;
 
 /**
- * The verdicts of API, command and page (V11). `not_proved`: no trusted anchor covers the token, or something needed for the check is missing. The
- * reason says which.
+ * The verdicts of API, command and page (V11). `not_proved`: no trust anchor covers the token, or something needed for the check is missing. The
+ * reason says which of them.
  */
 export const verdicts = ['valid', 'not_valid', 'not_proved'] as const;
 export type Verdict = (typeof verdicts)[number];
 
-/** Refusals that only mean that the reader's anchors or hashes are not enough: with others the token may be valid. */
+/** Refusals that do not say that the token is wrong: something for the check is missing, such as a trust anchor, or the verifier failed. */
 const outOfReach: ReadonlySet<ReasonCode> = new Set([
   'untrusted_root',
   'trust_store_empty',
@@ -49,5 +49,5 @@ const outOfReach: ReadonlySet<ReasonCode> = new Set([
   'verifier_failed',
 ]);
 
-/** The verdict for this reason. */
+/** Returns the verdict for a reason. */
 export const verdictOf = (code: ReasonCode): Exclude<Verdict, 'valid'> => (outOfReach.has(code) ? 'not_proved' : 'not_valid');

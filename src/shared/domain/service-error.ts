@@ -1,4 +1,4 @@
-/** All expected failures. `src/api/server/errors.ts` has the HTTP status of each (E3). Clients read the code, so it never changes its meaning. */
+/** The codes of all expected failures. `src/api/server/errors.ts` has the HTTP status of each (E3). A code never changes its meaning for clients. */
 export type ErrorCode =
   | 'unauthorized'
   | 'forbidden'
@@ -31,11 +31,11 @@ export type Credential = 'service_token' | 'workflow_token' | 'basic';
 export interface ServiceErrorOptions {
   /** Seconds until a retry makes sense. */
   retryAfterSeconds?: number;
-  /** More members of the public body, e.g. `token_id` of a pending stamp. */
+  /** More members for the body of the answer, such as `token_id` of a pending stamp. */
   members?: Readonly<Record<string, unknown>>;
-  /** The token that is missing from an `unauthorized` request. */
+  /** The kind of credential that an `unauthorized` request lacks. */
   credential?: Credential;
-  /** The internal cause: logged, never shown. */
+  /** The internal cause. It is logged, but never shown to clients. */
   cause?: unknown;
 }
 
@@ -57,8 +57,8 @@ export class ServiceError extends Error {
 }
 
 /**
- * Something outside this process failed and may work later. A job with such a failure is retried until it succeeds; after other failures it is
- * given up at the fifth.
+ * Something outside this process failed and may work later. A job that fails with a TransientError is retried until it succeeds. Other failures are
+ * counted, and at the fifth the job is given up.
  */
 export class TransientError extends Error {
   override readonly name: string = 'TransientError';

@@ -3,28 +3,29 @@ export const serviceStates = ['operational', 'degraded', 'outage'] as const;
 export type ServiceState = (typeof serviceStates)[number];
 
 /**
- * Whether mail works (W19). `ok`: the server accepted the last mail, or refused only that one. `failing`: the server was not reachable or refused
- * the login. `unknown`: no mail was sent yet, or no worker reports. `not_configured`: mail cannot be sent.
+ * Whether mail works (W19). `ok`: the mail server accepted the last mail, or refused only this single mail. `failing`: the server was not reachable
+ * or refused the login. `unknown`: no mail was sent yet, or no worker reports. `not_configured`: mail cannot be sent.
  */
 export const mailStates = ['ok', 'failing', 'unknown', 'not_configured'] as const;
 export type MailState = (typeof mailStates)[number];
 
 /**
- * Which accepted stamps survive a crash of the queue's server. `every_write`: all. `every_second`: all but those of its last second. `none`:
- * perhaps none. `unknown`: the server does not say.
+ * Which accepted stamps survive a crash of the queue's server. `every_write`: all. `every_second`: all except those of the last second before the
+ * crash. `none`: perhaps none. `unknown`: the server does not say.
  */
 export const durabilities = ['every_write', 'every_second', 'none', 'unknown'] as const;
 export type Durability = (typeof durabilities)[number];
 
 /**
- * Whether a provider's stamps are qualified. The configuration alone can say that they are not; only a verified token shows that they are (V9).
+ * Whether a provider's stamps are qualified (V9). `qualified`: a verified token has shown it. `not_asked`: the provider is configured as qualified,
+ * but no token was verified yet.
  */
 export const qualifications = ['qualified', 'not_qualified', 'not_asked'] as const;
 export type Qualification = (typeof qualifications)[number];
 
 /**
- * Whether the clock of an own signing key is reliable. `ok`: other clocks confirm it. `off`: they say that it drifts too far. `unknown`: none
- * answers. `unchecked`: none is asked.
+ * Whether the clock for the service's own signing key is reliable. `ok`: the reference clocks confirm it. `off`: they show that it drifts too far.
+ * `unknown`: no reference clock answers. `unchecked`: no reference clock is asked.
  */
 export const clockStates = ['ok', 'off', 'unknown', 'unchecked'] as const;
 export type ClockState = (typeof clockStates)[number];

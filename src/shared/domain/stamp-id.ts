@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 
-/** The time at the start of a stamp id (S7, RFC 9562 §5.7), milliseconds since the Unix epoch. */
+/** Returns the time at the start of a stamp id (S7, RFC 9562 §5.7), in milliseconds since the Unix epoch. */
 export const timeOfId = (tokenId: string): number => Number.parseInt(tokenId.slice(0, 8) + tokenId.slice(9, 13), 16);
 
-/** Sorts before every id of `timeMs` or later. */
+/** Returns a text that sorts before every id of `timeMs` or later. */
 export function firstIdAt(timeMs: number): string {
   const hex = Math.max(0, Math.floor(timeMs)).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}`;
@@ -13,8 +13,8 @@ export function firstIdAt(timeMs: number): string {
 export const mostIdsInSeries = 4096;
 
 /**
- * The id at a place of a series, the same on each call: the time of the series, then the place as a counter (RFC 9562 §6.2), so that ids sort like
- * the items, then bits that only holders of the series id can compute.
+ * Returns the id at a place of a series, the same on each call. It has the time of the series, then the place as a counter (RFC 9562 §6.2), then
+ * bits that nobody can compute without the series id. So the ids sort by their place.
  *
  * @throws RangeError for a place beyond `mostIdsInSeries`
  */

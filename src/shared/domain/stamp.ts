@@ -5,7 +5,7 @@ export const digestCharacters = { sha256: 64, sha384: 96, sha512: 128 } as const
 export type ImprintAlgorithm = keyof typeof digestCharacters;
 export const imprintAlgorithms = Object.keys(digestCharacters) as [ImprintAlgorithm, ...ImprintAlgorithm[]];
 
-/** The name for people. */
+/** The name of a hash algorithm for people, such as SHA-256. */
 export const hashNameOf = (algorithm: ImprintAlgorithm): string => algorithm.replace('sha', 'SHA-');
 
 /** The stamped digest and its algorithm. The digest is lower-case hexadecimal, so that JSON can carry it unchanged. */
@@ -17,7 +17,7 @@ export interface Imprint {
 /** The imprint of a SHA-256, the only kind in the JSON interface (S15). */
 export const sha256Imprint = (digest: string): Imprint => ({ algorithm: 'sha256', digest });
 
-/** The imprint of a digest whose length shows its algorithm (V7); undefined for any other text. */
+/** Returns the imprint of a digest: its length shows its algorithm (V7). Returns undefined if no algorithm has digests of this length. */
 export function imprintOfDigest(digest: string): Imprint | undefined {
   const algorithm = imprintAlgorithms.find((one) => digestCharacters[one] === digest.length);
   return algorithm && { algorithm, digest };
@@ -28,50 +28,51 @@ export const isSameImprint = (a: Imprint, b: Imprint): boolean => a.algorithm ==
 interface ProofOfTime {
   /** Name of the provider in the configuration when the proof was made. */
   readonly provider: string;
-  /** Whether that provider was configured as qualified. For readers it is only a claim: verification checks it again. */
+  /** Whether the provider was configured as qualified then. This is only a claim: verification checks it again. */
   readonly isQualified: boolean;
-  /** genTime of a time-stamp token, otherwise the worker's clock; RFC 3339 in UTC. */
+  /** genTime of the time-stamp token, or the time of the worker's clock for a mock token. RFC 3339 in UTC. */
   readonly issuedAt: string;
-  /** The `token` in answers: base64; empty if the record of the proof is damaged. */
+  /** The `token` in answers, base64. Empty if the stored proof is damaged. */
   readonly token: string;
 }
 
-/** How long a token is valid by itself. After that an evidence record needs another token over it (RFC 4998 §5.2). */
+/** How long a token is valid by itself. Before its end, another token must cover it in an evidence record (RFC 4998 §5.2). */
 export interface EvidenceTerm {
-  /** End of the first certificate in its chain to expire. */
+  /** When the first certificate in the chain of the token expires. */
   readonly endsAt: Date;
-  /** The same, or earlier if one of its algorithms becomes unreliable earlier. */
+  /** `endsAt`, or an earlier date if one of the token's algorithms becomes unreliable then. */
   readonly renewBy: Date;
 }
 
-/** A later token that covers an earlier proof (RFC 4998 §5.2). One token renews many proofs: the path leads to the root that was signed. */
+/** A later token that covers an earlier proof (RFC 4998 §5.2). One token renews many proofs: it covers the root to which `path` leads. */
 export interface Renewal {
   readonly renewalId: string;
-  /** Blind, then siblings; each as long as a digest of the root's algorithm. */
+  /** The blind, then the siblings. Each is as long as a digest of the root's algorithm. */
   readonly path: readonly Buffer[];
-  /** DER TimeStampToken; undefined if its record is damaged. */
+  /** The TimeStampToken, DER. Undefined if the stored renewal is damaged. */
   readonly tst: Buffer | undefined;
-  /** The document's digest in another algorithm, if the token covers it with everything before: a hash-tree renewal. */
+  /** Only for a hash-tree renewal: the document's digest in another algorithm. The token covers it together with all earlier evidence. */
   readonly newImprint?: Imprint | undefined;
 }
 
-/** A TSA's signature and its renewals. */
+/** The members of evidence that can be renewed. */
 interface Renewable {
-  /** The term of the last token; undefined: not read yet, or expired. */
+  /** The term of the last token. Undefined: it was not read yet, or it has expired. */
   readonly term?: EvidenceTerm | undefined;
-  /** In order of time. */
+  /** The renewals in order of time. */
   readonly renewals?: readonly Renewal[] | undefined;
 }
 
-/** A TSA signed this imprint directly. */
+/** The proof of a stamp whose imprint a TSA signed directly. */
 export interface TokenProof extends ProofOfTime, Renewable {
   readonly kind: 'token';
-  /** DER of the TimeStampReq and the TimeStampResp, byte for byte. */
+  /** The TimeStampReq, DER, exactly as sent. */
   readonly tsq: Buffer;
+  /** The TimeStampResp, DER, exactly as received. */
   readonly tsr: Buffer;
 }
 
-/** One answer of a TSA for many imprints: the TSA signed the root of a hash tree over them (S14). Stored once for all its leaves. */
+/** One answer of a TSA for many imprints: the TSA signed the root of a hash tree over them (S14). A batch is stored once for all its leaves. */
 export interface Batch extends Renewable {
   /** UUID version 7. */
   readonly batchId: string;
@@ -82,32 +83,34 @@ export interface Batch extends Renewable {
   readonly isQualified: boolean;
   /** genTime, RFC 3339 in UTC. */
   readonly issuedAt: string;
-  /** DER of the TimeStampReq and the TimeStampResp for the root, byte for byte. */
+  /** The TimeStampReq for the root, DER, exactly as sent. */
   readonly tsq: Buffer;
+  /** The TimeStampResp for the root, DER, exactly as received. */
   readonly tsr: Buffer;
   /** The TimeStampToken in `tsr`, DER. */
   readonly tst: Buffer;
-  /** The nodes at the end of the paths of all its leaves (`crownOf`). */
+  /** The upper nodes of the hash tree: all paths of its leaves end with some of them (`crownOf`). */
   readonly crown: Buffer;
 }
 
-/** The evidence of a leaf apart from its batch, after a renewal covered a digest of its document that the batch does not have (S17). */
+/** The own renewals of one leaf. They begin when a renewal covers a digest of its document in another algorithm, because the batch lacks it (S17). */
 export interface OwnEvidence extends Renewable {
-  /** The number of batch renewals before its own. Its record does not contain later batch renewals. */
+  /** The number of renewals of the batch before the leaf's own. The leaf's record does not contain later renewals of the batch. */
   readonly batchRenewals: number;
 }
 
 /**
- * A TSA signed the root of a batch, and the path leads to that root. `token` is an EvidenceRecord (RFC 4998), composed on demand and not stored.
+ * The proof of a stamp in a batch: a TSA signed the root of the batch, and `path` leads to this root. `token` is an EvidenceRecord (RFC 4998). It is
+ * not stored, but composed when it is needed.
  */
 export interface LeafProof extends ProofOfTime {
   readonly kind: 'leaf';
   readonly batch: Batch;
   /** The position of the leaf in the tree, from 0. */
   readonly index: number;
-  /** The blind of this leaf, then the sibling on each level; each as long as a digest of the root's algorithm. */
+  /** The blind of this leaf, then the siblings up to the root. Each is as long as a digest of the root's algorithm. */
   readonly path: readonly Buffer[];
-  /** Undefined: the renewals of its batch renew it. */
+  /** Undefined: only the renewals of the batch renew this leaf. */
   readonly own?: OwnEvidence | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The bytes of a token as people and programs pass it on: base64 in either alphabet (RFC 4648 §4, §5), with or without padding, in one or more
- * lines. Undefined for any other text: no character is skipped, so that a text means only one token.
+ * Decodes a token in the forms that people and programs pass on: base64 in either alphabet (RFC 4648 §4, §5), with or without padding, in one or
+ * more lines. Returns undefined for any other text. Only white space is skipped, so a text means only one token.
  */
 export function bytesOfTokenText(text: string): Buffer | undefined {
   const compact = text.replace(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/');

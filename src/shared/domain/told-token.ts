@@ -8,7 +8,7 @@ import {
 } from '../rfc3161/index.ts';
 import type { Imprint } from './stamp.ts';
 
-/** How API, command and page show a judged token: one form, so that they agree. Times are RFC 3339. */
+/** This module describes a judged token in one form for API, command and page, so that they agree. Times are in RFC 3339. */
 
 const textOfTime = (date: Date): string => date.toISOString().replace('.000Z', 'Z');
 
@@ -23,8 +23,8 @@ export const toldCertificate = ({ subject, issuer, serialHex, fingerprint, notBe
 export type ToldCertificate = ReturnType<typeof toldCertificate>;
 
 /**
- * The status of one certificate (V10). `list`: the revocation list used; `invalid_since`: the date in the list, if any; `reason`: why it was
- * revoked, or why the status is unknown.
+ * The status of one certificate (V10). `list`: the revocation list that gives the status. `invalid_since`: when the certificate became invalid, if
+ * the list says so. `reason`: why it was revoked, or why the status is unknown.
  */
 export interface ToldRevocation {
   readonly subject: string;
@@ -47,10 +47,10 @@ function toldRevocation(answer: RevocationAnswer): ToldRevocation {
   return { ...about, list, revoked_at: textOfTime(revokedAt), invalid_since: invalidSince ? textOfTime(invalidSince) : null, reason };
 }
 
-/** Listed elsewhere in more detail: the caller describes the file, and certificates are listed by name. */
+/** Left out of the list, because the caller reports on the file (`imprint`), and each certificate is listed by name (`revocation`). */
 const toldByName: readonly Unchecked[] = ['imprint', 'revocation'];
 
-/** Everything that was not checked, except the file, which only the caller knows about. */
+/** Lists everything that was not checked, except the file: only the caller knows about the file. */
 function notCheckedOf({ revocation, certificatesEndedAt, unchecked }: Verified): readonly string[] {
   return [
     ...revocation.flatMap((answer) =>
@@ -63,7 +63,7 @@ function notCheckedOf({ revocation, certificatesEndedAt, unchecked }: Verified):
   ];
 }
 
-/** The imprint of a token. */
+/** Returns the imprint of a verified token, with its digest in hexadecimal. */
 export const imprintOf = ({ imprint: { algorithm, digest } }: Verified): Imprint => ({ algorithm, digest: digest.toString('hex') });
 
 export const toldToken = (verified: Verified) => ({

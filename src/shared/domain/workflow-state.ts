@@ -1,6 +1,6 @@
 import { needsVerifiedEmail, type WorkflowTier } from './tiers.ts';
 
-/** The stored state of a workflow. `closing`: no more outputs can join; root and closing record are not both stamped yet. */
+/** The stored state of a workflow. `closing`: it takes no more outputs, but root and closing record are not both stamped yet. */
 export type StoredWorkflowStatus = 'pending' | 'active' | 'closing' | 'completed';
 
 /** The states that readers see. `expired` is never stored; it follows from the time (W5). */
@@ -13,7 +13,7 @@ export type LinkMailState = (typeof linkMailStates)[number];
 
 export interface WorkflowSnapshot {
   readonly status: StoredWorkflowStatus;
-  /** Whether the challenge was answered; a workflow of tier standard can be completed without it. */
+  /** Whether the client has answered the challenge. A workflow of tier standard can be completed without this. */
   readonly isEmailVerified: boolean;
   readonly tier: WorkflowTier;
   /** Milliseconds since the Unix epoch. */
@@ -21,11 +21,11 @@ export interface WorkflowSnapshot {
   readonly isRedacted: boolean;
 }
 
-/** After `expires_at` an uncompleted workflow is expired; but one that was closed in time is still finished. */
+/** A pending or active workflow expires at `expires_at`. A workflow that was closed before that time does not expire, and is completed later. */
 const isExpired = ({ status, expiresAtMs }: WorkflowSnapshot, nowMs: number): boolean =>
   (status === 'pending' || status === 'active') && nowMs >= expiresAtMs;
 
-/** The status in answers and on pages at a given time. */
+/** Returns the status that answers and pages show at a given time. */
 export function readStatus(workflow: WorkflowSnapshot, nowMs: number): WorkflowStatus {
   if (isExpired(workflow, nowMs)) return 'expired';
   if (workflow.status === 'closing') return workflow.isEmailVerified ? 'active' : 'pending';
@@ -69,8 +69,8 @@ function rowOf(workflow: WorkflowSnapshot, nowMs: number): Row {
 }
 
 /**
- * The answer to an operation on a workflow at a given time. `complete` while `closing` is `go`: the completion continues. Redaction works in every
- * state and can be repeated (W5); it also ends the challenge.
+ * Returns the answer to an operation on a workflow at a given time. For a closing workflow, `complete` gives `go`, so that the completion
+ * continues. Redaction works in every state and can be repeated (W5); it also ends the challenge.
  */
 export function answerTo(operation: WorkflowOperation, workflow: WorkflowSnapshot, nowMs: number): WorkflowAnswer {
   if (operation === 'redact') return workflow.isRedacted ? 'again' : 'go';

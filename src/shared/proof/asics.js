@@ -1,16 +1,16 @@
 // @ts-check
-// ASiC-S containers (EN 319 162-1 §4.3): a zip file with one file and the proof of when it existed.
+// Reads ASiC-S containers (EN 319 162-1 §4.3). A container is a zip file with one file and a proof of the time at which this file existed.
 import { openZip } from './zip.js';
 import { ZipFault } from './zip-source.js';
 
-/** The media type, stored in the first entry (§4.3.3.1). */
+/** The media type of a container. It is the content of its first entry (§4.3.3.1). */
 export const containerType = 'application/vnd.etsi.asic-s+zip';
 const fullContainerType = 'application/vnd.etsi.asic-e+zip';
-/** The entry with the proof (§4.3.3.2): a time-stamp token, or an evidence record (RFC 4998). */
+/** The name of the entry with the proof (§4.3.3.2). The proof is a time-stamp token, or an evidence record (RFC 4998). */
 export const proofEntries = /** @type {const} */ ({ token: 'META-INF/timestamp.tst', record: 'META-INF/evidencerecord.ers' });
-/** A list of the files inside, as in OpenDocument, and the folder itself. */
+/** Other entries that are accepted without a note: a list of the files, as in OpenDocument, and the folder `META-INF`. */
 const harmless = ['META-INF/manifest.xml', 'META-INF/'];
-/** Other implementations add two entries for each renewal. */
+/** The maximum number of entries in a container. Other programs add two entries for each renewal. */
 const mostEntries = 1_000;
 const mostProofBytes = 2 * 1024 * 1024;
 
@@ -18,12 +18,12 @@ const mostProofBytes = 2 * 1024 * 1024;
  * An ASiC-S container with one file and a proof over it. Its contents are not verified.
  *
  * @typedef {object} Container
- * @property {string} name of the file inside
- * @property {number} size of the file inside
- * @property {string} proofName
+ * @property {string} name the name of the file inside
+ * @property {number} size the size of the file inside, in octets
+ * @property {string} proofName the name of the entry with the proof
  * @property {Uint8Array} proof a time-stamp token or an evidence record, unchanged
- * @property {() => AsyncGenerator<Uint8Array>} readFile the file, unpacked while it is read; fails with a ZipFault
- * @property {readonly string[]} unread other entries in META-INF, which nothing checks
+ * @property {() => AsyncGenerator<Uint8Array>} readFile unpacks the file while it is read; fails with a ZipFault
+ * @property {readonly string[]} unread the names of other entries in META-INF, which are not read or checked
  */
 
 /** @param {DataView} head */
@@ -34,7 +34,7 @@ function checkHead(head) {
 }
 
 /**
- * Opens a container with a time-stamp token or an evidence record, from any program. Memory use does not grow with the file.
+ * Opens a container with a time-stamp token or an evidence record, whatever program made it. Memory use does not grow with the file.
  *
  * @param {import('./zip-source.js').ZipSource} source
  * @param {import('./zip.js').Inflate} inflate

@@ -1,17 +1,17 @@
 // @ts-check
-// The files of an evidence bundle and their order (W22): the evidence of a completed workflow for third parties.
+// The files of an evidence bundle, and their order (W22). A bundle is the evidence of a completed workflow for third parties.
 
-/** Outputs in one file of proofs, and in one of stamps. */
+/** The number of outputs in each proofs file and in each stamps file; the last may have fewer. */
 export const blockSize = 1_000;
 
-/** The first number of each block. @param {number} outputCount @returns {readonly number[]} */
+/** Returns the number of the first output in each block. @param {number} outputCount @returns {readonly number[]} */
 export const blocksOf = (outputCount) => Array.from({ length: Math.ceil(outputCount / blockSize) }, (_, index) => index * blockSize + 1);
 
 export const bundleFiles = {
   readme: 'README.txt',
   script: 'verify.py',
   closingRecord: 'closing-record.json',
-  /** 0x01 ‖ left ‖ right: the file whose SHA-256 is the root. For one output 0x00 ‖ hash, for none empty. */
+  /** The file whose SHA-256 is the root: 0x01 ‖ left ‖ right, or 0x00 ‖ hash if there is only one output. Empty if there is none. */
   rootPreimage: 'root.bin',
   /** A line for each output: number, output hash, chain hash, type, stamp id. */
   outputs: 'outputs.txt',
@@ -22,24 +22,25 @@ export const bundleFiles = {
   trustAnchors: 'certificates/anchors.pem',
   otherCertificates: 'certificates/others.pem',
   revocationLists: 'certificates/revocation-lists.pem',
-  /** SHA-256 and name of each earlier file, in the same order. */
+  /** A line with SHA-256 and name for each file that `listedFiles` returns, in the same order. */
   sums: 'SHA256SUMS',
 };
 
-/** The hashes that are stamped for the whole workflow. */
+/** The names of the seals: the two hashes that are stamped for the whole workflow. */
 export const sealNames = /** @type {const} */ (['closing-record', 'root']);
 /** @typedef {typeof sealNames[number]} SealName */
 
-/** The token; also the evidence record if the token came in one; neither if the service has none. @param {SealName} name */
+/** The names of the files for a seal. The record is present only if the token came in an evidence record. @param {SealName} name */
 export const sealFiles = (name) => ({ token: `${name}.tst`, record: `${name}.ers` });
 
 /**
- * Shows which files the seals of a bundle have. @typedef {Readonly<Record<SealName, { readonly hasToken: boolean, readonly hasRecord: boolean }>>}
+ * Which files a bundle has for each seal. @typedef {Readonly<Record<SealName, { readonly hasToken: boolean, readonly hasRecord: boolean }>>}
  * Seals
  */
 
 /**
- * The names of all files that SHA256SUMS lists, in the same order. @param {number} outputCount @param {Seals} seals @returns {readonly string[]}
+ * Returns the names of all files that SHA256SUMS lists, in the order of SHA256SUMS.
+ * @param {number} outputCount @param {Seals} seals @returns {readonly string[]}
  */
 export function listedFiles(outputCount, seals) {
   const blocks = blocksOf(outputCount);

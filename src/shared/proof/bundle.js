@@ -1,5 +1,5 @@
 // @ts-check
-// Reads an evidence bundle (W22): it has exactly the expected files, and each matches SHA256SUMS. judge-bundle.js judges what they prove.
+// Reads an evidence bundle (W22). Checks that it has exactly the expected files, and that they match SHA256SUMS. judge-bundle.js judges the contents.
 import { blocksOf, bundleFiles, listedFiles, sealFiles, sealNames } from './bundle-files.js';
 import { readClosingRecord } from './closing-record.js';
 import { concatOctets, hexOf } from './octets.js';
@@ -12,7 +12,7 @@ import { ZipFault } from './zip-source.js';
  * @typedef {object} BundleTools
  * @property {import('./zip.js').Inflate} inflate
  * @property {import('./octets.js').HashFunction} sha256
- * @property {() => { update(octets: Uint8Array): unknown, digest(): Uint8Array }} createSha256 for octets in parts
+ * @property {() => { update(octets: Uint8Array): unknown, digest(): Uint8Array }} createSha256 starts a SHA-256 over octets that come in parts
  */
 
 /**
@@ -22,16 +22,16 @@ import { ZipFault } from './zip-source.js';
  * @property {import('./closing-record.js').ClosingRecord} record
  * @property {Uint8Array} recordOctets the closing record exactly as stamped
  * @property {import('./bundle-files.js').Seals} seals
- * @property {(name: string) => Promise<Uint8Array>} bytesOf the octets of a small file; fails with a BundleFault if they do not match SHA256SUMS
- * @property {(name: string) => AsyncGenerator<string>} linesOf the lines of a file while it is unpacked; at its end it is compared with SHA256SUMS
- * @property {(name: string) => number} sizeOf the unpacked size in octets, according to the zip file
- * @property {(name: string) => Promise<void>} check reads a file only to check its hash
+ * @property {(name: string) => Promise<Uint8Array>} bytesOf reads a small file; fails with a BundleFault if it does not match SHA256SUMS
+ * @property {(name: string) => AsyncGenerator<string>} linesOf reads the lines of a file, and at its end compares the file with SHA256SUMS
+ * @property {(name: string) => number} sizeOf returns the unpacked size of a file in octets, according to the zip file
+ * @property {(name: string) => Promise<void>} check reads a file only to compare it with SHA256SUMS
  * @property {BundleTools} tools
  */
 
 /** Why a bundle is refused. @typedef {'bundle_malformed' | 'bundle_changed' | 'chain_mismatch' | 'root_mismatch' | 'time_mismatch'} BundleCode */
 
-/** The fault of a bundle, in one sentence. */
+/** The fault of a bundle. The message is one sentence. */
 export class BundleFault extends Error {
   /** @override */
   name = 'BundleFault';
@@ -47,15 +47,15 @@ export class BundleFault extends Error {
 export const malformed = (sentence) => new BundleFault('bundle_malformed', sentence);
 
 const mostEntries = 4_096;
-/** The maximum size of a file that is read as a whole. */
+/** Maximum size of a file that is read as a whole, in octets. */
 export const mostSmallBytes = 8 * 1024 * 1024;
-/** A line of stamps has a token or a record of at most 1 MiB, in base64. */
+/** Maximum length of a line in a stamps file: a token or record of 1 MiB is about 1.4 MiB in base64. */
 const mostLineBytes = 2 * 1024 * 1024;
 
-/** Lines are ASCII; other octets become characters that no valid line has. @param {Uint8Array} octets */
+/** Decodes ASCII. Other octets become characters that no valid line has. @param {Uint8Array} octets */
 const asciiOf = (octets) => new TextDecoder('latin1').decode(octets);
 
-/** Whether a zip file may be a bundle: it has a closing record. @param {import('./zip-source.js').ZipSource} source @param {import('./zip.js').Inflate} inflate @throws {ZipFault} */
+/** Resolves to true if a zip file has a closing record, so that it may be a bundle. @param {import('./zip-source.js').ZipSource} source @param {import('./zip.js').Inflate} inflate @throws {ZipFault} */
 export const hasClosingRecord = async (source, inflate) =>
   (await openZip(source, { inflate, mostEntries })).entries.has(bundleFiles.closingRecord);
 
@@ -86,7 +86,7 @@ export async function openBundle(source, tools) {
   });
   const seals = { 'closing-record': filesOf('closing-record'), root: filesOf('root') };
   if (sealNames.some((name) => seals[name].hasRecord && !seals[name].hasToken)) throw malformed('A time-stamp token is missing.');
-  // Checked before listing the files, because an unverified number may be of any size.
+  // Check the output count before listing the files: it is not verified yet, and may be of any size.
   if (blocksOf(Math.min(record.output_count, 1e9)).length * 2 > entries.size) throw malformed('Files of proofs or stamps are missing.');
   const expected = listedFiles(record.output_count, seals);
   const missing = expected.find((name) => !entries.has(name));
@@ -125,7 +125,7 @@ export async function openBundle(source, tools) {
   };
 }
 
-/** The hash of each file in the list. @param {string} text @param {readonly string[]} expected @returns {ReadonlyMap<string, string>} */
+/** Reads the hash of each file from the text of SHA256SUMS. @param {string} text @param {readonly string[]} expected @returns {ReadonlyMap<string, string>} */
 function readSums(text, expected) {
   const lines = text.split('\n');
   const sums = new Map();

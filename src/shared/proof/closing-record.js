@@ -1,26 +1,28 @@
 // @ts-check
-// The record that closes a workflow, beside its root (W18). It is hashed and stamped as canonical JSON (RFC 8785) without a line end. A reader that
-// does not know the format must not guess, so every member and its form is checked.
+// The closing record of a workflow (W18), which is stamped in addition to the root. It is hashed and stamped as canonical JSON (RFC 8785) without a
+// line end. A reader that does not know the format must not guess, so every member and its form is checked.
 import { isLowerSha256 } from './octets.js';
 
 /**
+ * The members of a closing record. All hashes are SHA-256 in lower-case hex; all times are RFC 3339 in UTC.
+ *
  * @typedef {object} ClosingRecord
  * @property {'qstamp-closing-record/1'} format
  * @property {string} workflow_id UUID
  * @property {'standard' | 'verified' | 'qualified'} tier
- * @property {string} briefing_hash SHA-256, lower-case hex, like all hashes
- * @property {string} created_at RFC 3339, UTC, like all times
+ * @property {string} briefing_hash
+ * @property {string} created_at
  * @property {string | null} confirmed_at when the link in the mail was opened
  * @property {string} completed_at when the root was stamped
  * @property {number} output_count
- * @property {string} chain_hash of the last output; the briefing hash if there is no output
+ * @property {string} chain_hash the chain hash of the last output; the briefing hash if there is no output
  * @property {string} merkle_root
- * @property {string | null} email_commitment SHA-256(salt ‖ e-mail address); null if it was erased before completion
- * @property {string | null} agent_commitment SHA-256(salt ‖ agent id), likewise
+ * @property {string | null} email_commitment SHA-256(salt ‖ e-mail address); null if the address was erased before completion
+ * @property {string | null} agent_commitment SHA-256(salt ‖ agent id); null if the id was erased before completion
  */
 
 /**
- * The input of a closing record.
+ * The data from which a closing record is made.
  *
  * @typedef {object} ClosingFacts
  * @property {string} workflowId
@@ -58,14 +60,14 @@ const isUuid = (value) => typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4
 function isTime(value) {
   if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)) return false;
   const time = new Date(value);
-  // A date that does not exist becomes one of the next month.
+  // JavaScript turns a date that does not exist into a date of the next month.
   return !Number.isNaN(time.getTime()) && time.toISOString() === value;
 }
 
 /** @param {(value: unknown) => boolean} hasForm @returns {(value: unknown) => boolean} */
 const orNull = (hasForm) => (value) => value === null || hasForm(value);
 
-/** The form of each member, by name. @type {Record<keyof ClosingRecord, (value: unknown) => boolean>} */
+/** For each member, a function that checks its form. @type {Record<keyof ClosingRecord, (value: unknown) => boolean>} */
 const forms = {
   agent_commitment: orNull(isLowerSha256),
   briefing_hash: isLowerSha256,
@@ -82,10 +84,10 @@ const forms = {
 };
 const members = /** @type {(keyof ClosingRecord)[]} */ (Object.keys(forms)).sort();
 
-/** The text that is hashed and stamped. Canonical JSON sorts members by name (RFC 8785 §3.2.3). @param {ClosingRecord} record */
+/** Returns the text that is hashed and stamped. Canonical JSON sorts members by name (RFC 8785 §3.2.3). @param {ClosingRecord} record */
 export const canonicalTextOf = (record) => JSON.stringify(Object.fromEntries(members.map((name) => [name, record[name]])));
 
-/** Parses a record; undefined if it is not one, or not in canonical form. @param {string} text @returns {ClosingRecord | undefined} */
+/** Parses a closing record. Returns undefined for any other text, and if the form is not canonical. @param {string} text @returns {ClosingRecord | undefined} */
 export function readClosingRecord(text) {
   let record;
   try {
@@ -94,6 +96,6 @@ export function readClosingRecord(text) {
     return undefined;
   }
   if (typeof record !== 'object' || record === null) return undefined;
-  // A duplicate or unknown member is not in the canonical text.
+  // If the text has a duplicate or unknown member, it differs from the canonical text.
   return members.every((name) => forms[name](record[name])) && canonicalTextOf(record) === text ? record : undefined;
 }

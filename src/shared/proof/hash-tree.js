@@ -1,13 +1,13 @@
 // @ts-check
-// Hash trees of RFC 4998 §4.2: a node is the hash of its children, in binary ascending order. The hash function is that of the record: SHA-256, 384
-// or 512.
+// Hash trees of RFC 4998 §4.2: a node is the hash of its children, in binary ascending order. The hash function is that of the evidence record
+// (SHA-256, SHA-384 or SHA-512).
 import { compareOctets, concatOctets } from './octets.js';
 
-/** Holds two of the longest digests during hashing: nearly every node has two children. */
+/** A buffer for the digests of two children, up to 64 octets each. Nearly every node has two children, so it is used again and again. */
 const pairScratch = new Uint8Array(128);
 
 /**
- * Hashes several hashes, concatenated in binary ascending order. A single hash is returned unchanged (RFC 4998 §4.2, §4.3).
+ * Concatenates several hashes in binary ascending order and hashes the result. A single hash is returned unchanged (RFC 4998 §4.2, §4.3).
  *
  * @template {Uint8Array} Hash
  * @param {(octets: Uint8Array) => Hash} hash
@@ -28,7 +28,7 @@ export function nodeOf(hash, hashes) {
 }
 
 /**
- * The root of a reduced hash tree (RFC 4998 §4.3, step 3): each list is hashed together with the hash of the previous list.
+ * Computes the root of a reduced hash tree (RFC 4998 §4.3, step 3): each list is hashed together with the hash of the previous list.
  *
  * @template {Uint8Array} Hash
  * @param {(octets: Uint8Array) => Hash} hash

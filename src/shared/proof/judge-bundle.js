@@ -1,6 +1,6 @@
 // @ts-check
-// Judges what an evidence bundle proves (W22): chain, tree, inclusion proofs, closing record, root.bin and times. The caller's judge verifies the
-// time-stamps.
+// Judges what an evidence bundle proves (W22). This module checks chain, tree, inclusion proofs, closing record, root.bin and times. The caller's
+// judge verifies the time-stamps.
 import { BundleFault, malformed } from './bundle.js';
 import { blockSize, bundleFiles, sealFiles } from './bundle-files.js';
 import { createProofVerifier } from './merkle-proof.js';
@@ -14,47 +14,51 @@ import { chainStart, createOutputChain } from './output-chain.js';
  * The result for one time-stamp.
  *
  * @typedef {object} StampJudgement
- * @property {'valid' | 'not_proved' | 'not_valid'} verdict `not_proved`: it has no fault, but no trusted anchor covers it
+ * @property {'valid' | 'not_proved' | 'not_valid'} verdict `not_proved`: the time-stamp has no fault, but no trust anchor covers it
  * @property {string | undefined} reason a reason code, if it is not valid
  * @property {{ readonly genTime: Date } | undefined} stated the contents of the time-stamp, if it could be read
  */
 
 /**
- * The required subject of a time-stamp. `content` is the hashed content if the bundle has it: a record that was renewed with another hash algorithm
- * needs the content's hash in that algorithm. The SHA-256 of the content is checked afterwards.
+ * The hash that a time-stamp must cover. `content` is the hashed content, if the bundle has it: an evidence record that was renewed with another hash
+ * algorithm needs the content's hash in this algorithm. The SHA-256 of `content` is checked later.
  *
  * @typedef {{ readonly sha256: string, readonly content?: Uint8Array }} Stamped
  */
 
 /**
+ * The functions and data of the caller.
+ *
  * @template {StampJudgement} Judgement
  * @typedef {object} BundleJudge
- * @property {(bytes: Uint8Array, stamped: Stamped, what: string) => Promise<Judgement>} judgeStamp judges a token or evidence record, DER; `not_valid`, with
- *   the reason `imprint_mismatch`, also if it is for another hash. `what`: which one it is, for people
+ * @property {(bytes: Uint8Array, stamped: Stamped, what: string) => Promise<Judgement>} judgeStamp judges a token or evidence record, DER. If it covers
+ *   another hash, the verdict is `not_valid` with the reason `imprint_mismatch`. `what`: a name of the time-stamp for people
  * @property {(record: Uint8Array) => Uint8Array} firstTokenOf the token in the first time-stamp of an evidence record, DER
  * @property {ReadonlySet<string>} wanted SHA-256 of the files to look for, lower-case hex
  * @property {(sequenceNumber: number) => void} onOutput called after each output
  */
 
 /**
- * A file that was found: its position in the bundle, and the contents of its own time-stamp; undefined if that is not valid.
+ * A file that was found: its position in the bundle, and the contents of its own time-stamp (undefined if the time-stamp is not valid).
  *
  * @template {StampJudgement} Judgement
  * @typedef {{ readonly sequenceNumber: number, readonly stamp: Judgement['stated'] }} FoundOutput
  */
 
 /**
+ * The result for a bundle.
+ *
  * @template {StampJudgement} Judgement
  * @typedef {object} BundleJudgement
  * @property {import('./closing-record.js').ClosingRecord} record
- * @property {Judgement | undefined} root undefined where the bundle has no time-stamp of it
- * @property {Judgement | undefined} closing
- * @property {{ readonly valid: number, readonly notProved: number, readonly none: number }} own how many outputs' own time-stamps were proved, were not, or
- *   are not in the bundle
+ * @property {Judgement | undefined} root the result for the root's time-stamp; undefined if the bundle does not have it
+ * @property {Judgement | undefined} closing the result for the closing record's time-stamp; undefined if the bundle does not have it
+ * @property {{ readonly valid: number, readonly notProved: number, readonly none: number }} own the number of outputs whose own time-stamp is proved,
+ *   is not proved, or is not in the bundle
  * @property {ReadonlyMap<string, readonly FoundOutput<Judgement>[]>} found by the SHA-256 of a file, lower-case hex
  */
 
-/** A time-stamp of a bundle, or the path of an output, is refused. `what`: which one, for people. */
+/** Thrown if a time-stamp in a bundle, or the inclusion proof of an output, is refused. `what` names it for people. */
 export class StampRefused extends Error {
   /** @override */
   name = 'StampRefused';
@@ -68,7 +72,7 @@ export class StampRefused extends Error {
 }
 
 /**
- * The verdict on a bundle as a whole: both seals must be valid. `reason`: that of the seal that is not valid; `missing`: the missing seals, for people.
+ * Returns the verdict on a bundle as a whole: both seals must be valid. `reason`: why a seal is not valid. `missing`: the missing seals, for people.
  *
  * @param {Pick<BundleJudgement<StampJudgement>, 'root' | 'closing'>} judgement
  * @returns {{ verdict: 'valid' | 'not_proved', reason: string | undefined, missing: string }}
@@ -84,7 +88,8 @@ export function verdictOf({ root, closing }) {
 const breaks = (sentence) => new BundleFault('chain_mismatch', sentence);
 
 /**
- * Judges the contents of a bundle: the seals, then in one pass each output with its link, its proof and its own time-stamp, then chain and root.
+ * Judges the contents of a bundle. First it judges the seals, then each output with its link in the chain, its inclusion proof and its own time-stamp,
+ * and at the end chain and root.
  *
  * @template {StampJudgement} Judgement
  * @param {OpenedBundle} bundle
@@ -107,6 +112,8 @@ export async function judgeBundle(bundle, judge) {
 }
 
 /**
+ * Judges a time-stamp that must not be wrong. @throws {StampRefused}
+ *
  * @template {StampJudgement} Judgement
  * @param {BundleJudge<Judgement>} judge
  * @param {Uint8Array} bytes
@@ -120,6 +127,8 @@ async function judgeStamp(judge, bytes, stamped, what) {
 }
 
 /**
+ * Judges the time-stamp of the root or of the closing record. Returns undefined if the bundle does not have it.
+ *
  * @template {StampJudgement} Judgement
  * @param {OpenedBundle} bundle
  * @param {import('./bundle-files.js').SealName} name
@@ -154,6 +163,8 @@ async function nextOf(lines) {
 }
 
 /**
+ * Judges all outputs in one pass, and then checks the end of the chain and the root.
+ *
  * @template {StampJudgement} Judgement
  * @param {OpenedBundle} bundle
  * @param {BundleJudge<Judgement>} judge
@@ -216,8 +227,8 @@ async function judgeOutputs(bundle, judge) {
   }
 
   /**
-   * The contents of the output's own time-stamp; undefined if no trusted anchor covers it. @param {string | undefined} line @param {number} number
-   * @param {string} outputHash
+   * Judges the own time-stamp of an output. Returns its contents, or undefined if it is missing, expired or not proved.
+   * @param {string | undefined} line @param {number} number @param {string} outputHash
    */
   async function judgeOwn(line, number, outputHash) {
     const [listed, kind, token = '', ...others] = (line ?? '').split(' ');
@@ -233,7 +244,7 @@ async function judgeOutputs(bundle, judge) {
     if (!bytes) throw malformed(`The stamp of output ${number} is not in base64.`);
     const what = `the own time-stamp of output ${number}`;
     const judged = await judge.judgeStamp(bytes, { sha256: outputHash }, what);
-    // A record without renewals may have expired; that is not a fault, because the root still covers the output.
+    // A record without renewals may have expired. This is not a fault of the bundle, because the root still covers the output.
     const isExpired = judged.verdict === 'not_valid' && judged.reason === 'evidence_expired';
     if (judged.verdict === 'not_valid' && !isExpired) throw new StampRefused(judged.reason ?? 'unknown_format', what);
     if (judged.verdict === 'valid' && judged.stated) {

@@ -18,7 +18,7 @@ const refuse = (fault) => ({ ok: false, fault });
 /** @param {readonly Uint8Array[]} nodes */
 const areHashes = (nodes) => nodes.every((node) => node.length === hashBytes);
 
-// Divided, not shifted: JavaScript shifts only 32 bits.
+// Numbers are divided and not shifted, because JavaScript shifts only 32 bits.
 /** @param {number} value */
 const half = (value) => Math.floor(value / 2);
 /** @param {number} value */
@@ -29,8 +29,8 @@ export function createProofVerifier({ leafHash, nodeHash }) {
   /**
    * Verifies that a leaf input is in the tree of `head`, at the position in the proof (RFC 9162 §2.1.3.2).
    *
-   * A root alone does not show how many leaves it covers: several sizes can have paths of the same shape. Therefore the size comes
-   * with the trusted head, and a proof with another size is refused. Never throws, whatever the proof contains.
+   * A root alone does not show how many leaves it covers: trees of several sizes can have paths of the same shape. So the size comes with the
+   * trusted head, and a proof with another size is refused. Never throws, whatever the proof contains.
    *
    * @param {Uint8Array} leafInput
    * @param {import('./merkle-tree.js').InclusionProof} proof
@@ -64,8 +64,8 @@ export function createProofVerifier({ leafHash, nodeHash }) {
   }
 
   /**
-   * Verifies that the tree of `second` begins with the leaves of the tree of `first` (RFC 9162 §2.1.4.2): the earlier outputs are still
-   * there, in the same order. Both heads, with their sizes, come from a trusted source. Never throws, whatever the proof contains.
+   * Verifies that the tree of `second` begins with all leaves of the tree of `first`, in the same order (RFC 9162 §2.1.4.2). Both heads, with their
+   * sizes, come from a trusted source. Never throws, whatever the proof contains.
    *
    * @param {import('./merkle-tree.js').ConsistencyProof} proof
    * @param {TreeHead} first
@@ -87,7 +87,7 @@ export function createProofVerifier({ leafHash, nodeHash }) {
       index = half(index);
       last = half(last);
     }
-    // If the first tree is perfect, it is a node of the second: the path omits it, because its hash is known.
+    // If the first tree is perfect, its root is a node of the second tree. The path omits this node, because its hash is known.
     const [start, ...rest] = index === 0 ? [first.rootHash, ...consistencyPath] : consistencyPath;
     if (start === undefined) return refuse('path_too_short');
     let ofFirst = start;

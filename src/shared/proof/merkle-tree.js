@@ -1,12 +1,12 @@
 // @ts-check
-// The Merkle tree of RFC 9162 §2.1 over SHA-256 (W9). Leaf inputs are the octets of the output hashes in order. Leaves and nodes are hashed under
-// different prefixes, so that one cannot be used as the other. A last node without a partner moves up unchanged instead of being doubled.
+// The Merkle tree of RFC 9162 §2.1 with SHA-256 (W9). The leaf inputs are the octets of the output hashes, in order. Leaves and nodes are hashed with
+// different prefixes, so a leaf cannot be presented as a node. If the last node of a level has no sibling, it moves up unchanged.
 import { isSame } from './octets.js';
 
 export const hashBytes = 32;
 
 /**
- * The size and the root of a tree from a trusted source; proofs are checked against it (RFC 9162 §4.10).
+ * The size and the root of a tree (RFC 9162 §4.10). They come from a trusted source, and proofs are checked against them.
  *
  * @typedef {object} TreeHead
  * @property {number} treeSize
@@ -14,7 +14,7 @@ export const hashBytes = 32;
  */
 
 /**
- * The position of a leaf in a tree, and the hashes from the leaf to the root, lowest first (RFC 9162 §4.11).
+ * The position of a leaf in a tree, and its path: the sibling hashes from the leaf up to the root (RFC 9162 §4.11).
  *
  * @typedef {object} InclusionProof
  * @property {number} treeSize
@@ -23,7 +23,7 @@ export const hashBytes = 32;
  */
 
 /**
- * Proves that a tree begins with the leaves of a smaller one (RFC 9162 §4.12).
+ * Proves that a tree begins with all leaves of a smaller tree (RFC 9162 §4.12).
  *
  * @typedef {object} ConsistencyProof
  * @property {number} firstSize
@@ -38,27 +38,27 @@ export const hashBytes = 32;
 export const isIndexIn = (index, treeSize) =>
   Number.isSafeInteger(treeSize) && Number.isSafeInteger(index) && index >= 0 && index < treeSize;
 
-/** RFC 9162 §2.1.1: the largest power of two smaller than the number of leaves, which is at least two. @param {number} leaves */
+/** Returns the largest power of two that is smaller than the number of leaves (RFC 9162 §2.1.1). @param {number} leaves at least two */
 export function splitOf(leaves) {
   let split = 1;
   while (split * 2 < leaves) split *= 2;
   return split;
 }
 
-/** Trees over a SHA-256. @param {import('./octets.js').HashFunction} sha256 */
+/** Makes the functions for Merkle trees. @param {import('./octets.js').HashFunction} sha256 */
 export function createMerkle(sha256) {
-  // One buffer serves all leaves of 32 octets, and one all nodes, so that a large tree does not produce garbage.
+  // All leaves of 32 octets use the first buffer, and all nodes use the second, so that a large tree does not produce garbage.
   const hashInput = new Uint8Array(1 + hashBytes);
   const nodeInput = new Uint8Array(1 + 2 * hashBytes).fill(1);
 
-  /** RFC 9162 §2.1.1: `MTH({d[0]}) = HASH(0x00 || d[0])`. @param {Uint8Array} leafInput */
+  /** Returns the hash of a leaf, `HASH(0x00 || d[0])` in RFC 9162 §2.1.1. @param {Uint8Array} leafInput */
   function leafHash(leafInput) {
     const input = leafInput.length === hashBytes ? hashInput : new Uint8Array(1 + leafInput.length);
     input.set(leafInput, 1);
     return sha256(input);
   }
 
-  /** RFC 9162 §2.1.1: `HASH(0x01 || left || right)`. @param {Uint8Array} left @param {Uint8Array} right */
+  /** Returns the hash of a node, `HASH(0x01 || left || right)` in RFC 9162 §2.1.1. @param {Uint8Array} left @param {Uint8Array} right */
   function nodeHash(left, right) {
     nodeInput.set(left, 1);
     nodeInput.set(right, 1 + hashBytes);
@@ -68,11 +68,11 @@ export function createMerkle(sha256) {
   const emptyRoot = () => sha256(new Uint8Array());
 
   /**
-   * Computes a tree head leaf by leaf (RFC 9162 §2.1.2). It keeps one hash for each level: twenty for a million leaves. No leaves give the SHA-256 of
-   * the empty string.
+   * Computes a tree head leaf by leaf (RFC 9162 §2.1.2). It keeps at most one hash for each level: twenty for a million leaves. The root of a tree
+   * without leaves is the SHA-256 of the empty string.
    */
   function createTreeHeadBuilder() {
-    /** The roots of the perfect subtrees over the leaves, largest first: one for each bit set in `treeSize`. @type {Uint8Array[]} */
+    /** The roots of the perfect subtrees over the leaves, largest subtree first. @type {Uint8Array[]} */
     const subtrees = [];
     let treeSize = 0;
     return {
@@ -83,7 +83,7 @@ export function createMerkle(sha256) {
         subtrees.push(node);
         treeSize += 1;
       },
-      /** The head over all leaves so far; more may follow. @returns {TreeHead} */
+      /** Returns the head over all leaves so far. More leaves may follow. @returns {TreeHead} */
       head: () => ({
         treeSize,
         rootHash: subtrees.length === 0 ? emptyRoot() : subtrees.reduceRight((right, left) => nodeHash(left, right)),
@@ -92,11 +92,11 @@ export function createMerkle(sha256) {
   }
 
   /**
-   * A growing tree that can make proofs for every size that it had. It keeps the node of every perfect subtree, 64 octets per leaf, so that nothing is
-   * hashed twice: a root or a proof needs a few hashes per level.
+   * Makes a growing tree that can make proofs for every size that it had. It keeps the root of every perfect subtree, 64 octets for each leaf. So a
+   * root or a proof needs only a few hashes for each level.
    */
   function createMerkleTree() {
-    /** The nodes of each height, in buffers that double. @type {{ nodes: Uint8Array, count: number }[]} */
+    /** The nodes of each height. If a buffer is full, it is replaced by a buffer of twice the size. @type {{ nodes: Uint8Array, count: number }[]} */
     const levels = [];
     const treeSize = () => levels[0]?.count ?? 0;
     /** @param {number} height */
@@ -115,11 +115,11 @@ export function createMerkle(sha256) {
       level.count += 1;
     }
 
-    /** A view: the caller gets copies. @param {number} height @param {number} index */
+    /** Returns a view of a node in its buffer. Callers outside get copies. @param {number} height @param {number} index */
     const nodeAt = (height, index) => levelAt(height).nodes.subarray(index * hashBytes, (index + 1) * hashBytes);
 
     /**
-     * The tree hash of the leaves from `start` on. Perfect subtrees are already computed, since every split starts at a multiple of its size.
+     * Returns the tree hash of `leaves` leaves from `start` on. Every perfect subtree starts at a multiple of its size, so its hash is stored.
      * @param {number} start @param {number} leaves @returns {Uint8Array}
      */
     function hashOf(start, leaves) {
@@ -139,8 +139,8 @@ export function createMerkle(sha256) {
     }
 
     /**
-     * SUBPROOF of RFC 9162 §2.1.4.1; `isKnown`: the verifier knows the hash of this subtree, because it is the first root. @param {number} first
-     * @param {number} start @param {number} leaves @param {boolean} isKnown @returns {Uint8Array[]}
+     * SUBPROOF of RFC 9162 §2.1.4.1. `isKnown`: the verifier knows the hash of this subtree, because it is the root of the first tree.
+     * @param {number} first @param {number} start @param {number} leaves @param {boolean} isKnown @returns {Uint8Array[]}
      */
     function subproofOf(first, start, leaves, isKnown) {
       if (first === leaves) return isKnown ? [] : [hashOf(start, leaves)];
@@ -159,7 +159,7 @@ export function createMerkle(sha256) {
       get treeSize() {
         return treeSize();
       },
-      /** The memory of its nodes. */
+      /** The size of the buffers for nodes, in bytes. */
       get bytes() {
         return levels.reduce((sum, { nodes }) => sum + nodes.length, 0);
       },
@@ -172,27 +172,27 @@ export function createMerkle(sha256) {
           push(height + 1, node);
         }
       },
-      /** The root when the tree had this many leaves. @param {number} size @throws {RangeError} if it never had */
+      /** Returns the root that the tree had when it had `size` leaves. @param {number} size @throws {RangeError} if the tree has fewer leaves */
       rootAt(size) {
         checkSize(size);
         return size === 0 ? emptyRoot() : hashOf(0, size);
       },
-      /** RFC 9162 §2.1.3.1. @param {number} leafIndex @param {number} size @returns {InclusionProof} @throws {RangeError} no such leaf, or no such size */
+      /** Makes an inclusion proof (RFC 9162 §2.1.3.1). @param {number} leafIndex @param {number} size @returns {InclusionProof} @throws {RangeError} */
       proveInclusion(leafIndex, size) {
         checkSize(size);
         if (!isIndexIn(leafIndex, size)) throw new RangeError(`no leaf ${leafIndex} in a tree of ${size}`);
         return { treeSize: size, leafIndex, inclusionPath: pathOf(leafIndex, 0, size) };
       },
       /**
-       * RFC 9162 §2.1.4.1; the first tree has at least one leaf. @param {number} firstSize @param {number} secondSize @returns {ConsistencyProof}
-       * @throws {RangeError} no such sizes
+       * Makes a consistency proof (RFC 9162 §2.1.4.1). @param {number} firstSize at least 1 @param {number} secondSize @returns {ConsistencyProof}
+       * @throws {RangeError} if the tree never had these sizes
        */
       proveConsistency(firstSize, secondSize) {
         checkSize(secondSize);
         if (!isIndexIn(firstSize - 1, secondSize)) throw new RangeError(`no tree of ${firstSize} in one of ${secondSize}`);
         return { firstSize, secondSize, consistencyPath: subproofOf(firstSize, 0, secondSize, true) };
       },
-      /** The positions of the leaves with this input, at most `most`. @param {Uint8Array} leafInput @param {number} most */
+      /** Returns the indexes of the leaves with this input, at most `most` of them. @param {Uint8Array} leafInput @param {number} most */
       indexesOf(leafInput, most) {
         const leaf = leafHash(leafInput);
         /** @type {number[]} */

@@ -1,30 +1,30 @@
 // @ts-check
-// Octets and their hexadecimal text, for Node.js and every browser.
+// Functions for octets and their texts in hexadecimal and base64. They work in Node.js and in every browser.
 
-/** @typedef {(octets: Uint8Array) => Uint8Array} HashFunction does not keep its input */
+/** A hash function. It does not keep a reference to its input. @typedef {(octets: Uint8Array) => Uint8Array} HashFunction */
 
 const digitsOf = Array.from({ length: 256 }, (_, octet) => octet.toString(16).padStart(2, '0'));
-/** The value of each hexadecimal digit, by the code of its character. */
+/** The value of each hexadecimal digit, by its character code. */
 const halves = Uint8Array.from({ length: 128 }, (_, code) => Number.parseInt(String.fromCharCode(code), 16) || 0);
 
-/** Lower-case hexadecimal text. @param {Uint8Array} octets */
+/** Converts octets to lower-case hexadecimal. @param {Uint8Array} octets */
 export function hexOf(octets) {
   let text = '';
   for (let i = 0; i < octets.length; i += 1) text += digitsOf[/** @type {number} */ (octets[i])];
   return text;
 }
 
-/** Whether a text is a SHA-256: 64 hexadecimal characters. @param {unknown} text @returns {text is string} */
+/** Returns true for 64 hexadecimal characters, in either case. @param {unknown} text @returns {text is string} */
 export const isSha256Hex = (text) => typeof text === 'string' && /^[0-9a-fA-F]{64}$/.test(text);
 
-/** The form of hashes in records: lower case. @param {unknown} text @returns {text is string} */
+/** Returns true for 64 lower-case hexadecimal characters: the form of hashes in records. @param {unknown} text @returns {text is string} */
 export const isLowerSha256 = (text) => isSha256Hex(text) && text === text.toLowerCase();
 
 /**
- * The 32 octets of a SHA-256 in 64 hexadecimal characters.
+ * Returns the 32 octets of a SHA-256 that is given as 64 hexadecimal characters.
  *
  * @param {string} hex
- * @throws {RangeError} for anything else: a silently shortened hash would prove something else
+ * @throws {RangeError} for any other text: a shortened hash would not prove the same
  */
 export function octetsOfSha256(hex) {
   if (!isSha256Hex(hex)) throw new RangeError('a SHA-256 has 64 hexadecimal characters');
@@ -35,7 +35,7 @@ export function octetsOfSha256(hex) {
   return octets;
 }
 
-/** Binary order: negative, zero or positive. @param {Uint8Array} a @param {Uint8Array} b */
+/** Compares octets in binary order. Returns a negative number, zero or a positive number. @param {Uint8Array} a @param {Uint8Array} b */
 export function compareOctets(a, b) {
   for (let i = 0; i < a.length && i < b.length; i += 1) {
     const difference = /** @type {number} */ (a[i]) - /** @type {number} */ (b[i]);
@@ -61,7 +61,7 @@ export function concatOctets(parts) {
 /** @param {Uint8Array} octets */
 export const base64Of = (octets) => btoa(Array.from(octets, (octet) => String.fromCharCode(octet)).join(''));
 
-/** Decodes base64; undefined if the text is not base64. @param {string} text */
+/** Decodes base64. Returns undefined if the text is not base64. @param {string} text */
 export function octetsOfBase64(text) {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) return undefined;
   const binary = atob(text);

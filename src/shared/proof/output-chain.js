@@ -1,26 +1,30 @@
 // @ts-check
-// The chain of a workflow's outputs (W8). Each link is 72 octets hashed with SHA-256:
+// The chain of a workflow's outputs (W8). The chain hash of a link is the SHA-256 of 72 octets:
 //
 //     previous chain hash 32 ‖ output hash 32 ‖ sequence number 8 (unsigned, big-endian)
 //
-// The first link's previous hash is the briefing hash. Hashes are lower-case hex outside, raw octets inside.
+// For the first link, the briefing hash takes the place of the previous chain hash. Functions take and return hashes as lower-case hex.
 import { hexOf, isSha256Hex, octetsOfSha256 } from './octets.js';
 
 /**
+ * The current end of a chain.
+ *
  * @typedef {object} ChainEnd
  * @property {number} sequenceNumber 0 before the first output
  * @property {string} chainHash
  */
 
-/** A linked output. @typedef {ChainEnd & { outputHash: string }} ChainLink */
+/** An output with its link in the chain. @typedef {ChainEnd & { outputHash: string }} ChainLink */
 
 /**
+ * Where and why a chain breaks.
+ *
  * @typedef {object} ChainFault
- * @property {number} sequenceNumber the expected number at the break
+ * @property {number} sequenceNumber the number that the link at this place should have
  * @property {'number_out_of_order' | 'chain_hash_mismatch'} fault
  */
 
-/** The end of a chain without outputs. @param {string} briefingHash @returns {ChainEnd} */
+/** Returns the end of a chain that has no outputs yet. @param {string} briefingHash @returns {ChainEnd} */
 export const chainStart = (briefingHash) => ({ sequenceNumber: 0, chainHash: briefingHash });
 
 /** @param {import('./octets.js').HashFunction} sha256 */
@@ -29,7 +33,7 @@ export function createOutputChain(sha256) {
   const numbers = new DataView(link.buffer);
 
   /**
-   * The end of the chain after an output is appended.
+   * Appends an output, and returns the new end of the chain.
    *
    * @param {ChainEnd} end
    * @param {string} outputHash
@@ -45,7 +49,7 @@ export function createOutputChain(sha256) {
   }
 
   /**
-   * Checks that `link` follows `end`. Callers can check a chain of any length in constant memory.
+   * Checks that `link` follows `end`. Returns the fault, if there is one. So callers can check a chain of any length in constant memory.
    *
    * @param {ChainEnd} end
    * @param {ChainLink} link

@@ -1,17 +1,19 @@
 // @ts-check
-// The directory of a zip file (APPNOTE.TXT 6.3 §4.3.12 to §4.3.16): lists the files, and refuses unsafe ones before any is read.
+// Reads the directory of a zip file (APPNOTE.TXT 6.3 §4.3.12 to §4.3.16). It lists the entries, and refuses unsafe entries before any entry is read.
 import { octetsOf, viewOf, ZipFault } from './zip-source.js';
 
 /** @typedef {import('./zip-source.js').ZipSource} ZipSource */
 
 /**
+ * An entry of a zip file, according to the directory.
+ *
  * @typedef {object} ZipEntry
  * @property {string} name
  * @property {Uint8Array} rawName the octets of the name
- * @property {number} method
- * @property {number} packedSize octets in the zip file
- * @property {number} size octets when unpacked, as the directory claims
- * @property {number} at where its local header begins
+ * @property {number} method the compression method
+ * @property {number} packedSize the size in the zip file, in octets
+ * @property {number} size the unpacked size in octets, as the directory claims
+ * @property {number} at the position of the entry's local header
  */
 
 const endLength = 22;
@@ -20,18 +22,18 @@ const locatorLength = 20;
 const largeEndLength = 56;
 const headerLength = 46;
 export const localLength = 30;
-/** Means that the number is in an extra field (§4.5.3). */
+/** In a field of 32 bits, this value means that the number is in an extra field (§4.5.3). */
 const most32 = 0xffffffff;
-/** Maximum octets of the directory: names, extra fields and comments may have 64 KiB each. */
+/** Maximum size of the directory. The format allows much more: 64 KiB for each name, extra field and comment. */
 const mostDirectoryBytes = 4 * 1024 * 1024;
-/** An entry that is larger than this unpacked, and larger than this many times its packed size, is an attack. */
+/** An entry is refused as an attack if it unpacks to more than this, and to more than `suspiciousRatio` times its packed size. */
 const suspiciousBytes = 64 * 1024 * 1024;
 const suspiciousRatio = 200;
 export const stored = 0;
 const deflated = 8;
 export const damaged = 'its directory is damaged';
 
-/** All entries by name, in the order of the directory (§4.3.12). @param {ZipSource} source @param {number} mostEntries */
+/** Reads and checks all entries, in the order of the directory (§4.3.12). @param {ZipSource} source @param {number} mostEntries */
 export async function readDirectory(source, mostEntries) {
   const { count, length, start, at: end } = await readEnd(source);
   if (count > mostEntries) throw new ZipFault(`it has more than ${mostEntries} entries`);
@@ -62,7 +64,7 @@ export async function readDirectory(source, mostEntries) {
 /** @param {DataView} view @param {number} at */
 const uint64 = (view, at) => Number(view.getBigUint64(at, true));
 
-/** The end of the directory (§4.3.16) comes last, with the length of the comment after it. @param {ZipSource} source */
+/** Reads the end-of-directory record (§4.3.16). It is the last record of the file; only a comment may follow it. @param {ZipSource} source */
 async function readEnd(source) {
   const tailStart = Math.max(0, source.size - endLength - mostCommentBytes);
   const tail = await viewOf(source, tailStart, source.size - tailStart);
@@ -75,14 +77,14 @@ async function readEnd(source) {
   const large = await readLargeEnd(source, end.at);
   if (disk !== 0 || directoryDisk !== 0 || countHere !== count) throw new ZipFault('it is only a part of a zip file');
   if (!large) return end;
-  /** Two readers must not see two different directories. @param {number} said @param {number} most @param {number} number */
+  /** Checks that both records say the same, because two readers must not see two different directories. @param {number} said @param {number} most @param {number} number */
   const fits = (said, most, number) => said === most || said === number;
   if (!fits(end.count, 0xffff, large.count) || !fits(end.length, most32, large.length) || !fits(end.start, most32, large.start))
     throw new ZipFault(damaged);
   return large;
 }
 
-/** The end in the format for more than 4 GB, if there is one (§4.3.14, §4.3.15). @param {ZipSource} source @param {number} endAt */
+/** Reads the end-of-directory record of the format for more than 4 GB, if there is one (§4.3.14, §4.3.15). @param {ZipSource} source @param {number} endAt */
 async function readLargeEnd(source, endAt) {
   if (endAt < locatorLength) return undefined;
   const locator = await viewOf(source, endAt - locatorLength, locatorLength);
@@ -104,8 +106,8 @@ function entryOf(directory, at, extraAt, commentAt) {
 }
 
 /**
- * Numbers of 32 bits. If one is too large, it is in the extra field 1, in the same order (§4.5.3). @param {readonly number[]} fields @param
- * {Uint8Array} extra
+ * Returns the numbers in fields of 32 bits. Numbers that are too large for 32 bits are in the extra field 1, in the same order (§4.5.3).
+ * @param {readonly number[]} fields @param {Uint8Array} extra
  */
 export function largeNumbers(fields, extra) {
   const view = new DataView(extra.buffer, extra.byteOffset, extra.length);
@@ -149,7 +151,7 @@ function checkEntry({ name, method, packedSize, size }, flags, fileBytes) {
   if (method === stored && packedSize !== size) throw new ZipFault(`${name} has two sizes`);
 }
 
-/** No entry overlaps another one or the directory. @param {readonly ZipEntry[]} entries @param {number} directoryAt */
+/** Checks that no entry overlaps another entry or the directory. @param {readonly ZipEntry[]} entries @param {number} directoryAt */
 function checkApart(entries, directoryAt) {
   const inOrder = entries.toSorted((a, b) => a.at - b.at);
   for (const [i, { at, rawName, packedSize }] of inOrder.entries()) {

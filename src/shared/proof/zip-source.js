@@ -1,15 +1,15 @@
 // @ts-check
-// Reads octets of a file of any size, a few at a time.
+// Reads the octets of a file of any size in small parts.
 
 /**
- * The source of the octets: an open file, a Blob (by `blobSource`) or an array.
+ * A source of octets: an open file, a Blob (see `blobSource`) or an array.
  *
  * @typedef {object} ZipSource
  * @property {number} size
- * @property {(at: number, length: number) => Promise<Uint8Array>} read fewer octets only at the end of the source
+ * @property {(at: number, length: number) => Promise<Uint8Array>} read returns fewer octets than `length` only at the end of the source
  */
 
-/** The fault of a zip file, in a sentence without its subject. */
+/** The fault of a zip file. The message is the rest of a sentence whose subject is the file: `it is cut off`. */
 export class ZipFault extends Error {
   code = /** @type {const} */ ('zip_malformed');
 }
@@ -22,7 +22,7 @@ export const blobSource = (blob) => ({
   read: async (at, length) => new Uint8Array(await blob.slice(at, at + length).arrayBuffer()),
 });
 
-/** Octets of a source, in parts. @param {ZipSource} source @param {number} from @param {number} length */
+/** Reads octets of a source in parts. @param {ZipSource} source @param {number} from @param {number} length */
 export async function* piecesOf(source, from, length) {
   for (let done = 0; done < length; ) {
     const piece = await source.read(from + done, Math.min(pieceBytes, length - done));

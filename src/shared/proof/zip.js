@@ -1,6 +1,6 @@
 // @ts-check
-// Reads zip files (PKWARE's APPNOTE.TXT 6.3, with the format for more than 4 GB) in parts: a file of any size in constant memory. This reader is
-// strict at points where zip readers are known to see different files in the same octets, so it refuses some files that may be harmless elsewhere.
+// Reads zip files (PKWARE's APPNOTE.TXT 6.3, with the format for more than 4 GB) in parts, so that memory use does not grow with the file. Zip
+// readers are known to see different files in the same octets. This reader is strict at these points, so it refuses some harmless files too.
 import { concatOctets, isSame } from './octets.js';
 import { damaged, isEncrypted, largeNumbers, localLength, readDirectory, stored } from './zip-directory.js';
 import { octetsOf, piecesOf, viewOf, ZipFault } from './zip-source.js';
@@ -9,17 +9,18 @@ import { octetsOf, piecesOf, viewOf, ZipFault } from './zip-source.js';
 /** @typedef {import('./zip-directory.js').ZipEntry} ZipEntry */
 
 /**
- * Unpacks deflate (RFC 1951) as a stream. Fails if the octets are cut off or damaged, or continue after the last block. @typedef {(packed:
- * AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>} Inflate
+ * Unpacks a stream of deflate (RFC 1951). Fails if the octets are cut off or damaged, or continue after the last block.
+ * @typedef {(packed: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>} Inflate
  */
 
 /**
- * A zip file with a checked directory: no entry is duplicate, leads outside, overlaps another or unpacks to far more than its packed size.
+ * A zip file with a checked directory. No entry occurs twice, would be unpacked outside of the folder, overlaps another entry or the directory, or
+ * unpacks to far more than its packed size.
  *
  * @typedef {object} OpenedZip
  * @property {ReadonlyMap<string, ZipEntry>} entries
- * @property {(entry: ZipEntry) => AsyncGenerator<Uint8Array>} read unpacked while it is read; fails with a ZipFault if it does not match the directory
- * @property {(entry: ZipEntry, mostBytes: number) => Promise<Uint8Array>} readSmall
+ * @property {(entry: ZipEntry) => AsyncGenerator<Uint8Array>} read unpacks an entry in parts; fails with a ZipFault if it does not match the directory
+ * @property {(entry: ZipEntry, mostBytes: number) => Promise<Uint8Array>} readSmall unpacks an entry of at most `mostBytes` as a whole
  */
 
 const headLength = 38;
@@ -31,7 +32,7 @@ const headLength = 38;
  * @param {object} kind
  * @param {Inflate} kind.inflate
  * @param {number} kind.mostEntries
- * @param {(head: DataView) => void} [kind.checkHead] checks the first 38 octets, which describe the first entry (§4.3.7), before anything else is read
+ * @param {(head: DataView) => void} [kind.checkHead] checks the first 38 octets, which describe the first entry (§4.3.7), before the rest is read
  * @returns {Promise<OpenedZip>}
  * @throws {ZipFault}
  */
@@ -66,7 +67,7 @@ export async function openZip(source, { inflate, mostEntries, checkHead }) {
         yield piece;
       }
     } catch (error) {
-      // If the source cannot be read, that is not a fault of the zip file.
+      // If the source cannot be read, this is not a fault of the zip file.
       throw error instanceof ZipFault || !isReadable ? error : new ZipFault(`${entry.name} is damaged`);
     }
     if (size !== entry.size) throw wrongSize();
@@ -86,8 +87,8 @@ export async function openZip(source, { inflate, mostEntries, checkHead }) {
 }
 
 /**
- * Where the octets of an entry begin. Its two headers must agree, so that two readers do not see different files. @param {ZipSource} source @param
- * {ZipEntry} entry
+ * Returns where the octets of an entry begin. Checks that its local header agrees with the directory, so that two readers do not see different files.
+ * @param {ZipSource} source @param {ZipEntry} entry
  */
 async function startOf(source, { name, rawName, method, packedSize, size, at }) {
   const header = await viewOf(source, at, localLength);
@@ -98,7 +99,7 @@ async function startOf(source, { name, rawName, method, packedSize, size, at }) 
   const flags = header.getUint16(6, true);
   if (isEncrypted(flags)) throw new ZipFault(`${name} is encrypted`);
   const fields = [22, 18].map((offset) => header.getUint32(offset, true));
-  // An entry written as a stream has its sizes after it (§4.3.9).
+  // If an entry was written as a stream, its sizes come after its octets (§4.3.9), and the header does not have them.
   const isStreamed = (flags & 8) !== 0;
   const [localSize, localPacked] = isStreamed ? [size, packedSize] : largeNumbers(fields, rest.subarray(nameBytes));
   if (header.getUint16(8, true) !== method || localSize !== size || localPacked !== packedSize)

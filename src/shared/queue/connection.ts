@@ -1,10 +1,10 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
 
-/** The prefix of all keys. The braces keep them in one slot of a Redis Cluster. */
+/** The prefix of all keys in Redis. The braces keep all keys in one slot of a Redis Cluster. */
 export const keyPrefix = '{qstamp}';
 
-/** Timeout of a producer's command: a hanging Redis must not block later requests (E10). */
+/** Timeout of a command from a process that answers clients, in milliseconds: a hanging Redis must not block later requests (E10). */
 export const producerTimeoutMs = 800;
 
 function connect(
@@ -22,7 +22,7 @@ function connect(
   sendInOneWrite(redis);
   let down = false;
   redis.on('error', (error) => {
-    if (!down) log.warn({ err: error, role }, 'Redis is not reachable');
+    if (!down) log.warn({ err: error, role }, 'Redis is not reachable; trying again');
     down = true;
   });
   redis.on('ready', () => {
@@ -33,8 +33,8 @@ function connect(
 }
 
 /**
- * Sends all commands of the current callback in one write. Redis mostly reads small ones at once, and then syncs once for all (`appendfsync
- * always`). A duplicate of the connection does not do this.
+ * Sends all commands of the current callback in one write. Redis mostly reads small commands together, and then syncs its log only once for all of
+ * them (`appendfsync always`). A duplicate of the connection does not send in one write.
  */
 function sendInOneWrite(redis: Redis): void {
   const send = redis.sendCommand.bind(redis);
@@ -53,25 +53,25 @@ function sendInOneWrite(redis: Redis): void {
   };
 }
 
-/** For processes that answer clients: fails at once if Redis is down, and after 800 ms if it hangs. */
+/** Opens a connection for processes that answer clients. A command fails at once if Redis is down, and after 800 ms if Redis hangs. */
 export function connectProducer(url: string, log: Logger): Redis {
   return connect(url, log, 'producer', { enableOfflineQueue: false, maxRetriesPerRequest: 0, commandTimeout: producerTimeoutMs });
 }
 
-/** For workers, which wait for Redis to come back instead of failing. */
+/** Opens a connection for workers. Commands wait for Redis to come back instead of failing. */
 export function connectWorker(url: string, log: Logger): Redis {
   return connect(url, log, 'worker', { maxRetriesPerRequest: null });
 }
 
-/** For one reader that blocks up to `blockMs` at a time. If Redis hangs longer, the connection counts as lost and is opened again. */
+/** Opens a connection for one reader whose reads block up to `blockMs`. If Redis hangs longer, the connection counts as lost and is opened again. */
 export function connectBlockingReader(url: string, log: Logger, blockMs: number): Redis {
   return connect(url, log, 'reply', { maxRetriesPerRequest: 0, enableOfflineQueue: false, socketTimeout: blockMs + 2_000 });
 }
 
-/** Writes a small value. A Redis that is full or read-only refuses it. */
+/** Writes a small value. Rejects if Redis is full or read-only. */
 export const checkWrite = (redis: Redis): Promise<unknown> => redis.set(`${keyPrefix}:write-check`, '', 'EX', 60);
 
-/** Resolves when the connection is ready, or after `withinMs`: a process can start while Redis is down. */
+/** Resolves when the connection is ready, or after `withinMs`, so that a process can start while Redis is down. */
 export async function untilReady(redis: Redis, withinMs = 2_000): Promise<void> {
   if (redis.status === 'ready') return;
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -17,22 +17,22 @@ import {
 } from './jobs.ts';
 import { jobOptionsOf, openQueue } from './open-queue.ts';
 
-/** A killed worker's jobs start again after at most `lockMs` + `stalledCheckMs` (docs/adr/0003-how-bullmq-is-set.md). */
+/** Milliseconds. The jobs of a killed worker start again after at most `lockMs` + `stalledCheckMs` (docs/adr/0003-how-bullmq-is-set.md). */
 const lockMs = 5_000;
 const stalledCheckMs = 2_000;
 
-/** A job that loses its worker ten times is given up: the job itself may crash the workers. */
+/** A job that loses its worker ten times is given up, because the job itself may crash the workers. */
 const maxStalledCount = 9;
 
-/** A job is given up at its fifth own failure. BullMQ counts every attempt, so own failures have a separate counter in the job. */
+/** A job is given up at its fifth own failure (see `isTransient`). BullMQ counts every attempt, so the job has a separate counter for own failures. */
 const mostOwnFailures = 5;
 export const ownFailuresField = 'qstamp-own-failures';
 
 const keyOf = ({ queueName, id }: Job): string => `${keyPrefix}:${queueName}:${id}`;
 
 /**
- * Pauses between attempts, in milliseconds. Greylisting mail servers accept a mail only after minutes. A completion whose root cannot be stamped is
- * also retried slowly; a new request of the caller starts it at once.
+ * The first and the longest pause between attempts, in milliseconds, if they differ from `defaultRetry`. Greylisting mail servers accept a mail only
+ * after minutes. A completion whose root cannot be stamped is also retried slowly; a new request of the caller starts it at once.
  */
 const retries: Readonly<Record<string, { readonly first: number; readonly longest: number }>> = {
   'otp-mail': { first: 1_000, longest: 300_000 },
@@ -43,14 +43,14 @@ const retries: Readonly<Record<string, { readonly first: number; readonly longes
 };
 const defaultRetry = { first: 200, longest: 5_000 };
 
-/** The delay before the next attempt, in milliseconds: it doubles from 0.2 s to 5 s, or as `retries` says for this kind. Half of it is random. */
+/** Returns the pause before the next attempt, in milliseconds. It doubles from the first to the longest pause of the kind. Half of it is random. */
 export function retryDelayMs(attemptsMade: number, kind = '', random: () => number = Math.random): number {
   const { first, longest } = retries[kind] ?? defaultRetry;
   const delayMs = Math.min(first * 2 ** Math.min(attemptsMade - 1, 10), longest);
   return Math.round(delayMs / 2 + (random() * delayMs) / 2);
 }
 
-/** The job belongs to another version of the service; a worker of that version will run it. */
+/** The job belongs to another version of the service. A worker of the right version will run it. */
 class UnknownJobError extends TransientError {
   override readonly name = 'UnknownJobError';
 }
@@ -60,13 +60,13 @@ class JobLostError extends TransientError {
   override readonly name = 'JobLostError';
 }
 
-/** ioredis 6, BullMQ and V8 have no class for a lost connection, a lost lock or missing memory, so only the message identifies them. */
+/** ioredis 6, BullMQ and V8 have no error class for a lost connection, a lost lock or missing memory, so only the message identifies these errors. */
 const transientMessage = /^(Connection is closed|Command timed out|Stream isn't writeable|Missing lock|Array buffer allocation failed)/;
 const transientName = /^(AbortError|TimeoutError|MaxRetriesPerRequestError)$/;
-/** Codes of the operating system, of streams and of sockets. */
+/** Error codes of the operating system, of streams and of sockets. */
 const transientCode = /^(E[A-Z]+$|ERR_STREAM_|ERR_SOCKET_)/;
 
-/** Whether the job can succeed later without a change. Unknown errors count as the job's own failures. */
+/** Returns true if the job can succeed later without a change. Returns false for unknown errors: they count as the job's own failures. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof TransientError || error instanceof ServiceError || error instanceof ReplyError) return true;
   if (!(error instanceof Error)) return false;
@@ -77,23 +77,28 @@ export function isTransient(error: unknown): boolean {
 
 const unknownJobRetryMs = 60_000;
 
-/** KEYS: the lock of a job, the job. ARGV: the lock's token. The scripts do nothing if another worker runs the job, or if it is gone. */
+/**
+ * Replaces the payload of a job. KEYS: the lock of the job, the job. ARGV: the lock's token, the payload. Returns 0 and does nothing if another
+ * worker runs the job, or if the job is gone.
+ */
 const replaceWhileLocked = `
   if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
   redis.call('HSET', KEYS[2], 'data', ARGV[2])
   return 1
 `;
+/** Counts a failure of a job. KEYS: the lock of the job, the job. ARGV: the lock's token, the counter. Returns 0 if the lock is not ours. */
 const countFailureWhileLocked = `
   if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
   return redis.call('HINCRBY', KEYS[2], ARGV[2], 1)
 `;
 
-/** If Redis is lost while a worker stops: how long its jobs may still run, and then how long to wait for Redis to store their outcome. */
+/** If Redis is lost while a worker stops, its jobs may still run this long. */
 const finishWithoutRedisMs = 10_000;
+/** After these jobs have ended, the worker waits this long for Redis to come back and store their outcome. */
 const farewellMs = 1_000;
 
 export interface Consumer {
-  /** Stops taking jobs and resolves when the running ones have finished. */
+  /** Stops taking jobs, and resolves when the running jobs have finished. */
   close(): Promise<void>;
 }
 
@@ -122,7 +127,7 @@ export function consumeJobs(options: {
     });
   }
 
-  /** @throws JobLostError, or an error of Redis if it is down */
+  /** Stores another payload for a running job. @throws JobLostError, or an error of Redis if it is down */
   async function replacePayload(job: Job, lock: string, payload: object): Promise<void> {
     const key = keyOf(job);
     const isReplaced = await redis.eval(replaceWhileLocked, 2, `${key}:lock`, key, lock, JSON.stringify(payload));
@@ -163,7 +168,7 @@ export function consumeJobs(options: {
     }
   }
 
-  /** Waits for the running jobs, then a moment for Redis to come back and store their outcome. */
+  /** Once Redis is lost, waits for the running jobs, then a moment for Redis to come back and store their outcome. */
   async function finishWithout(redis: Redis): Promise<void> {
     await new Promise<void>((resolve) => redis.once('close', resolve));
     await Promise.race([Promise.allSettled(running), delay(finishWithoutRedisMs, undefined, { ref: false })]);
@@ -185,7 +190,7 @@ export function consumeJobs(options: {
       },
     });
     worker.on('active', (job) => {
-      // Jobs of versions before 0.3.0 would be deleted when they are given up.
+      // Otherwise jobs of versions before 0.3.0 would be deleted when they are given up.
       if (queue !== 'maintenance') job.opts.removeOnFail = false;
     });
     worker.on('failed', (job, error) => {
@@ -197,8 +202,8 @@ export function consumeJobs(options: {
       onFailed?.(job !== undefined && Object.hasOwn(jobContracts, job.name) ? job.name : 'unknown');
       if (job && isGivenUp) void tellGivenUp(job);
     });
-    worker.on('stalled', (job) => log.warn({ queue, job }, 'a job lost its worker and was restarted'));
-    worker.on('error', (error) => log.debug({ err: error, queue }, 'worker connection'));
+    worker.on('stalled', (job) => log.warn({ queue, job }, 'a job lost its worker and is queued again'));
+    worker.on('error', (error) => log.debug({ err: error, queue }, 'a queue worker reported an error'));
     return worker;
   });
   return {
@@ -225,7 +230,7 @@ export async function scheduleJob(
   log: Logger,
 ): Promise<void> {
   const queue = openQueue(jobContracts[name].queue, { redis, log });
-  // The limit for all workers together; `queueConcurrency` is the limit for one.
+  // This limit is for all workers together; `queueConcurrency` is only the limit for one worker.
   if (queueConcurrency[queue.name] === 1) await queue.setGlobalConcurrency(1);
   const repeat = 'pattern' in when ? { ...when, tz: 'UTC' } : when;
   await queue.upsertJobScheduler(name, repeat, {

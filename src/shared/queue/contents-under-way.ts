@@ -6,8 +6,8 @@ import { stampQueueName } from './stamp-job.ts';
 const jobsPerRead = 200;
 
 /**
- * Reads the ids of all sealed contents in unfinished jobs, whatever version wrote the jobs. Jobs move during the read, so each place is read before
- * the places that its jobs can move to.
+ * Returns a function that reads the ids of all sealed contents in unfinished jobs of any version of the service. Jobs move during the read, so each
+ * place is read before the places that its jobs can move to.
  */
 export function createContentsUnderWay({ redis, log }: { redis: Redis; log: Logger }): () => Promise<ReadonlySet<string>> {
   const queue = openQueue<object>(stampQueueName, { redis, log });

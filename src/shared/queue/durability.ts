@@ -2,7 +2,7 @@ import { type Redis, ReplyError } from 'ioredis';
 import type { Durability } from '../domain/service-state.ts';
 import type { Logger } from '../runtime/log.ts';
 
-/** A setting of Redis, or undefined if it cannot be read: hosted Redis services often forbid CONFIG. */
+/** Returns a setting of Redis, or undefined if Redis does not show it: hosted Redis services often forbid CONFIG. */
 async function readSetting(redis: Redis, name: string): Promise<string | undefined> {
   try {
     const [, value] = (await redis.config('GET', name)) as string[];
@@ -16,7 +16,7 @@ async function readSetting(redis: Redis, name: string): Promise<string | undefin
 const readInfo = async (redis: Redis, section: string, field: string): Promise<string | undefined> =>
   new RegExp(`^${field}:(\\S*)`, 'm').exec(await redis.info(section))?.[1];
 
-/** Whether accepted stamps survive a crash of this Redis, according to its settings (E11). */
+/** Returns which accepted stamps survive a crash of this Redis, according to its settings (E11). */
 export async function readDurability(redis: Redis): Promise<Durability> {
   const [appendOnly, sync, policy = await readInfo(redis, 'memory', 'maxmemory_policy')] = await Promise.all(
     ['appendonly', 'appendfsync', 'maxmemory-policy'].map((name) => readSetting(redis, name)),
@@ -34,7 +34,7 @@ const warnings: Readonly<Record<Exclude<Durability, 'every_write'>, string>> = {
   unknown: 'Redis does not show its settings: it is not known whether accepted stamps survive a crash',
 };
 
-/** Logs the durability of Redis after every connection, because it may be another server. */
+/** Logs the durability of Redis each time the connection is ready, because it may be another server than before. */
 export function watchDurability(redis: Redis, log: Logger): void {
   redis.on('ready', async () => {
     try {

@@ -6,19 +6,19 @@ import { ownFailuresField } from './consumer.ts';
 import { type FailedJob, failedJobOf } from './jobs.ts';
 import { keptQueues, openQueue } from './open-queue.ts';
 
-/** A job that was given up, for operators. */
+/** A job that was given up, as operators see it. */
 export interface ShownJob {
   readonly id: string;
   readonly kind: string;
-  /** Undefined if another version of the service wrote the payload. */
+  /** The job with its payload. Undefined if another version of the service wrote the payload. */
   readonly job: FailedJob | undefined;
   readonly reason: string;
   readonly failedAt: Date;
 }
 
-/** Jobs that were given up. All of them stay until an operator retries or drops them. */
+/** Finds, retries and drops the jobs that were given up. They stay until an operator decides about them. */
 export interface FailedJobs {
-  /** Oldest first. */
+  /** All jobs that were given up, the oldest of each queue first. */
   list(): AsyncIterable<ShownJob>;
   find(id: string): Promise<ShownJob | undefined>;
   /** Puts a job back into its queue. */
@@ -66,7 +66,7 @@ export function openFailedJobs({ redis, log }: { redis: Redis; log: Logger }): F
       const found = await findJob(id);
       if (!found) return;
       const { queue, job } = found;
-      // BullMQ 6.7 keeps the stalled counter of a job, and would give the job up at once.
+      // BullMQ 6.7 does not reset the stalled counter of a job, so it would give the job up again at once.
       await redis.hdel(`${keyPrefix}:${queue.name}:${id}`, 'stc', 'defa', ownFailuresField);
       await job.retry('failed', { resetAttemptsMade: true });
     },

@@ -6,26 +6,27 @@ import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 
 const workersKey = `${keyPrefix}:workers`;
-/** The time of each provider's last stamp. It has its own key, because it must stay after the workers end. */
+/** The key with the time of each provider's last stamp. These times have their own key, because they must stay after the workers end. */
 const lastSuccessKey = `${keyPrefix}:last-success`;
 
-/** The interval of a worker's heartbeats, and the time after which a silent worker counts as gone. */
+/** The interval of a worker's heartbeats. */
 const heartbeatMs = 2_000;
+/** After this time without a heartbeat, a worker counts as lost. */
 const lostAfterMs = 6_000;
 
-/** A worker's view of one provider. Latencies in milliseconds, null before the first stamp. */
+/** A worker's view of one provider. `p50` and `p95` are latencies in milliseconds, null before the first stamp. */
 const providerHealth = z.object({
   name: z.string(),
   isQualified: z.boolean(),
-  /** `degraded` after a failed call, `outage` after several in a row or while its breaker is open. */
+  /** `degraded` after a failed call; `outage` after several failed calls in a row, or while the circuit breaker is open. */
   status: z.enum(serviceStates),
   /** RFC 3339 in UTC. */
   lastSuccessAt: z.string().nullable(),
   p50: z.number().nullable(),
   p95: z.number().nullable(),
-  /** PEM of the certificates of its last good answer, from the signer to the trust anchor. */
+  /** The certificates of the provider's last good answer, from the signer to the trust anchor, in PEM. */
   certificateChain: z.string().optional(),
-  /** For an own signing key; `driftMs`: how far its clock is ahead of the reference clocks. */
+  /** Only for an own signing key. `driftMs`: how far its clock is ahead of the reference clocks. */
   clock: z.object({ state: z.enum(clockStates), driftMs: z.number().nullable() }).optional(),
 });
 export type ProviderHealth = z.output<typeof providerHealth>;
@@ -33,7 +34,7 @@ export type ProviderHealth = z.output<typeof providerHealth>;
 const heartbeatSchema = z.object({
   at: z.number(),
   providers: z.array(providerHealth),
-  // Workers of an earlier version do not send it.
+  // Workers of an earlier version do not send `mail` and `isStoreFull`.
   mail: z.enum(mailStates).default('unknown'),
   isStoreFull: z.boolean().default(false),
 });
@@ -59,7 +60,7 @@ function sortBeats(beats: Readonly<Record<string, string>>, now: number): Beats 
   return { alive, lostWorkerIds };
 }
 
-/** The heartbeats of all workers alive at `now` (ms). */
+/** Reads the heartbeats of all workers that were alive at `now` (milliseconds since the epoch). */
 export async function readHeartbeats(redis: Redis, now: number): Promise<Heartbeat[]> {
   const [beats, lastSuccess] = await Promise.all([redis.hgetall(workersKey), redis.hgetall(lastSuccessKey)]);
   return sortBeats(beats, now).alive.map(({ providers, ...beat }) => ({
@@ -68,15 +69,15 @@ export async function readHeartbeats(redis: Redis, now: number): Promise<Heartbe
   }));
 }
 
-/** Removes the heartbeats of killed workers when a worker starts. */
+/** Removes the heartbeats of workers that count as lost. */
 async function forgetLostWorkers(redis: Redis, now: number): Promise<void> {
   const { lostWorkerIds } = sortBeats(await redis.hgetall(workersKey), now);
   if (lostWorkerIds.length > 0) await redis.hdel(workersKey, ...lostWorkerIds);
 }
 
 /**
- * Writes a heartbeat every two seconds until it is stopped, and one more at each `beat`. A failed one is not repeated: a missing heartbeat is the
- * right message then. Stopping removes the heartbeat without waiting, since Redis may be down.
+ * Writes a heartbeat every two seconds until `stop` is called, and one more at each call of `beat`. A heartbeat that fails is not repeated: if Redis
+ * is not reachable for the worker, it should count as lost. `stop` removes the heartbeat without waiting, because Redis may be down.
  */
 export function startHeartbeat(options: {
   redis: Redis;
@@ -92,16 +93,21 @@ export function startHeartbeat(options: {
     const heartbeat: Heartbeat = { at: clock(), providers: [...describeProviders()], mail: describeMail(), isStoreFull: isStoreFull() };
     const beat = redis.pipeline().hset(workersKey, workerId, JSON.stringify(heartbeat));
     for (const { name, lastSuccessAt } of heartbeat.providers) if (lastSuccessAt !== null) beat.hset(lastSuccessKey, name, lastSuccessAt);
-    beat.exec().catch((error) => log.debug({ err: error }, 'a heartbeat could not be written'));
+    beat.exec().catch((error) => log.debug({ err: error }, 'a heartbeat could not be written; the next follows in two seconds'));
   };
   send();
-  forgetLostWorkers(redis, clock()).catch((error) => log.debug({ err: error }, 'lost workers could not be removed from the list'));
+  forgetLostWorkers(redis, clock()).catch((error) =>
+    log.debug({ err: error }, 'the heartbeats of lost workers could not be removed; the next worker that starts removes them'),
+  );
   const timer = setInterval(send, heartbeatMs);
   return {
     beat: send,
     stop: () => {
       clearInterval(timer);
-      if (redis.status === 'ready') redis.hdel(workersKey, workerId).catch((error) => log.debug({ err: error }, 'no farewell'));
+      if (redis.status === 'ready')
+        redis
+          .hdel(workersKey, workerId)
+          .catch((error) => log.debug({ err: error }, 'the last heartbeat could not be removed; it becomes invalid in a few seconds'));
     },
   };
 }

@@ -8,11 +8,11 @@ import { type Acceptance, acceptanceOf, checkConnection, jobOptionsOf, openQueue
 type SentJob = Extract<JobName, 'otp-mail' | 'workflow-completion' | 'webhook'>;
 
 export interface JobSender {
-  /** @throws ServiceError `queue_unavailable` without a connection */
+  /** Checks that Redis is connected. @throws ServiceError `queue_unavailable` if it is not */
   checkConnection(): void;
   /**
-   * Resolves when Redis has acknowledged the job, or the wait has timed out. While a job with this id waits, runs, is to be retried or was given
-   * up, sending it again changes nothing.
+   * Resolves when Redis has acknowledged the job, or when the wait for Redis has timed out. If the queue already has a job with this id (waiting,
+   * running, to be retried or given up), nothing is added.
    *
    * @throws ServiceError `queue_unavailable` if the job certainly did not reach Redis
    */
@@ -29,7 +29,7 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
     webhook: queueOf('webhook'),
   };
 
-  /** Ends the pause of a delayed job. If that fails, the job has just started by itself or starts after its pause. */
+  /** Ends the pause of a delayed job. If this fails, the job has just started by itself, or it will start after its pause. */
   async function promote(job: Job): Promise<void> {
     try {
       if (await job.isDelayed()) await job.promote();
@@ -43,7 +43,7 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
     send: (name, payload, jobId) =>
       acceptanceOf(redis, async () => {
         const job = await queues[name].add(name, payload, { ...jobOptionsOf(name), jobId });
-        // A caller asks for it now, so it does not wait for the end of its retry pause.
+        // The caller asks for the completion now, so it must not wait for the end of its retry pause.
         if (name === 'workflow-completion') await promote(job);
       }),
     close: async () => void (await Promise.all(Object.values(queues).map((queue) => queue.close()))),

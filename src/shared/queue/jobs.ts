@@ -3,36 +3,36 @@ import { TransientError } from '../domain/service-error.ts';
 import type { QueueName } from './open-queue.ts';
 import { stampJobSchema, stampQueueName } from './stamp-job.ts';
 
-/** Payload of the job that mails a challenge. The challenge is derived from its id and a key that is not in Redis (W6). */
+/** The payload of the job that mails a challenge. The challenge is derived from its id and a key that is not in Redis (W6). */
 const otpMailSchema = z.object({
   workflowId: z.uuid(),
   challengeId: z.uuid(),
   acceptedAt: z.number().int(),
   requestId: z.string(),
-  /** The public address of the service, known to the API: links in mails are absolute. */
+  /** The public address of the service, for the link in the mail. Only the API knows it. */
   baseUrl: z.string(),
 });
 
-/** Payload of the job that closes a workflow. `acceptedAt` decides whether the request was in time. */
+/** The payload of the job that closes a workflow. `acceptedAt` decides whether the request came before the workflow expired. */
 const workflowCompletionSchema = z.object({ workflowId: z.uuid(), acceptedAt: z.number().int(), requestId: z.string() });
 
 const webhookBase = {
   acceptedAt: z.number().int(),
   requestId: z.string(),
-  /** When the mail was first sent and not accepted. */
+  /** When the webhook was first sent without success. Undefined before the first try. */
   firstTriedAt: z.number().int().optional(),
 };
 
 /**
- * Payload of the job that sends a webhook. For a stamp it has the address and the product, encrypted under the stamp's key; for a workflow the
- * record has them.
+ * The payload of the job that sends a webhook. For a stamp, `callback` has the address and the product, encrypted with the stamp's key. For a
+ * workflow, the record of the workflow has them.
  */
 const webhookSchema = z.discriminatedUnion('event', [
   z.object({ ...webhookBase, event: z.enum(['stamp.made', 'output.made']), tokenId: z.uuid(), callback: z.string() }),
   z.object({ ...webhookBase, event: z.enum(['workflow.confirmed', 'workflow.completed']), workflowId: z.uuid() }),
 ]);
 
-/** Every kind of job with its queue and the contract of its payload. Payloads contain only ids and hashes (architecture rule 6). */
+/** Every kind of job, with its queue and the contract of its payload. No payload has a secret, an e-mail address or content (architecture rule 6). */
 export const jobContracts = {
   stamp: { queue: stampQueueName, payload: stampJobSchema },
   sweep: { queue: 'maintenance', payload: z.object({}) },
@@ -44,12 +44,12 @@ export const jobContracts = {
 } as const satisfies Record<string, { queue: QueueName; payload: z.ZodType }>;
 
 /**
- * The maximum number of these jobs that run at a time in one worker, if it differs from stamp jobs: mail servers must not be flooded, a root needs
- * much computing, and two renewals at once would request the same token twice. Webhooks mostly wait for other servers.
+ * The maximum number of jobs of a queue that run at a time in one worker, if it is not the number for stamps. Too many mails at a time would flood
+ * mail servers, a root needs much computing, and two renewals at a time would request the same token twice. Webhooks mostly wait for other servers.
  */
 export const queueConcurrency: Readonly<Record<string, number>> = { emails: 8, workflows: 8, renewals: 1, webhooks: 128 };
 
-/** The maximum number of jobs of a queue that run at a time in a worker with `concurrency` stamp jobs. */
+/** Returns the maximum number of jobs of a queue that run at a time in a worker. `concurrency`: the maximum for stamp jobs. */
 export const placesOf = (queue: QueueName, concurrency: number) => Math.min(concurrency, queueConcurrency[queue] ?? concurrency);
 
 export type JobName = keyof typeof jobContracts;
@@ -60,31 +60,31 @@ export type FailedJob = {
   readonly [Name in JobName]: { readonly name: Name; readonly id: string; readonly payload: JobPayload<Name> };
 }[JobName];
 
-/** The job in the form of its contract; undefined if another version of the service wrote it. */
+/** Returns a job in the form of its contract, or undefined if it does not match: another version of the service wrote it. */
 export function failedJobOf({ name, id = '', data }: { name: string; id?: string | undefined; data: unknown }): FailedJob | undefined {
   if (!Object.hasOwn(jobContracts, name)) return undefined;
   const payload = jobContracts[name as JobName].payload.safeParse(data);
   return payload.success ? ({ name, id, payload: payload.data } as FailedJob) : undefined;
 }
 
-/** What a processor gets beside the payload. */
+/** A processor gets the payload of a job and this object. */
 export interface JobRun {
   readonly jobId: string;
-  /** Whether the job was started before: its results may already exist. */
+  /** Whether the job was started before. Then its results may already exist. */
   readonly isRetry: boolean;
   /**
-   * Whether this worker still owns the job. It loses its jobs if it or Redis hangs for longer than a lock lasts; then another run does them.
-   * @throws if Redis is down
+   * Resolves to true if this worker still owns the job. A worker loses its jobs if it or Redis hangs for longer than a lock lasts; then they run
+   * again in any worker. @throws if Redis is down
    */
   isOurs(): Promise<boolean>;
   /**
-   * Replaces the payload with the remaining part for the next attempt; then the processor throws. @throws if this worker does not own the job any
-   * more, or Redis is down
+   * Replaces the payload with the part that remains for the next attempt. After that, the processor throws to get the next attempt. @throws if this
+   * worker does not own the job any more, or Redis is down
    */
   keepOnly(payload: object): Promise<void>;
 }
 
-/** Thrown by a processor if other jobs must come first. The job waits outside the worker; this does not count as an attempt. */
+/** A processor throws this error if other jobs must come first. The job goes back to the queue for `waitMs`; this does not count as an attempt. */
 export class NotItsTurnError extends TransientError {
   override readonly name = 'NotItsTurnError';
   readonly waitMs: number;
@@ -95,5 +95,5 @@ export class NotItsTurnError extends TransientError {
   }
 }
 
-/** One entry for each kind of job; a missing one is a compile error. */
+/** One processor for each kind of job. A missing processor is a compile error. */
 export type JobProcessors = { readonly [Name in JobName]: (payload: JobPayload<Name>, run: JobRun) => Promise<void> };

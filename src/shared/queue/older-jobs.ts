@@ -1,7 +1,7 @@
 import { digestCharacters, type ImprintAlgorithm } from '../domain/stamp.ts';
 
 /**
- * Jobs of earlier versions may still wait in Redis when this version starts. This module only reads them. Version 0.2.0 called a SHA-256 `hash` and
+ * This module converts jobs of earlier versions, which may still wait in Redis when this version starts. Version 0.2.0 called a SHA-256 `hash` and
  * stored metadata unencrypted. Later versions stored the common fields of a job's items once (`alike`).
  */
 
@@ -9,7 +9,7 @@ type Members = Readonly<Record<string, unknown>>;
 
 const isObject = (value: unknown): value is Members => typeof value === 'object' && value !== null;
 
-/** Characters of a UUID. */
+/** The number of characters in a UUID. */
 const idCharacters = 36;
 
 function itemsOfGroup(group: unknown): Members[] {
@@ -33,13 +33,13 @@ function itemInPresentForm(item: unknown): unknown {
   return { ...rest, ...metadata, imprint: { algorithm: 'sha256', digest: hash } };
 }
 
-/** Converts the payload of a stamp job to the current form. Anything else is returned unchanged and does not parse. */
+/** Converts the payload of a stamp job to the current form, if an earlier version wrote it. Other values keep their contents. */
 export function inPresentForm(payload: unknown): unknown {
   if (!isObject(payload)) return payload;
   const { alike, items, ...rest } = payload;
   if (Array.isArray(alike)) {
     const groups = alike.map(itemsOfGroup);
-    // An unreadable group must not be lost: without items the job waits for a version that can read it.
+    // An unreadable group must not be lost: a job without items does not parse, so it waits for a version that can read it.
     return { ...rest, items: groups.some(({ length }) => length === 0) ? [] : groups.flat() };
   }
   return { ...rest, items: Array.isArray(items) ? items.map(itemInPresentForm) : items };

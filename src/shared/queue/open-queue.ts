@@ -4,14 +4,14 @@ import { ServiceError } from '../domain/service-error.ts';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 
-/** The queues that keep jobs after giving them up. `maintenance` is not one: its next run does the same work. */
+/** The queues that keep jobs that were given up. `maintenance` does not keep them, because its next run does the same work. */
 export const keptQueues = ['stamps', 'emails', 'workflows', 'webhooks', 'renewals'] as const;
 export type QueueName = (typeof keptQueues)[number] | 'maintenance';
 
-/** Retry a job until it succeeds: an accepted request is always done once the servers are back. */
+/** So many attempts that a job is retried until it succeeds: an accepted request is always done once the servers are back. */
 const unlimitedAttempts = 1_000_000;
 
-/** Options for a kind of job: the retry pause (`retryDelayMs`); a job that was given up stays until an operator decides. */
+/** The options of BullMQ for a kind of job. `retryDelayMs` computes the retry pauses. A job that was given up stays until an operator decides. */
 export const jobOptionsOf = (kind: string) => ({
   attempts: unlimitedAttempts,
   backoff: { type: kind },
@@ -19,7 +19,7 @@ export const jobOptionsOf = (kind: string) => ({
   removeOnFail: false,
 });
 
-/** A queue, for adding or reading jobs. */
+/** Opens a queue to add or read jobs. */
 export function openQueue<Payload>(name: QueueName, { redis, log }: { redis: Redis; log: Logger }): Queue<Payload> {
   const queue = new Queue<Payload>(name, {
     connection: redis,
@@ -28,28 +28,28 @@ export function openQueue<Payload>(name: QueueName, { redis, log }: { redis: Red
     skipVersionCheck: true,
     streams: { events: { maxLen: 100 } },
   });
-  queue.on('error', (error) => log.debug({ err: error }, 'queue connection'));
+  queue.on('error', (error) => log.debug({ err: error }, 'a queue reported an error'));
   return queue;
 }
 
-/** Redis does not accept a job (E10). */
+/** Makes the error for a job that Redis does not accept (E10). */
 export const queueUnavailable = (cause: unknown): ServiceError =>
   new ServiceError('queue_unavailable', 'The queue cannot accept requests at the moment.', { retryAfterSeconds: 2, cause });
 
-/** @throws ServiceError `queue_unavailable` without a connection */
+/** Checks that Redis is connected. @throws ServiceError `queue_unavailable` if it is not */
 export function checkConnection(redis: Redis): void {
   if (redis.status !== 'ready') throw queueUnavailable('not connected');
 }
 
-/** `unanswered`: the command was sent but not answered, so the job may or may not be in the queue. */
+/** The result of adding a job. `unanswered`: the command was sent but not answered, so the job may or may not be in the queue. */
 export type Acceptance = 'acknowledged' | 'unanswered';
 
 /** The message of ioredis 6 for a command that it did not send. */
 const neverSent = "Stream isn't writeable";
 
 /**
- * Adds a job and reports the result. It throws only if the job certainly did not reach the queue (not sent, or refused by Redis), because a caller
- * who gets 503 sends the request again (E11).
+ * Adds a job and reports the result. It throws only if the job certainly did not reach the queue (not sent, or refused by Redis), because the caller
+ * then gets 503 and sends the request again (E11).
  *
  * @throws ServiceError `queue_unavailable`
  */

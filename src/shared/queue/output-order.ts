@@ -3,23 +3,23 @@ import { timeOfId } from '../domain/stamp-id.ts';
 import { keyPrefix } from './connection.ts';
 import { type StampItem, stampQueueName } from './stamp-job.ts';
 
-/** The jobs with unfinished outputs of a workflow. Their ids begin with a time and sort by it. */
+/** The key of a sorted set: the jobs that have unfinished outputs of a workflow. Their ids begin with a time, so the set sorts by time. */
 const keyOf = (workflowId: string): string => `${keyPrefix}:outputs:${workflowId}`;
 const jobKeyOf = (jobId: string): string => `${keyPrefix}:${stampQueueName}:${jobId}`;
 
-/** Entries that a crash leaves behind expire. */
+/** Entries that a crash leaves behind expire after this time. */
 const keptForSeconds = 7 * 24 * 3_600;
 
 /**
- * Records that a job has outputs of workflows. Send this before the job on the same connection: then the record exists before a worker can take the
- * job, and before later jobs.
+ * Records that a job has outputs of workflows. Call this before the job is sent, on the same connection. Then the record exists before a worker can
+ * take this job or a later one.
  */
 export async function announceOutputs(redis: Redis, jobId: string, items: readonly StampItem[]): Promise<void> {
   const keys = new Set(items.flatMap(({ output }) => (output ? [keyOf(output.workflowId)] : [])));
   await Promise.all([...keys].flatMap((key) => [redis.zadd(key, 0, jobId), redis.expire(key, keptForSeconds)]));
 }
 
-/** `ready` jobs have no earlier job before them; `blockedBy` is the job that the others wait for. */
+/** `ready`: the jobs that no earlier job has to precede. `blockedBy`: the job that the other jobs wait for. */
 export interface Turn {
   readonly ready: readonly string[];
   readonly blockedBy: string | undefined;
@@ -27,8 +27,9 @@ export interface Turn {
 
 /** The order in which the outputs of a workflow were accepted, for the workers (W8). */
 export interface OutputOrder {
+  /** Tells which of these jobs may append their outputs now. */
   readTurn(workflowId: string, jobIds: ReadonlySet<string>): Promise<Turn>;
-  /** Whether outputs that were accepted before that time (Unix, milliseconds) are still in progress. */
+  /** Resolves to true if outputs that were accepted before `timeMs` (Unix, milliseconds) are still in progress. */
   hasEarlier(workflowId: string, timeMs: number): Promise<boolean>;
   /** Removes jobs that have nothing more to append, or that others should not wait for. */
   leave(workflowId: string, jobIds: readonly string[]): Promise<void>;
@@ -42,18 +43,18 @@ export function createOutputOrder(redis: Redis): OutputOrder {
   async function readTurn(workflowId: string, jobIds: ReadonlySet<string>): Promise<Turn> {
     const key = keyOf(workflowId);
     for (;;) {
-      // Ask for one more than we have: then the result includes another job, if there is one.
+      // Ask for one job more than `jobIds` has. Then the result includes another job, if there is one.
       const first = await redis.zrange(key, '0', String(jobIds.size));
       const blockedBy = first.find((jobId) => !jobIds.has(jobId));
       if (blockedBy === undefined) return { ready: [...new Set([...first, ...jobIds])], blockedBy };
       const ready = first.slice(0, first.indexOf(blockedBy));
       if (ready.length > 0) return { ready, blockedBy };
       if ((await redis.exists(jobKeyOf(blockedBy))) === 0) {
-        // The job never arrived, or ended without leaving.
+        // The blocking job never arrived in the queue, or it ended without leaving the order.
         await leave(workflowId, [blockedBy]);
         continue;
       }
-      // Jobs that were removed from the order do not wait for others.
+      // A job that was removed from the order does not wait for other jobs.
       const places = await redis.zmscore(key, ...jobIds);
       return { ready: [...jobIds].filter((_, index) => places[index] === null), blockedBy };
     }

@@ -6,28 +6,28 @@ import { keptQueues, openQueue } from './open-queue.ts';
 import { stampQueueName } from './stamp-job.ts';
 
 const lookMs = 1_000;
-/** While Redis is silent, ask more often, so that the service does not refuse for longer than Redis does. */
+/** The interval while Redis is silent. It is shorter, so that the service accepts requests again soon after Redis answers. */
 const silentLookMs = 100;
 const rememberedJobs = 1_000;
 
 /** The size of the stamp queue, and the failed jobs of all queues. */
 export interface QueueState {
-  /** Stamps that wait or will be retried: the number of jobs, times the mean size of the jobs that this process sent last. */
+  /** The number of stamps that wait or will be retried: the number of jobs, times the mean size of the jobs that this process sent last. */
   readonly waiting: number;
-  /** When the oldest of the next jobs was accepted, in milliseconds since the epoch; null if no job waits. */
+  /** When the oldest job was sent, of those that are next in the queue, in milliseconds since the epoch. Null if no job waits. */
   readonly oldestAt: number | null;
-  /** Jobs that were given up and need an operator. */
+  /** The number of jobs that were given up and need an operator. */
   readonly failedJobs: number;
 }
 
 export interface QueueWatch {
   /** Records the number of stamps in a job that this process has sent. */
   sent(items: number): void;
-  /** Waiting stamps at the last check, at most a second ago. */
+  /** The number of waiting stamps at the last check, usually at most a second ago. */
   depth(): number;
-  /** Whether Redis did not answer the last check. */
+  /** Returns true if Redis is connected but did not answer the last check. */
   isSilent(): boolean;
-  /** Asks Redis now. */
+  /** Reads the state from Redis now. */
   read(): Promise<QueueState>;
   stop(): Promise<void>;
 }
@@ -37,7 +37,7 @@ const waitingJobsIn = async (queue: Queue): Promise<number> => {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 };
 
-/** Reads the queue size from Redis once a second. It is an estimate, since Redis counts jobs and not their stamps. */
+/** Reads the size of the stamp queue from Redis once a second. The result is an estimate, because Redis counts jobs and not their stamps. */
 export function watchQueue({ redis, log }: { redis: Redis; log: Logger }): QueueWatch {
   const stopping = new AbortController();
   const queues = keptQueues.map((name) => openQueue(name, { redis, log }));
@@ -56,7 +56,7 @@ export function watchQueue({ redis, log }: { redis: Redis; log: Logger }): Queue
     );
 
   async function look(): Promise<void> {
-    // If this process was suspended, its first question has expired even if Redis answered. So the second one decides.
+    // If this process was suspended, the first PING times out even if Redis answered. So a second PING decides.
     const isAnswered = (await answers()) || (await answers());
     isSilent = !isAnswered && redis.status === 'ready';
     if (isAnswered) depth = await readDepth();
@@ -65,7 +65,7 @@ export function watchQueue({ redis, log }: { redis: Redis; log: Logger }): Queue
   async function lookUntilStopped(): Promise<void> {
     while (!stopping.signal.aborted) {
       await look().catch((error) => log.debug({ err: error }, 'the depth of the queue cannot be read'));
-      // It rejects only when the watch stops.
+      // The delay rejects only when the watch stops.
       await delay(isSilent ? silentLookMs : lookMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   }

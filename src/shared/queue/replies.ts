@@ -7,29 +7,29 @@ import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 import { type StampedReply, type StampReply, stampedReplyFields, stampedReplyOf, stampReplySchema } from './stamp-job.ts';
 
-/** The maximum wait of one read. */
+/** How long one read waits for replies, in milliseconds. */
 export const replyBlockMs = 2_000;
 
 /**
- * Replies are read within milliseconds, so a short stream is enough and limits the memory of Redis. Replies that the stream has dropped are read
- * from the store. If entries are so long that the stream would exceed `mostStreamBytes`, it keeps fewer.
+ * The maximum number of entries in a stream. Replies are read within milliseconds, so a short stream is enough and saves memory in Redis. If entries
+ * are so long that the stream would exceed `mostStreamBytes`, it keeps fewer. Replies that the stream has dropped are read from the store.
  */
 const maxStreamLength = 1_024;
 const leastStreamLength = 128;
 const mostStreamBytes = 12 * 1024 * 1024;
 
-/** Redis removes the stream this long after its API process has ended. */
+/** Redis removes a stream this long after its last reply. */
 const streamTtlMs = 60_000;
 
 const repliesField = 'r';
 
-/** The reply stream of one API process. */
+/** Returns the key of an API process's reply stream. */
 export const replyStreamOf = (apiId: string): string => `${keyPrefix}:replies:${apiId}`;
 
 /**
- * Writes the outcomes of a job to the stream of the waiting API process. If Redis refuses them because it has no memory, that is only logged: the
- * job is done, and the API finds the stamps in the store. Two commands instead of a pipeline: with BullMQ's many scripts on the connection, ioredis
- * takes as long to build a pipeline as to send both.
+ * Writes the outcomes of a job to the stream of the waiting API process. If Redis refuses them, for example because its memory is full, this is only
+ * logged: the job is done, and the API finds the stamps in the store. It sends two commands instead of a pipeline: with BullMQ's many scripts on the
+ * connection, ioredis takes as long to build a pipeline as to send both commands.
  */
 export async function sendReplies(
   { redis, log }: { redis: Redis; log: Logger },
@@ -43,7 +43,8 @@ export async function sendReplies(
     redis.pexpire(replyTo, streamTtlMs),
   ]);
   const refused = outcomes.find((outcome) => outcome.status === 'rejected');
-  if (refused) log.warn({ err: refused.reason, stamps: replies.length }, 'the replies could not be sent');
+  if (refused)
+    log.warn({ err: refused.reason, stamps: replies.length }, 'the replies could not be sent; the API reads the stamps from the store');
 }
 
 export interface ReplyReader {
@@ -51,14 +52,14 @@ export interface ReplyReader {
 }
 
 /**
- * A reader starts as `reading`. If Redis cannot be read it is `lost` and tries again every 100 ms. The next successful read reports the gap, and it
- * is `reading` again. From both states it can become `stopped`, which is final.
+ * A reader starts as `reading`. If Redis cannot be read, the reader is `lost` and tries again every 100 ms. After the next successful read it
+ * reports the gap and is `reading` again. From both states it can become `stopped`, which is final.
  */
 type ReaderState = 'reading' | 'lost' | 'stopped';
 
 /**
- * Reads one reply stream over its own connection until stopped. After a lost connection replies may be missing: then it calls `onGap`, and the
- * caller reads the store.
+ * Reads one reply stream over its own connection until it is stopped. After a lost connection, replies may be missing: it calls `onGap`, so that
+ * the caller reads the store.
  */
 export function readReplies(options: {
   redis: Redis;
@@ -73,7 +74,7 @@ export function readReplies(options: {
 
   async function readOnce(): Promise<void> {
     const streams = await redis.xread('COUNT', 128, 'BLOCK', replyBlockMs, 'STREAMS', stream, lastId);
-    // The stream was removed. A new one may begin with smaller ids, so start again from its beginning.
+    // The stream was removed. A new stream may begin with smaller ids, so start again from its beginning.
     if (!streams && lastId !== '0-0' && (await redis.exists(stream)) === 0) lastId = '0-0';
     for (const [, entries] of streams ?? []) {
       for (const [id, [field, text = 'null'] = []] of entries) {
@@ -82,7 +83,7 @@ export function readReplies(options: {
         try {
           repliesIn(text).forEach(onReply);
         } catch (error) {
-          // Written by a worker of another version.
+          // A worker of another version wrote these replies.
           log.error({ err: error }, 'replies cannot be parsed; reading the store instead');
           onGap();
         }
@@ -100,7 +101,7 @@ export function readReplies(options: {
         if (!isStopped()) state = 'reading';
       } catch (error) {
         if (isStopped()) return;
-        log.debug({ err: error }, 'replies cannot be read');
+        log.debug({ err: error }, 'replies cannot be read; trying again');
         state = 'lost';
         await delay(100);
       }
@@ -120,9 +121,9 @@ export function readReplies(options: {
 const { tokenId, output, ...fieldsOfBatch } = stampedReplyFields;
 
 /**
- * The replies of a job as sent. A leaf's evidence record is mostly the token of its batch, so that token is sent once and the API composes the
- * records: `hashes` are digest, blind and siblings of a leaf, concatenated. Sending whole records would reduce the batched stamps per second by a
- * third.
+ * The replies of a job in the form that is sent. A leaf's evidence record is mostly the token of its batch, so the token is sent once and the API
+ * composes the records: `hashes` are digest, blind and siblings of a leaf, concatenated. With whole records, the service would make a third fewer
+ * batched stamps per second.
  */
 const sentRepliesSchema = z.object({
   batches: z.array(z.object({ ...fieldsOfBatch, tst: z.string() })),
@@ -133,7 +134,7 @@ const sentRepliesSchema = z.object({
         outcome: z.literal('leaf'),
         tokenId,
         output,
-        /** Index in the list of batches. */
+        /** Index in `batches`. */
         batch: z.int(),
         algorithm: z.enum(imprintAlgorithms),
         hashes: z.string(),
@@ -150,10 +151,10 @@ interface LeafReply extends Pick<StampedReply, 'tokenId' | 'output'> {
   readonly path: readonly Buffer[];
 }
 
-/** A reply of a worker. */
+/** A worker's reply about one stamp, before the replies of a job are put together. */
 export type WorkerReply = StampReply | LeafReply;
 
-/** The reply about an existing stamp. */
+/** Makes a worker's reply about an existing stamp. */
 export function workerReplyOf(stamp: Stamp): StampedReply | LeafReply {
   const { tokenId, imprint, proofs } = stamp;
   const [proof] = proofs;
@@ -175,7 +176,7 @@ export function textOfReplies(given: readonly WorkerReply[]): string {
   } satisfies SentReplies);
 }
 
-/** @throws Error for a text that `textOfReplies` did not write */
+/** Reads the replies in a text that `textOfReplies` wrote. @throws Error for any other text */
 export function repliesIn(text: string): StampReply[] {
   const { batches, replies } = sentRepliesSchema.parse(JSON.parse(text));
   const made = batches.map(({ tst, ...batch }) => ({ ...batch, recordOf: createLeafRecords(Buffer.from(tst, 'base64')) }));

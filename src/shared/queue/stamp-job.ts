@@ -10,20 +10,20 @@ const callerSchema = z.object({ kind: z.enum(callerKinds), product: z.string().o
 const imprintSchema = z.object({ algorithm: z.enum(imprintAlgorithms), digest: z.string() });
 
 /**
- * The parts of a client's TimeStampReq beside the imprint. The request to the TSA repeats them, so that its token answers the client's
- * request. Without them we use our own nonce and the provider's policy.
+ * The parts of a client's TimeStampReq except the imprint. The request to the TSA repeats them, so that the TSA's token answers the client's
+ * request. Without a client's request, the service uses its own nonce and the provider's policy.
  */
 const askedSchema = z.object({
-  /** Decimal; absent: none. */
+  /** Decimal. Absent: the request has no nonce. */
   nonce: z
     .string()
     .regex(/^-?\d{1,155}$/)
     .optional(),
-  /** Dotted OID; absent: any. */
+  /** Dotted OID. Absent: the client accepts any policy. */
   policy: z.string().optional(),
   /** Whether the AlgorithmIdentifier of the imprint has NULL parameters. */
   hasNullParameters: z.boolean().optional(),
-  /** Whether the client gets the token without its certificates. We still request them from the TSA. */
+  /** Whether the client gets the token without its certificates. The service still requests them from the TSA. */
   omitsCertificates: z.boolean().optional(),
 });
 export type Asked = z.infer<typeof askedSchema>;
@@ -31,18 +31,18 @@ export type Asked = z.infer<typeof askedSchema>;
 /** The stored reference to sealed content: its id, and a hash of the secret that decrypts it. */
 const sealedRefSchema = z.object({ contentId: z.string(), secretSha256: z.string(), bytes: z.number().int() });
 
-/** The workflow output of a stamp: it is appended to the workflow's chain once the stamp exists. */
+/** The workflow output that a stamp belongs to. It is appended to the workflow's chain once the stamp exists. */
 const outputRefSchema = z.object({
   workflowId: z.uuid(),
   briefingHash: z.string().length(64),
   outputId: z.uuid(),
   type: z.string(),
-  /** Encrypted under the workflow's key. Items from version 0.2.0 have plain JSON. */
+  /** Encrypted with the workflow's key. Items from version 0.2.0 have plain JSON. */
   metadata: z.string().optional(),
 });
 export type OutputRef = z.infer<typeof outputRefSchema>;
 
-/** One accepted stamp for a worker: ids and hashes, never content. */
+/** An accepted stamp that a worker has to make. It contains ids and hashes, but never content. */
 const stampItemSchema = z.object({
   tokenId: z.uuid(),
   imprint: imprintSchema,
@@ -50,17 +50,17 @@ const stampItemSchema = z.object({
   caller: callerSchema,
   acceptedAt: z.number().int(),
   requestId: z.string(),
-  /** Encrypted under a key of this stamp. */
+  /** Encrypted with a key of this stamp. */
   metadata: z.string().optional(),
   paymentClaim: z.string().optional(),
   sealed: sealedRefSchema.optional(),
-  /** Only a qualified provider may make it. */
+  /** Whether only a qualified provider may make the stamp. */
   requiresQualified: z.boolean().optional(),
   output: outputRefSchema.optional(),
   asked: askedSchema.optional(),
-  /** The caller was promised the stamp and does not wait. */
+  /** Whether the service has promised the stamp, and the caller does not wait for it. */
   isPromised: z.boolean().optional(),
-  /** The webhook's address, encrypted under a key of this stamp. */
+  /** The data of the webhook (`callbackSchema`), encrypted with a key of this stamp. */
   callback: z.string().optional(),
 });
 export type StampItem = z.infer<typeof stampItemSchema>;
@@ -68,12 +68,12 @@ export type StampItem = z.infer<typeof stampItemSchema>;
 /** The maximum number of stamps in one job. */
 export const maxItemsPerJob = 64;
 
-/** A job of the `stamps` queue: a micro-batch of one API process, and the stream for its replies. */
+/** A job of the `stamps` queue: the stamps that one API process sends together, and the stream for the replies. */
 export const stampJobSchema = z.preprocess(
   inPresentForm,
   z.object({
     replyTo: z.string(),
-    /** It may have been sent before, so its results may already exist. */
+    /** Whether the job may have been sent before. Then its results may already exist. */
     isRepeated: z.boolean().optional(),
     items: z.array(stampItemSchema).min(1),
   }),
@@ -86,15 +86,15 @@ export const stampedReplyFields = {
   issuedAt: z.string(),
   provider: z.string(),
   isQualified: z.boolean(),
-  /** The position of a workflow's output in its chain. */
+  /** Only for an output of a workflow: its id, and its position in the workflow's chain. */
   output: z.object({ outputId: z.string(), sequenceNumber: z.number().int() }).optional(),
 };
 
 /**
- * The outcome of one item. `stamped`: the stored stamp, even if another run of the job wrote it. `tier_unavailable`: no configured provider may
- * make it, so none was asked. `workflow_closed`: the output came after its workflow was closed and is not part of it (W4). `time_unavailable`: the
- * clock of the signing key is not confirmed. `request_refused`: no provider accepts the client's TimeStampReq; `fault` is their reason, if they
- * give one. `stamp_failed`: the service itself cannot make it, and an operator has to check.
+ * The outcome of one item. `stamped`: the stamp is stored, even if another run of the job stored it. `tier_unavailable`: no configured provider may
+ * make the stamp, so none was asked. `workflow_closed`: the output came after its workflow was closed, and is not part of the workflow (W4).
+ * `time_unavailable`: the clock of the signing key is not confirmed. `request_refused`: no provider accepts the client's TimeStampReq; `fault` is
+ * the reason, if a provider gave one. `stamp_failed`: the service itself cannot make the stamp, and an operator has to check why.
  */
 export const stampReplySchema = z.discriminatedUnion('outcome', [
   z.object({ ...stampedReplyFields, outcome: z.literal('stamped'), /** Base64. */ token: z.string() }),
@@ -102,14 +102,14 @@ export const stampReplySchema = z.discriminatedUnion('outcome', [
     outcome: z.literal('failed'),
     tokenId: z.string(),
     code: z.enum(['provider_failed', 'time_unavailable', 'tier_unavailable', 'workflow_closed', 'request_refused', 'stamp_failed']),
-    /** For `request_refused`. */
+    /** Only for `request_refused`: the reason of the providers. */
     fault: z.enum(REQUEST_FAULTS).optional(),
   }),
 ]);
 export type StampReply = z.infer<typeof stampReplySchema>;
 export type StampedReply = Extract<StampReply, { outcome: 'stamped' }>;
 
-/** The reply about an existing stamp, from a worker or later from the store. */
+/** Makes the reply about an existing stamp, in a worker or later from the store. */
 export function stampedReplyOf({ tokenId, proofs: [{ issuedAt, token, provider, isQualified }] }: Stamp): StampedReply {
   return { outcome: 'stamped', tokenId, issuedAt, token, provider, isQualified };
 }

@@ -19,9 +19,9 @@ export interface StampQueue {
    */
   checkCapacity(items?: number): void;
   /**
-   * Accepts all items or none; their jobs sort in the order of the items. Each promise resolves when Redis has acknowledged the job of the item. If
-   * Redis does not confirm a job, it is sent again as long as a caller waits for one of its items. A promise rejects with `queue_unavailable` if
-   * its job certainly did not reach Redis.
+   * Accepts all items or none. The jobs sort in the order of the items. Each promise resolves when Redis has acknowledged the job of the item. If
+   * Redis does not confirm a job, the job is sent again as long as a caller waits for one of its items. A promise rejects with `queue_unavailable`
+   * if its job certainly did not reach Redis.
    *
    * @throws ServiceError see `checkCapacity`
    */
@@ -29,7 +29,7 @@ export interface StampQueue {
   close(): Promise<void>;
 }
 
-/** The pause before a job is sent again: if Redis did take it, its replies need this long to arrive. */
+/** The pause before a job is sent again, in milliseconds. If Redis did take the job, its replies arrive within this time. */
 const sendAgainMs = 500;
 
 interface Entering {
@@ -37,7 +37,7 @@ interface Entering {
   readonly isWaitedFor: (item: StampItem) => boolean;
 }
 
-/** Ids of jobs: UUIDs version 7. Those of one process sort in order of creation, even within a millisecond, unless its clock is set back. */
+/** Returns a function that makes ids of jobs (UUIDs version 7). In one process they sort in order of creation, unless its clock is set back. */
 function createJobIds(): () => string {
   let seriesId = randomUUIDv7();
   let made = 0;
@@ -49,7 +49,7 @@ function createJobIds(): () => string {
   };
 }
 
-/** `maxDepth`: how many stamps may wait before more are refused. `replyTo`: the stream for replies. */
+/** Opens the queue for an API process. `maxDepth`: if this many stamps wait, more are refused. `replyTo`: the stream for replies. */
 export function createStampQueue(options: {
   redis: Redis;
   replyTo: string;
@@ -70,14 +70,14 @@ export function createStampQueue(options: {
     acceptanceOf(redis, async () => {
       const announcing = announceOutputs(redis, jobId, job.items);
       const adding = queue.add('stamp', job, { ...jobOptionsOf('stamp'), jobId });
-      // If the order cannot be recorded, it is lost at the next failure; only the job itself was promised.
+      // The job counts as accepted even if the order of its outputs cannot be recorded: only the job itself was promised.
       await Promise.allSettled([announcing, adding]);
       await adding;
     });
 
   /**
-   * Sends a job again with the same id. If Redis did take it, it is not added twice while it waits or runs. After it has run, its replies have
-   * arrived and no caller waits for them.
+   * Sends a job again with the same id. If Redis did take it the first time, it is not added twice while it waits or runs. After it has run, its
+   * replies have arrived, and no caller waits any more.
    */
   async function sendAgain(jobId: string, entering: readonly Entering[]): Promise<Acceptance> {
     for (;;) {
@@ -102,7 +102,7 @@ export function createStampQueue(options: {
       const answered = await send(jobId, { replyTo, items: entering.map(({ item }) => item) });
       watch.sent(entering.length);
       if (answered === 'acknowledged') return entering.map(() => answered);
-      log.warn({ job: jobId, stamps: entering.length }, 'Redis did not confirm a job');
+      log.warn({ job: jobId, stamps: entering.length }, 'Redis did not confirm a job; sending it again');
       const acceptance = sendAgain(jobId, entering);
       return entering.map(() => acceptance);
     },

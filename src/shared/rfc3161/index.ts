@@ -1,17 +1,17 @@
 /**
- * RFC 3161 time-stamps: requesting, verifying and issuing them. This library is self-contained: pure functions over bytes, which take the time and
- * the keys as arguments and import only `node:crypto`. Each folder imports only those before it: `refusal` → `asn1` → `x509` → `cms` → `tsp` →
- * `ers` → `issue`, and none imports `issue`. Everything else is private.
+ * This library requests, verifies and issues RFC 3161 time-stamps. It is self-contained: its functions take bytes, the time and keys as arguments,
+ * and import only `node:crypto`. The folders are in this order: `refusal` → `asn1` → `x509` → `cms` → `tsp` → `ers` → `issue`. A folder imports only
+ * earlier folders. Code outside the library imports only this file.
  */
 
-// For writing certificates and revocation lists.
+// To write certificates and revocation lists.
 export * as der from './asn1/der-writer.ts';
 export { OID } from './asn1/oids.ts';
-// For removing certificates that were not requested.
+// To remove certificates that were not requested.
 export { withoutCertificates } from './cms/signed-data.ts';
-// For verifying a token or any other proof of time.
+// To verify a token or an evidence record regardless of trust.
 export { verifyByItself } from './ers/by-itself.ts';
-// For writing evidence records and their hash trees, and renewing them.
+// To write, renew and verify evidence records, and to build their hash trees.
 export {
   type ArchiveTimeStampParts,
   addTimeStamp,
@@ -32,7 +32,7 @@ export {
   verifyEvidence,
   verifyEvidenceRecord,
 } from './ers/verify.ts';
-// For issuing a time-stamp: the steps of `issueResponse` with plain data, so that a test TSA can fail at one of them.
+// To issue a time-stamp. The steps of `issueResponse` are also exported, so that a test TSA can make a fault in one of them.
 export { acceptRequest } from './issue/accept-request.ts';
 export {
   type Attribute,
@@ -59,17 +59,17 @@ export {
   tstInfoFieldsOf,
 } from './issue/issue.ts';
 export { SCHEMES, type SignatureScheme } from './issue/sign.ts';
-// Why something was refused.
+// The codes and sentences for refused tokens.
 export { closedSet, REFUSALS, type RefusalCode } from './refusal/codes.ts';
 export type { Refused } from './refusal/refusal.ts';
 export { type AnswerSpans, answerSpansOf } from './tsp/answer-spans.ts';
-// For requesting a time-stamp, and reading requests.
+// To request a time-stamp, and to read requests.
 export type { Imprint } from './tsp/imprint.ts';
 export { PKI_FAILURE, PKI_STATUS, type PkiFailure, REQUEST_FAULTS, type RequestFault } from './tsp/pki-status.ts';
 export { decodeRequest, encodeRequest, type RequestFields, type TimeStampRequest } from './tsp/request.ts';
 export { requestFaultOf } from './tsp/response.ts';
 export { tokenIn } from './tsp/token.ts';
-// For verifying an answer or a token.
+// To verify an answer or a token.
 export {
   type CertificateIdentity,
   type RecordToken,
@@ -83,7 +83,7 @@ export {
   type VerifyResult,
 } from './tsp/types.ts';
 export { verifyResponse, verifyToken } from './tsp/verify.ts';
-// For showing certificates, and whether a revocation list covers them.
+// To show certificates, read PEM files, and make trust stores.
 export type { Certificate } from './x509/certificate.ts';
 export { isCrlOf } from './x509/crl.ts';
 export { isSameName, nameText } from './x509/name.ts';

@@ -1,4 +1,4 @@
-/** The only source of the current time outside tests: milliseconds since the Unix epoch. */
+/** Returns the current time in milliseconds since the Unix epoch. Code takes a `Clock` as an argument, so that tests can set the time. */
 export type Clock = () => number;
 
 export const systemClock: Clock = Date.now;

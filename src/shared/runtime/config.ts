@@ -53,7 +53,7 @@ const serviceTokens = z.string().transform((text, context): ServiceToken[] => {
   return tokens;
 });
 
-/** 32 bytes in standard base64. */
+/** A master key: 32 bytes in standard base64. */
 const masterKey = z
   .string()
   .regex(/^[A-Za-z0-9+/]{43}=$/, 'takes 32 bytes as base64, as `openssl rand -base64 32` prints them')
@@ -74,7 +74,7 @@ const webhookSecrets = z.string().transform((text, context): Buffer[] => {
   return keys;
 });
 
-/** An IP address, or a CIDR. */
+/** Returns true for an IP address, or a range of addresses in CIDR notation. */
 function isAddressOrCidr(text: string): boolean {
   const [address = '', prefix, ...rest] = text.split('/');
   const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
@@ -89,7 +89,10 @@ const originList = list.refine(
   'takes origins separated by commas, such as https://app.example',
 );
 
-/** Content is base64 in a body that Node.js holds as one text of at most 2^29 − 24 characters, and some clients write each `/` as two. */
+/**
+ * The highest value of SEALED_MAX_BYTES. Content is base64 in a body that Node.js holds as one text of at most 2^29 − 24 characters, and some clients
+ * write each `/` as two characters (`\/`).
+ */
 const mostSealedBytes = 200_000_000;
 
 /** Every environment variable of the service, parsed from text to typed values. A test compares them with the table in docs/settings.md. */
@@ -102,9 +105,9 @@ export const settingsSchema = z.object({
     .transform((text) => (text.endsWith('/') ? text.slice(0, -1) : text))
     .optional(),
   REDIS_URL: url(['redis:', 'rediss:']),
-  // An address with several hosts is not a URL for Node.js, so this checks only its start; the driver checks the rest (`connectStore`).
+  // Node.js cannot parse an address with several hosts, so only the start is checked here. The driver checks the rest (`connectStore`).
   MONGODB_URL: z.string().regex(/^mongodb(\+srv)?:\/\/[^\s/?#]+/, 'takes an address that starts with mongodb:// or mongodb+srv://'),
-  // No default, not even for development: a known key protects nothing. `npm start` makes one.
+  // There is no default, not even for development, because a known key protects nothing. `npm start` makes a key.
   MASTER_KEY: masterKey,
   SERVICE_TOKENS: serviceTokens.default([developmentToken]),
   TSP: z.enum(['mock', 'local', 'file'], 'takes mock, local or file').optional(),
@@ -164,7 +167,7 @@ export type Config = Omit<Settings, 'TSP' | 'TSA_DOOR'> & {
   readonly TSA_DOOR: NonNullable<Settings['TSA_DOOR']>;
 };
 
-/** The settings for providers and trust. */
+/** The names of the settings for providers and trust. */
 const providerSettingNames = {
   NODE_ENV: true,
   TSP: true,
@@ -175,7 +178,7 @@ const providerSettingNames = {
 } as const;
 export type ProviderConfig = Pick<Config, Exclude<keyof typeof providerSettingNames, 'NODE_ENV'>> & Partial<Pick<Config, 'NODE_ENV'>>;
 
-/** Settings with secrets: each may be read from the file in `<NAME>_FILE`, and is never printed. */
+/** The settings that contain secrets. Each may be read from the file in `<NAME>_FILE`. They are never printed. */
 export const secretSettings = [
   'REDIS_URL',
   'MONGODB_URL',
@@ -186,7 +189,7 @@ export const secretSettings = [
   'WEBHOOK_SECRET',
 ] as const;
 
-/** A setting that prevents the start. The message is one line and names the variable. */
+/** The error for a wrong setting, which prevents the start. The message is one line and names the variable. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
@@ -194,9 +197,9 @@ export class ConfigError extends Error {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The environment, with secrets read from their files.
+ * Returns the environment, with secrets read from their files.
  *
- * @throws ConfigError
+ * @throws ConfigError if a file cannot be read, or if a secret is also set directly
  */
 export function withSecretFiles(environment: Environment): Record<string, string | undefined> {
   const settings: Record<string, string | undefined> = { ...environment };
@@ -232,7 +235,7 @@ function refuseLaptopDefaults(config: Config, environment: Environment): void {
 }
 
 /**
- * Reads the variables of `schema` from the environment; an empty one counts as not set.
+ * Reads the variables of `schema` from the environment. An empty variable counts as not set.
  *
  * @throws ConfigError one line: the variable, its value (secrets are not shown) and what it takes
  */
@@ -250,7 +253,7 @@ export function parseSettings<Schema extends z.ZodObject>(schema: Schema, enviro
   throw new ConfigError(`${name}: got ${got}; it ${takes}`);
 }
 
-/** @throws ConfigError if providers are needed and none is named */
+/** Sets the default of TSP. @throws ConfigError if TSP needs a providers file and none is set */
 function chooseProvider<Given extends Pick<Settings, 'TSP' | 'TSP_PROVIDERS_FILE'>>(given: Given) {
   const { TSP = 'mock' } = given;
   if (TSP !== 'mock' && !given.TSP_PROVIDERS_FILE) {
@@ -260,7 +263,7 @@ function chooseProvider<Given extends Pick<Settings, 'TSP' | 'TSP_PROVIDERS_FILE
 }
 
 /**
- * The settings of the providers only, for commands that run without a server.
+ * Reads only the settings of the providers, for commands that run without a server.
  *
  * @throws ConfigError see `parseSettings`
  */
@@ -275,7 +278,7 @@ export const loadProviderConfig = (environment: Environment): ProviderConfig =>
 export function loadConfig(processEnvironment: Environment): Config {
   const environment = withSecretFiles(processEnvironment);
   const settings = parseSettings(settingsSchema, environment);
-  // In production the operator opens a public endpoint explicitly.
+  // In production, the RFC 3161 endpoint is off until the operator opens it explicitly.
   const TSA_DOOR = settings.TSA_DOOR ?? (settings.NODE_ENV === 'production' ? 'off' : 'public');
   const config: Config = { ...chooseProvider(settings), TSA_DOOR };
   const unnamed = (['OPERATOR_URL', 'OPERATOR_CONTACT'] as const).find((name) => config[name] !== undefined);

@@ -2,11 +2,11 @@ import closeWithGrace from 'close-with-grace';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import { createLogger, type Logger } from './log.ts';
 
-/** Resources in the order of opening; closed in reverse (architecture rule 5). */
+/** Keeps resources in the order in which they were opened, and closes them in reverse order (architecture rule 5). */
 export interface Lifecycle {
-  /** Registers how to close a resource that was just opened. */
+  /** Registers the function that closes a resource, after the resource was opened. */
   onClose(name: string, close: () => unknown): void;
-  /** Closes everything once, in reverse order. A failing step is logged and the rest continues. */
+  /** Closes all resources in reverse order, once. If a resource cannot be closed, this is logged, and the others are closed too. */
   close(): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ export function createLifecycle(log: Logger): Lifecycle {
       try {
         await step.close();
       } catch (error) {
-        log.warn({ err: error, resource: step.name }, 'closing failed');
+        log.warn({ err: error, resource: step.name }, 'a resource could not be closed; closing the other resources');
       }
     }
   };
@@ -31,7 +31,7 @@ export function createLifecycle(log: Logger): Lifecycle {
   };
 }
 
-/** The time that a process has to finish its work after a stop signal. */
+/** The time that a process has to finish its work after a stop signal, in milliseconds. */
 const shutdownDelayMs = 15_000;
 
 export interface ProcessContext<Settings> {
@@ -40,7 +40,7 @@ export interface ProcessContext<Settings> {
   readonly lifecycle: Lifecycle;
 }
 
-/** The result of `load`. If it throws a ConfigError, the process prints its line and exits with code 1. */
+/** Returns the result of `load`. If `load` throws a ConfigError, the process prints the message and exits with code 1. */
 export function loadOrExit<Settings>(load: () => Settings): Settings {
   try {
     return load();
@@ -52,8 +52,8 @@ export function loadOrExit<Settings>(load: () => Settings): Settings {
 }
 
 /**
- * Runs one process of the service. `open` registers its resources and resolves when it serves. A signal, or the end of a parent with an IPC
- * channel, closes them. A wrong setting ends the process with one line and exit code 1.
+ * Runs one process of the service. `open` registers the resources of the process, and resolves when the process can serve. The resources are closed
+ * after a stop signal, and when a parent process with an IPC channel ends. A wrong setting ends the process with one line and exit code 1.
  */
 export function runProcess(
   name: string,
@@ -63,7 +63,7 @@ export function runProcess(
   return runProcessWith(name, () => loadConfig(environment), open);
 }
 
-/** `runProcess` for a process with its own settings; `load` throws a ConfigError. */
+/** Like `runProcess`, but for a process with other settings. `load` reads them, and throws a ConfigError if a setting is wrong. */
 export async function runProcessWith<Settings extends { readonly LOG_LEVEL: string }>(
   name: string,
   load: () => Settings,
@@ -73,7 +73,7 @@ export async function runProcessWith<Settings extends { readonly LOG_LEVEL: stri
   const log = createLogger({ level: config.LOG_LEVEL, process: name });
   const lifecycle = createLifecycle(log);
   closeWithGrace({ delay: shutdownDelayMs, logger: false }, async ({ err, signal }) => {
-    if (err) log.fatal({ err }, 'unexpected failure');
+    if (err) log.fatal({ err }, 'an unexpected error; stopping');
     else log.info({ signal }, 'stopping');
     await lifecycle.close();
   });
@@ -84,7 +84,7 @@ export async function runProcessWith<Settings extends { readonly LOG_LEVEL: stri
     process.send?.({ ready: true, ...ready });
   } catch (error) {
     if (error instanceof ConfigError) process.stderr.write(`${error.message}\n`);
-    else log.fatal({ err: error }, 'could not start');
+    else log.fatal({ err: error }, 'the process could not start');
     await lifecycle.close();
     process.exit(1);
   }

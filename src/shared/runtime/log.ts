@@ -2,7 +2,7 @@ import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'p
 
 export type { Logger };
 
-/** Members that must never reach a log, in any logged object (architecture rule 6). */
+/** The names of members that are replaced in every logged object, because their values must never reach a log (architecture rule 6). */
 const redactedMembers = [
   'token',
   'hash_secret',
@@ -27,7 +27,8 @@ interface LoggedError {
 const deepestCause = 8;
 
 /**
- * The logged part of an error. Drivers attach whole commands and documents with tokens to their errors, so only known harmless members are copied.
+ * Returns the part of an error that is logged. Drivers attach whole commands, and documents with tokens, to their errors. So only members that are
+ * known to be harmless are copied.
  */
 function describeError(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: typeof error === 'string' ? error : 'not an error' };
@@ -44,15 +45,15 @@ function describeError(error: unknown, depth = 0): LoggedError {
   };
 }
 
-// Synchronous: an asynchronous log is flushed at exit, and with a broken pipe that never ends.
+// The log is synchronous: an asynchronous log is flushed at exit, and if the pipe is broken, this flush never ends.
 const standardOutput = () => pino.destination({ dest: 1, sync: true });
 
 const warnLevel = 40;
 
-/** A line of level warn or higher reports a failure, unless it is marked as advice. Refused requests are logged at most at level info. */
+/** Adds `outcome: failed` to every line of level warn or higher that has no other `outcome`. Refused requests are logged at most at level info. */
 const failedFromWarnOn = (_merged: object, level: number) => (level >= warnLevel ? { outcome: 'failed' } : {});
 
-/** One JSON line per event, by default on standard output. `outcome` marks failures. `process` is the kind of process (`api`, `worker`, `tsa`). */
+/** Makes a logger that writes one JSON line for each event, by default to standard output. `process`: the kind of process (`api`, `worker`, `tsa`). */
 export function createLogger(options: { level: string; process: string; destination?: DestinationStream }): Logger {
   const settings: LoggerOptions = {
     level: options.level,

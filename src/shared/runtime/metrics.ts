@@ -8,43 +8,45 @@ import type { Clock } from './clock.ts';
 import { ConfigError } from './config.ts';
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** The maximum time that a scrape waits for the queue. */
+/** The maximum time that a scrape waits for the queue, in milliseconds. */
 const queueTimeoutMs = 1_000;
 
-/** The stamp queue: how many wait, and since when (milliseconds since the epoch; null if none waits). */
+/** The state of the queues. */
 interface QueueFigures {
+  /** The number of waiting stamps. */
   readonly waiting: number;
+  /** Since when the oldest stamp waits, in milliseconds since the epoch; null if no stamp waits. */
   readonly oldestAt: number | null;
-  /** Jobs that were given up. */
+  /** The number of jobs that were given up. */
   readonly failedJobs: number;
 }
 
 interface NamedState {
   readonly name: string;
   readonly status: ServiceState;
-  /** For an own signing key: whether its clock is confirmed, and how many milliseconds it is ahead. */
+  /** Only for an own signing key: whether its clock is confirmed, and by how many milliseconds it is ahead. */
   readonly clock?: { readonly state: ClockState; readonly driftMs: number | null } | undefined;
 }
 
-/** The sources of every scrape. If the queue does not answer, its figures are NaN. Workers do not report the queue. */
+/** The functions that every scrape calls. If the queue does not answer, its metrics are NaN. Workers do not report the queue. */
 export interface MetricSources {
   readonly readQueueState?: () => Promise<QueueFigures>;
   readonly readHealth?: () => readonly NamedState[];
 }
 
-/** The Prometheus metrics of the service's processes. Labels contain routes, providers and outcomes, never a caller. */
+/** The Prometheus metrics of a process of the service. No label contains a caller. */
 export interface Metrics {
   answered(request: { method: string; route: string; status: number; outcome: 'done' | 'refused' | 'failed'; seconds: number }): void;
-  /** Why a request was refused or failed. */
+  /** Counts a request that was refused or failed, by the code of the answer. */
   faulted(fault: { outcome: 'refused' | 'failed'; code: string }): void;
   rateLimited(limit: string): void;
-  /** One call of a provider for this number of stamps. */
+  /** Counts one call of a provider. `stamps`: the number of stamps that it was for. */
   stamped(call: { provider: string; outcome: 'stamped' | 'failed' | 'refused'; seconds: number; stamps: number }): void;
   mailed(outcome: 'sent' | 'deferred' | 'failed'): void;
   jobFailed(job: string): void;
-  /** The result of a renewal run, how much is still due, and how much cannot be judged. */
+  /** Counts the results of a renewal run. `due`: evidence that is still due. `unknown`: evidence that could not be judged. */
   renewed(run: { renewed: number; lapsed: number; asks: number; due: number; unknown: number }): void;
-  /** The text of a scrape and its media type. */
+  /** Returns the text of a scrape and its media type. */
   read(sources: MetricSources): Promise<{ body: string; contentType: string }>;
 }
 
@@ -135,7 +137,7 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
 }
 
 /**
- * Serves `GET /metrics` on its own port; port 0: any free one.
+ * Serves `GET /metrics` on its own port. With port 0, the system chooses a free port.
  *
  * @throws ConfigError if the port is taken
  */

@@ -1,6 +1,6 @@
 /**
- * Sends items in batches (natural batching), without a timer unless `windowMs` is set. If no batch is in progress, an item is sent at once. Items
- * that arrive during a batch are sent together when it returns, or as soon as they fill a batch.
+ * Sends items in batches (natural batching). It needs no timer, unless `windowMs` or `patienceMs` is set. If no batch is in progress, an item is sent
+ * at once. Items that arrive during a batch are sent together when this batch returns, or as soon as they fill a batch.
  */
 export interface MicroBatcher<Item, Result> {
   /** Resolves with the result of this item, or rejects if its batch rejects. */
@@ -11,25 +11,26 @@ export interface MicroBatcherOptions<Item, Result> {
   /** The maximum number of items in a batch. */
   readonly maxItems: number;
   /**
-   * Returns a result for each item, in the same order. The next batch starts when `send` itself returns; a result that is a promise may come later.
+   * Returns a result for each item, in the same order. The batch counts as finished when `send` resolves. A result may itself be a promise, and
+   * resolve later.
    */
   readonly send: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>;
   /**
-   * A batch also takes items that arrive until this resolves. Do not wait for the end of an event loop turn before a write to the store: mongodb
-   * 7.9 may then write to a socket that is destroyed but not yet closed, and wait forever.
+   * A batch also takes the items that arrive until `gather` resolves. Before a write to MongoDB, do not let it wait for the end of an event-loop turn:
+   * mongodb 7.9 may then write to a socket that is destroyed but not yet closed, and wait forever.
    */
   readonly gather?: () => Promise<unknown>;
-  /** The maximum number of batches at a time; default: no limit. */
+  /** The maximum number of batches in progress. By default there is no limit. */
   readonly maxUnderWay?: number;
-  /** How long the first item of a batch waits for others if no batch is in progress, in milliseconds; default: not at all. */
+  /** How long the first item of a batch waits for others if no batch is in progress, in milliseconds. By default it does not wait. */
   readonly windowMs?: number;
-  /** How long the first item waits for a batch in progress, in milliseconds; default: until it returns. */
+  /** How long the first item waits while another batch is in progress, in milliseconds. By default it waits until this batch returns. */
   readonly patienceMs?: number;
 }
 
 /**
  * A batcher is `idle` until an item arrives, a batch returns or the timer ends. Then it is `gathering`: it takes more items until `gather`
- * resolves. After that it sends every batch that is due, sets the timer for the next one, and is `idle` again.
+ * resolves. After that, it is `idle` again, sends every batch that is due, and sets the timer for the next batch.
  */
 type BatcherState = 'idle' | 'gathering';
 
@@ -65,7 +66,7 @@ export function createMicroBatcher<Item, Result>({
     void sendWaiting();
   }
 
-  /** The milliseconds until the first waiting item is due, if no batch returns before. */
+  /** Returns the milliseconds until the first waiting item is due, if no batch returns earlier. */
   function dueInMs({ since }: Waiting<Item, Result>): number {
     if (waiting.length >= maxItems) return 0;
     return since + (underWay > 0 ? Math.max(patienceMs, windowMs) : windowMs) - performance.now();
@@ -77,7 +78,7 @@ export function createMicroBatcher<Item, Result>({
     try {
       await gather?.();
     } catch {
-      // Then send the batch without more items.
+      // If `gather` fails, send the items that are already here.
     }
     state = 'idle';
     clearTimeout(timer);

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 
-/** Drawn together: 16 octets cost as much as thousands. */
+/** The number of octets that are drawn at a time: drawing 16 octets costs as much as drawing thousands. */
 const drawnOctets = 4_096;
 let drawn = Buffer.alloc(0);
 
-/** `length` random octets, each used only once. */
+/** Returns `length` random octets. No octet is returned twice. */
 export function randomOctets(length: number): Buffer {
   if (drawn.length < length) drawn = randomBytes(Math.max(length, drawnOctets));
   const given = drawn.subarray(0, length);
@@ -15,8 +15,8 @@ export function randomOctets(length: number): Buffer {
 const serialOctets = 16;
 
 /**
- * A serial number for a certificate or token: positive, 16 octets (RFC 5280 §4.1.2.2 allows 20), and random enough to be unique, even if others
- * sign with the same key (RFC 3161 §2.4.2).
+ * Returns a serial number for a certificate or token. It is positive, has 16 octets (RFC 5280 §4.1.2.2 allows 20), and is so random that it is unique
+ * even if other processes sign with the same key (RFC 3161 §2.4.2).
  */
 export function randomSerial(): bigint {
   const octets = randomOctets(serialOctets);

@@ -22,7 +22,7 @@ const entryBytes = blindBytes + 16;
 
 const idOf = (hex: string): string => hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 
-/** The stamps of a batch's leaves in its document: 20 octets for each leaf. An index of the stamps would take a hundred. */
+/** Encodes the ids of a batch's stamps for its document, in 20 octets for each leaf. An index over the stamps would take a hundred octets. */
 function leafIdsOf(leaves: readonly NewLeaf[]): Buffer {
   const ids = Buffer.alloc(leaves.length * entryBytes);
   for (const [i, { tokenId, blind }] of leaves.entries()) {
@@ -32,7 +32,7 @@ function leafIdsOf(leaves: readonly NewLeaf[]): Buffer {
   return ids;
 }
 
-/** The stamp id and the first octets of the blind for each leaf, from any stored data. */
+/** Reads the stamp id and the first octets of the blind for each leaf. Returns an empty list if the stored data has another form. */
 function leavesIn(leafIds: unknown): { blind: Buffer; tokenId: string }[] {
   if (!(leafIds instanceof Binary)) return [];
   const bytes = bytesOf(leafIds);
@@ -42,26 +42,26 @@ function leavesIn(leafIds: unknown): { blind: Buffer; tokenId: string }[] {
   });
 }
 
-/** Whether a leaf with this blind may be that one. */
+/** Returns true if `leaf` may have this blind: the document has only the first octets of its blind. */
 const isMarkedBy = (blind: Buffer, leaf: { readonly blind: Buffer }): boolean => blind.subarray(0, blindBytes).equals(leaf.blind);
 
 /** The fields that all stamps of a batch share. */
 type BatchClaims = Pick<Batch, 'provider' | 'isQualified' | 'issuedAt'>;
 
-/** `_id` is the batch's id. */
+/** A batch as stored. `_id` is the batch's id. */
 interface BatchDocument extends Omit<Batch, 'batchId' | 'tsq' | 'tsr' | 'tst' | 'crown' | 'term' | 'renewals'> {
   readonly _id: string;
   readonly evidence?: StoredEvidence;
   readonly tsq: Binary;
   readonly tsr: Binary;
   readonly crown: Binary;
-  /** SHA-256 of the token, hex; finds the batch of a raw record. */
+  /** SHA-256 of the token, hex. It is used to find the batch of an evidence record that a client sends. */
   readonly tokenDigest: string;
-  /** The stamps of its leaves (`leafIdsOf`); finds the stamp of a raw record, and batches without stamps. */
+  /** The ids of the leaves' stamps (`leafIdsOf`). They are used to find the stamp of an evidence record that a client sends. */
   readonly leafIds: Binary;
 }
 
-/** Normal reads omit the stamp ids, which may be most of a batch. */
+/** Normal reads omit the stamp ids, which may be the largest part of a batch. */
 const withoutLeafIds = { leafIds: 0 } as const;
 
 function isImprint(stored: Partial<Imprint> | undefined): stored is Imprint {
@@ -73,7 +73,7 @@ function claimsOf({ provider, isQualified, issuedAt }: Partial<BatchDocument>): 
   return { provider, isQualified: isQualified === true, issuedAt: withUsualFraction(issuedAt) };
 }
 
-/** Reads any stored data; undefined if it is not a batch. */
+/** Reads a stored batch. Returns undefined if the stored data is not a batch. */
 function batchOf(document: Partial<BatchDocument>, renewalTokens: ReadonlyMap<string, Buffer>): Batch | undefined {
   const { _id: batchId, root, leaves, tsq, tsr, crown, evidence } = document;
   const claims = claimsOf(document);
@@ -89,7 +89,7 @@ const digestOf = (tst: Buffer): string => hash('sha256', tst, 'hex');
 
 export type BatchStore = ReturnType<typeof createBatchStore>;
 
-/** Batches: one TSA answer for many stamps (S14). `renewals`: the tokens that renew batches. */
+/** Stores batches: one TSA answer for many stamps (S14). `renewals`: the tokens that renew batches. */
 export function createBatchStore(db: Db, renewals: Pick<RenewalStore, 'findTokens'>) {
   const batches: Collection<BatchDocument> = db.collection('batches');
 
@@ -99,25 +99,25 @@ export function createBatchStore(db: Db, renewals: Pick<RenewalStore, 'findToken
   }
 
   return {
-    /** Writes a batch and the stamps of its leaves; an existing one stays unchanged. */
+    /** Writes a batch and the ids of its leaves' stamps. If the batch exists, nothing changes. */
     insertOnce: async (batch: Batch, leaves: readonly NewLeaf[]): Promise<void> => {
       const { batchId, tsq, tsr, tst, crown, term, renewals: _, ...rest } = batch;
       const bytes = { tsq: new Binary(tsq), tsr: new Binary(tsr), crown: new Binary(crown), leafIds: new Binary(leafIdsOf(leaves)) };
       const document = { _id: batchId, ...rest, ...storedEvidenceOf(term), ...bytes, tokenDigest: digestOf(tst) };
       await inStore(() => insertNew(db, batches, [document]));
     },
-    /** By id; unknown or damaged ones are absent. */
+    /** Finds batches by id. Unknown and damaged batches are absent from the result. */
     findMany: async (batchIds: readonly string[]): Promise<ReadonlyMap<string, Batch>> => {
       const found = await find(batchIds);
       const tokens = await renewals.findTokens(found.flatMap(({ evidence }) => renewalIdsIn(evidence)));
       return new Map(found.flatMap((document) => batchOf(document, tokens) ?? []).map((batch) => [batch.batchId, batch]));
     },
-    /** The same without the large fields. */
+    /** Like `findMany`, but returns only the fields that all stamps of a batch share. */
     findClaims: async (batchIds: readonly string[]): Promise<ReadonlyMap<string, BatchClaims>> => {
       const found = await find(batchIds, { provider: 1, isQualified: 1, issuedAt: 1 });
       return new Map(found.flatMap((document) => [claimsOf(document) ?? []].flat().map((claims) => [document._id, claims] as const)));
     },
-    /** The ids of the stamps that may have this leaf: one, except with a probability of one in a million. */
+    /** Returns the ids of the stamps that may belong to this leaf. Nearly always it is one id: two leaves of a batch rarely have similar blinds. */
     findLeaves: async ({ tst, blind }: LeafMarks): Promise<readonly string[]> => {
       const projection = { leafIds: 1 };
       const found = await inStore(() => batches.findOne({ tokenDigest: digestOf(tst) }, { projection, maxTimeMS }));

@@ -6,7 +6,7 @@ import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { insertIfAbsent } from './insert.ts';
 
-/** A set never changes, so a process caches this many. A TSA has one, and another when its certificate expires. */
+/** The number of sets that a process caches. A set never changes. A TSA has one set, and gets another when its certificate expires. */
 const mostRemembered = 256;
 
 interface CertificateSetDocument {
@@ -16,7 +16,7 @@ interface CertificateSetDocument {
 
 export type CertificateSetStore = ReturnType<typeof createCertificateSetStore>;
 
-/** The certificate sets in tokens, by the SHA-256 of their octets. The tokens of a TSA share one set, which is stored once. */
+/** Stores the certificate sets of tokens, by the SHA-256 of their octets. The tokens of a TSA share one set, so it is stored once. */
 export function createCertificateSetStore(db: Db) {
   const collection: Collection<CertificateSetDocument> = db.collection('certificate_sets');
   const remembered = new LRUCache<string, Buffer>({ max: mostRemembered });
@@ -31,7 +31,7 @@ export function createCertificateSetStore(db: Db) {
     insertOnce: async (sets: ReadonlyMap<string, Buffer>): Promise<void> => {
       await Promise.all([...sets].map(([id, der]) => (remembered.has(id) ? undefined : insert(id, der))));
     },
-    /** By id; unknown or damaged ones are absent. */
+    /** Finds sets by id. Unknown and damaged sets are absent from the result. */
     findMany: async (ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>> => {
       const sets = new Map<string, Buffer>();
       const unknown: string[] = [];

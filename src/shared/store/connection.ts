@@ -7,16 +7,16 @@ import type { Logger } from '../runtime/log.ts';
 /** The database if `MONGODB_URL` does not name one. */
 const defaultDatabase = 'qstamp';
 
-/** The maximum time of an operation on the server. `timeoutMS` of the driver has no effect (docs/adr/0005-one-document-is-atomic.md). */
+/** The maximum time of an operation on the server, in ms. The driver's own `timeoutMS` has no effect (docs/adr/0005-one-document-is-atomic.md). */
 export const maxTimeMS = 5_000;
 
 const reconnectMs = 250;
 const connectTimeoutMS = 2_000;
 
-/** The maximum time for closing: the store may not answer any more. */
+/** The maximum time for closing the connection, in milliseconds: MongoDB may not answer any more. */
 const closeMs = 2_000;
 
-/** A heartbeat fails by itself if its connection is silent for `connectTimeoutMS`, while it is opened or afterwards. */
+/** A heartbeat of the driver fails earlier than this: after `connectTimeoutMS` of silence while it connects, or the same time afterwards. */
 const longestHeartbeatMs = 2 * connectTimeoutMS + 1_000;
 
 export interface StoreConnection {
@@ -25,8 +25,8 @@ export interface StoreConnection {
 }
 
 /**
- * Connects in the background, and reconnects when the server is back, so that a process starts and keeps running while the store is down. Writes
- * are journaled before they are acknowledged.
+ * Connects in the background, and reconnects when MongoDB is back. So a process can start and keep running while MongoDB is down. Writes are
+ * journaled before they are acknowledged.
  */
 export function connectStore(url: string, log: Logger): StoreConnection {
   const client = createClient(url, {
@@ -41,12 +41,12 @@ export function connectStore(url: string, log: Logger): StoreConnection {
     writeConcern: { w: 'majority', journal: true },
     ignoreUndefined: true,
   });
-  client.on('serverHeartbeatFailed', (event) => log.debug({ err: event.failure }, 'a heartbeat of the store failed'));
+  client.on('serverHeartbeatFailed', (event) => log.debug({ err: event.failure }, 'MongoDB did not answer a heartbeat of the driver'));
   const closing = new AbortController();
   let connecting = connectUntil(client, closing.signal, log);
   watchHeartbeats(client, () => {
     if (closing.signal.aborted) return;
-    log.warn('the driver has stopped looking for the store: connecting again');
+    log.warn('the driver has stopped looking for MongoDB; connecting again');
     connecting = connecting.then(() => forgetServers(client)).then(() => connectUntil(client, closing.signal, log));
   });
   return {
@@ -60,8 +60,8 @@ export function connectStore(url: string, log: Logger): StoreConnection {
 }
 
 /**
- * Calls `onStuck` if a heartbeat of the driver neither succeeds nor fails: mongodb 7.9 can wait forever for a socket that is destroyed but not yet
- * closed, and then never checks that server again.
+ * Calls `onStuck` if a heartbeat of the driver neither succeeds nor fails. mongodb 7.9 can wait forever for a socket that is destroyed but not yet
+ * closed, and then it never checks this server again.
  */
 function watchHeartbeats(client: MongoClient, onStuck: () => void): void {
   const limits = new Map<string, NodeJS.Timeout>();
@@ -77,20 +77,20 @@ function watchHeartbeats(client: MongoClient, onStuck: () => void): void {
 }
 
 /**
- * Makes the driver forget its servers, so that it connects to them again. `client.close()` does not work: it first sends a goodbye to the store,
- * which may hang, and it ends all running operations.
+ * Makes the driver forget its servers, so that it connects to them again. `client.close()` is not suitable: it ends all running operations, and
+ * first sends commands to MongoDB, which may hang.
  */
 function forgetServers(client: MongoClient & { readonly topology?: { close(): void } | undefined }): void {
   client.topology?.close();
 }
 
-/** The database in the connection string; the driver itself falls back to `test`. */
+/** Returns the database in the connection string, or undefined. (The driver itself would use `test`.) */
 function databaseOf(url: string): string | undefined {
   const named = /^[^:]+:\/\/[^/]+\/([^?]+)/.exec(url)?.[1];
   return named && decodeURIComponent(named);
 }
 
-/** @throws ConfigError for a connection string that the driver refuses; it may contain a password, so it is not shown */
+/** @throws ConfigError if the driver refuses the connection string. The message does not show it, because it may contain a password. */
 function createClient(url: string, options: MongoClientOptions): MongoClient {
   try {
     return new MongoClient(url, options);
@@ -100,8 +100,8 @@ function createClient(url: string, options: MongoClientOptions): MongoClient {
 }
 
 /**
- * Connects until it succeeds: a client whose first connection failed answers "Topology is closed" forever (mongodb 7.9). Once connected, the driver
- * reconnects by itself.
+ * Tries to connect until it succeeds. This is needed because a client whose first connection failed answers "Topology is closed" forever (mongodb
+ * 7.9). After the first connection, the driver reconnects by itself.
  */
 async function connectUntil(client: MongoClient, signal: AbortSignal, log: Logger): Promise<void> {
   while (!signal.aborted) {
@@ -109,7 +109,7 @@ async function connectUntil(client: MongoClient, signal: AbortSignal, log: Logge
       await client.connect();
       return;
     } catch (error) {
-      log.warn({ err: error }, 'the store cannot be reached');
+      log.warn({ err: error }, 'MongoDB is not reachable; trying again');
     }
     await delay(reconnectMs);
   }

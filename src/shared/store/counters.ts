@@ -27,19 +27,19 @@ import {
 import { createStampCounts } from './stamp-counts.ts';
 
 /**
- * Counts latencies in buckets, each 25 % wider than the one before. Counting is one increment, and percentiles of a day need no scan. A percentile
- * is at most 25 % too high.
+ * Latencies are counted in buckets. The upper limit of each bucket is 25 % higher than that of the previous bucket. So counting is one increment,
+ * the percentiles of a day need no scan, and a percentile is at most 25 % too high.
  */
 const growth = 1.25;
 
-/** The bucket of a latency in milliseconds: the least n with `growth ** n >= latencyMs`. */
+/** Returns the bucket of a latency: the smallest n with `growth ** n >= latencyMs`. */
 function bucketOf(latencyMs: number): number {
   return latencyMs <= 1 ? 0 : Math.ceil(Math.log(latencyMs) / Math.log(growth));
 }
 
 /**
- * The latency in whole milliseconds that the share `q` (0…1) of all counted ones does not exceed; null if none was counted. `counts` maps a bucket
- * to its number of latencies.
+ * Returns the latency in whole milliseconds that the share `q` (0…1) of all counted latencies does not exceed, or null if none was counted.
+ * `counts` maps a bucket to its number of latencies.
  */
 function quantile(counts: Readonly<Record<string, number>>, q: number): number | null {
   const buckets = Object.entries(counts)
@@ -57,18 +57,18 @@ function quantile(counts: Readonly<Record<string, number>>, q: number): number |
 
 export { type ActivityTotals, utcDay } from './period-counts.ts';
 
-/** A finished stamp. */
+/** A finished stamp, to be counted. */
 export interface StampTally extends Series {
-  /** When its id was made, in milliseconds since the epoch; it counts in that hour. */
+  /** When the stamp's id was made, in milliseconds since the epoch. The stamp counts in the hour of this time. */
   readonly idMadeAt: number;
   readonly outcome: 'stamped' | 'failed';
-  /** See `storedProductOf`. */
+  /** The product of the stamp, named as in `storedProductOf`. */
   readonly product: string | undefined;
-  /** From acceptance to evidence, in milliseconds. */
+  /** The time from the acceptance of the stamp until it was made, in milliseconds. */
   readonly latencyMs: number;
 }
 
-/** One day of stamps of one provider for one kind of caller. Latencies in milliseconds, null if nothing was stamped. */
+/** The stamps of one provider for one kind of caller on one day. Latencies are in milliseconds, null if nothing was stamped. */
 export interface DailyFigures extends Series {
   /** `YYYY-MM-DD` in UTC. */
   readonly date: string;
@@ -79,23 +79,24 @@ export interface DailyFigures extends Series {
 
 const writeEveryMs = 100;
 const hourMs = 3_600_000;
+/** An hour is recounted only this long after its end, when nearly all its stamps are finished. */
 const settledAfterMs = 15 * 60_000;
-/** An hour counts as open for one more minute, because some of its counts are not written yet. */
+/** An hour counts as open for this long after its end, because some of its counts are not written yet. */
 const lateMs = 60_000;
-/** In an open hour, up to this many stamps are counted at each read. */
+/** If an open hour has at most this many stamps, each read counts them again. */
 const countedWhenAsked = 10_000;
 
 export type CounterStore = ReturnType<typeof createCounterStore>;
 
 /**
- * Counts the activities of the service, one document per hour. A process counts in memory and writes ten times a second. Unwritten counts of a
- * killed process are missing until `recountEnded`.
+ * Counts the activities of the service, in one document for each hour. A process counts in memory and writes ten times a second. If a process is
+ * killed, the stamps that it has not written are missing until `recountEnded`.
  */
 export function createCounterStore(db: Db, { batches, log }: { batches: Pick<BatchStore, 'findClaims'>; log: Logger }) {
   const counts: Collection<PeriodDocument> = db.collection('counts');
   const stamps = createStampCounts(db, batches);
 
-  /** The pending increments of each hour, by the path of the figure. */
+  /** Increments not written yet: hour → field path of the counter → amount. */
   let pending = new Map<string, Record<string, number>>();
   let timer: NodeJS.Timeout | undefined;
   let writing = Promise.resolve();
@@ -110,32 +111,34 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
   }
 
   async function addToHour(hour: string, $inc: Record<string, number>): Promise<void> {
-    // If a count arrives after the recount, the next run recounts this hour.
+    // If an hour changes after its recount, the next run recounts it again.
     const change = { $inc, $unset: { recountedAt: '' } } as UpdateFilter<PeriodDocument>;
     const update = () => counts.updateOne({ _id: hour }, change, { upsert: true });
     try {
       await update();
     } catch (error) {
-      // Another process has made the hour's document meanwhile.
+      // Another process has made the document of this hour in the meantime.
       if (!isDuplicateKey(error)) throw error;
       await update();
     }
   }
 
-  /** A failed write is not repeated: the stamps are recounted when the hour is over. */
+  /** Writes all pending increments. A failed write is not repeated, because the stamps are recounted when the hour is over. */
   async function write(): Promise<void> {
     const taken = pending;
     pending = new Map();
     timer = undefined;
     for (const [hour, increments] of [...taken].sort(([one], [other]) => one.localeCompare(other))) {
-      await inStore(() => addToHour(hour, increments)).catch((error) => log.debug({ err: error, hour }, 'a counter could not be written'));
+      await inStore(() => addToHour(hour, increments)).catch((error) =>
+        log.debug({ err: error, hour }, 'counters could not be written; only the stamps will be recounted'),
+      );
     }
   }
 
   const readAll = async (projection: object): Promise<PeriodDocument[]> =>
     withoutParts(await inStore(() => counts.find({}, { projection, maxTimeMS }).toArray()));
 
-  /** Counts the stamps of open hours now; hours with many stamps are left out. */
+  /** Counts the stamps of open hours now, except in hours with many stamps. */
   async function countOpenHours(documents: readonly PeriodDocument[], timeMs: number): Promise<ReadonlyMap<string, PeriodCounts>> {
     const open = new Map<string, PeriodCounts>();
     for (const hour of new Set([hourOf(timeMs - lateMs), hourOf(timeMs)])) {
@@ -147,7 +150,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
     return open;
   }
 
-  /** The documents, with the current stamps of open hours. */
+  /** Returns the documents. In open hours, the stamps are counted now and replace the stored numbers. */
   async function withOpenHours(documents: readonly PeriodDocument[], timeMs: number): Promise<PeriodDocument[]> {
     const open = await countOpenHours(documents, timeMs);
     const closed = documents.map((document) => (open.has(document._id) ? { ...document, ...withoutStamps(document) } : document));
@@ -164,7 +167,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
     const keys = new Set([...Object.keys(known?.series ?? {}), ...Object.keys(series)]);
     const ofSeries = Object.fromEntries([...keys].map((key) => [`series.${key}.stamps`, series[key]?.stamps ?? 0]));
     const $set = { products, 'done.stamps': done?.stamps ?? 0, ...ofSeries, recountedAt: new Date() };
-    // If something was counted meanwhile, nothing is written, and the next run recounts the hour.
+    // If another process has counted a stamp in the meantime, nothing is written, and the next run recounts the period.
     const unchanged = known && { 'done.stamps': known.done?.stamps ?? { $exists: false } };
     const filter = { _id: period, ...unchanged } as Filter<PeriodDocument>;
     await inStore(() => counts.updateOne(filter, { $set } as UpdateFilter<PeriodDocument>, { upsert: !known }));
@@ -179,30 +182,30 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
 
   let isUpgraded = false;
 
-  /** Takes over the counts of an earlier version, once. */
+  /** Takes over the counts of an earlier version. A process does this once. */
   async function upgrade(timeMs: number): Promise<void> {
     if (!isUpgraded) await takeOverOlderCounters({ db, counts, countStamps: stamps.count, recountHours, timeMs });
     isUpgraded = true;
   }
 
-  /** Hours before this one contain counts from an earlier version and are never recounted. */
+  /** Returns the first hour that may be recounted. Earlier hours have counts from an earlier version of the service. */
   const firstHour = async (): Promise<string> =>
     (await inStore(() => counts.findOne<OlderCounts>({ _id: olderCountsId }, { maxTimeMS })))?.before ?? '';
 
-  /** Hours that ended at least 15 minutes ago and were not recounted since. */
+  /** Returns the hours that ended at least 15 minutes ago and were not recounted after that. */
   async function hoursToRecount(timeMs: number): Promise<string[]> {
     const known = await inStore(() => counts.find({}, { projection: { recountedAt: 1 }, maxTimeMS }).toArray());
     const recounted = new Set(
       known.filter(({ _id, recountedAt }) => isDay(_id) || Number(recountedAt) >= spanOf(_id).toMs + settledAfterMs).map(({ _id }) => _id),
     );
-    // Includes the empty hours of the last day.
+    // Includes the hours of the last day that have no document.
     const settled = hoursBetween(timeMs - 25 * hourMs, timeMs - hourMs - settledAfterMs + 1);
     const [last = '', first] = [settled.at(-1), await firstHour()];
     const hours = new Set([...settled, ...known.map(({ _id }) => _id).filter((id) => id.length === last.length)]);
     return [...hours].filter((hour) => hour >= first && hour <= last && !recounted.has(hour) && !recounted.has(dayOf(hour)));
   }
 
-  /** Replaces the hours of days before the last month with one document per day. The hours are removed last. */
+  /** Replaces the hours before the previous month with one document for each day. The documents of the hours are removed last. */
   async function foldDays(timeMs: number): Promise<void> {
     const today = new Date(timeMs);
     const kept = utcDay(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() - 1));
@@ -219,7 +222,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
   }
 
   return {
-    /** Counts stamps that were added to the store, or that every provider failed to make. */
+    /** Counts stamps that were stored, and stamps that no provider could make. */
     addStamps: (tallies: readonly StampTally[]): void => {
       for (const { idMadeAt, outcome, product, latencyMs, ...series } of tallies) {
         const hour = hourOf(idMadeAt);
@@ -236,14 +239,14 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
     add: (done: Partial<ActivityTotals>, timeMs: number): void => {
       for (const [activity, amount] of Object.entries(done)) count(hourOf(timeMs), `done.${activity}`, amount);
     },
-    /** The activities in the hour of `timeMs` and the 23 before it, and in total. */
+    /** Returns the activities in the hour of `timeMs` and the 23 hours before it, and in total. */
     totals: async (timeMs: number): Promise<{ last24h: ActivityTotals; lifetime: ActivityTotals }> => {
       const documents = await withOpenHours(await readAll({ done: 1 }), timeMs);
       const [first, last] = [hourOf(timeMs - 23 * hourMs), hourOf(timeMs)];
       const isLast24h = ({ _id }: PeriodDocument) => _id.length >= last.length && _id >= first && _id.slice(0, last.length) <= last;
       return { last24h: totalsOf(documents.filter(isLast24h)), lifetime: totalsOf(documents) };
     },
-    /** The days from `since` (`YYYY-MM-DD`) on, newest first. */
+    /** Returns the statistics of all days from `since` (`YYYY-MM-DD`) on, newest day first. */
     daily: async (since: string, timeMs: number): Promise<DailyFigures[]> => {
       const found = await inStore(() =>
         counts.find({ _id: { $gte: since } }, { projection: { series: 1, 'done.stamps': 1 }, maxTimeMS }).toArray(),
@@ -262,15 +265,14 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
         .filter(({ stamps, failed }) => stamps + failed > 0)
         .sort((a, b) => b.date.localeCompare(a.date) || a.callerKind.localeCompare(b.callerKind) || a.provider.localeCompare(b.provider));
     },
-    /** The number of stamps of these products, named as in `storedProductOf`. */
+    /** Returns the number of stamps of these products. They are named as in `storedProductOf`. */
     productTotal: async (products: readonly string[]): Promise<number> => {
       const keys = products.map(keyOfName);
       const documents = await readAll(Object.fromEntries(keys.map((key) => [`products.${key}`, 1])));
       return documents.reduce((sum, document) => sum + keys.reduce((ofKeys, key) => ofKeys + (document.products?.[key] ?? 0), 0), 0);
     },
     /**
-     * Recounts each hour that begins between the two times from the stamps themselves. Failures and latencies stay unchanged. Returns the number of
-     * hours.
+     * Recounts the hours between the two times from the stamps themselves. Failures and latencies stay unchanged. Returns the number of hours.
      */
     recount: async (fromMs: number, toMs: number): Promise<number> => {
       const first = await firstHour();
@@ -278,14 +280,14 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
       await recountHours(hours);
       return hours.length;
     },
-    /** Recounts every hour that ended at least 15 minutes ago, once, and replaces the hours of old months with days. */
+    /** Recounts every hour that ended at least 15 minutes ago, once. Then replaces the hours of old months with days. */
     recountEnded: async (timeMs: number): Promise<void> => {
       await upgrade(timeMs);
       await recountHours(await hoursToRecount(timeMs));
       await foldDays(timeMs);
     },
     upgrade,
-    /** Writes pending counts. Call it when the process stops. */
+    /** Writes the pending increments when the process stops. */
     close: async (): Promise<void> => {
       clearTimeout(timer);
       await writing;
@@ -294,7 +296,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
   };
 }
 
-/** The same counts without stamps, which are counted separately. */
+/** Returns the counts of a period without its stamps, which are counted separately. */
 function withoutStamps({ done = {}, series = {} }: PeriodCounts): PeriodCounts {
   const { stamps: _, ...rest } = done;
   return {
@@ -304,7 +306,7 @@ function withoutStamps({ done = {}, series = {} }: PeriodCounts): PeriodCounts {
   };
 }
 
-/** One day of one provider for one kind of caller. */
+/** Makes the statistics of one provider for one kind of caller on one day. */
 function figuresOf({ date, key }: { date: string; key: string }, all: readonly SeriesCounts[]): DailyFigures {
   const { stamps, failed, latency } = mergeSeries(all);
   return { date, ...seriesOfKey(key), stamps, failed, latencyMs: { p50: quantile(latency, 0.5), p95: quantile(latency, 0.95) } };

@@ -5,19 +5,20 @@ import { inStore } from './errors.ts';
 import { createNote } from './notes.ts';
 import { never, notKnown, renewByField, type StoredEvidence } from './stored-evidence.ts';
 
-/** What renewals renew: a stamp with its own token, or a batch for all its leaves. */
+/** The kinds of subjects. A subject is evidence that is renewed: a stamp with its own token, or a batch for all its leaves. */
 export const subjectKinds = ['stamp', 'batch'] as const;
 export type SubjectKind = (typeof subjectKinds)[number];
 
-/** A subject with its path to the root of a renewal: blind, then siblings. */
+/** A subject that a renewal covers. `path`: its path to the root of the renewal's tree (blind, then siblings). */
 export interface RenewedSubject {
   readonly kind: SubjectKind;
   readonly id: string;
-  /** Number of its earlier renewals. */
+  /** The number of the subject's earlier renewals. */
   readonly renewals: number;
   readonly path: readonly Buffer[];
-  /** See the member of a renewal. */
+  /** The document's digest in another algorithm, if the renewal covers it (S17). */
   readonly newImprint?: Imprint | undefined;
+  /** For a leaf without own renewals: the number of its batch's renewals. */
   readonly batchRenewals?: number | undefined;
 }
 
@@ -26,35 +27,35 @@ export interface DueSubject {
   readonly endsAt: Date;
 }
 
-/** A token that renewed nothing. The next one will not either, until the TSA has other certificates. */
+/** A token that renewed nothing. Until the TSA has other certificates, its next token would not renew anything either. */
 export interface UselessToken {
   readonly issuedAt: string;
   readonly term: EvidenceTerm;
   readonly boughtAt: Date;
 }
 
-/** A subject whose evidence cannot be renewed, as read. */
+/** A subject whose evidence cannot be renewed, in the state in which it was read. */
 export interface LapsedSubject {
   readonly id: string;
-  /** Undefined if it could not be read. */
+  /** Undefined if the term could not be read. */
   readonly term: Pick<EvidenceTerm, 'endsAt'> | undefined;
-  /** Number of renewals that were read. */
+  /** The number of the subject's renewals when it was read. */
   readonly renewals: number;
 }
 
-/** With both bounds, because DocumentDB does not use a partial index for an open range (20 000 stamps: 2 s without the index, 5 ms with it). */
+/** Has two bounds, because DocumentDB does not use a partial index for an open range (20 000 stamps: 2 s without the index, 5 ms with it). */
 const renewBy = (until: Date) => ({ [renewByField]: { $gt: new Date(0), $lte: until } });
 
 const unknown = { [renewByField]: { $gte: notKnown, $lt: never } };
 
 const uselessId = 'evidence-useless';
 
-/** The fields that show whether a stamp has its own token. Version 0.2.0 had no batches: there `tokenDigest` shows it. */
+/** The fields that show whether a stamp has its own token. In stamps from version 0.2.0, which had no batches, `tokenDigest` shows it. */
 const tokenFields = { 'proofs.kind': 1, tokenDigest: 1, 'evidence.renewBy': 1 } as const;
 const hasToken = ({ proofs, tokenDigest }: SubjectDocument): boolean =>
   Array.isArray(proofs) ? proofs[0]?.kind === 'token' : tokenDigest !== undefined;
 
-/** A leaf is a subject once it has its own evidence. */
+/** Returns true for every batch, for a stamp with its own token, and for a leaf that already has its own evidence. */
 const isSubject = (kind: SubjectKind, one: SubjectDocument): boolean => kind === 'batch' || hasToken(one) || one.evidence !== undefined;
 
 interface SubjectDocument {
@@ -73,7 +74,7 @@ export const collectionsOfSubjects = (db: Db): Readonly<Record<SubjectKind, Coll
 /** The maximum number of changes in one bulk write. */
 const subjectsPerWrite = 500;
 
-/** Writes a change for each item, and returns how many changed something. */
+/** Writes the change of each item, and returns the number of documents that changed. */
 export async function writeInParts<T>(
   collection: Collection<SubjectDocument>,
   items: readonly T[],
@@ -87,29 +88,30 @@ export async function writeInParts<T>(
   return changed;
 }
 
+/** The progress of the search for evidence without a term. */
 export interface TermWalk {
-  /** The algorithm policy for which terms are found. */
+  /** The revision of the algorithm policy with which the terms are found. */
   readonly revision: string;
   /** Whether subjects that already have a term are checked too, because the policy has changed. */
   readonly isAnew: boolean;
-  /** The last id that was checked; undefined: all were. */
+  /** The last id of each kind that was checked. Absent: all were checked. */
   readonly after: Readonly<Partial<Record<SubjectKind, string>>>;
 }
 
-/** The state of renewals, in stamps and batches. */
+/** The state of all renewals. The numbers count stamps and batches. */
 export interface EvidenceState {
   readonly lastRunAt: Date;
-  /** Due, but no TSA could renew it. */
+  /** Evidence that was due, but that no TSA could renew. */
   readonly due: number;
-  /** Expired without a renewal. */
+  /** Evidence that expired without a renewal. */
   readonly lapsed: number;
-  /** Could not be judged, so it was not renewed. Absent in records of an earlier version. */
+  /** Evidence that could not be judged, so it was not renewed. Absent in records of an earlier version. */
   readonly unknown?: number;
 }
 
 export type EvidenceTermStore = ReturnType<typeof createEvidenceTermStore>;
 
-/** The end dates of evidence, and the evidence that is due for renewal. Every write may be repeated. */
+/** Stores the end dates of evidence, and finds the evidence that is due for renewal. Every write may be repeated. */
 export function createEvidenceTermStore(db: Db) {
   const subjects = collectionsOfSubjects(db);
   const lastWalk = createNote<TermWalk>(db, 'evidence-walk', 'walk');
@@ -120,7 +122,7 @@ export function createEvidenceTermStore(db: Db) {
   };
   const ids = { projection: { _id: 1 }, maxTimeMS } as const;
   return {
-    /** At most `limit` subjects that must be renewed by `until`, in the order in which their certificates end. */
+    /** Finds at most `limit` subjects that must be renewed by `until`. Those whose certificates end first come first. */
     findDue: (kind: SubjectKind, until: Date, limit: number): Promise<DueSubject[]> =>
       inStore(async () => {
         const found = await subjects[kind]
@@ -130,25 +132,25 @@ export function createEvidenceTermStore(db: Db) {
           .toArray();
         return found.map(({ _id: id, evidence }) => ({ id, endsAt: evidence?.endsAt ?? until }));
       }),
-    /** The next `limit` ids after `after` of subjects that could not be judged. */
+    /** Finds the next `limit` ids, after the id `after`, of subjects that could not be judged. */
     findUnknown: (kind: SubjectKind, after: string, limit: number): Promise<string[]> =>
       inStore(async () => {
         const found = await subjects[kind]
           .find({ ...unknown, _id: { $gt: after } }, ids)
-          // With the other index every page would sort all unknown subjects.
+          // With the index on `renewByField`, every page would sort all unknown subjects.
           .hint({ _id: 1 })
           .sort({ _id: 1 })
           .limit(limit)
           .toArray();
         return found.map(({ _id }) => _id);
       }),
-    /** Records that subjects could not be judged: they are not due, and will be checked again. */
+    /** Records that subjects could not be judged. They are not due then, and will be checked again. */
     setUnknown: async (kind: SubjectKind, ids: readonly string[]): Promise<void> => {
       await writeInParts(subjects[kind], ids, (_id) => ({ filter: { _id }, update: { $set: { [renewByField]: notKnown } } }));
     },
     /**
-     * Removes subjects from renewal permanently, because there is nothing to renew. Subjects that have a new term or renewal since they were read
-     * stay. Returns how many were removed.
+     * Takes subjects out of renewal permanently, because there is nothing to renew. If a subject got a new term or renewal after it was read, it
+     * stays in renewal. Returns the number of subjects that were taken out.
      */
     lapse: (kind: SubjectKind, lapsed: readonly LapsedSubject[], at: Date): Promise<number> => {
       const update = { $set: { [renewByField]: never, 'evidence.lapsedAt': at } } as const;
@@ -165,8 +167,8 @@ export function createEvidenceTermStore(db: Db) {
       }));
     },
     /**
-     * Reads the next `limit` documents after `after` and returns the ids of those with a token and, unless `isAnew`, without a term. `next`: the
-     * last of these documents; undefined: there are no more.
+     * Reads the next `limit` documents after the id `after`, and returns the ids of subjects among them that have no term, or with `isAnew` of all
+     * subjects. `next`: the id of the last document that was read; undefined if there are no more.
      */
     listTokens: (kind: SubjectKind, after: string, limit: number, isAnew: boolean): Promise<{ ids: string[]; next: string | undefined }> =>
       inStore(async () => {
@@ -178,10 +180,10 @@ export function createEvidenceTermStore(db: Db) {
         const ids = page.filter((one) => isSubject(kind, one) && (isAnew || !one.evidence)).map(({ _id }) => _id);
         return { ids, next: page.length < limit ? undefined : page.at(-1)?._id };
       }),
-    /** The progress of the search for evidence without a term. */
+    /** Reads the progress of the search for evidence without a term. */
     readWalk: lastWalk.read,
     writeWalk: lastWalk.write,
-    /** Counts the evidence that is due by `until` and that has lapsed, and records it with the time of the run. */
+    /** Counts the evidence that is due by `until`, has lapsed or could not be judged, and records the numbers with the time of the run. */
     noteRun: async (lastRunAt: Date, until: Date): Promise<EvidenceState> => {
       const state = {
         lastRunAt,
@@ -192,9 +194,9 @@ export function createEvidenceTermStore(db: Db) {
       await lastState.write(state);
       return state;
     },
-    /** The state after the last run; undefined before the first. */
+    /** Reads the state after the last run; undefined before the first run. */
     readState: lastState.read,
-    /** The last useless token of each kind. */
+    /** Reads the last useless token of each kind. */
     readUseless: async (): Promise<ReadonlyMap<string, UselessToken>> => {
       const useless = await createNote<Record<string, UselessToken>>(db, uselessId, 'useless').read();
       return new Map(Object.entries(useless ?? {}));

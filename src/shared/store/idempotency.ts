@@ -6,7 +6,7 @@ import { insertIfAbsent } from './insert.ts';
 interface IdempotencyRecord {
   readonly _id: string;
   readonly requestDigest: string;
-  /** The id that the first request got; answers are rebuilt from the data stored under it. */
+  /** The id that the first request got. Later answers are made from the data with this id. */
   readonly resourceId: string;
   readonly expiresAt: Date;
 }
@@ -16,12 +16,12 @@ export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
 export function createIdempotencyStore(db: Db) {
   const bindings: Collection<IdempotencyRecord> = db.collection('idempotency');
   return eachInStore({
-    /** Whether a caller's key is bound at `now`. */
+    /** Resolves to true if a caller's key is bound at `now`. */
     isBound: async (key: string, now: Date): Promise<boolean> =>
       (await bindings.findOne({ _id: key, expiresAt: { $gt: now } }, { projection: { _id: 1 }, maxTimeMS })) !== null,
     /**
-     * Binds a caller's key to a request and to the id of its result (S9). The first caller binds it. Later callers get the existing binding and
-     * compare `requestDigest`.
+     * Binds a caller's key to a request and to the id of its result (S9). Only the first call binds the key. Later calls return the existing
+     * binding, and their caller has to compare `requestDigest`.
      */
     bind: async (given: {
       key: string;

@@ -6,9 +6,9 @@ import { renewByField } from './stored-evidence.ts';
 
 const retryMs = 2_000;
 
-/** Makes all indexes of the database. May be repeated. */
+/** Makes all indexes of the database. It may be called again. */
 export async function createIndexes(db: Db): Promise<void> {
-  // Partial, not sparse: a sparse index doubles the insert cost of a stamp without this member (DocumentDB).
+  // The index is partial and not sparse: in DocumentDB, a sparse index doubles the insert cost of a stamp without this member.
   await db
     .collection('stamps')
     .createIndex({ tokenDigest: 1 }, { name: 'rfc3161_token', partialFilterExpression: { tokenDigest: { $exists: true } } });
@@ -20,7 +20,7 @@ export async function createIndexes(db: Db): Promise<void> {
     );
   await db.collection('batches').createIndex({ tokenDigest: 1 });
   for (const subjects of Object.values(collectionsOfSubjects(db))) {
-    // All stamps under one certificate have the same `renewBy`. With `_id` the entries differ, which halves the cost in DocumentDB
+    // All stamps under one certificate have the same `renewBy`. With `_id` the index entries are different, which halves their cost in DocumentDB
     // (docs/adr/0006-what-an-insert-costs.md).
     await subjects.createIndex({ [renewByField]: 1, _id: 1 }, { partialFilterExpression: { [renewByField]: { $exists: true } } });
   }
@@ -35,7 +35,7 @@ export async function prepareDatabase(prepare: () => Promise<void>, { signal, lo
       return await prepare();
     } catch (error) {
       if (signal.aborted) return;
-      log.warn({ err: error }, 'the database cannot be prepared yet');
+      log.warn({ err: error }, 'the indexes of MongoDB cannot be prepared yet; trying again');
     }
     await delay(retryMs, undefined, { ref: false });
   }

@@ -6,7 +6,7 @@ import { maxTimeMS } from './connection.ts';
 import { inStore, unavailable } from './errors.ts';
 import { insertIfAbsent } from './insert.ts';
 
-/** Encrypted with the master key, which is in no database. `wrappedBy`: the fingerprint of that key. */
+/** A key of the service, encrypted with the master key, which is not in the database. `wrappedBy`: the fingerprint of the master key. */
 interface WrappedKey {
   readonly _id: string;
   readonly wrapped: Binary;
@@ -14,7 +14,7 @@ interface WrappedKey {
   readonly createdAt: Date;
 }
 
-/** The format of version 0.2.0. */
+/** An unencrypted key, as version 0.2.0 stored it. */
 interface PlainKey {
   readonly _id: string;
   readonly key: Binary;
@@ -23,7 +23,7 @@ interface PlainKey {
 
 type Keys = Collection<WrappedKey | PlainKey>;
 
-/** In the order of creation: if two processes have different master keys, only the one that makes the first key makes the others. */
+/** The keys in the order of creation. If two processes have different master keys, the process that makes the first key makes all others. */
 const keyNames = ['mock-provider', 'idempotency', 'challenge', 'workflows', 'stamp-metadata', 'cose-receipts'] as const;
 export type KeyName = (typeof keyNames)[number];
 
@@ -39,7 +39,7 @@ function wrapped(masterKey: KeyObject, name: string, key: KeyObject) {
   return { wrapped: new Binary(wrapKey(cipher, key)), wrappedBy: fingerprintOf(masterKey) };
 }
 
-/** @throws ConfigError */
+/** Decrypts a key. @throws ConfigError if another master key encrypted it */
 function unwrapped(masterKey: KeyObject, record: WrappedKey): KeyObject {
   const key = record.wrappedBy === fingerprintOf(masterKey) && unwrapKey(masterKey, contextOf(record._id), record.wrapped.buffer);
   if (!key) throw wrong(record.wrappedBy, masterKey);
@@ -48,7 +48,7 @@ function unwrapped(masterKey: KeyObject, record: WrappedKey): KeyObject {
 
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
-/** The service's own keys, made once for a database and shared by all its processes. */
+/** Stores the service's own keys. They are made once for each database, and all processes of the service share them. */
 export function createKeyStore(db: Db, masterKey: KeyObject) {
   const keys: Keys = db.collection('keys');
   const known = new Map<KeyName, KeyObject>();
@@ -75,19 +75,19 @@ export function createKeyStore(db: Db, masterKey: KeyObject) {
   }
 
   return {
-    /** The 256-bit secret with that name; the first request makes it. Read once per process. */
+    /** Returns the 256-bit secret with this name. The first request for it makes it. A process reads it once. */
     secret: async (name: KeyName): Promise<KeyObject> => {
       try {
         return await secret(name);
       } catch (error) {
-        // The store was down at start and came back as another database: do not make keys with a wrong master key. Nothing is lost.
+        // MongoDB was down at start, and its keys are encrypted with another master key. The caller gets a temporary error, and no key is made.
         throw error instanceof ConfigError ? unavailable(error) : error;
       }
     },
     /**
-     * Reads every key, so that a wrong master key is found at start. Makes missing keys and encrypts unencrypted ones.
+     * Reads every key, so that a wrong master key is found at start. Makes missing keys, and encrypts keys that are stored unencrypted.
      *
-     * @throws ConfigError if another master key encrypts them
+     * @throws ConfigError if the keys are encrypted with another master key
      */
     open: async (): Promise<void> => {
       for (const name of keyNames) await secret(name);
@@ -96,9 +96,9 @@ export function createKeyStore(db: Db, masterKey: KeyObject) {
 }
 
 /**
- * Re-encrypts every key with `next` instead of `current`, and returns their number. Keys that an earlier run has done stay unchanged.
+ * Encrypts every key with `next` instead of `current`, and returns the number of changed keys. Keys from an earlier, interrupted run stay unchanged.
  *
- * @throws ConfigError if neither decrypts a key
+ * @throws ConfigError if neither `current` nor `next` decrypts a key
  */
 export function rewrapKeys(db: Db, { current, next }: { current: KeyObject; next: KeyObject }): Promise<number> {
   const keys: Keys = db.collection('keys');

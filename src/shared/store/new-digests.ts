@@ -5,7 +5,7 @@ import { eachInStore } from './errors.ts';
 import { insertIfAbsent } from './insert.ts';
 import { digestIn, storedDigestOf } from './stored-evidence.ts';
 
-/** A stamp whose document has a digest in another algorithm that its evidence does not cover yet (S17). */
+/** A digest of a stamp's document in another algorithm. The evidence of the stamp does not cover this digest yet (S17). */
 export interface NewDigest {
   readonly tokenId: string;
   readonly imprint: Imprint;
@@ -20,15 +20,15 @@ interface NewDigestDocument {
 
 export type NewDigestStore = ReturnType<typeof createNewDigestStore>;
 
-/** New digests that wait for the next renewal run. */
+/** Stores new digests until the next renewal run. */
 export function createNewDigestStore(db: Db) {
   const newDigests: Collection<NewDigestDocument> = db.collection('new_digests');
   return eachInStore({
-    /** The digest must come from the stamped content. An existing one stays. */
+    /** Writes a new digest, unless the stamp already has one. The digest must come from the stamped content. */
     insertOnce: async ({ tokenId, imprint }: NewDigest): Promise<void> => {
       await insertIfAbsent(newDigests, { _id: tokenId, ...storedDigestOf(imprint) });
     },
-    /** At most `limit` after an id, in order of ids. */
+    /** Lists at most `limit` new digests after the id `after`, in order of ids. */
     list: async (after: string, limit: number): Promise<NewDigest[]> => {
       const found = await newDigests
         .find({ _id: { $gt: after } }, { maxTimeMS })

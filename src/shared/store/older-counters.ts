@@ -17,8 +17,8 @@ import {
 import type { StampCounts } from './stamp-counts.ts';
 
 /**
- * Until version 0.3.0 the collection `counters` had one row per figure and day, per hour, per product and in total, and `count_ledgers` had counts
- * of processes that were not yet added to the rows. Both stay unchanged.
+ * A row of the collection `counters`, which versions before 0.3.0 used. It had rows for days, for hours, for products and for totals. The collection
+ * `count_ledgers` had counts of processes that were not added to the rows yet. Both collections stay unchanged.
  */
 interface OlderRow extends Partial<ActivityTotals> {
   readonly _id: string;
@@ -29,16 +29,17 @@ interface OlderRow extends Partial<ActivityTotals> {
 
 interface OlderLedger {
   readonly _id: string;
-  /** The ids of rows by their numbers in this ledger, and the increments of each. */
+  /** The ids of rows, by their numbers in this ledger. */
   readonly rows?: Readonly<Record<string, string>>;
+  /** The increments of each row, by its number in this ledger. */
   readonly counts?: Readonly<Record<string, Omit<OlderRow, '_id'>>>;
 }
 
 export const olderCountsId = 'older';
 
-/** Counts of an earlier version without a date. */
+/** The document with all counts of an earlier version that have no date. */
 export interface OlderCounts extends PeriodDocument {
-  /** This version did not count hours before this one. */
+  /** The first hour that this version counts. */
   readonly before: string;
   /** When the counters were first taken over. */
   readonly takenAt: Date;
@@ -48,7 +49,7 @@ export interface OlderCounts extends PeriodDocument {
 const dayRow = /^day:([^:]*):([^:]*):([^:]*):(.*)$/s;
 
 async function readRows(db: Db): Promise<OlderRow[]> {
-  // The ledgers first: if an earlier version adds one to the rows meanwhile, the rows show it.
+  // Read the ledgers before the rows. If an earlier version adds a ledger to the rows in between, the rows show it.
   const ledgers = await inStore(() => db.collection<OlderLedger>('count_ledgers').find({}, { maxTimeMS }).toArray());
   const rows = await inStore(() => db.collection<OlderRow>('counters').find({}, { maxTimeMS }).toArray());
   const foldedInto = new Map(rows.map(({ _id, folded = {} }) => [_id, folded]));
@@ -61,8 +62,8 @@ async function readRows(db: Db): Promise<OlderRow[]> {
 const doneOf = ({ _id: _, latency: __, folded: ___, ...figures }: OlderRow): Partial<ActivityTotals> => totalsOf([{ done: figures }]);
 
 /**
- * Takes over the counts of earlier versions, once. Days before the first run keep their counts. The stamps of that day are counted hour by hour
- * from the stamps, and counts without a date get their own document. May be interrupted anywhere, and run in several processes at once.
+ * Takes over the counts of earlier versions, once. Days before the day of the first run keep their counts. On this day, the stamps themselves are
+ * counted hour by hour. Counts without a date get their own document. It may be interrupted anywhere, and several processes may run it at once.
  */
 export async function takeOverOlderCounters(options: {
   db: Db;
@@ -102,7 +103,7 @@ export async function takeOverOlderCounters(options: {
     }
   }
   const dated = [...Map.groupBy(parts, ({ id }) => id)].map(([id, same]) => ({
-    // Separate from this version's document of the hour.
+    // The id differs from the id of this version's document for the same hour.
     _id: `${id}${olderCountsId}`,
     ...mergeCounts(same.map(({ counted }) => counted)),
   }));
@@ -111,14 +112,14 @@ export async function takeOverOlderCounters(options: {
   for (const document of dated) {
     await inStore(() => options.counts.replaceOne({ _id: document._id }, document, { upsert: true }));
   }
-  // The first process to finish wins. It takes jobs from now on, so the counts of the others may be too high.
+  // The first process that finishes wins. It takes jobs from now on, so the counts of the other processes may be too high.
   const ofIncomplete = { ...ofOlder, isComplete: { $exists: false } };
   if (!(await inStore(() => counts.findOne(ofIncomplete, { maxTimeMS })))) return;
   await recountHours(hoursBetween(midnight, takenAt.getTime()));
   await inStore(() => counts.updateOne(ofIncomplete, { $set: { ...older, isComplete: true } }));
 }
 
-/** The counts of the first without those of the second; never below zero. */
+/** Returns the counts of `first` minus those of `second`, but never less than zero. */
 function subtract(first: PeriodCounts, second: PeriodCounts): PeriodCounts {
   const rest = (all: Readonly<Record<string, number>> = {}, taken: Readonly<Record<string, number>> = {}) =>
     Object.fromEntries(Object.entries(all).map(([name, value]) => [name, Math.max(0, value - (taken[name] ?? 0))]));

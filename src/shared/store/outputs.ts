@@ -8,11 +8,11 @@ import { eachInStore, inStore, isDuplicateKey } from './errors.ts';
 /** A stamped output, before it is appended to the chain of its workflow. */
 export interface NewOutput {
   readonly outputId: string;
-  /** The id of its stamp: an output is appended once, even after several tries. */
+  /** The id of the output's stamp. An output with this id is appended only once, even after several tries. */
   readonly tokenId: string;
   readonly hash: string;
   readonly type: string;
-  /** Encrypted with the workflow's key, and deleted when the workflow is redacted. Version 0.2.0 stored JSON. */
+  /** JSON, encrypted with the workflow's key. It is deleted when the workflow is redacted. Version 0.2.0 stored the JSON unencrypted. */
   readonly metadata: string | undefined;
   readonly stampedAt: string;
   readonly provider: string;
@@ -20,12 +20,12 @@ export interface NewOutput {
 }
 
 interface ChainRecord {
-  /** Workflow and number: the unique key that assigns each number once. It sorts like the chain. */
+  /** Workflow and number (`keyOf`). The key is unique, so each number is assigned once. Ids sort like the chain. */
   readonly _id: string;
   readonly workflowId: string;
   readonly sequenceNumber: number;
   readonly chainHash: string;
-  /** The number of outputs up to here whose provider is not qualified. */
+  /** The number of outputs, up to this one, whose provider is not qualified. */
   readonly unqualifiedTotal: number;
 }
 
@@ -33,41 +33,41 @@ export interface OutputRecord extends ChainRecord, NewOutput {
   readonly kind: 'output';
 }
 
-/** The last record of a chain: nothing can follow it. It takes the next number, so no output can. */
+/** The last record of a closed chain. It takes the next number, so no output can get this number and follow. */
 export interface ClosingLink extends ChainRecord {
   readonly kind: 'closing';
   /** The id of the root's stamp. */
   readonly tokenId: string;
 }
 
-/** The start of a chain. */
+/** A chain, named by its workflow, and the hash with which it starts. */
 export interface ChainOf {
   readonly workflowId: string;
   readonly briefingHash: string;
 }
 
-/** The current end of a chain. */
+/** The current end of a stored chain. */
 export interface ChainState extends ChainEnd {
   readonly unqualifiedTotal: number;
-  /** No output can follow. */
+  /** If true, no output can follow. */
   readonly isClosed: boolean;
 }
 
-/** Ids sort like numbers. */
+/** The id of a record in a chain. Ids of one workflow sort like the numbers. */
 const keyOf = (workflowId: string, sequenceNumber: number): string => `${workflowId}/${String(sequenceNumber).padStart(12, '0')}`;
 
-/** Ids are `<workflow>/<number>`, and `0` is the character after `/`: all ids of a workflow are between the two. */
+/** Ids are `<workflow>/<number>`, and the character after `/` is `0`. So all ids of a workflow are between these two limits. */
 const rangeOf = (workflowId: string) => ({ $gt: `${workflowId}/`, $lt: `${workflowId}0` });
 
-/** The number of links per read: a chain of a hundred thousand takes twenty reads. */
+/** The number of links in one read. */
 const scanPage = 5_000;
 
-/** The fields of a link. */
+/** The fields of a record that make a link of the chain. */
 const linkFields = { _id: 0, kind: 1, sequenceNumber: 1, chainHash: 1, hash: 1 } as const;
 
 export type OutputStore = ReturnType<typeof createOutputStore>;
 
-/** The outputs of workflows, each an append-only chain (W8). */
+/** Stores the outputs of workflows. The outputs of each workflow are an append-only chain (W8). */
 export function createOutputStore(db: Db) {
   const outputs: Collection<OutputRecord | ClosingLink> = db.collection('outputs');
   let isIndexed = false;
@@ -86,7 +86,7 @@ export function createOutputStore(db: Db) {
     return found.filter((record) => record.kind === 'output');
   }
 
-  /** The outputs among the `limit` records of a chain from number `first` on, in order. */
+  /** Reads `limit` records of a chain from number `first` on, in order, and returns the outputs among them. */
   async function scan(workflowId: string, first: number, limit: number, options: FindOptions = {}): Promise<OutputRecord[]> {
     const range = { ...rangeOf(workflowId), $gte: keyOf(workflowId, first) };
     const found = outputs
@@ -107,7 +107,7 @@ export function createOutputStore(db: Db) {
     });
   }
 
-  /** Whether all were written. False if a key is taken: the records before it are written (ordered insert). */
+  /** Resolves to true if all records were written, and to false if a key is taken: then only the records before this one were written. */
   async function tryInsert(records: readonly (OutputRecord | ClosingLink)[]): Promise<boolean> {
     try {
       await outputs.insertMany([...records], { ordered: true });
@@ -118,7 +118,7 @@ export function createOutputStore(db: Db) {
     }
   }
 
-  /** The links of a chain from number `first` on, in order, one page at a time: memory use does not grow with the chain. */
+  /** Yields the links of a chain from number `first` on, in order. It reads one page at a time, so memory use does not grow with the chain. */
   async function* scanLinks(workflowId: string, first = 1): AsyncIterable<ChainLink> {
     for (let next = first; ; ) {
       const page = await inStore(() => scan(workflowId, next, scanPage, { projection: linkFields }));
@@ -130,8 +130,8 @@ export function createOutputStore(db: Db) {
 
   const store = eachInStore({
     /**
-     * Appends outputs under the next free numbers, without gaps and each once. Returns by token id the outputs in the chain, including earlier
-     * ones. Outputs that came after the closing link are absent.
+     * Appends outputs with the next free numbers, without gaps and each output once. Returns the given outputs that are now in the chain, by token
+     * id, even if an earlier call appended them. Outputs that came after the closing link are absent.
      */
     append: async (chain: ChainOf, given: readonly NewOutput[]): Promise<Map<string, OutputRecord>> => {
       const appended = new Map<string, OutputRecord>();
@@ -150,9 +150,9 @@ export function createOutputStore(db: Db) {
         }
         const records = link(chain, end, waiting);
         const left = waiting.length;
-        // A key is taken: the number by another process, or the stamp's id by an earlier run of the same job.
+        // If a key is taken, another process has taken the number, or an earlier run of the same job has appended the output.
         take((await tryInsert(records)) ? records : await findByTokens(waiting.map(({ tokenId }) => tokenId)));
-        // The end has not moved, but one of our keys is taken: a retry would loop forever.
+        // The end of the chain has not moved, and still a key is taken: without this error, the loop would never end.
         if (waiting.length === left && endId === endBefore)
           throw new Error(`the chain of workflow ${chain.workflowId} does not accept outputs`);
         endBefore = endId;
@@ -178,7 +178,7 @@ export function createOutputStore(db: Db) {
         if (await tryInsert([closing])) return closing;
       }
     },
-    /** The last output of a chain (number 0 and the briefing hash if it was closed without outputs); undefined if nothing is written yet. */
+    /** Finds the last output of a chain (number 0 and the briefing hash if it was closed without outputs). Undefined if nothing is written yet. */
     findEnd: async (workflowId: string): Promise<ChainState | undefined> => {
       const end = await findLast(workflowId);
       if (!end) return undefined;
@@ -187,12 +187,12 @@ export function createOutputStore(db: Db) {
       return { sequenceNumber: isClosed ? end.sequenceNumber - 1 : end.sequenceNumber, chainHash, unqualifiedTotal, isClosed };
     },
     findByTokens,
-    /** Outputs from number `first` on, in order. */
+    /** Lists at most `limit` outputs from number `first` on, in order. */
     list: async (workflowId: string, first: number, limit: number): Promise<OutputRecord[]> => {
       const found = await scan(workflowId, first, limit);
       return found.map((record) => ({ ...record, stampedAt: withUsualFraction(`${record.stampedAt}`) }));
     },
-    /** Numbers of the outputs with that hash, at most `limit`. */
+    /** Finds the numbers of the outputs with this hash, at most `limit`. */
     findNumbers: async (workflowId: string, hash: string, limit: number): Promise<number[]> => {
       const found = await outputs.find({ workflowId, hash }, { projection: { sequenceNumber: 1 }, maxTimeMS }).toArray();
       return found
@@ -200,7 +200,7 @@ export function createOutputStore(db: Db) {
         .sort((a, b) => a - b)
         .slice(0, limit);
     },
-    /** Deletes the callers' metadata about outputs. */
+    /** Deletes the caller's metadata of all outputs of a workflow. */
     forgetMetadata: async (workflowId: string): Promise<void> => {
       await outputs.updateMany({ _id: rangeOf(workflowId), metadata: { $exists: true } }, { $unset: { metadata: '' } });
     },

@@ -1,27 +1,27 @@
 import type { CallerKind } from '../domain/caller.ts';
 
-/** The public activity counts, per hour and in total. */
+/** The activities that are counted and published, per hour and in total. */
 const activities = ['stamps', 'failed', 'verifications', 'workflowsStarted', 'workflowsCompleted', 'renewed'] as const;
 export type Activity = (typeof activities)[number];
 export type ActivityTotals = Readonly<Record<Activity, number>>;
 
-/** Stamps of one provider for one kind of caller. `latency` maps a bucket of `bucketOf` to a count. */
+/** Counts of the stamps of one provider for one kind of caller. `latency` maps a bucket (see `bucketOf`) to a count. */
 export interface SeriesCounts {
   readonly stamps?: number;
   readonly failed?: number;
   readonly latency?: Readonly<Record<string, number>>;
 }
 
-/** The counts of a period. An absent figure is zero. */
+/** The counts of a period. An absent count is zero. */
 export interface PeriodCounts {
   readonly done?: Partial<ActivityTotals>;
-  /** Stamps of a product, by `keyOfName`. */
+  /** The number of stamps of each product. Keys are made by `keyOfName`. */
   readonly products?: Readonly<Record<string, number>>;
-  /** By `keyOfSeries`. */
+  /** Keys are made by `keyOfSeries`. */
   readonly series?: Readonly<Record<string, SeriesCounts>>;
 }
 
-/** The counts of an hour, `2026-11-24T18`, or a day, `2026-09-13`, in UTC. A day's document replaces those of its hours; do not add them. */
+/** The counts of an hour (`2026-11-24T18`) or a day (`2026-09-13`) in UTC. If a day has a document, the documents of its hours do not count. */
 export interface PeriodDocument extends PeriodCounts {
   readonly _id: string;
   /** When the stamps of the period were recounted from the stamps themselves. */
@@ -35,19 +35,19 @@ export const dayOf = (idOrHour: string): string => idOrHour.slice(0, 10);
 export const isDay = (id: string): boolean => id.length === '2026-09-13'.length;
 export const utcDay = (timeMs: number): string => dayOf(hourOf(timeMs));
 
-/** The first millisecond of an hour or a day and the first one after it. */
+/** Returns the first millisecond of an hour or a day, and the first millisecond after its end. */
 export function spanOf(period: string): { fromMs: number; toMs: number } {
   const fromMs = Date.parse(isDay(period) ? period : `${period}:00:00Z`);
   return { fromMs, toMs: fromMs + (isDay(period) ? 24 : 1) * hourMs };
 }
 
-/** The hours that overlap a span of time, oldest first. */
+/** Lists the hours that overlap a span of time, oldest first. */
 export function hoursBetween(fromMs: number, toMs: number): string[] {
   const first = Math.floor(fromMs / hourMs);
   return Array.from({ length: Math.max(0, Math.ceil(toMs / hourMs) - first) }, (_, index) => hourOf((first + index) * hourMs));
 }
 
-/** A name as a member of a document: dots and dollars have a meaning in MongoDB paths. */
+/** Encodes a name as the name of a member in a document. Dots and dollar signs are encoded, because they have a meaning in paths of MongoDB. */
 export const keyOfName = (product: string): string => encodeURIComponent(product).replaceAll('.', '%2E');
 
 export interface Series {
@@ -64,7 +64,7 @@ export function seriesOfKey(key: string): Series {
   return { callerKind: callerKind as CallerKind, isQualified: qualification === 'qualified', provider };
 }
 
-/** The documents, without the hours of days that have their own document. */
+/** Removes the documents of hours whose day has its own document. */
 export function withoutParts<T extends { readonly _id: string }>(documents: readonly T[]): T[] {
   const days = new Set(documents.map(({ _id }) => _id).filter(isDay));
   return documents.filter(({ _id }) => isDay(_id) || !days.has(dayOf(_id)));

@@ -6,7 +6,7 @@ import { insertNew } from './insert.ts';
 
 /**
  * Why an accepted stamp was not made (E11). `request_refused`: no TSA accepted the request of a time-stamp client. `stamp_failed`: the service
- * itself could not make it, and an operator has to check its job.
+ * itself could not make the stamp, and an operator has to check its job.
  */
 export type RefusalReason = 'request_refused' | 'stamp_failed';
 
@@ -14,14 +14,14 @@ export type RefusalReason = 'request_refused' | 'stamp_failed';
 export interface StoredRefusal {
   readonly tokenId: string;
   readonly reason: RefusalReason;
-  /** The TSA's reason, if it gives one. */
+  /** The reason of the TSA, if it gave one. */
   readonly fault?: RequestFault | undefined;
   readonly at: Date;
 }
 
 interface RefusalDocument {
   readonly _id: string;
-  /** Absent: `request_refused`. */
+  /** If absent, the reason is `request_refused`. */
   readonly reason?: RefusalReason;
   readonly fault?: RequestFault;
   readonly at: Date;
@@ -46,7 +46,7 @@ export function createRefusalStore(db: Db) {
       const found = await refusals.findOne({ _id: tokenId }, { projection: { reason: 1 }, maxTimeMS });
       return found === null ? undefined : (found.reason ?? 'request_refused');
     },
-    /** Removes the records of failed stamps that are retried. */
+    /** Removes the records of stamps that failed and are now retried. */
     forgetFailed: async (tokenIds: readonly string[]): Promise<void> => {
       await refusals.deleteMany({ _id: { $in: [...tokenIds] }, reason: 'stamp_failed' });
     },

@@ -8,36 +8,39 @@ import { collectionsOfSubjects, type RenewedSubject, type SubjectKind, writeInPa
 import { insertIfAbsent } from './insert.ts';
 import { storedDigestOf } from './stored-evidence.ts';
 
-/** A token over the evidence of many stamps and batches, with its unwritten parts (RFC 4998 §5.2). */
+/** An unfinished renewal: a token over the evidence of many stamps and batches, whose paths are not all written yet (RFC 4998 §5.2). */
 export interface OpenRenewal {
   readonly renewalId: string;
   readonly algorithm: ImprintAlgorithm;
   readonly provider: string;
   readonly issuedAt: string;
   readonly term: EvidenceTerm;
-  /** DER of TimeStampReq, TimeStampResp and the TimeStampToken in it. */
+  /** The TimeStampReq, DER. */
   readonly tsq: Buffer;
+  /** The TimeStampResp, DER. */
   readonly tsr: Buffer;
+  /** The TimeStampToken in the TimeStampResp, DER. */
   readonly tst: Buffer;
-  /** In the order of the leaves of its tree. */
+  /** In the order of the leaves of the renewal's tree. */
   readonly members: readonly RenewalMember[];
 }
 
-/** One leaf of the tree. */
+/** One leaf of a renewal's tree: a stamp or a batch. */
 export interface RenewalMember {
   readonly kind: SubjectKind;
-  /** Of the stamp or the batch. */
+  /** The id of the stamp or the batch. */
   readonly id: string;
-  /** Number of its earlier renewals, which the token covers. If it has another one meanwhile, the token is useless for it. */
+  /** The number of the member's earlier renewals, which the token covers. If the member gets another renewal first, this token is useless for it. */
   readonly renewals: number;
-  /** The hash to cover, and the blind beside it. */
+  /** The hash that the token covers. */
   readonly group: Buffer;
+  /** The random sibling of this hash in the tree. */
   readonly blind: Buffer;
-  /** The document's digest in another algorithm, covered with it (S17). */
+  /** The document's digest in another algorithm, if the token covers it too (S17). */
   readonly newImprint?: Imprint | undefined;
   /** For a leaf without own renewals: the number of its batch's renewals. */
   readonly batchRenewals?: number | undefined;
-  /** False: the token is useless for it; it is only a leaf of the tree. */
+  /** False if the token is useless for this member: then it is only a leaf of the tree. */
   readonly isRenewed: boolean;
 }
 
@@ -55,19 +58,19 @@ interface RenewalDocument extends Omit<OpenRenewal, 'renewalId' | 'tsq' | 'tsr' 
   readonly members?: readonly MemberDocument[];
 }
 
-/** A written token never changes, and thousands of stamps share it. */
+/** The number of tokens that a process caches. A stored token never changes, and thousands of stamps share it. */
 const mostRemembered = 1_000;
 
 export type RenewalStore = ReturnType<typeof createRenewalStore>;
 
-/** Renewals are written in steps: first the token with all its members, then the path of each member, and last a mark that it is finished. */
+/** Stores renewals in steps: first the token with all members, then the path of each member, and last the mark that the renewal is finished. */
 export function createRenewalStore(db: Db) {
   const renewals: Collection<RenewalDocument> = db.collection('renewals');
   const subjects = collectionsOfSubjects(db);
   const remembered = new LRUCache<string, Buffer>({ max: mostRemembered });
 
   return {
-    /** DER tokens by the ids of renewals; unknown ones are absent. */
+    /** Finds the tokens (DER) of renewals by their ids. Unknown renewals are absent from the result. */
     findTokens: async (renewalIds: readonly string[]): Promise<ReadonlyMap<string, Buffer>> => {
       const tokens = new Map(renewalIds.flatMap((id) => (remembered.has(id) ? [[id, remembered.get(id)!]] : [])));
       const missing = [...new Set(renewalIds)].filter((id) => !tokens.has(id));
@@ -86,7 +89,7 @@ export function createRenewalStore(db: Db) {
       const bytes = { tsq: new Binary(tsq), tsr: new Binary(tsr), tst: new Binary(tst) };
       await inStore(() => insertIfAbsent(renewals, { _id: renewalId, ...rest, ...bytes, isOpen: true, members: written }));
     },
-    /** The oldest unfinished renewal; undefined if there is none. */
+    /** Finds an unfinished renewal. Resolves to undefined if there is none. */
     findUnfinished: async (): Promise<OpenRenewal | undefined> => {
       const found = await inStore(() => renewals.findOne({ isOpen: true }, { maxTimeMS }));
       if (!found) return undefined;
@@ -94,7 +97,7 @@ export function createRenewalStore(db: Db) {
       const read = members.map(({ group, blind, ...member }) => ({ ...member, group: bytesOf(group), blind: bytesOf(blind) }));
       return { renewalId, algorithm, provider, issuedAt, term, tsq: bytesOf(tsq), tsr: bytesOf(tsr), tst: bytesOf(tst), members: read };
     },
-    /** Writes the members' paths to the root of the renewal, unless they already have it or another renewal. Returns how many were written. */
+    /** Writes the path of each member to the root of the renewal, unless the member has got another renewal. Returns the number of written paths. */
     give: async ({ renewalId, term }: Pick<OpenRenewal, 'renewalId' | 'term'>, members: readonly RenewedSubject[]): Promise<number> => {
       let given = 0;
       for (const [kind, ofKind] of Map.groupBy(members, (member) => member.kind)) {
@@ -112,7 +115,7 @@ export function createRenewalStore(db: Db) {
       }
       return given;
     },
-    /** Records that every member is done. */
+    /** Records that the renewal is finished. */
     finish: (renewalId: string): Promise<void> =>
       inStore(async () => void (await renewals.updateOne({ _id: renewalId }, { $unset: { isOpen: '', members: '' } }))),
   };

@@ -6,7 +6,7 @@ import { inStore, limitForBytes } from './errors.ts';
 import { createNote } from './notes.ts';
 
 const chunkSizeBytes = 256 * 1024;
-/** The driver sends the chunks of one write in parallel, and gives up each after ten seconds: two of them succeed even on slow lines. */
+/** The driver sends all chunks of one write in parallel, and gives up each after ten seconds. Two chunks arrive in time even on slow lines. */
 const bytesPerWrite = 2 * chunkSizeBytes;
 
 const bytesPerRead = 4 * chunkSizeBytes;
@@ -16,13 +16,13 @@ function* partsOf(bytes: Buffer): Generator<Buffer> {
 }
 
 export interface StoredContent {
-  /** Bytes. */
+  /** Size in bytes. */
   readonly size: number;
-  /** The bytes from `start` up to, but not including, `end`. */
+  /** Reads the bytes from `start` up to, but not including, `end`. */
   read(start: number, end: number): AsyncIterable<Buffer>;
 }
 
-/** A content and its intended token id. */
+/** The ids of a content and of the stamp for which it was stored. The stamp may not exist. */
 export interface SweptContent {
   readonly contentId: string;
   readonly tokenId: string;
@@ -32,12 +32,12 @@ const perPage = 500;
 
 export type SealedContentStore = ReturnType<typeof createSealedContentStore>;
 
-/** Sealed content in GridFS, encrypted by the caller and never readable here (S11). */
+/** Stores sealed content in GridFS. The caller has encrypted it, and it is never readable here (S11). */
 export function createSealedContentStore(db: Db) {
   const bucket = new GridFSBucket(db, { bucketName: 'sealed', chunkSizeBytes });
   const lastSwept = createNote<ObjectId>(db, 'content-sweep', 'after');
 
-  /** In ranges of a MiB: the driver keeps everything that it reads at a time in memory. */
+  /** Reads one MiB at a time, because the driver keeps in memory everything that it reads at a time. */
   async function* readPart(id: ObjectId, start: number, end: number): AsyncGenerator<Buffer> {
     for (let at = start, to = start; at < end; at = to) {
       to = Math.min(end, (Math.floor(at / bytesPerRead) + 1) * bytesPerRead);
@@ -63,7 +63,7 @@ export function createSealedContentStore(db: Db) {
         await pipeline(Readable.from(partsOf(bytes)), upload);
         return upload.id.toHexString();
       }, limitForBytes(bytes.length)),
-    /** The content, or null if there is none with that id. */
+    /** Opens a content. Resolves to null if there is no content with this id. */
     open: async (contentId: string): Promise<StoredContent | null> => {
       const [file] = await inStore(() => bucket.find({ _id: new ObjectId(contentId) }).toArray());
       return file === undefined ? null : { size: file.length, read: (start, end) => readPart(file._id, start, end) };
@@ -75,11 +75,11 @@ export function createSealedContentStore(db: Db) {
         if (file) await bucket.delete(id);
       }),
     /**
-     * Contents from before `before` that no earlier call has fully returned, oldest first, some hundred at a time. Asking for the next page
-     * confirms the pages before: the next call begins after them.
+     * Yields the contents that were stored before `before`, oldest first, in pages of some hundred. By asking for the next page, the caller confirms
+     * that it is done with the previous pages: later calls leave them out.
      */
     listNotSwept: async function* (before: Date): AsyncIterable<readonly SweptContent[]> {
-      // Ids sort by the second in which an upload began.
+      // Ids of contents begin with the second in which the upload began, so they sort by it.
       const end = ObjectId.createFromTime(Math.floor(before.getTime() / 1000));
       let after = await lastSwept.read();
       for (;;) {

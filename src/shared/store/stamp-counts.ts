@@ -7,7 +7,7 @@ import { inStore } from './errors.ts';
 import { keyOfName, keyOfSeries, mergeCounts, type PeriodCounts } from './period-counts.ts';
 import type { AnyStamp } from './stamp-document.ts';
 
-/** Stamps with the same values in all counted fields. */
+/** A group of stamps that have the same values in all counted fields. */
 interface Group {
   readonly _id: {
     readonly kind?: unknown;
@@ -19,12 +19,12 @@ interface Group {
   readonly stamps: number;
 }
 
-/** The time span of one query, in milliseconds: even in a busy hour no query exceeds the store's time limit. */
+/** The time span of one query, in milliseconds. It is short, so that no query takes longer than `maxTimeMS`, even in a busy hour. */
 const spanMs = 60_000;
 
-/** A damaged document may have any value as its proofs. */
+/** The first proof of a stamp, in an aggregation. In a damaged document, `proofs` may be any value. */
 const firstProof = { $cond: [{ $isArray: '$proofs' }, { $arrayElemAt: ['$proofs', 0] }, null] };
-/** A member of the first proof, or of a document from version 0.2.0, which had only one. */
+/** A member of the first proof. Documents from version 0.2.0 have the members of their only proof at the top level. */
 const ofFirstProof = (member: string) => ({ $let: { vars: { proof: firstProof }, in: { $ifNull: [`$$proof.${member}`, `$${member}`] } } });
 
 const grouping = {
@@ -42,7 +42,7 @@ const grouping = {
 
 export type StampCounts = ReturnType<typeof createStampCounts>;
 
-/** Counts the stamps whose ids were made in a span of time. `batches`: the shared fields of leaves' batches. */
+/** Counts the stamps whose ids were made in a span of time. `batches` has the provider of the stamps that are leaves. */
 export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'>) {
   const stamps: Collection<AnyStamp> = db.collection('stamps');
 
@@ -52,7 +52,7 @@ export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'
     return inStore(() => stamps.aggregate<Group>(pipeline, { maxTimeMS }).toArray());
   }
 
-  /** When the id of the first stamp in a span of time was made. */
+  /** Returns when the id of the first stamp in a span of time was made, or undefined if the span has no stamp. */
   async function firstStampAfter(fromMs: number, toMs: number): Promise<number | undefined> {
     const range = { _id: { $gte: firstIdAt(fromMs), $lt: firstIdAt(toMs) } };
     const first = await inStore(() => stamps.findOne(range, { projection: { _id: 1 }, sort: { _id: 1 }, maxTimeMS }));
@@ -90,7 +90,7 @@ export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'
       }
       return mergeCounts(parts);
     },
-    /** Undefined if there are more than `limit`. */
+    /** Like `count`, but resolves to undefined if there are more than `limit` stamps. */
     countUpTo: async (limit: number, fromMs: number, toMs: number): Promise<PeriodCounts | undefined> => {
       const counted = await countGroups(await readGroups(fromMs, toMs, limit));
       return (counted.done?.stamps ?? 0) > limit ? undefined : counted;

@@ -9,7 +9,7 @@ import { evidenceOf, ownEvidenceOf, type StoredEvidence, storedEvidenceOf } from
 import { batchIdIn, type Found, proofsOf, type SharedParts, type StoredProof, storedProofOf, tokenDigestOf } from './stored-proof.ts';
 import { certificateSetIdIn } from './stored-token.ts';
 
-/** The sealed content of a stamp; the secret of its address is stored only as a hash (S11). */
+/** Refers to the sealed content of a stamp. The secret in the content's address is stored only as a hash (S11). */
 export interface SealedRef {
   readonly contentId: string;
   readonly secretSha256: string;
@@ -22,56 +22,56 @@ export interface StoredStamp extends Stamp {
   readonly caller: Caller;
   readonly acceptedAt: Date;
   readonly requestId: string;
-  /** Encrypted with a key of this stamp (`deriveKey`, from the key `stamp-metadata`). Version 0.2.0 stored JSON. */
+  /** JSON, encrypted with a key for this stamp (`deriveKey`, from the key `stamp-metadata`). Version 0.2.0 stored the JSON unencrypted. */
   readonly metadata?: string | undefined;
   readonly paymentClaim?: string | undefined;
   readonly sealed?: SealedRef | undefined;
-  /** Another form in which its token was sent, base64. Only its digest is stored, so that this form also finds the stamp. */
+  /** Another form of the token that a client was sent, base64. Only its digest is stored, so that the stamp is also found by this form. */
   readonly tokenAsSent?: string | undefined;
 }
 
 const othersMark = ':other-imprints';
 
-/** The name for a product's stamps of imprints other than SHA-256. No product has a colon in its name. */
+/** The name for those stamps of a product whose imprint is not a SHA-256. A product's own name never contains a colon. */
 export const othersOf = (product: string): string => `${product}${othersMark}`;
 
 /**
- * The name under which a product's stamp is stored and counted; undefined for other callers. Stamps of imprints other than SHA-256 have their own
- * name: the product's list leaves them out (S12), and so their number does not slow it down.
+ * The name under which a product's stamp is stored and counted, or undefined for other callers. Stamps with an imprint other than SHA-256 get
+ * another name: the product's list leaves them out (S12), and with this name their number does not slow the list down.
  */
 export const storedProductOf = ({ product }: Caller, { algorithm }: Pick<Imprint, 'algorithm'>): string | undefined =>
   product === undefined || algorithm === 'sha256' ? product : othersOf(product);
 
 const storedCallerOf = (caller: Caller, imprint: Imprint): Caller => ({ ...caller, product: storedProductOf(caller, imprint) });
 
-/** From a damaged document, the existing parts. */
+/** Reads a stored caller. From a damaged document, it returns the parts that exist. */
 const callerOf = (stored: Caller): Caller => {
   const product: unknown = stored?.product;
   const isOther = typeof product === 'string' && product.endsWith(othersMark);
   return isOther ? { ...stored, product: product.slice(0, -othersMark.length) } : stored;
 };
 
-/** `_id` is the stamp's id: a UUID version 7, so that it sorts by time (S7). */
+/** A stamp as stored. `_id` is the stamp's id: a UUID version 7, so stamps sort by time (S7). */
 export interface StampDocument extends Omit<StoredStamp, 'tokenId' | 'imprint' | 'proofs' | 'tokenAsSent'> {
   readonly _id: string;
-  /** In a leaf the digest is stored as bytes, to keep it small. */
+  /** For a leaf, the digest is stored as bytes, to keep the document small. */
   readonly imprint: Imprint | (Omit<Imprint, 'digest'> & { readonly digest: Binary });
   readonly proofs: readonly [StoredProof, ...StoredProof[]];
   /**
-   * SHA-256 of each RFC 3161 `token`, hex, to find the stamp of a raw token. Mock tokens contain their id, and leaves are found through their
-   * batch.
+   * SHA-256 of each RFC 3161 `token`, hex. It is used to find the stamp of a token that a client sends. Mock tokens contain the id of their stamp,
+   * and leaves are found through their batch.
    */
   readonly tokenDigest?: string | readonly string[] | undefined;
-  /** Of the first proof, if that is its own token, or a leaf with its own evidence. */
+  /** The evidence of the first proof, if this proof is the stamp's own token, or a leaf with its own evidence. */
   readonly evidence?: StoredEvidence | undefined;
 }
 
-/** The shared parts that documents refer to by id: batches, certificates, and DER tokens of renewals. */
+/** The shared parts that documents refer to by id: batches, certificates, and tokens of renewals (DER). */
 export interface SharedProofs extends SharedParts {
   readonly renewalTokens: ReadonlyMap<string, Buffer>;
 }
 
-/** A stamp from version 0.2.0: one proof, spread over the document. Such documents are read unchanged. */
+/** A stamp from version 0.2.0. It has one proof, whose members are at the top level. These documents are read, but not converted. */
 export interface FlatStampDocument extends Omit<StampDocument, 'imprint' | 'proofs'> {
   /** SHA-256, hex. */
   readonly hash: string;
@@ -94,10 +94,10 @@ function proofsIn(document: AnyStamp): readonly unknown[] {
 /** The ids of the batches that a document refers to. */
 export const batchIdsIn = (document: AnyStamp): string[] => proofsIn(document).flatMap((proof) => batchIdIn(proof) ?? []);
 
-/** The ids of the certificates that a document refers to. */
+/** The ids of the certificate sets that a document refers to. */
 export const certificateSetIdsIn = (document: AnyStamp): string[] => proofsIn(document).flatMap((proof) => certificateSetIdIn(proof) ?? []);
 
-/** A missing imprint becomes an empty digest, which no token matches. */
+/** Reads a stored imprint. If it is missing or damaged, the result has an empty digest, which no token matches. */
 function imprintOf(stored: unknown): Imprint {
   const { algorithm, digest: written } = (stored ?? {}) as Partial<StampDocument['imprint']>;
   const digest = written instanceof Binary ? bytesOf(written).toString('hex') : written;
@@ -107,7 +107,7 @@ function imprintOf(stored: unknown): Imprint {
 
 const isFlat = (document: AnyStamp): document is FlatStampDocument => !('proofs' in document) && !('imprint' in document);
 
-/** The document of a stamp. @param sets receives shared certificates by id */
+/** Makes the document of a stamp. @param sets the certificates to store separately are added here, by id */
 export function documentOf(
   { tokenId, imprint, proofs: [first, ...others], tokenAsSent, ...rest }: StoredStamp,
   sets: Map<string, Buffer>,
@@ -129,7 +129,7 @@ export function documentOf(
   };
 }
 
-/** The parts of a stamp in both kinds of document, without the bytes of its proofs. */
+/** The parts of a stamp that a list shows. They do not include the bytes of its proofs. */
 export interface StampSummary {
   readonly tokenId: string;
   readonly imprint: Imprint;
@@ -155,7 +155,7 @@ export const summaryFields = {
   isQualified: 1,
 } as const;
 
-/** @param batches the shared fields of the batches that the document may refer to, by id */
+/** Makes the summary of a stamp. @param batches the shared fields of the batches that the document may refer to, by id */
 export function summaryOf(document: AnyStamp, batches: ReadonlyMap<string, Found>): StampSummary {
   const { _id: tokenId, tier, caller } = document;
   const recorded: Found = isFlat(document) ? { ...document } : { ...document.proofs?.[0], ...batches.get(batchIdsIn(document)[0] ?? '') };
@@ -171,7 +171,7 @@ export function summaryOf(document: AnyStamp, batches: ReadonlyMap<string, Found
   };
 }
 
-/** Reads any document. If it or its batch is damaged or missing, the stamp proves nothing (V1). */
+/** Reads a stamp from its document. If the document is damaged, or its batch is damaged or missing, the stamp proves nothing (V1). */
 export function stampOf(document: AnyStamp, { renewalTokens, ...shared }: SharedProofs): StoredStamp {
   const { evidence, stored, claimed, ...rest } = isFlat(document) ? flatOf(document) : nestedOf(document);
   const imprint = imprintOf(claimed);

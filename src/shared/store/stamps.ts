@@ -23,14 +23,14 @@ import { tokenDigestOf } from './stored-proof.ts';
 
 export type { SealedRef, StampSummary, StoredStamp } from './stamp-document.ts';
 
-/** A page of a product's stamps: those of SHA-256, or all. */
+/** Selects a page in the list of a product's stamps. `imprints`: only stamps of SHA-256 (the default), or all. */
 export interface ProductPage {
   readonly imprints?: 'sha256' | 'all' | undefined;
   readonly limit: number;
   readonly offset: number;
 }
 
-/** The stamp stored under an id, and whether this write has added it. */
+/** A stored stamp, and whether this call has added it. */
 export interface InsertedStamp {
   readonly stored: StoredStamp;
   readonly isNew: boolean;
@@ -38,7 +38,7 @@ export interface InsertedStamp {
 
 export type StampStore = ReturnType<typeof createStampStore>;
 
-/** `batches`, `renewals`, `certificateSets`: the parts that stamps share. */
+/** Stores stamps. `batches`, `renewals` and `certificateSets` store the parts that several stamps share. */
 export function createStampStore(
   db: Db,
   batches: Omit<BatchStore, 'insertOnce'>,
@@ -68,7 +68,7 @@ export function createStampStore(
     stampsOf(await inStore(() => stamps.find({ _id: { $in: [...tokenIds] } }, { maxTimeMS }).toArray()));
 
   return {
-    /** Writes stamps that do not exist yet and returns the stored ones in the given order: the first writer wins. */
+    /** Writes the stamps that do not exist yet, and returns the stored stamps in the given order. An existing stamp is never changed. */
     insertOnce: (given: readonly StoredStamp[]): Promise<InsertedStamp[]> =>
       inStore(async () => {
         const sets = new Map<string, Buffer>();
@@ -82,24 +82,24 @@ export function createStampStore(
       }),
     find: async (tokenId: string): Promise<StoredStamp | null> => (await findMany([tokenId]))[0] ?? null,
     findMany,
-    /** The id of the stamp with this RFC 3161 token or evidence record (base64), or null. */
+    /** Finds the id of the stamp with this RFC 3161 token or evidence record (base64). Resolves to null if there is none. */
     findIdByToken: async (token: string): Promise<string | null> => {
       const leaf = leafMarksOf(Buffer.from(token, 'base64'));
       if (!leaf) {
         const found = await inStore(() => stamps.findOne({ tokenDigest: tokenDigestOf(token) }, { projection: { _id: 1 }, maxTimeMS }));
         return found?._id ?? null;
       }
-      // Finding the leaf's stamp is not enough: its record must have exactly these octets (V2).
+      // It is not enough to find the stamp of the leaf: its evidence record must have exactly these octets (V2).
       const candidates = await findMany(await batches.findLeaves(leaf));
       return candidates.find(({ proofs }) => proofs.some((proof) => proof.token === token))?.tokenId ?? null;
     },
-    /** A product's stamps of SHA-256, or of all imprints, newest first. */
+    /** Lists a product's stamps, newest first. */
     listByProduct: (product: string, { imprints, offset, limit }: ProductPage): Promise<StampSummary[]> =>
       inStore(async () => {
         const options = { projection: summaryFields, maxTimeMS };
         return summariesOf(await stamps.find(ofProduct(product, imprints), options).sort({ _id: -1 }).skip(offset).limit(limit).toArray());
       }),
-    /** The number of a product's stamps, at most `limit`. */
+    /** Counts a product's stamps. The result is at most `limit`. */
     countByProduct: (product: string, imprints: ProductPage['imprints'], limit: number) =>
       inStore(() => stamps.countDocuments(ofProduct(product, imprints), { limit, maxTimeMS })),
   };

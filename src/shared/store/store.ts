@@ -21,12 +21,12 @@ import { createSealedContentStore } from './sealed-content.ts';
 import { createStampStore } from './stamps.ts';
 import { createWorkflowStore } from './workflows.ts';
 
-/** The maximum wait for the store when a process stops, in milliseconds. */
+/** How long a process that stops tries to write its counters, in milliseconds. */
 const longestFarewellMs = 1_000;
 
 export type Store = ReturnType<typeof openStore>;
 
-/** All data in MongoDB. Every read and write throws ServiceError `store_unavailable` if the database does not answer (`inStore`). */
+/** Opens the store: all data in MongoDB. Reads and writes throw ServiceError `store_unavailable` if MongoDB does not answer (`inStore`). */
 export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL' | 'MASTER_KEY'>, log: Logger) {
   const { db, close } = connectStore(MONGODB_URL, log);
   const keys = createKeyStore(db, MASTER_KEY);
@@ -49,22 +49,22 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
     workflows: createWorkflowStore(db, () => keys.secret('workflows')),
     outputs: createOutputStore(db),
     ping: async (): Promise<void> => void (await inStore(() => db.command({ ping: 1, maxTimeMS: 1_000 }))),
-    /** Writes a small value: a store that answers may still be full or read-only. */
+    /** Writes a small value to check that MongoDB accepts writes: it may answer and still be full or read-only. */
     checkWrite: () => lastCheck.write(new Date()),
     /**
-     * Opens the keys of the service. Does not wait for a store that is down: then the keys are opened when needed.
+     * Opens the keys of the service. If MongoDB is down, it does not wait, and the keys are opened when they are needed.
      *
-     * @throws ConfigError if another master key encrypts them
+     * @throws ConfigError if the keys are encrypted with another master key
      */
     openKeys: async (): Promise<void> => {
       try {
         await keys.open();
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
-        log.warn({ err: error }, 'the keys in the store cannot be opened yet');
+        log.warn({ err: error }, 'the keys in MongoDB cannot be opened yet; they will be opened when they are needed');
       }
     },
-    /** Makes the indexes, which only speed up reads, and takes over the counters of earlier versions, as soon as the store is reachable. */
+    /** As soon as MongoDB is reachable, takes over the counters of earlier versions and makes the indexes, which only speed up reads. */
     prepare: () =>
       prepareDatabase(() => counters.upgrade(systemClock()).then(() => inStore(() => createIndexes(db))), { signal: closing.signal, log }),
     close: async (): Promise<void> => {

@@ -10,23 +10,23 @@ import {
 import { bytesOf } from './binary.ts';
 
 /**
- * The evidence in the document of a batch or of a stamp with its own token: how long the token is valid, and its renewals. A leaf gets it when a
- * new digest of its document is covered (S17).
+ * The evidence in the document of a batch or of a stamp with its own token: how long the token is valid, and its renewals. The document of a leaf
+ * gets it when a renewal covers a new digest of the leaf's document (S17).
  */
 export interface StoredEvidence {
   readonly endsAt: Date;
-  /** Renewals are found by this; `never` once nothing can be renewed. */
+  /** Evidence that is due for renewal is found by this date. It is `never` if there is nothing to renew any more. */
   readonly renewBy: Date;
   readonly renewals?: readonly StoredRenewal[];
   /** When the evidence was found to be expired or missing. */
   readonly lapsedAt?: Date;
-  /** For a leaf: the number of batch renewals before its own. */
+  /** Only for a leaf: the number of its batch's renewals before its own. */
   readonly batchRenewals?: number;
 }
 
 /**
- * `id`: the document of the token in the collection `renewals`. `path`: blind and siblings, concatenated. `newDigest`: the document's digest in
- * another algorithm, if the token covers it.
+ * A renewal of one stamp or batch. `id`: the document with the token in the collection `renewals`. `path`: blind and siblings, concatenated.
+ * `newDigest`: the document's digest in another algorithm, if the token covers it.
  */
 export interface StoredRenewal {
   readonly id: string;
@@ -39,30 +39,30 @@ export const storedDigestOf = ({ algorithm, digest }: Imprint): NonNullable<Stor
   digest: new Binary(Buffer.from(digest, 'hex')),
 });
 
-/** Reads any stored data as a digest; undefined if it is not one. */
+/** Reads a stored digest. Returns undefined if the stored data is not a digest. */
 export function digestIn(stored: unknown): Imprint | undefined {
   const { algorithm, digest } = (stored ?? {}) as Partial<NonNullable<StoredRenewal['newDigest']>>;
   if (!(digest instanceof Binary) || algorithm === undefined || !Object.hasOwn(digestCharacters, algorithm)) return undefined;
   return { algorithm, digest: bytesOf(digest).toString('hex') };
 }
 
-/** Indexed, in both collections. */
+/** The path of `renewBy` in documents. The collections `stamps` and `batches` have an index on it. */
 export const renewByField = 'evidence.renewBy';
-/** `renewBy` of lapsed evidence: one index finds evidence that is due and counts evidence that has lapsed. */
+/** The value of `renewBy` in lapsed evidence. So one index serves to find evidence that is due, and to count evidence that has lapsed. */
 export const never = new Date('9999-12-31T00:00:00Z');
-/** `renewBy` of evidence that could not be judged, so its end is unknown: it is checked again. */
+/** The value of `renewBy` in evidence that could not be judged. Its end is unknown, and it is checked again. */
 export const notKnown = new Date('9999-12-30T00:00:00Z');
 
 export const storedEvidenceOf = (term: EvidenceTerm | undefined): { evidence?: StoredEvidence } =>
   term === undefined ? {} : { evidence: { endsAt: term.endsAt, renewBy: term.renewBy } };
 
-/** Reads any stored data as evidence. */
+/** Reads the list of renewals in stored evidence. Returns an empty list if the stored data has another form. */
 const renewalsIn = (stored: unknown): readonly unknown[] => {
   const { renewals } = (stored ?? {}) as { renewals?: unknown };
   return Array.isArray(renewals) ? renewals : [];
 };
 
-/** The ids of the renewals in a document. */
+/** The ids of the renewals in stored evidence. */
 export const renewalIdsIn = (stored: unknown): string[] =>
   renewalsIn(stored).flatMap((one) => (typeof (one as StoredRenewal | null)?.id === 'string' ? [(one as StoredRenewal).id] : []));
 
@@ -73,10 +73,10 @@ const digestsIn = (path: unknown, octets: number): Buffer[] => {
 };
 
 /**
- * The evidence in a document; a damaged renewal proves nothing.
+ * Reads the evidence in a document. A damaged renewal has no token, so it proves nothing.
  *
- * @param tokens DER, by the ids of renewals
- * @param first the algorithm of the stamped digest: paths use it until a renewal changes it
+ * @param tokens the tokens (DER), by the ids of renewals
+ * @param first the algorithm of the stamped digest. Paths use it until a renewal changes the algorithm.
  */
 export function evidenceOf(
   stored: unknown,
@@ -98,7 +98,7 @@ export function evidenceOf(
   return { ...(term && { term }), ...(renewals.length > 0 && { renewals }) };
 }
 
-/** The same for a leaf; undefined if it has no own evidence. */
+/** Like `evidenceOf`, but for the own evidence of a leaf. Returns undefined if the leaf has no own renewal. */
 export function ownEvidenceOf(stored: unknown, tokens: ReadonlyMap<string, Buffer>, algorithm: ImprintAlgorithm): OwnEvidence | undefined {
   const { batchRenewals } = (stored ?? {}) as { batchRenewals?: unknown };
   if (renewalsIn(stored).length === 0) return undefined;

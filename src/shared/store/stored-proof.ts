@@ -10,7 +10,10 @@ import { answerIn, type StoredAnswer, storedAnswerOf } from './stored-token.ts';
 
 type StoredTokenProof = Omit<TokenProof, 'token' | 'tsq' | 'tsr' | 'term' | 'renewals'> & StoredAnswer;
 
-/** The stored part of a leaf; the rest is in its batch. `path`: blind and the siblings below the crown of the tree. */
+/**
+ * The part of a leaf in the stamp's document; the other parts are in the document of its batch. `path`: the blind, then the siblings up to the
+ * stored upper levels (the crown, see leaf-path.ts).
+ */
 interface StoredLeafProof {
   readonly kind: 'leaf';
   readonly batch: UUID;
@@ -20,12 +23,12 @@ interface StoredLeafProof {
 
 export type StoredProof = MockProof | StoredTokenProof | StoredLeafProof;
 
-/** The digest that finds a token, for any text. */
+/** The digest by which the stamp of a token is found. The text may be of any form. */
 export const tokenDigestOf = (token: string): string => hash('sha256', token, 'hex');
 
 const uuidOf = rememberLast((id: string) => new UUID(id));
 
-/** The stored form of a proof. @param sets receives certificates that are stored once for many */
+/** Makes the stored form of a proof. @param sets the certificates to store separately are added here, by id */
 export function storedProofOf(proof: Proof, sets: Map<string, Buffer>): StoredProof {
   switch (proof.kind) {
     case 'mock':
@@ -42,10 +45,10 @@ export function storedProofOf(proof: Proof, sets: Map<string, Buffer>): StoredPr
   }
 }
 
-/** Unverified data from the database: check everything before use. */
+/** An object from the database whose members have not been checked yet. */
 export type Found = Readonly<Record<string, unknown>>;
 
-/** Used if a record has no readable proof. Without a token it proves nothing (V1). */
+/** The proof of a stamp whose stored proof cannot be read. It has no token, so it proves nothing (V1). */
 const noProof: MockProof = { kind: 'mock', provider: '', isQualified: false, issuedAt: '', token: '' };
 
 /** The batches of stamps, by id. */
@@ -57,7 +60,7 @@ export interface SharedParts {
   readonly certificateSets: ReadonlyMap<string, Buffer>;
 }
 
-/** The id of the batch in stored data. */
+/** Returns the id of the batch in a stored proof, or undefined if the proof is not a leaf. */
 export function batchIdIn(proof: unknown): string | undefined {
   const { kind, batch } = (proof ?? {}) as Found;
   return kind === 'leaf' && batch instanceof Binary && UUID.isValid(batch) ? new UUID(batch.buffer).toHexString() : undefined;
@@ -84,7 +87,7 @@ function proofOf(stored: Found | null, imprint: Imprint, { batches, certificateS
   return answer ? { kind: 'token', ...claims, ...answer } : noProof;
 }
 
-/** Reads any stored data as proofs. */
+/** Reads stored proofs. A proof that cannot be read becomes `noProof`. */
 export function proofsOf(stored: unknown, imprint: Imprint, shared: SharedParts): readonly [Proof, ...Proof[]] {
   const [first = noProof, ...others] = Array.isArray(stored) ? stored.map((proof) => proofOf(proof, imprint, shared)) : [];
   return [first, ...others];

@@ -5,28 +5,30 @@ import { partsOfAnswer } from '../domain/tsa-answer.ts';
 import { bytesOf } from './binary.ts';
 
 /**
- * The stored form of a TSA's answer. Its certificates are most of it and the same in all answers of a TSA, so they are cut out and stored once
- * (`certificate_sets`). The token is not stored twice.
+ * The stored form of a TSA's answer. The certificates are the largest part, and the same in all answers of a TSA. So they are cut out and stored
+ * once (`certificate_sets`). The token is part of the answer, so it is not stored a second time.
  */
 export interface StoredAnswer {
   readonly tsq: Binary;
-  /** Without the certificates, if `certificates` says which and where. */
+  /** The TimeStampResp. If `certificates` is present, its certificates are cut out. */
   readonly tsr: Binary;
-  /** Where the token starts in the answer; it goes up to the end. Absent: the token is stored beside it, as base64. */
+  /** Where the token starts in the whole answer; it goes up to the end. Absent: the token is stored in `token`. */
   readonly tokenAt?: number;
+  /** The token as base64, if it is not the end of the answer. */
   readonly token?: string;
+  /** `set`: the id of the certificates that were cut out. `at`: their position in the answer. */
   readonly certificates?: { readonly set: string; readonly at: number };
 }
 
 let lastSet: { readonly der: Buffer; readonly id: string } | undefined;
 
-/** Consecutive tokens mostly have the same certificates, so these are not hashed again. */
+/** Returns the id of a certificate set. Consecutive tokens mostly have the same set, so the last set is not hashed again. */
 function setIdOf(der: Buffer): string {
   if (!lastSet?.der.equals(der)) lastSet = { der: Buffer.from(der), id: hash('sha256', der, 'hex') };
   return lastSet.id;
 }
 
-/** @param sets receives the certificates that were cut out, by id */
+/** Makes the stored form of an answer. @param sets the certificates that are cut out are added here, by id */
 export function storedAnswerOf({ token, tsq, tsr }: Pick<TokenProof, 'token' | 'tsq' | 'tsr'>, sets: Map<string, Buffer>): StoredAnswer {
   const spans = partsOfAnswer(tsr);
   const asked = { tsq: new Binary(tsq) };
@@ -43,16 +45,16 @@ export function storedAnswerOf({ token, tsq, tsr }: Pick<TokenProof, 'token' | '
 
 type Found = Readonly<Record<string, unknown>>;
 
-/** Reads any stored data as an answer. */
+/** Reads which certificates were cut out of a stored answer, and where. Returns undefined if the stored data does not say it. */
 const setIn = (found: Found): { set: string; at: number } | undefined => {
   const { set, at } = (found.certificates ?? {}) as Found;
   return typeof set === 'string' && typeof at === 'number' ? { set, at } : undefined;
 };
 
-/** The id of the certificates in stored data. */
+/** Returns the id of the certificates that a stored proof refers to, or undefined if there are none. */
 export const certificateSetIdIn = (proof: unknown): string | undefined => setIn((proof ?? {}) as Found)?.set;
 
-/** The exact octets of the answer; undefined if they cannot be read. */
+/** Restores the exact octets of an answer. Returns undefined if this is not possible. */
 export function answerIn(found: Found, sets: ReadonlyMap<string, Buffer>): Pick<TokenProof, 'token' | 'tsq' | 'tsr'> | undefined {
   const { tsq, tsr, tokenAt } = found;
   if (!(tsq instanceof Binary && tsr instanceof Binary)) return undefined;

@@ -6,7 +6,7 @@ import { redactedEmail } from '../domain/mask-email.ts';
 import type { WorkflowTier } from '../domain/tiers.ts';
 import type { StoredWorkflowStatus } from '../domain/workflow-state.ts';
 
-/** The stored part of a challenge: never the challenge itself (W6). */
+/** A challenge as stored: only its digest, never the challenge itself (W6). */
 export interface StoredChallenge {
   readonly digest: string;
   readonly expiresAt: Date;
@@ -14,33 +14,33 @@ export interface StoredChallenge {
   readonly usedAt?: Date;
 }
 
-/** Personal data about people, from the caller. */
+/** The personal and secret data of a workflow, which the caller sent. */
 interface PersonalWords {
   /** `[REDACTED]` after redaction. */
   readonly email: string;
   /** `[REDACTED]` after redaction. */
   readonly agentId: string;
-  /** JSON, because its names are not field names of ours. */
+  /** JSON text, because the caller chooses the names in it, and they must not become field names in the database. */
   readonly briefingMetadata?: string | undefined;
   /** The address for webhooks about the workflow; it may contain a secret. */
   readonly callbackUrl?: string | undefined;
-  /** The product that asked for them; earlier versions did not record it. */
+  /** The product that asked for the webhooks. Earlier versions did not record it. */
   readonly callbackProduct?: string | undefined;
 }
 
-/** The result of a closed chain. */
+/** The root and the size of a closed chain. */
 export interface ChainSum {
   /** Merkle root, lower-case hex. */
   readonly hash: string;
   readonly outputCount: number;
-  /** Of the last output; the briefing hash if there is none. */
+  /** The chain hash of the last output; the briefing hash if there is no output. */
   readonly chainHash?: string;
 }
 
 export interface StoredClosingRecord {
   /** Canonical JSON. */
   readonly text: string;
-  /** The id of its current or future stamp. */
+  /** The id of the record's stamp, even before the stamp is made. */
   readonly tokenId: string;
 }
 
@@ -54,27 +54,27 @@ interface WorkflowFields {
   readonly expiresAt: Date;
   readonly emailVerifiedAt?: Date;
   readonly redactedAt?: Date;
-  /** The current challenge; its mail is made from this id. Absent in workflows from version 0.2.0. */
+  /** The id of the current challenge. The challenge in the mail is derived from it. Absent in workflows from version 0.2.0. */
   readonly challengeId?: string;
   readonly challenge?: StoredChallenge;
   /** Digests of challenges that were replaced. */
   readonly formerChallenges?: readonly string[];
-  /** The state of the mail with the link. `failedAt`: it is not retried; `fault` says why, without the address. */
+  /** The state of the mail with the link. `failedAt`: when it was given up. `fault`: why it failed, without the e-mail address. */
   readonly mail?: { readonly attempts: number; readonly sentAt?: Date; readonly failedAt?: Date; readonly fault?: string };
-  /** Set when the workflow is closed permanently; it fixes the id of the root's stamp. */
+  /** Set when the workflow is closed permanently. It contains the id for the root's stamp, so that this id never changes. */
   readonly closing?: { readonly rootTokenId: string; readonly at: Date };
   /** Set when the chain is closed and the root is computed. Version 0.2.0 did not store a chain hash. */
   readonly root?: ChainSum;
   /** The closing record, set when the root is stamped. Workflows that earlier versions completed do not have one. */
   readonly closingRecord?: StoredClosingRecord;
-  /** How often no provider could stamp the root or the closing record. */
+  /** The number of times that no provider could stamp the root or the closing record. */
   readonly rootFailures?: number;
   readonly completedAt?: Date;
 }
 
 /** A workflow in decrypted form. */
 export interface WorkflowRecord extends WorkflowFields, PersonalWords {
-  /** The workflow's own key for metadata of its outputs; absent after redaction. */
+  /** The workflow's own key, with which also the metadata of its outputs is encrypted. Absent after redaction. */
   readonly wordsKey?: KeyObject | undefined;
   /** The salts of the commitments in the closing record; absent after redaction. */
   readonly salts?: CommitmentSalts | undefined;
@@ -87,7 +87,7 @@ export type NewWorkflow = Pick<
   PersonalWords;
 
 interface EncryptedWords {
-  /** The workflow's own key, encrypted with a service key; redaction destroys it. */
+  /** The workflow's own key, encrypted with a key of the service. Redaction destroys it. */
   readonly wrappedKey: Binary;
   /** PersonalWords as JSON, encrypted with the workflow's key. */
   readonly words: string;
@@ -95,7 +95,7 @@ interface EncryptedWords {
   readonly encryptedSalts?: string;
 }
 
-/** A stored workflow. In workflows from version 0.2.0 the personal data is not encrypted until the first read. */
+/** A workflow as stored. In workflows from version 0.2.0 the personal data is not encrypted until the first read. */
 export interface WorkflowDocument extends WorkflowFields, Partial<EncryptedWords>, Partial<PersonalWords> {}
 
 const keyContext = (workflowId: string): string => `workflow:${workflowId}`;
@@ -110,11 +110,11 @@ export function encryptWords(serviceKey: KeyObject, workflowId: string, words: P
   return { wrappedKey: new Binary(wrapped), words: encryptText(cipher, JSON.stringify(words)) };
 }
 
-/** Encrypts the salts of a closing record with the workflow's own key, so that they are destroyed with it. */
+/** Encrypts the salts of a closing record with the workflow's own key, so that nobody can read them after redaction destroys this key. */
 export const encryptSalts = (key: KeyObject, workflowId: string, salts: CommitmentSalts): string =>
   encryptText({ key, nonce: randomBytes(nonceBytes), context: saltsContext(workflowId) }, JSON.stringify(salts));
 
-/** The personal data in a document from version 0.2.0 that was not redacted. */
+/** Returns the unencrypted personal data in a document from version 0.2.0, or undefined if there is none or it was redacted. */
 export function plainWordsOf({ email, agentId, briefingMetadata, redactedAt }: WorkflowDocument): PersonalWords | undefined {
   if (email === undefined || agentId === undefined || redactedAt) return undefined;
   return { email, agentId, ...(briefingMetadata !== undefined && { briefingMetadata }) };
@@ -126,7 +126,7 @@ export function documentOf(serviceKey: KeyObject, workflow: NewWorkflow): Workfl
   return { ...fields, status: 'pending', ...encryptWords(serviceKey, fields._id, words) };
 }
 
-/** @throws Error if an encrypted byte was changed */
+/** Decrypts a stored workflow. @throws Error if an encrypted byte was changed */
 export function recordOf(serviceKey: KeyObject, document: WorkflowDocument): WorkflowRecord {
   const { wrappedKey, words, encryptedSalts, email = redactedEmail, agentId = redactedEmail, briefingMetadata, ...fields } = document;
   if (!wrappedKey || words === undefined) return { ...fields, email, agentId, briefingMetadata };

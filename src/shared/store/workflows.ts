@@ -20,7 +20,7 @@ import {
 
 export type { ChainSum, NewWorkflow, StoredClosingRecord, WorkflowRecord } from './workflow-document.ts';
 
-/** The input of the rules in `domain/workflow-state.ts`. */
+/** Makes the input for the rules in `domain/workflow-state.ts`. */
 export const snapshotOf = ({ status, emailVerifiedAt, tier, expiresAt, redactedAt }: WorkflowRecord): WorkflowSnapshot => ({
   status,
   isEmailVerified: emailVerifiedAt !== undefined,
@@ -34,7 +34,7 @@ export function linkMailStateOf({ mail }: Pick<WorkflowRecord, 'mail'>): LinkMai
   return mail?.failedAt ? 'failed' : 'waiting';
 }
 
-/** Matches the workflow while its address can still be confirmed. */
+/** A filter that matches a workflow while its e-mail address can still be confirmed. */
 const confirmable = (workflowId: string, now: Date) => ({
   _id: workflowId,
   status: 'pending' as const,
@@ -42,30 +42,30 @@ const confirmable = (workflowId: string, now: Date) => ({
   redactedAt: { $exists: false },
 });
 
-/** Matches the workflow while this challenge is the current one. */
+/** A filter that matches a workflow while this challenge is the current one. Workflows from version 0.2.0 match too. */
 const counting = (challengeId: string) => ({ $or: [{ challengeId }, { challengeId: { $exists: false } }] });
 
-/** In a pipeline: a list with the digest of the current challenge, or an empty list. */
+/** For an update pipeline: a list with the digest of the current challenge, or an empty list. */
 const offeredDigests = { $cond: [{ $gt: ['$challenge.digest', null] }, ['$challenge.digest'], []] };
 
 export type WorkflowStore = ReturnType<typeof createWorkflowStore>;
 
 /**
- * Every transition is one atomic step on one document. The result is undefined or null if the workflow's state does not allow it.
+ * Stores workflows. Every change of state is one atomic step on one document. The result is null if the workflow's state does not allow the change.
  *
  * @param serviceKey encrypts the key of each workflow
  */
 export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>) {
   const workflows: Collection<WorkflowDocument> = db.collection('workflows');
 
-  /** The decrypted workflow that an operation found, or null. */
+  /** Runs an operation, and decrypts the workflow that it found. Resolves to null if it found none. */
   async function read(operation: (key: KeyObject) => Promise<WorkflowDocument | null>): Promise<WorkflowRecord | null> {
     const key = await serviceKey();
     const document = await inStore(() => operation(key));
     return document && recordOf(key, document);
   }
 
-  /** Encrypts the plain data of version 0.2.0; a redaction in between wins. */
+  /** Encrypts the personal data of a workflow from version 0.2.0, unless the workflow was redacted in the meantime. */
   async function encryptPlain(key: KeyObject, document: WorkflowDocument): Promise<WorkflowDocument | null> {
     const words = plainWordsOf(document);
     if (!words) return document;
@@ -83,16 +83,16 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       return document && encryptPlain(key, document);
     });
 
-  /** Changes a workflow in one step. Returns its new state, or null if the filter finds none. */
+  /** Changes a workflow in one step. Returns its new state, or null if no workflow matches the filter. */
   const change = (filter: Filter<WorkflowDocument>, update: UpdateFilter<WorkflowDocument> | Document[]): Promise<WorkflowRecord | null> =>
     read(() => workflows.findOneAndUpdate(filter, update, { returnDocument: 'after', maxTimeMS }));
 
-  /** The same without returning the new state. */
+  /** Like `change`, but does not return the new state. */
   const update = (filter: Filter<WorkflowDocument>, fields: UpdateFilter<WorkflowDocument>): Promise<UpdateResult> =>
     inStore(() => workflows.updateOne(filter, fields));
 
   return {
-    /** Writes a new workflow in state `pending`, unless its id exists: then the stored one stays. */
+    /** Writes a new workflow in state `pending`. If its id exists, the stored workflow does not change. */
     create: async (workflow: NewWorkflow): Promise<{ stored: WorkflowRecord; isNew: boolean }> => {
       const key = await serviceKey();
       const document = documentOf(key, workflow);
@@ -108,13 +108,13 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       });
     },
     find,
-    /** Removes a workflow whose start could not be answered. */
+    /** Removes a workflow if the service could not answer the request that started it. */
     remove: async (workflowId: string): Promise<void> => {
       await inStore(() => workflows.deleteOne({ _id: workflowId }));
     },
     /**
-     * Stores the digest of the challenge before it is mailed, and returns the workflow; wrong tries stay counted. Null if the challenge was
-     * replaced.
+     * Stores the digest of the challenge before the mail is sent, and returns the workflow. The number of wrong tries stays the same. Resolves to
+     * null if the challenge was replaced, or if the e-mail address cannot be confirmed any more.
      */
     offerChallenge: (
       workflowId: string,
@@ -129,7 +129,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
           },
         },
       ]),
-    /** Replaces the current challenge with this one, and resets the state of the mail (W6). Returns the new state of the workflow. */
+    /** Replaces the current challenge with a new one, and resets the state of the mail (W6). Returns the new state of the workflow. */
     replaceChallenge: async (workflowId: string, challengeId: string, now: Date): Promise<WorkflowRecord | null> => {
       const replaced = await change({ ...confirmable(workflowId, now), challengeId: { $ne: challengeId } }, [
         { $set: { challengeId, formerChallenges: { $concatArrays: [{ $ifNull: ['$formerChallenges', []] }, offeredDigests] } } },
@@ -137,7 +137,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       ]);
       return replaced ?? find(workflowId);
     },
-    /** Records nothing about the mail of a replaced challenge. */
+    /** Records the outcome of a mail, unless its challenge was replaced. */
     recordMail: async (
       workflowId: string,
       challengeId: string,
@@ -147,7 +147,8 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       await update({ _id: workflowId, ...counting(challengeId) }, { $set: fields });
     },
     /**
-     * Uses the challenge, or counts a wrong try, in one step. Returns the new state of the workflow; null if no challenge can be answered.
+     * In one step, confirms the e-mail address if the digest is right, or counts a wrong try. Returns the new state of the workflow, or null if it
+     * has no open challenge.
      */
     answerChallenge: (workflowId: string, digest: string, now: Date): Promise<WorkflowRecord | null> => {
       const isRight = { $eq: ['$challenge.digest', digest] };
@@ -166,7 +167,10 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       };
       return change(open, [{ $set: answered }]);
     },
-    /** Closes a workflow that has not expired by `now`, with the id of the root's future stamp; a closed one is returned unchanged. */
+    /**
+     * Begins to close a workflow that has not expired by `now`, and stores the id for the root's stamp. A workflow that is already closing or
+     * completed is returned unchanged.
+     */
     beginClosing: async (workflowId: string, rootTokenId: string, now: Date): Promise<WorkflowRecord | null> => {
       const closed = await change(
         { _id: workflowId, status: { $in: ['pending', 'active'] }, expiresAt: { $gt: now } },
@@ -180,8 +184,8 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       await update({ _id: workflowId }, { $set: { root } });
     },
     /**
-     * Writes the closing record, unless one exists, and returns the new state of the workflow. Its salts are encrypted with the workflow's key, or
-     * not stored if the workflow was redacted meanwhile.
+     * Writes the closing record, unless one exists, and returns the new state of the workflow. The salts are encrypted with the workflow's key. If
+     * the workflow was redacted in the meantime, they are not stored.
      */
     setClosingRecord: async (
       { _id: workflowId, wordsKey }: WorkflowRecord,
@@ -202,12 +206,12 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
     countRootFailure: async (workflowId: string): Promise<void> => {
       await update({ _id: workflowId }, { $inc: { rootFailures: 1 } });
     },
-    /** Whether this call completed it. */
+    /** Completes a closing workflow. Resolves to true if this call completed it. */
     complete: async (workflowId: string, completedAt: Date): Promise<boolean> => {
       const { modifiedCount } = await update({ _id: workflowId, status: 'closing' }, { $set: { status: 'completed', completedAt } });
       return modifiedCount === 1;
     },
-    /** Destroys the workflow's key, and so the address, the agent's id and the caller's metadata; deletes the challenge. */
+    /** Destroys the workflow's key, so that nobody can read its e-mail address, agent id and metadata any more. Deletes the challenge too. */
     redact: async (workflowId: string, now: Date): Promise<void> => {
       const forgotten = {
         wrappedKey: '',

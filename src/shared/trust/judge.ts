@@ -27,14 +27,14 @@ export interface Vouched {
   /** RFC 3339 in UTC. */
   readonly issuedAt: string;
   readonly imprint: Imprint;
-  /** Name of the provider. Undefined if a raw token leads to an anchor of `TRUST_ANCHORS_FILE`, or has another policy than its provider. */
+  /** The name of the provider. For a token without a record it is undefined if only `TRUST_ANCHORS_FILE` covers it, or if its policy is another one. */
   readonly provider: string | undefined;
-  /** Whether a provider with that name is configured. If not, the name comes only from the record. */
+  /** Whether a provider with this name is configured. If not, the name comes only from the record of the stamp. */
   readonly isProviderKnown: boolean;
   readonly isQualified: boolean;
-  /** The TimeStampToken or the EvidenceRecord (RFC 4998), unchanged. */
+  /** The TimeStampToken or the EvidenceRecord (RFC 4998), unchanged. Undefined for a mock token. */
   readonly tst: Buffer | undefined;
-  /** The other contents of such a token and its signer; for a record, of its first token. */
+  /** The other contents of the token, and its signer. For an evidence record, those of its first token. Undefined for a mock token. */
   readonly verified: Verified | undefined;
 }
 
@@ -52,9 +52,9 @@ export type Judgement =
 /** Decides whether a token is valid and whether it is qualified. No other code decides this (V2). */
 export interface TokenJudge {
   /**
-   * Judges any text. A token is base64 of a mock token, a TimeStampToken, a TimeStampResp or an EvidenceRecord. With `provider`, the recorded name,
-   * only that provider's trust anchors count; without it, all configured ones. An evidence record may cover several hashes: `expected` is the one
-   * to check, and `otherDigests` are the same document's digests in the algorithms of later chains. They are ignored for other tokens.
+   * Judges any text. A token is base64 of a mock token, a TimeStampToken, a TimeStampResp or an EvidenceRecord. `provider` is the recorded name: if
+   * this provider is configured, only its trust anchors count. An evidence record may cover several hashes: `expected` is the hash to check, and
+   * `otherDigests` are digests of the same document in the algorithms of later chains. Both are ignored for other tokens.
    */
   judge(token: string, provider?: string, expected?: Imprint, otherDigests?: readonly Imprint[]): Promise<Judgement>;
 }
@@ -92,7 +92,10 @@ const policyFits = ({ settings }: TrustedProvider, { policy }: Verified): boolea
 const areQualified = (providers: readonly TrustedProvider[]): boolean =>
   providers.length > 0 && providers.every(({ settings }) => settings.isQualified);
 
-/** Whether the provider accepts answers that grant something else than requested (grantedWithMods), if this is one (refusal 4). */
+/**
+ * Returns false only for a grantedWithMods answer (the TSA granted something different from the request) of a provider that does not accept them
+ * (refusal 4).
+ */
 const statusFits = ({ provider, result }: { readonly provider: TrustedProvider; readonly result: Verified }): boolean =>
   !result.grantedWithMods || provider.settings.acceptGrantedWithMods === true;
 
@@ -117,7 +120,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     };
   }
 
-  /** A renewal may come from any trusted TSA; the first token decides whose record it is. */
+  /** The tokens of renewals may come from any trusted TSA. Only the first token of a record decides which provider the record belongs to. */
   const renewalTrust = [...trust.providers.map((provider) => provider.trust), trust.extraTrust];
 
   function contextOf({ bytes, expected, otherDigests }: Presented, store: TrustStore, acceptGrantedWithMods: boolean): EvidenceContext {
@@ -132,7 +135,10 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
   const providersOf = (token: RecordToken, stores: readonly TrustStore[]): readonly TrustedProvider[] =>
     trust.providers.filter((provider) => stores.includes(provider.trust) && policyFits(provider, token));
 
-  /** Whether a prefix of the record, cut after one of its tokens, is valid by itself now, with renewals only from qualified providers. */
+  /**
+   * Returns true for a single token, and if a record does not depend on unqualified providers: cut before the first renewal from an unqualified
+   * provider, or even earlier, it is valid now.
+   */
   function hasQualifiedPrefix({ record }: Verified): boolean {
     const [first, ...renewals] = record?.tokens ?? [];
     if (first === undefined || first.holdsAloneBy.length > 0) return true;
@@ -141,7 +147,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     return prefix.some((token) => providersOf(token, token.holdsAloneBy).length > 0);
   }
 
-  /** Whether a token also leads to the anchors of a provider that is not qualified, besides `asked`. */
+  /** Returns true if a token also leads to the trust anchors of an unqualified provider that is not in `asked`. */
   async function leadsToUnqualified(presented: Presented, asked: readonly TrustedProvider[]): Promise<boolean> {
     for (const provider of trust.providers) {
       if (asked.includes(provider) || provider.settings.isQualified) continue;
@@ -152,13 +158,14 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
   }
 
   /**
-   * Judges an RFC 3161 token or an evidence record with the trust anchors of each possible provider: the named one, or all if none is named or the
-   * named one is not configured any more. Then it tries `TRUST_ANCHORS_FILE`, but never for a stamp of a configured provider.
+   * Judges an RFC 3161 token or an evidence record with the trust anchors of each possible provider: the named provider, or all providers if none is
+   * named or the named provider is not configured any more. Then it tries `TRUST_ANCHORS_FILE`, but never for a stamp of a configured provider.
    *
-   * A token may lead to trust anchors of several providers. So it is qualified only if all of them are, whatever name a record gives, and it is
-   * refused if one of them knows that a certificate was revoked. The status of an answer is not signed, so it is judged last. Each store has the
-   * certificates and revocation lists of all providers. Certificates in the token are not signed either: if several roots certify a CA, only
-   * configured certificates show every path (docs/providers.md).
+   * A token may lead to trust anchors of several providers. So it is qualified only if all of these providers are, whatever name the stamp's record
+   * has, and it is refused if the revocation lists show for one of them that a certificate was revoked. The status in a TSA's answer is not signed,
+   * so it is judged last. Each provider's trust store has the certificates and revocation lists of all providers. The certificates field is outside
+   * the token's signature too, so anyone can remove a certificate from it. If several roots certify a CA, only configured certificates are sure to
+   * show every path (docs/providers.md).
    */
   async function judgeTst(presented: Presented, providerName: string | undefined): Promise<Judgement> {
     const named = trust.providers.filter(({ settings }) => settings.name === providerName);
@@ -170,7 +177,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
       const result = await verifyWith(presented, provider.trust, true);
       if (result.ok) trusting.push({ provider, result });
       else refusals.push(result);
-      // Encoding errors are the same for every provider.
+      // An encoding error is the same for every provider, so the others need not be tried.
       if (!result.ok && result.code.startsWith('der_')) return result;
     }
     const revoked = refusals.find(({ code }) => code === 'certificate_revoked');
@@ -183,8 +190,8 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
       const provider = providerName ?? first.provider.settings.name;
       return vouchedBy(first.result, { provider, isProviderKnown: isConfigured, isQualified });
     }
-    // Trusted, but under another policy than the provider's. For a stamp of this provider that is a refusal. A token from a client is valid, but
-    // not attributed to this provider.
+    // The token is trusted, but its policy is not that of the provider. A stamp of this provider is then refused. A token from a client is valid,
+    // but it is not attributed to this provider.
     const otherPolicy = trusting.find((each) => !policyFits(each.provider, each.result) && statusFits(each));
     if (otherPolicy && named.length > 0) return { ok: false, code: 'policy_mismatch' };
     const unknown = { isProviderKnown: false, isQualified: false };
@@ -197,10 +204,10 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     }
     const refusal = refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
     if (verdictOf(refusal.code) === 'not_valid') return refusal;
-    // No trust anchor covers it. If the token also has a fault of its own, that fault is the answer.
+    // Not proved by any trust store. If the token is also wrong regardless of trust, that is the answer.
     const { crls } = trust.extraTrust;
     const own = await verifyByItself(presented.bytes, { nowMs: clock(), crls }, (store) =>
-      // A record needs no other store here: this one has the certificates of all its tokens.
+      // Renewals need no other trust store here: `store` has the certificates of all tokens in the record.
       verifyEvidence(presented.bytes, { ...contextOf(presented, store, true), renewalTrust: [] }),
     );
     if (own.ok) return { ...refusal, stated: own };

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 /** A time server; the default `port` is 123. */
 export interface TimeServer {
-  /** As configured. */
+  /** The text of the entry, as configured. */
   readonly name: string;
   readonly host: string;
   readonly port: number;
@@ -30,7 +30,7 @@ const clock = z.union(
   'takes {"ntp": ["host or host:port", …], "max_drift_ms": 1 to 60000}, or "unchecked"',
 );
 
-/** The members of an own key's entry besides those of every provider. */
+/** The members that only the entry of an own key has. Entries of all providers also have other members. */
 export const keyMembers = {
   qualified: z.literal(false, 'takes false: an own key is never qualified').default(false),
   key_file: z.string().min(1),
@@ -44,7 +44,7 @@ export const keyMembers = {
 
 type KeyEntry = z.output<z.ZodObject<typeof keyMembers>>;
 
-/** The allowed drift must not exceed the accuracy in the tokens. By default it is as large as possible. */
+/** Adds an issue if the allowed drift of the clock is more than the accuracy that the tokens state. */
 export function checkDrift({ value, issues }: z.core.ParsePayload<Pick<KeyEntry, 'accuracy_ms' | 'clock'>>): void {
   const { accuracy_ms: accuracyMs, clock } = value;
   const maxDriftMs = typeof clock === 'object' ? clock?.max_drift_ms : undefined;
@@ -53,20 +53,20 @@ export function checkDrift({ value, issues }: z.core.ParsePayload<Pick<KeyEntry,
   issues.push({ code: 'custom', path: ['clock', 'max_drift_ms'], message, input: maxDriftMs });
 }
 
-/** `unchecked` must be set explicitly. */
+/** The time servers that confirm a key's clock. `unchecked`: the operator explicitly wants no check. Undefined: nothing is configured. */
 export type ClockCheck = { readonly ntp: readonly TimeServer[]; readonly maxDriftMs: number } | 'unchecked' | undefined;
 
-/** The default allowed drift of a clock. */
+/** The default for the allowed drift, in milliseconds. If the stated accuracy is less, that is the default. */
 const usualDriftMs = 1_000;
-/** Long for a signature, but a starting worker may first wait for its time servers. */
+/** This is long for a signature, but a worker that starts may first wait for its time servers. */
 const timeoutMs = 5_000;
-/** A signature does not wait for a server, so this is practically no limit. */
+/** Signatures do not wait for a server, so the number of concurrent ones needs no real limit. */
 const maxConcurrent = 100_000;
 
-/** An own key that the workers sign with. */
+/** The settings of an own key, with which the workers sign. */
 export type KeySettings = ReturnType<typeof keySettingsOf>;
 
-/** The settings of a key's entry. `readCertificates` reads and checks the PEM file of a member. */
+/** Makes the settings from the entry of a key. `readCertificates` reads and checks the PEM file of a member. */
 export function keySettingsOf(
   entry: KeyEntry,
   deps: { locate: (path: string) => string; readCertificates: (path: string, member: string) => string },
@@ -75,10 +75,11 @@ export function keySettingsOf(
   return {
     type: 'key' as const,
     isQualified: false,
-    /** Only workers open these two (absolute paths). */
+    /** Absolute path. Only workers open this file. */
     keyFile: deps.locate(entry.key_file),
+    /** Absolute path. Only workers open this file. */
     passphraseFile: entry.passphrase_file ? deps.locate(entry.passphrase_file) : undefined,
-    /** As configured, for messages. */
+    /** The path as configured, for messages. */
     certificatesFile: entry.certificates_file,
     certificatesPem,
     intermediatesPem: certificatesPem,

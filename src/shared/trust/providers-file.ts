@@ -20,16 +20,16 @@ const name = z
   .refine((text) => text !== mockProviderName, 'takes another name: "mock" is the mock provider');
 const oid = z.string().regex(/^[0-2](\.(0|[1-9]\d*))+$/, 'takes an object identifier');
 
-/** One request for all waiting stamps (S14). */
+/** Settings of batches: one request to the provider for all waiting stamps (S14). */
 export interface AggregateSettings {
   /** The maximum number of stamps in one request. */
   readonly maxLeaves: number;
-  /** How long the first stamp waits for others, milliseconds. */
+  /** How long the first stamp of a batch waits for others, in milliseconds. */
   readonly windowMs: number;
   readonly callers: readonly CallerKind[];
 }
 
-/** Callers whose stamps may be leaves of a batch. A client of the RFC 3161 endpoint wants an answer to its own request. */
+/** The callers whose stamps may be leaves of a batch. A client of the RFC 3161 endpoint (`tsa`) needs an answer to its own request. */
 const batchedCallers = callerKinds.filter((kind) => kind !== 'tsa');
 
 const aggregateMembers = z.strictObject({
@@ -38,7 +38,7 @@ const aggregateMembers = z.strictObject({
   callers: z.array(z.enum(batchedCallers)).default([...batchedCallers]),
 });
 
-/** The member `aggregate` of a provider; undefined if absent. */
+/** The member `aggregate` of an entry. The result is undefined if it is absent. */
 const aggregate = aggregateMembers
   .transform(({ max_leaves, window_ms, callers }): AggregateSettings => ({ maxLeaves: max_leaves, windowMs: window_ms, callers }))
   .nullish()
@@ -65,7 +65,7 @@ const tsaEntry = z.strictObject({
 
 const keyEntry = z.strictObject({ type: z.literal('key'), name, policy_oid: oid, aggregate, ...keyMembers }).check(checkDrift);
 
-/** Without a `type` it is a TSA over HTTP. */
+/** An entry of the file. An entry without `type` is a TSA over HTTP. */
 const entry = z.preprocess(
   (given) => (typeof given === 'object' && given !== null && !('type' in given) ? { type: 'rfc3161', ...given } : given),
   z.discriminatedUnion('type', [tsaEntry, keyEntry], 'takes an entry whose type is "rfc3161" or "key"'),
@@ -83,7 +83,7 @@ export type ProviderAuth =
   | { readonly type: 'bearer'; readonly tokenFile: string }
   | { readonly type: 'client_certificate'; readonly certificateFile: string; readonly keyFile: string };
 
-/** One entry of the providers file, with its certificates and revocation lists but without the secrets. */
+/** The settings that every entry of the providers file has. They contain the provider's certificates and revocation lists, but no secrets. */
 interface CommonSettings {
   readonly name: string;
   readonly isQualified: boolean;
@@ -95,10 +95,10 @@ interface CommonSettings {
   readonly crl: Buffer | undefined;
   readonly timeoutMs: number;
   readonly maxConcurrent: number;
-  /** Default false. */
+  /** Whether a TSA may grant something different from the request (grantedWithMods). The default is false. */
   readonly acceptGrantedWithMods?: boolean;
   readonly maxAccuracySeconds?: number | undefined;
-  /** The accuracy that the TSA's policy promises for tokens without an accuracy. */
+  /** The accuracy that the TSA's policy promises. It counts for tokens that do not state an accuracy. */
   readonly policyAccuracySeconds?: number | undefined;
   /** Undefined: one request for each stamp. */
   readonly aggregate: AggregateSettings | undefined;
@@ -111,7 +111,7 @@ export interface TsaSettings extends CommonSettings {
   readonly auth: ProviderAuth;
 }
 
-/** An own key; it always has a policy. */
+/** An own signing key. It always has a policy. */
 export type KeyProviderSettings = CommonSettings & KeySettings & { readonly policyOid: string };
 
 export type ProviderSettings = TsaSettings | KeyProviderSettings;
@@ -122,12 +122,12 @@ function readJson(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    // The parser's message quotes the file and may have several lines; a ConfigError has one.
+    // The parser's message quotes the file and may have several lines, but a ConfigError has only one line.
     throw wrong(file, '', `cannot be read as JSON (${String(error instanceof Error ? error.message : error).replace(/\s+/g, ' ')})`);
   }
 }
 
-/** The entry by name, if it has one, and the member: `(acme).auth.username`. */
+/** Returns the place of an error for the message: the name of the entry (or its index) and the member, such as ` (acme).auth.username`. */
 function placeOf(path: readonly PropertyKey[], given: unknown): string {
   const [index, ...members] = path;
   if (typeof index !== 'number' || !Array.isArray(given)) return '';
@@ -139,7 +139,7 @@ const faultOf = (issue: z.core.$ZodIssue): string =>
   issue.code === 'unrecognized_keys' ? `has an unknown member: ${issue.keys.map((key) => `"${key}"`).join(', ')}` : issue.message;
 
 /**
- * Reads the providers file, most preferred first; paths in it are relative to it.
+ * Reads the providers file. The most preferred provider comes first. Paths in the file are relative to its folder.
  *
  * @throws ConfigError that names the entry and the member; also if a provider has no trust anchor
  */

@@ -4,7 +4,7 @@ import { createTrustStore, type TrustMaterial, TrustMaterialError, type TrustSto
 import { ConfigError, type ProviderConfig } from '../runtime/config.ts';
 import { loadProvidersFile, type ProviderSettings } from './providers-file.ts';
 
-/** A configured TSA with its trust material. */
+/** A configured provider with its trust store. */
 export interface TrustedProvider {
   readonly settings: ProviderSettings;
   readonly trust: TrustStore;
@@ -15,8 +15,8 @@ export interface TrustSettings {
   /** In order of preference; empty with the mock provider. */
   readonly providers: readonly TrustedProvider[];
   /**
-   * From `TRUST_ANCHORS_FILE`: for raw tokens, and for stamps of providers that are not configured any more. Without that file it trusts no
-   * token.
+   * The trust store from `TRUST_ANCHORS_FILE`. It is used for tokens without a record, and for stamps of providers that are not configured any more.
+   * Without this file, it trusts no token.
    */
   readonly extraTrust: TrustStore;
 }
@@ -37,7 +37,7 @@ function readPem(setting: string, file: string): string {
   }
 }
 
-/** Signing with an unchecked clock in production must be requested explicitly. */
+/** Throws if in production the entry of a key says nothing about its clock. Signing with an unchecked clock must be configured explicitly. */
 function refuseUncheckedClocks({ NODE_ENV, TSP_PROVIDERS_FILE: file }: ProviderConfig, settings: readonly ProviderSettings[]): void {
   const blind = NODE_ENV === 'production' && settings.find((one) => one.type === 'key' && one.clock === undefined);
   if (!blind) return;
@@ -46,7 +46,7 @@ function refuseUncheckedClocks({ NODE_ENV, TSP_PROVIDERS_FILE: file }: ProviderC
   );
 }
 
-/** @throws ConfigError for a file that cannot be read or has no certificate */
+/** Reads the trust settings of this installation. @throws ConfigError for a file that cannot be read or has no certificate */
 export function loadTrustSettings(config: ProviderConfig): TrustSettings {
   const settings = config.TSP_PROVIDERS_FILE && config.TSP !== 'mock' ? loadProvidersFile(config.TSP_PROVIDERS_FILE) : [];
   refuseUncheckedClocks(config, settings);
@@ -73,7 +73,10 @@ export function loadTrustSettings(config: ProviderConfig): TrustSettings {
   };
 }
 
-/** Adds the revocation lists of all providers, because a list is signed by its CA. Lists of another CA with the same name are left out. */
+/**
+ * Adds the revocation lists of all providers: a list is signed by its CA, so it is correct whoever configured it. Leaves out lists that do not fit
+ * the certificates, such as those of another CA with the same name.
+ */
 function withListsOf(settings: readonly ProviderSettings[], own: TrustMaterial): TrustMaterial {
   const { crls = [] } = own;
   const others = settings.flatMap(({ crl }) => (crl === undefined || crls.includes(crl) ? [] : [crl]));
@@ -89,11 +92,11 @@ function withListsOf(settings: readonly ProviderSettings[], own: TrustMaterial):
   return { ...own, crls: [...crls, ...fitting] };
 }
 
-/** The configured providers, most preferred first. */
+/** The configured providers, most preferred first, or the mock provider if none is configured. */
 export const namesOf = ({ providers }: TrustSettings): { name: string; isQualified: boolean }[] =>
   providers.length > 0
     ? providers.map(({ settings: { name, isQualified } }) => ({ name, isQualified }))
     : [{ name: mockProviderName, isQualified: false }];
 
-/** Whether any configured provider is qualified: otherwise a stamp that must be qualified can never be made (W19). */
+/** Returns true if any configured provider is qualified. If none is, a stamp that must be qualified can never be made (W19). */
 export const canServeQualified = ({ providers }: TrustSettings): boolean => providers.some(({ settings }) => settings.isQualified);

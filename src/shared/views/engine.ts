@@ -9,9 +9,9 @@ export const viewsFolder = fileURLToPath(new URL('../../../views', import.meta.u
 const templateFunctions = { count, dayText, duration, hash, inlineCode, latency, plural, stampTime, time, timeText };
 
 /**
- * Renders the templates of `views/`. Everything in `<%= %>` is escaped; templates see their model as `it`.
+ * Makes an engine that renders the templates of `views/`. Everything in `<%= %>` is escaped. Templates see their model as `it`.
  *
- * `assetUrl` maps a file of `views/assets` to its address; e-mails do not need it.
+ * `assetUrl` maps a file of `views/assets` to its address. E-mails do not need it.
  */
 export function createViewEngine(assetUrl: (file: string) => string = String): Eta {
   const functions = { ...templateFunctions, asset: assetUrl };

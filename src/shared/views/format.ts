@@ -1,4 +1,4 @@
-/** Formats figures, times and hashes for people. All templates use these functions; none needs a clock or a locale. */
+/** This module formats numbers, times and hashes for people. All templates use its functions. No function needs a clock or the system's locale. */
 
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
@@ -15,15 +15,15 @@ function partsOf(iso: string): { readonly text: string; readonly fraction: strin
 }
 
 /**
- * An RFC 3339 time in UTC for people, to the second: `21 November 2026, 11:46:07 UTC`.
+ * Formats an RFC 3339 time in UTC, to the second: `21 November 2026, 11:46:07 UTC`.
  *
  * @throws RangeError if it is not RFC 3339 in UTC
  */
 export const timeText = (iso: string): string => `${partsOf(iso).text} UTC`;
 
 /**
- * The time of a stamp with all digits from its provider: genTime may be finer than a millisecond, and a shortened one would be too early. Trailing
- * zeros are left out.
+ * Formats the time of a stamp with all digits from its provider, except trailing zeros. genTime may be finer than a millisecond, and a shortened time
+ * would be too early.
  *
  * @throws RangeError if it is not RFC 3339 in UTC
  */
@@ -32,35 +32,35 @@ export function stampTimeText(iso: string): string {
   return `${text}${fraction && `.${fraction}`} UTC`;
 }
 
-/** A day `2026-11-21` as `21 November`. */
+/** Formats the day `2026-11-21` as `21 November`. */
 export const dayText = (date: string): string => timeText(`${date}T00:00:00Z`).split(' ').slice(0, 2).join(' ');
 
 const timeElement = (iso: string, text: string): string => `<time datetime="${escapeHtml(iso)}">${text}</time>`;
 
-/** The `time` element for a time of our own clocks (RFC 3339, UTC). */
+/** Makes the `time` element for a time of the service's own clocks (RFC 3339, UTC). */
 export const time = (iso: string): string => timeElement(iso, timeText(iso));
 
-/** The `time` element for the time of a stamp. A recorded value that is not a time is shown unchanged. */
+/** Makes the `time` element for the time of a stamp. A recorded value that is not a time is shown unchanged. */
 export const stampTime = (iso: string): string =>
   timePattern.test(iso) ? timeElement(iso, stampTimeText(iso)) : `<code>${escapeHtml(iso)}</code>`;
 
-/** A hash in groups of eight that wrap between groups and copy as one word. */
+/** Formats a hash in groups of eight characters. The line can break between groups, but the hash is copied as one word. */
 export function hash(hex: string): string {
   const groups = hex.match(/.{1,8}/g) ?? [];
   return `<code class="hash">${groups.map((group) => `<span>${escapeHtml(group)}</span>`).join('<wbr>')}</code>`;
 }
 
-/** A CommonMark sentence in which only `code` is formatted. */
+/** Converts a CommonMark sentence to HTML. Only text in backticks is formatted. */
 export const inlineCode = (text: string): string =>
   text
     .split('`')
     .map((part, i) => (i % 2 === 0 ? escapeHtml(part) : `<code>${escapeHtml(part)}</code>`))
     .join('');
 
-/** `12,345`, or an en dash if unknown. */
+/** Formats a number: `12,345`, or an en dash if it is unknown. */
 export const count = (value: number | null): string => value?.toLocaleString('en-GB') ?? '–';
 
-/** `no output`, `1 output`, `12,345 outputs` */
+/** Formats a number with its noun: `no output`, `1 output`, `12,345 outputs`. */
 export const plural = (value: number, noun: string): string =>
   value === 0 ? `no ${noun}` : `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 
@@ -71,7 +71,7 @@ const units = [
   { noun: 'second', seconds: 1 },
 ];
 
-/** A duration in its largest unit and the next: `3 days 4 hours`, `12 seconds`. */
+/** Formats a duration in its largest unit and the next smaller unit: `3 days 4 hours`, `12 seconds`. */
 export function duration(seconds: number): string {
   let rest = Math.round(seconds);
   const first = units.findIndex((unit) => rest >= unit.seconds);
@@ -87,7 +87,7 @@ export function duration(seconds: number): string {
     .join(' ');
 }
 
-/** `240 ms`, `1.2 s`, or an en dash if nothing was measured. */
+/** Formats a latency: `240 ms`, `1.2 s`, or an en dash if nothing was measured. */
 export function latency(ms: number | null): string {
   if (ms === null) return '–';
   return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;

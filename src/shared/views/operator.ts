@@ -8,7 +8,7 @@ export interface Operator {
   readonly contact: string | null;
 }
 
-/** Null if no name is set: an address or a contact alone says nothing. */
+/** Returns the operator from the settings, or null if no name is set. */
 export function operatorOf(config: Pick<Config, 'OPERATOR_NAME' | 'OPERATOR_URL' | 'OPERATOR_CONTACT'>): Operator | null {
   const { OPERATOR_NAME: name, OPERATOR_URL: url = null, OPERATOR_CONTACT: contact = null } = config;
   return name === undefined ? null : { name, url, contact };

@@ -38,7 +38,7 @@ test('S14: the script of the docs leads from a file to the token of its batch, w
   const verify = async (index: number, content: string) => {
     writeFileSync(join(dir, 'contract.pdf'), content);
     const variables = `url=${service.url}; token_id=${answers[index]!.body.token_id}\n`;
-    return shell(variables + block.replace('verify.py', script), dir);
+    return shell(variables + block.replace('views/bundle/verify.py', script), dir);
   };
   const heads = await Promise.all(answers.map(({ body }) => service.fetch(`/api/v1/verify/v1/token/${body.token_id}/token`)));
   const batched = contents.flatMap((_, index) => (heads[index]!.headers.has('Qstamp-Batch') ? [index] : []));

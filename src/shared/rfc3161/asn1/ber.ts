@@ -4,19 +4,19 @@ import { headerOf } from './der-writer.ts';
 import { CONSTRUCTED, TAG } from './tags.ts';
 
 /**
- * BER for CMS (RFC 5652 §2: everything except the signed attributes may be BER). This rewrites two forms that BER allows and DER does not:
- * indefinite or overlong lengths (X.690 §8.1.3), and octet strings in pieces (§8.7.3). So all tokens have one reader, that of DER, which judges the
- * result as strictly as any other input. Other BER forms stay unchanged and are refused there.
+ * The result of converting BER to DER. In CMS, everything except the signed attributes may be BER (RFC 5652 §2). Two forms that BER allows and DER
+ * does not are converted: indefinite or overlong lengths (X.690 §8.1.3), and octet strings in pieces (§8.7.3). So the reader of DER reads all tokens
+ * and judges them equally strictly. It refuses all other BER forms, which stay unchanged here.
  */
 export interface Normalized {
-  /** DER of the same value; the input itself if it was DER. */
+  /** The DER of the same value. It is the input itself if the input was DER. */
   readonly der: Buffer;
-  /** Where in `der` the elements start that had another form, in ascending order. */
+  /** The positions in `der` of elements that had another form, in ascending order. */
   readonly rewritten: readonly number[];
 }
 
 /**
- * Reads exactly one BER element that fills `bytes`.
+ * Converts one BER element to DER. The element must fill `bytes` exactly.
  *
  * @throws Refusal with a `der_…` code
  */
@@ -32,29 +32,29 @@ export function normalizeBer(bytes: Buffer, limits: DerLimits = TOKEN_LIMITS): N
   return { der, rewritten };
 }
 
-/** A BER token has about twenty elements in other forms; each costs more than a copied one. */
+/** The maximum number of elements in other forms than DER. A BER token has about twenty. Each costs more time than an element that is copied. */
 const MAX_OTHER_FORMS = 8_192;
 
 interface FormBudget extends Budget {
   formsLeft: number;
 }
 
-/** Counts elements in other forms than DER against the limit. */
+/** Counts elements in other forms than DER, and refuses if there are too many. */
 function spendForms(budget: FormBudget, forms: number): void {
   budget.formsLeft -= forms;
   if (budget.formsLeft < 0) refuse('der_too_large', 'There are too many elements in other forms than DER.');
 }
 
-/** A part of the output: copied from the input, or with a new header and new contents. */
+/** A part of the output. It is copied from the input, or has a new header and new contents. */
 interface Piece {
   readonly start: number;
-  /** Where its contents start in the input. */
+  /** Where the contents of the piece start in the input. */
   readonly content: number;
   /** Where the next element of the input starts. */
   readonly end: number;
-  /** Its size in DER. */
+  /** The size of the piece in the output. */
   readonly size: number;
-  /** Undefined: it is copied. */
+  /** The new header. Undefined: the piece is copied. */
   readonly header: Buffer | undefined;
   readonly contents: readonly Piece[];
 }
@@ -77,10 +77,10 @@ function rewritten(start: number, content: number, end: number, tag: number, con
   return { start, content, end, size: header.length + length, header, contents };
 }
 
-/** Octet strings in pieces, nested: the same limit as in OpenSSL 3.0. */
+/** The maximum depth of octet strings in pieces that contain each other. It is the same as in OpenSSL 3.0. */
 const MAX_NESTED_STRINGS = 6;
 
-/** `stringDepth`: the number of octet strings in pieces directly around the element. */
+/** Reads the element at `start` and everything inside it. `stringDepth`: the number of octet strings in pieces directly around the element. */
 function readPiece(source: Buffer, start: number, limit: number, depth: number, budget: FormBudget, stringDepth = 0): Piece {
   spend(budget, depth);
   if (stringDepth > MAX_NESTED_STRINGS) refuse('der_too_deep', `The octet string around octet ${start} is in pieces of pieces of pieces.`);
@@ -115,7 +115,7 @@ function readPiece(source: Buffer, start: number, limit: number, depth: number, 
   return rewritten(start, content, end, tag, children);
 }
 
-/** The octets of an octet string in pieces. Each piece is an octet string (X.690 §8.7.3.2), perhaps in pieces again. */
+/** Returns the octets of an octet string in pieces. Each piece is an octet string (X.690 §8.7.3.2), which may be in pieces again. */
 function octetsOf(segments: readonly Piece[], source: Buffer): readonly Piece[] {
   return segments.flatMap(({ start, content, end, contents }) => {
     const tag = source[start]!;
@@ -125,13 +125,13 @@ function octetsOf(segments: readonly Piece[], source: Buffer): readonly Piece[] 
   });
 }
 
-/** End-of-contents octets (X.690 §8.1.5). */
+/** Returns true if the two end-of-contents octets follow (X.690 §8.1.5). */
 function isEndMark(source: Buffer, at: number, limit: number, depth: number): boolean {
   if (at + 2 > limit) throw overrun(at, depth);
   return source[at] === 0 && source[at + 1] === 0;
 }
 
-/** X.690 §8.1.3; `length` is undefined if it is indefinite. */
+/** Reads a length (X.690 §8.1.3). `length` is undefined if the form is indefinite. */
 function readLength(
   source: Buffer,
   start: number,

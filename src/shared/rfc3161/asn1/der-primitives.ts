@@ -1,12 +1,12 @@
 import { refuse } from '../refusal/refusal.ts';
 import { TAG } from './tags.ts';
 
-/** Checks the single form that DER has for each primitive value (X.690 §8, §10, §11). */
+/** This module checks that primitive values have the only form that DER allows (X.690 §8, §10, §11). */
 
-/** NumericString, TeletexString, VideotexString, GraphicString, VisibleString, GeneralString, UniversalString: read as octets. */
+/** NumericString, TeletexString, VideotexString, GraphicString, VisibleString, GeneralString, UniversalString. Their octets are not checked. */
 const OTHER_STRINGS: ReadonlySet<number> = new Set([0x12, 0x14, 0x15, 0x19, 0x1a, 0x1b, 0x1c]);
 
-/** Checks the contents of a primitive type. The reader of a time checks that the date exists. */
+/** Checks the contents of a primitive type. It does not check that the date of a time exists: the reader of times checks this. */
 export function checkPrimitive(tag: number, source: Buffer, content: number, end: number): void {
   const length = end - content;
   switch (tag) {
@@ -29,7 +29,7 @@ export function checkPrimitive(tag: number, source: Buffer, content: number, end
     case TAG.utf8String:
       if (!isUtf8(source, content, end)) reject('UTF8String', content);
       return;
-    case TAG.printableString: // CAs write '&', '@' and '*' into it, against X.680 §41.4: any ASCII is accepted.
+    case TAG.printableString: // Any ASCII is accepted, because CAs write '&', '@' and '*' into it, against X.680 §41.4.
     case TAG.ia5String:
     case TAG.utcTime:
     case TAG.generalizedTime:
@@ -66,7 +66,7 @@ function isUtf8(source: Buffer, content: number, end: number): boolean {
   }
 }
 
-/** X.690 §8.3.2. */
+/** Returns true if an INTEGER has as few octets as possible (X.690 §8.3.2). */
 export function isMinimalInteger(source: Buffer, content: number, end: number): boolean {
   if (content === end) return false;
   if (end - content === 1) return true;
@@ -75,7 +75,7 @@ export function isMinimalInteger(source: Buffer, content: number, end: number): 
   return !((first === 0x00 && second < 0x80) || (first === 0xff && second >= 0x80));
 }
 
-/** X.690 §8.6.2, §11.2.1: the first octet counts the unused bits, and those are zero. */
+/** Returns true if the first octet of a BIT STRING counts its unused bits, and these bits are zero (X.690 §8.6.2, §11.2.1). */
 function isCanonicalBitString(source: Buffer, content: number, end: number): boolean {
   if (content === end) return false;
   const unused = source[content]!;
@@ -83,7 +83,7 @@ function isCanonicalBitString(source: Buffer, content: number, end: number): boo
   return unused <= 7 && end - content > 1 && (source[end - 1]! & ((1 << unused) - 1)) === 0;
 }
 
-/** X.690 §8.19.2: each arc has the shortest form, and the last arc is complete. */
+/** Returns true if each arc has its shortest form, and the last arc is complete (X.690 §8.19.2). */
 function isCanonicalOid(source: Buffer, content: number, end: number): boolean {
   if (content === end || (source[end - 1]! & 0x80) !== 0) return false;
   let atArcStart = true;

@@ -1,9 +1,9 @@
 /**
- * Writes DER (ITU-T X.690 §8 and §10): each function returns one complete element. Encoded elements are written unchanged, so that a signature over
- * one covers exactly what is sent.
+ * This module writes DER (ITU-T X.690 §8 and §10). Each function returns one complete element. Elements that are already encoded are written
+ * unchanged, so that a signature over an element covers exactly the octets that are sent.
  */
 
-/** One TLV with a single-byte tag and the given contents. */
+/** Writes an element (tag, length, contents) with a tag of one octet. */
 export function tlv(tag: number, ...contents: readonly Uint8Array[]): Buffer {
   let length = 0;
   for (const part of contents) length += part.length;
@@ -16,21 +16,21 @@ export function tlv(tag: number, ...contents: readonly Uint8Array[]): Buffer {
   return out;
 }
 
-/** Tag and length of an element with `length` octets of contents. */
+/** Writes the tag and length of an element with `length` octets of contents. */
 export function headerOf(tag: number, length: number): Buffer {
   const header = Buffer.allocUnsafe(headerOctets(length));
   writeHeader(header, tag, length);
   return header;
 }
 
-/** The octets of tag and length in the shortest definite form (X.690 §10.1). */
+/** Returns the number of octets for tag and length, in the shortest definite form (X.690 §10.1). */
 function headerOctets(length: number): number {
   let octets = 2;
   if (length >= 0x80) for (let rest = length; rest > 0; rest = Math.floor(rest / 256)) octets += 1;
   return octets;
 }
 
-/** Writes tag and length, and returns where the contents begin. */
+/** Writes tag and length into `out`, and returns where the contents begin. */
 function writeHeader(out: Buffer, tag: number, length: number): number {
   const octets = headerOctets(length);
   out[0] = tag;
@@ -43,18 +43,18 @@ export function sequence(...elements: readonly Uint8Array[]): Buffer {
   return tlv(0x30, ...elements);
 }
 
-/** SET OF: the elements sorted by their encodings (X.690 §11.6). */
+/** Writes a SET OF. The elements are sorted by their encodings (X.690 §11.6). */
 export function setOf(...elements: readonly Uint8Array[]): Buffer {
   return tlv(0x31, ...(elements.length > 1 ? elements.toSorted(Buffer.compare) : elements));
 }
 
-/** INTEGER: two's complement in as few octets as possible (X.690 §8.3). */
+/** Writes an INTEGER: two's complement in as few octets as possible (X.690 §8.3). */
 export function integer(value: bigint | number): Buffer {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 0x80) return Buffer.from([0x02, 0x01, value]);
   const number = BigInt(value);
   const magnitude = (number < 0n ? ~number : number).toString(16);
   const digits = magnitude.length % 2 === 1 ? `0${magnitude}` : magnitude;
-  // The first bit is the sign, so a zero octet comes before a digit of 8 or more.
+  // The first bit is the sign, so a zero octet comes first if the first digit is 8 or more.
   const octets = Buffer.from(digits >= '8' ? `00${digits}` : digits, 'hex');
   if (number < 0n) for (const [i, octet] of octets.entries()) octets[i] = ~octet;
   return tlv(0x02, octets);
@@ -78,12 +78,12 @@ export function octetString(...contents: readonly Uint8Array[]): Buffer {
   return tlv(0x04, ...contents);
 }
 
-/** BIT STRING of whole octets. */
+/** Writes a BIT STRING of whole octets. */
 export function bitString(...contents: readonly Uint8Array[]): Buffer {
   return tlv(0x03, Buffer.from([0]), ...contents);
 }
 
-/** BIT STRING of named bits, without trailing zero bits (X.690 §11.2.2); bit 0 is the first. */
+/** Writes a BIT STRING of named bits, without trailing zero bits (X.690 §11.2.2). Bit 0 is the first bit. */
 export function namedBits(...bits: readonly number[]): Buffer {
   if (bits.length === 0) return tlv(0x03, Buffer.from([0]));
   const highest = Math.max(...bits);
@@ -94,7 +94,7 @@ export function namedBits(...bits: readonly number[]): Buffer {
 
 const encodedOids = new Map<string, Buffer>();
 
-/** OBJECT IDENTIFIER from its dotted form. The result is shared: do not modify it. */
+/** Writes an OBJECT IDENTIFIER from its dotted form. The result is cached and shared, so do not modify it. */
 export function objectIdentifier(dotted: string): Buffer {
   let encoded = encodedOids.get(dotted);
   if (encoded === undefined) {
@@ -125,27 +125,27 @@ export function ia5String(text: string): Buffer {
   return tlv(0x16, Buffer.from(text, 'ascii'));
 }
 
-/** GeneralizedTime with the given text, e.g. `20261121120000.25Z`; the caller is responsible for its form (X.690 §11.7). */
+/** Writes a GeneralizedTime with a text such as `20261121120000.25Z`. The caller is responsible for its form (X.690 §11.7). */
 export function generalizedTime(text: string): Buffer {
   return tlv(0x18, Buffer.from(text, 'ascii'));
 }
 
-/** UTCTime with the given text, e.g. `261121120000Z`. */
+/** Writes a UTCTime with a text such as `261121120000Z`. */
 export function utcTime(text: string): Buffer {
   return tlv(0x17, Buffer.from(text, 'ascii'));
 }
 
-/** `[number]` around a complete TLV, or IMPLICIT over a constructed type if given its contents. */
+/** Writes `[number]` around a complete element. Given only the contents of a constructed type, it writes `[number] IMPLICIT`. */
 export function contextConstructed(number: number, ...contents: readonly Uint8Array[]): Buffer {
   return tlv(0xa0 | number, ...contents);
 }
 
-/** `[number] IMPLICIT` over a primitive type's contents. */
+/** Writes `[number] IMPLICIT` with the contents of a primitive type. */
 export function contextPrimitive(number: number, ...contents: readonly Uint8Array[]): Buffer {
   return tlv(0x80 | number, ...contents);
 }
 
-/** The same value under another tag: IMPLICIT tagging of an encoded TLV. Copies. */
+/** Copies an encoded element and gives the copy another tag (IMPLICIT tagging). */
 export function retag(tag: number, der: Uint8Array): Buffer {
   const out = Buffer.from(der);
   out[0] = tag;

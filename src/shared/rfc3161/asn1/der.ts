@@ -3,18 +3,20 @@ import { checkPrimitive } from './der-primitives.ts';
 import { CLASS, CONSTRUCTED, TAG } from './tags.ts';
 
 /**
- * Reads DER (ITU-T X.690 §8–§11) into a tree. The whole input is checked before it is used: every length has its shortest form and stays inside its
- * parent, every value has the single form that DER allows, and size, depth and number of elements have limits. The tree points into the input, so
- * that signatures are verified over the received octets and never over a re-encoded copy.
+ * This module reads DER (ITU-T X.690 §8–§11) into a tree. The whole input is checked before it is used: every length has its shortest form, no
+ * element is longer than the element around it, every value has the only form that DER allows, and size, depth and number of elements have limits.
+ * The tree points into the input, so that signatures are verified over the received octets and never over a re-encoded copy.
  */
 
 /** One element (tag, length, contents) with its position in the input. */
 export interface Der {
   readonly tag: number;
   readonly source: Buffer;
-  /** Where the element starts, where its contents start, and where both end. */
+  /** Where the element starts. */
   readonly start: number;
+  /** Where its contents start. */
   readonly content: number;
+  /** Where the element and its contents end. */
   readonly end: number;
   /** Empty for a primitive element. */
   readonly children: readonly Der[];
@@ -27,13 +29,13 @@ export interface DerLimits {
 }
 
 /**
- * A token with its certificates has about 5 KiB, 300 elements and 15 levels. Revocation lists inside it make it larger; they have about one
- * element per five octets.
+ * The limits for a token. A token with its certificates has about 5 KiB, 300 elements and 15 levels. Revocation lists inside it make it larger; they
+ * have about one element for every five octets.
  */
 export const TOKEN_LIMITS: DerLimits = { maxBytes: 1024 * 1024, maxElements: 256 * 1024, maxDepth: 32 };
 
 /**
- * Reads exactly one element that fills `bytes`.
+ * Reads one element, which must fill `bytes` exactly.
  *
  * @throws Refusal with a `der_…` code
  */
@@ -50,13 +52,13 @@ export interface Budget {
   readonly maxDepth: number;
 }
 
-/** Counts an element against the limits. */
+/** Counts an element, and refuses if there are too many or they are nested too deeply. */
 export function spend(budget: Budget, depth: number): void {
   if (--budget.left < 0) refuse('der_too_large', 'There are too many elements.');
   if (depth > budget.maxDepth) refuse('der_too_deep', `More than ${budget.maxDepth} levels are nested.`);
 }
 
-/** Checks the element at `start` with everything inside it; returns its end. */
+/** Checks the element at `start` and everything inside it. Returns where the element ends. */
 function checkElement(source: Buffer, start: number, limit: number, depth: number, budget: Budget): number {
   spend(budget, depth);
   if (start + 2 > limit) throw overrun(start, depth);
@@ -88,13 +90,13 @@ function checkElement(source: Buffer, start: number, limit: number, depth: numbe
   return end;
 }
 
-/** More input may complete the outermost element, so it is truncated. A child that is larger than its parent is always wrong. */
+/** Makes the refusal of an element that is too long. The outermost element may be cut off; an inner element longer than its parent is always wrong. */
 export function overrun(start: number, depth: number): Refusal {
   if (depth === 1) return new Refusal('der_truncated', 'The data ends before the outermost element ends.');
   return new Refusal('der_malformed', `The element at octet ${start} goes beyond the one around it.`);
 }
 
-/** A checked element. Most of a token is never read, so its children are made on demand. */
+/** An element that was checked. Most of a token is never read, so the children of an element are made only on demand. */
 class CheckedElement implements Der {
   readonly tag: number;
   readonly source: Buffer;
@@ -136,7 +138,7 @@ function elementAt(source: Buffer, start: number): Der {
   return new CheckedElement(source[start]!, source, start, content, content + source.readUIntBE(start + 2, octets));
 }
 
-/** The whole element: tag, length and contents. */
+/** Returns the whole element: tag, length and contents. */
 export function derOf(element: Der): Buffer {
   return element.source.subarray(element.start, element.end);
 }
@@ -145,7 +147,7 @@ export function contentsOf(element: Der): Buffer {
   return element.source.subarray(element.content, element.end);
 }
 
-/** Whether two elements are identical, octet for octet. */
+/** Returns true if two elements have exactly the same octets. */
 export function sameDer(a: Der, b: Der): boolean {
   return a.source.compare(b.source, b.start, b.end, a.start, a.end) === 0;
 }

@@ -1,4 +1,4 @@
-/** All object identifiers of the RFC 3161 part, with the document that assigns each. */
+/** All object identifiers that this library uses, with the documents that assign them. */
 export const OID = {
   // RFC 5652 (CMS)
   signedData: '1.2.840.113549.1.7.2',

@@ -1,4 +1,4 @@
-/** Tags of one octet (X.690 §8.1.2). */
+/** The tags of the ASN.1 types; each is one octet (X.690 §8.1.2). */
 export const TAG = {
   boolean: 0x01,
   integer: 0x02,
@@ -15,12 +15,13 @@ export const TAG = {
   bmpString: 0x1e,
   sequence: 0x30,
   set: 0x31,
-  /** `[n]`, primitive or constructed. */
+  /** The tag `[n]` of a primitive element. */
   context: (number: number) => 0x80 | number,
+  /** The tag `[n]` of a constructed element. */
   contextConstructed: (number: number) => 0xa0 | number,
 } as const;
 
-/** The bit of an element that contains others. */
+/** The bit in a tag that marks an element with other elements inside (constructed). */
 export const CONSTRUCTED = 0x20;
-/** The bits of the class; none is set for a universal type. */
+/** The bits in a tag for its class. Both are zero for a universal type. */
 export const CLASS = 0xc0;

@@ -6,22 +6,22 @@ import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 import type { SignerInfo } from './signed-data.ts';
 
-/** The values of each type of attribute (RFC 5652 §5.3), by its dotted OID. */
+/** The values of each attribute (RFC 5652 §5.3), by the dotted OID of its type. */
 export type Attributes = ReadonlyMap<string, readonly Der[]>;
 
 const SET_TAG = Buffer.from([TAG.set]);
 
-/** The signed octets: the attributes with the tag of a SET OF instead of the `[0]` in the message (RFC 5652 §5.4). */
+/** Returns the signed octets: the signed attributes with the tag of a SET OF, instead of the `[0]` in the message (RFC 5652 §5.4). */
 export function signedBytesOf(signer: SignerInfo): Buffer {
   return Buffer.concat([SET_TAG, derOf(signer.signedAttributes).subarray(1)]);
 }
 
-/** The signed attributes, each at most once. */
+/** Reads the signed attributes. Refuses a token in which an attribute occurs twice. */
 export function signedAttributesOf(signer: SignerInfo): Attributes {
   const attributes = new Map<string, readonly Der[]>();
   for (const element of signer.signedAttributes.children) {
     const { type, values } = attributeOf(element);
-    // A reader that re-encodes them sorts them, and then checks the signature over other octets than were signed.
+    // Another reader may encode unsorted values again in sorted order, and would then check the signature over different octets.
     if (!isSortedSet(values)) refuse('der_not_canonical', `The values of the signed attribute ${type} are not in the order of DER.`);
     if (type === OID.signingTime && values.length !== 1)
       refuse('signed_attribute_repeated', 'signingTime does not have exactly one value.');
@@ -39,13 +39,13 @@ function attributeOf(element: Der): { type: string; values: readonly Der[] } {
   return { type, values };
 }
 
-/** These attributes have their own refusal for a second occurrence. */
+/** The attributes for which a second occurrence has its own refusal code. */
 const REPEATED: Readonly<Record<string, 'content_type_attribute' | 'message_digest_attribute'>> = {
   [OID.contentType]: 'content_type_attribute',
   [OID.messageDigest]: 'message_digest_attribute',
 };
 
-/** RFC 5652 §11.1–§11.3, RFC 5035 §5, RFC 6211 §2. */
+/** The attributes that must be signed (RFC 5652 §11.1–§11.3, RFC 5035 §5, RFC 6211 §2). */
 const ONLY_SIGNED: ReadonlySet<string> = new Set([
   OID.contentType,
   OID.messageDigest,
@@ -55,7 +55,10 @@ const ONLY_SIGNED: ReadonlySet<string> = new Set([
   OID.cmsAlgorithmProtection,
 ]);
 
-/** Anyone may have added unsigned attributes, so nothing is read from them, and attributes that must be signed are refused there. */
+/**
+ * Checks the types of the unsigned attributes. Anyone may have added them, so their values are not read, and attributes that must be signed are
+ * refused there.
+ */
 export function checkUnsignedAttributes({ unsignedAttributes }: SignerInfo): void {
   for (const element of unsignedAttributes?.children ?? []) {
     const { type } = attributeOf(element);

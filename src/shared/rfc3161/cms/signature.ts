@@ -11,9 +11,9 @@ import { isSignatureOf } from '../x509/public-key.ts';
 import { type Attributes, signedBytesOf } from './attributes.ts';
 import type { SignedData, SignerInfo } from './signed-data.ts';
 
-/** Checks the signature and the attributes that bind it to the content (RFC 5652 §5.4, §5.6, §11). */
+/** This module checks the signature of a token, and the attributes that bind it to the content (RFC 5652 §5.4, §5.6, §11). */
 
-/** Refusal 27: without this attribute, a signature over other content by the same key could be used as one over TSTInfo. */
+/** Checks the contentType attribute (refusal 27). Without it, a signature of the same key over other content could pass as a signature over TSTInfo. */
 export function checkContentType(attributes: Attributes): void {
   const [value, another] = attributes.get(OID.contentType) ?? [];
   if (value === undefined || another !== undefined)
@@ -23,7 +23,7 @@ export function checkContentType(attributes: Attributes): void {
   }
 }
 
-/** Refusal 28. */
+/** Checks that the signed digest is the digest of the content (refusal 28). */
 export function checkMessageDigest(attributes: Attributes, { eContent, signer }: SignedData): void {
   const [value, another] = attributes.get(OID.messageDigest) ?? [];
   if (value?.tag !== TAG.octetString || another !== undefined) {
@@ -34,7 +34,7 @@ export function checkMessageDigest(attributes: Attributes, { eContent, signer }:
   }
 }
 
-/** CMSAlgorithmProtection (RFC 6211 §2) repeats the algorithms inside the signature, because the SignerInfo itself is not signed. */
+/** Checks CMSAlgorithmProtection (RFC 6211 §2). This signed attribute repeats the algorithms, because the SignerInfo itself is not signed. */
 export function checkAlgorithmProtection(attributes: Attributes, signer: SignerInfo): void {
   const values = attributes.get(OID.cmsAlgorithmProtection);
   if (values === undefined) return;
@@ -55,9 +55,9 @@ export function checkAlgorithmProtection(attributes: Attributes, signer: SignerI
 }
 
 /**
- * Refusals 29, 30 and 46: the signature is by the key of the certificate in the SID, and of no other.
+ * Checks that the key of the certificate in the SignerIdentifier made the signature (refusals 29, 30 and 46).
  *
- * @param sworn the signer's certificate according to the signed attributes, if that is another one
+ * @param sworn the signer's certificate according to the signed attributes, if it differs from `signer`
  */
 export async function checkSignature(signerInfo: SignerInfo, signer: Certificate, sworn: Certificate | undefined): Promise<void> {
   const algorithm = signerAlgorithmOf(signerInfo.signatureAlgorithm, signerInfo.digestAlgorithm, 'signatureAlgorithm');
@@ -69,7 +69,7 @@ export async function checkSignature(signerInfo: SignerInfo, signer: Certificate
   refuse('signature_invalid', 'The signature over the signed attributes is not valid.');
 }
 
-/** All inputs of `checkSignature`, as a SHA-256 in hex: a signature that was valid once stays valid. */
+/** Returns a SHA-256 in hex over all inputs of `checkSignature`. With it, a caller can remember that a signature is valid. */
 export function signatureMarkOf(
   { signatureAlgorithmDer, digestAlgorithmDer, signature, ...rest }: SignerInfo,
   signer: Certificate,
@@ -83,7 +83,7 @@ async function isSignatureBy(certificate: Certificate, algorithm: SignatureAlgor
   try {
     return await isSignatureOf(certificate.publicKey(), algorithm, signed, signature);
   } catch (error) {
-    if (error instanceof Refusal) return false; // This key cannot have made it.
+    if (error instanceof Refusal) return false; // This key cannot have made the signature.
     throw error;
   }
 }

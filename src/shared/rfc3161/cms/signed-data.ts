@@ -14,33 +14,34 @@ import {
   SIGNATURE_CODES,
 } from '../x509/algorithms.ts';
 
-/** A TimeStampToken as CMS SignedData (RFC 5652 §3, §5.1) with its one signer. */
+/** The contents of a TimeStampToken: CMS SignedData (RFC 5652 §3, §5.1) with exactly one signer. */
 export interface SignedData {
   /** DER of TSTInfo. */
   readonly eContent: Buffer;
   /** The X.509 certificates, in the order of the token. */
   readonly certificates: readonly Der[];
-  /** Other parts, which are not used. */
+  /** The parts of the token that are not used. */
   readonly company: Company;
   readonly signer: SignerInfo;
 }
 
+/** Shows which parts of a token are not used. */
 export interface Company {
-  /** Certificates beside those of X.509: attribute certificates and other forms (RFC 5652 §10.2.2). */
+  /** Attribute certificates, and certificates in other forms than X.509 (RFC 5652 §10.2.2). */
   readonly hasOtherCertificates: boolean;
   /** CRLs and OCSP responses (RFC 5652 §10.2.1). */
   readonly hasRevocationData: boolean;
   readonly hasUnsignedAttributes: boolean;
 }
 
-/** RFC 5652 §5.3. */
+/** A SignerInfo (RFC 5652 §5.3). */
 export interface SignerInfo {
   readonly sid: SignerIdentifier;
   readonly digestAlgorithm: DigestAlgorithm;
   readonly digestAlgorithmDer: Der;
   readonly signatureAlgorithm: AlgorithmIdentifier;
   readonly signatureAlgorithmDer: Der;
-  /** `[0] IMPLICIT SET OF Attribute`, as received. */
+  /** `[0] IMPLICIT SET OF Attribute`, exactly as received. */
   readonly signedAttributes: Der;
   readonly signature: Buffer;
   /** `[1] IMPLICIT SET OF Attribute`. */
@@ -51,7 +52,7 @@ export type SignerIdentifier =
   | { readonly kind: 'issuerAndSerialNumber'; readonly issuer: Buffer; readonly serialNumber: Buffer }
   | { readonly kind: 'subjectKeyIdentifier'; readonly keyIdentifier: Buffer };
 
-/** Many more than any token needs; each costs a little time even if unused. */
+/** These limits are much higher than any token needs. They exist because each element costs some time, even if it is not used. */
 const MAX_CERTIFICATES = 256;
 const MAX_DIGEST_ALGORITHMS = 16;
 const MAX_UNSIGNED_ATTRIBUTES = 256;
@@ -80,7 +81,7 @@ export function signedDataOf(token: Der): SignedData {
   checkCount(choices, MAX_CERTIFICATES, 'certificates');
   checkCount(digestAlgorithms.children, MAX_DIGEST_ALGORITHMS, 'digest algorithms');
   const expectedVersion = versionFor(choices, crls);
-  // Some TSAs include OCSP responses but use the version for a token without them. The signature is the same.
+  // Some TSAs include OCSP responses but use the version for a token without them. This is accepted, because the version is not signed.
   const isOlder = version === versionFor(choices, []);
   if (version !== expectedVersion && !isOlder) refuse('cms_version', `SignedData is of version ${version} instead of ${expectedVersion}.`);
 
@@ -100,7 +101,7 @@ export function signedDataOf(token: Der): SignedData {
   return { eContent, certificates, company, signer };
 }
 
-/** CertificateChoices beside an X.509 certificate (RFC 5652 §10.2.2). */
+/** The tags of CertificateChoices other than X.509 certificates (RFC 5652 §10.2.2). */
 const CHOICE = {
   extended: TAG.contextConstructed(0),
   attributeV1: TAG.contextConstructed(1),
@@ -110,8 +111,8 @@ const CHOICE = {
 const CHOICES: ReadonlySet<number> = new Set([TAG.sequence, ...Object.values(CHOICE)]);
 
 /**
- * Removes the certificates from a TimeStampToken, for clients that did not request them (RFC 3161 §2.4.2). They are not signed, so the signature
- * stays valid.
+ * Removes the certificates from a TimeStampToken, for clients that did not request them (RFC 3161 §2.4.2). The certificates are not signed, so the
+ * signature stays valid.
  *
  * @throws Refusal if the input is not the DER of a token
  */
@@ -125,7 +126,7 @@ export function withoutCertificates(token: Uint8Array): Buffer {
   return sequence(derOf(contentType), contextConstructed(0, stripped));
 }
 
-/** RFC 5652 §5.1, for content that is not id-data. */
+/** Returns the version that SignedData must have (RFC 5652 §5.1). The content of a token is never id-data. */
 function versionFor(certificates: readonly Der[], crls: readonly Der[]): 3 | 4 | 5 {
   const unknown = certificates.find(({ tag }) => !CHOICES.has(tag));
   if (unknown !== undefined) refuse('der_malformed', 'One of the certificates is not a certificate.');
@@ -133,7 +134,7 @@ function versionFor(certificates: readonly Der[], crls: readonly Der[]): 3 | 4 |
   return certificates.some(({ tag }) => tag === CHOICE.attributeV2) ? 4 : 3;
 }
 
-/** EncapsulatedContentInfo (RFC 5652 §5.2). */
+/** Reads the signed content from an EncapsulatedContentInfo (RFC 5652 §5.2). */
 function eContentOf(element: Der): Buffer {
   const members = membersOf(element, 'encapContentInfo');
   const type = oidOf(members.take(TAG.oid, 'eContentType'), 'eContentType');
@@ -159,7 +160,7 @@ function signerInfoOf(element: Der): SignerInfo {
   members.end();
   checkCount(unsignedAttributes?.children ?? [], MAX_UNSIGNED_ATTRIBUTES, 'unsigned attributes');
 
-  // RFC 5652 §5.3. Some TSAs write 2 instead of 1. The number is not signed, and other verifiers ignore it.
+  // RFC 5652 §5.3 defines the version. Some TSAs write 2 instead of 1. The version is not signed, and other verifiers ignore it.
   const expectedVersion = sid.kind === 'issuerAndSerialNumber' ? 1 : 3;
   if (version !== expectedVersion && !(version === 2 && expectedVersion === 1))
     refuse('cms_version', `SignerInfo is of version ${version} instead of ${expectedVersion}.`);

@@ -3,12 +3,13 @@ import { Refusal, refuse } from '../refusal/refusal.ts';
 import type { Certificate } from '../x509/certificate.ts';
 import type { SignerIdentifier } from './signed-data.ts';
 
-/** The certificates of a token. Unreadable ones are left out: they matter only if they are needed. */
+/** The certificates in a token. A certificate that cannot be read is a fault only if it is needed. */
 export interface Embedded {
+  /** The certificates that can be read. */
   readonly certificates: readonly Certificate[];
-  /** Why the first unreadable one cannot be read. */
+  /** Why the first unreadable certificate cannot be read. */
   readonly unreadable: Refusal | undefined;
-  /** The unreadable ones. */
+  /** The certificates that cannot be read. */
   readonly unread: readonly Der[];
 }
 
@@ -28,7 +29,7 @@ export function embeddedOf(elements: readonly Der[], read: (element: Der) => Cer
   return { certificates, unreadable, unread };
 }
 
-/** Whether another reader may take an unreadable certificate for the one in the SID. */
+/** Returns true if another reader could read this unreadable certificate and take it for the certificate in the SignerIdentifier. */
 function mayBeNamed(sid: SignerIdentifier, element: Der): boolean {
   const octets = derOf(element);
   return sid.kind === 'issuerAndSerialNumber'
@@ -36,7 +37,7 @@ function mayBeNamed(sid: SignerIdentifier, element: Der): boolean {
     : octets.includes(sid.keyIdentifier);
 }
 
-/** The certificate in the SID, found by that identifier alone and never by its position (refusals 30–32). */
+/** Finds the signer's certificate by the SignerIdentifier alone, never by its position in the token (refusals 30–32). */
 export function signerCertificateOf(
   sid: SignerIdentifier,
   embedded: Embedded,

@@ -9,8 +9,8 @@ import type { Certificate } from '../x509/certificate.ts';
 import { isSameName } from '../x509/name.ts';
 
 /**
- * The signing certificate attribute (ESS, RFC 5035 §3 and §5; RFC 5816). The signer signs the identity of its own certificate, so that another
- * certificate for the same key cannot replace it.
+ * One entry in the signing certificate attribute (ESS, RFC 5035 §3 and §5; RFC 5816). With this attribute, the signer signs the identity of its own
+ * certificate, so that another certificate for the same key cannot replace it.
  */
 export interface CertificateId {
   readonly digest: 'sha1' | 'sha256' | 'sha384' | 'sha512';
@@ -20,7 +20,7 @@ export interface CertificateId {
 
 const HASH_CODES = { weak: 'signing_certificate_hash_unknown', unknown: 'signing_certificate_hash_unknown' } as const;
 
-/** One list of certificates for each version of the attribute; the first in a list is the signer's (refusals 33, 36). */
+/** Reads a list of certificates for each version of the attribute. The first certificate in a list is that of the signer (refusals 33, 36). */
 export function signingCertificatesOf(attributes: ReadonlyMap<string, readonly Der[]>): readonly (readonly CertificateId[])[] {
   const lists = [OID.signingCertificate, OID.signingCertificateV2].flatMap((type) => {
     const values = attributes.get(type);
@@ -34,11 +34,11 @@ export function signingCertificatesOf(attributes: ReadonlyMap<string, readonly D
   return lists;
 }
 
-/** SigningCertificate or SigningCertificateV2. */
+/** Reads a SigningCertificate or a SigningCertificateV2. */
 function certificateIdsOf(element: Der, isV2: boolean): readonly CertificateId[] {
   const members = membersOf(element, 'signingCertificate');
   const ids = members.take(TAG.sequence, 'certs').children;
-  members.optional(TAG.sequence); // certificate policies, which are not checked.
+  members.optional(TAG.sequence); // skips the certificate policies, which are not checked
   members.end();
   if (ids.length === 0) refuse('signing_certificate_missing', 'The signing certificate attribute names no certificate.');
   return ids.map((id) => {
@@ -51,13 +51,13 @@ function certificateIdsOf(element: Der, isV2: boolean): readonly CertificateId[]
   });
 }
 
-/** RFC 5035 §4: SHA-256 by default, although some write it. */
+/** Reads the hash algorithm. SHA-256 is the default (RFC 5035 §4), but some TSAs write it explicitly. */
 function digestOfId(algorithm: Der | undefined): CertificateId['digest'] {
   if (algorithm === undefined) return 'sha256';
   return digestOf(algorithmIdentifierOf(algorithm, 'hashAlgorithm'), 'The hash algorithm of ESSCertIDv2', HASH_CODES);
 }
 
-/** IssuerSerial: one directoryName, and the serial number. */
+/** Reads an IssuerSerial: exactly one directoryName, and the serial number. */
 function issuerSerialOf(parts: Members): CertificateId['issuerSerial'] {
   const element = parts.optional(TAG.sequence);
   if (element === undefined) return undefined;
@@ -71,12 +71,12 @@ function issuerSerialOf(parts: Members): CertificateId['issuerSerial'] {
   return { issuer: derOf(inside(name, 'directoryName')), serialNumber };
 }
 
-/** The signer's certificate among `certificates` according to a list. */
+/** Finds the certificate that one of the lists names as that of the signer. */
 export function swornSignerOf(lists: readonly (readonly CertificateId[])[], certificates: readonly Certificate[]): Certificate | undefined {
   return certificates.find((certificate) => lists.some(([first]) => first !== undefined && isHashOf(first, certificate)));
 }
 
-/** Refuses unless the first in each list is the signer (34, 35). */
+/** Refuses the token unless the first certificate in each list is that of the signer (refusals 34, 35). */
 export function checkSigningCertificate(lists: readonly (readonly CertificateId[])[], signer: Certificate): void {
   for (const [first] of lists) {
     if (first === undefined || !isHashOf(first, signer)) {
@@ -89,11 +89,11 @@ export function checkSigningCertificate(lists: readonly (readonly CertificateId[
 }
 
 /**
- * Further certificates in a list limit which ones may be used (RFC 5035 §5.4.1): CA certificates limit the path to the anchor, attribute
- * certificates limit what the signer may do. They need not all be used or available. Refuses a chain with an unlisted CA if other CAs are listed.
- * The anchor need not be listed, because it is trusted itself.
+ * Checks the other certificates in each list. They limit which certificates may be used (RFC 5035 §5.4.1): CA certificates limit the path to the
+ * anchor, and attribute certificates limit what the signer may do. If a list names CAs, the chain must not contain a CA that it does not name. The
+ * anchor need not be named, because it is trusted itself. Not all named certificates have to be used or available.
  *
- * @param known all available certificates: a listed name that is not among them may belong to an attribute certificate and does not limit the path
+ * @param known all available certificates. A list that names none of them may name only attribute certificates, so it does not limit the path.
  */
 export function checkNamedChain(
   lists: readonly (readonly CertificateId[])[],
@@ -113,7 +113,7 @@ function isHashOf(id: CertificateId, certificate: Certificate): boolean {
   return hash(id.digest, certificate.der, 'buffer').equals(id.certificateHash);
 }
 
-/** The name is signed, so a different case or string type still means the same name (RFC 5280 §7.1). */
+/** Compares issuer and serial number. A difference in case or string type does not make another name (RFC 5280 §7.1). */
 function isIssuerSerialOf({ issuerSerial }: CertificateId, certificate: Certificate): boolean {
   if (issuerSerial === undefined) return true;
   return isSameName(issuerSerial.issuer, certificate.issuer) && issuerSerial.serialNumber.equals(certificate.serialNumber);

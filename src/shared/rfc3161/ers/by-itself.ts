@@ -6,11 +6,11 @@ import { createTrustStore, type TrustStore } from '../x509/trust-store.ts';
 import { verifyEvidence } from './verify.ts';
 
 /**
- * Judges a token without a trusted anchor by its own certificates: first with those as anchors that none of the others issued, then, if such a chain
- * is not in order, with the signer's alone. The result proves nothing about the signer. It only shows that the rest is in order, and where the
- * chain ends.
+ * Judges a token that no trust anchor covers by its own certificates. First, its certificates without an issuer in the token are the anchors. If the
+ * token is refused then, all its certificates are anchors, so that the signer's certificate needs no chain. The result proves nothing about the
+ * signer. It only shows that the token has no other fault, and where its chain ends.
  *
- * @param crls the reader's revocation lists: they revoke certificates regardless of trust
+ * @param crls the reader's revocation lists, which revoke certificates regardless of trust
  * @param verify judges the token or record with a trust store
  */
 export async function verifyByItself(
@@ -26,7 +26,7 @@ export async function verifyByItself(
   return chained.ok ? chained : verify(trustIn(certificates));
 }
 
-/** The certificates that the verifier reads: it reads each through the given trust store. */
+/** Returns the certificates that the verifier reads. It reads each of them with `certificateOf` of the trust store, which collects them here. */
 async function certificatesOf(given: Uint8Array, nowMs: number): Promise<readonly Certificate[]> {
   const certificates: Certificate[] = [];
   const nobody = createTrustStore({ anchors: [] });

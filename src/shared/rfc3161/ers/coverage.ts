@@ -8,21 +8,21 @@ import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import { digestData } from '../x509/digests.ts';
 import type { ArchiveTimeStamp, ArchiveTimeStampChain, EvidenceRecord } from './record.ts';
 
-/** What the tokens of a record cover, according to hashes only (RFC 4998 §4.3, §5.3). */
+/** The result of comparing the hashes in a record (RFC 4998 §4.3, §5.3). Signatures are not checked. */
 export interface Coverage {
   /** The imprint of the record, in the algorithm of its first chain. */
   readonly imprint: Imprint;
-  /** The ArchiveTimeStamps from the imprint to the last one, in order. */
+  /** The ArchiveTimeStamps that were compared, in order of time. */
   readonly timeStamps: readonly ArchiveTimeStamp[];
-  /** Some chains were left out, because the document’s digest in their algorithm was not given. */
+  /** True if some chains were left out, because the document’s digest in their algorithm was not given. */
   readonly hasLaterChains: boolean;
 }
 
 /**
- * Follows a record from the document to its last token. A chain with another algorithm than the first needs the document’s digest in that
- * algorithm. Without it, the record is judged as before that chain.
+ * Follows a record from the document to its last token. A chain with another algorithm than the first chain needs the document’s digest in this
+ * algorithm. Without the digest, the record is judged as if it ended before this chain.
  *
- * @param digests of the document, one for each known algorithm; empty: the record itself says its imprint
+ * @param digests the digests of the document, one for each known algorithm. If empty, the imprint comes from the record itself.
  * @throws Refusal (refusals 15, 16, 50, 51, 57)
  */
 export function coverageOf({ chains }: EvidenceRecord, digests: readonly Imprint[]): Coverage {
@@ -50,7 +50,7 @@ function initialImprintOf({ algorithm, timeStamps: [{ reducedHashtree, token }] 
   return { algorithm, digest: only! };
 }
 
-/** RFC 4998 §4.3. `missing`: the code if it covers something else. */
+/** Checks that an ArchiveTimeStamp covers a digest (RFC 4998 §4.3). `missing`: the refusal code if it does not. */
 function checkCovers({ algorithm, reducedHashtree, token }: ArchiveTimeStamp, digest: Buffer, missing: RefusalCode): void {
   const { imprint } = token.tstInfo;
   const covered = reducedHashtree?.[0] ?? [imprint.digest];
@@ -60,12 +60,15 @@ function checkCovers({ algorithm, reducedHashtree, token }: ArchiveTimeStamp, di
   }
 }
 
-/** The input of a time-stamp renewal: the timeStamp field of the token before (RFC 4998 §5.2). */
+/** The digest that a time-stamp renewal covers: the hash of the timeStamp field of the previous ArchiveTimeStamp (RFC 4998 §5.2). */
 export function tokenDigestOf(algorithm: DigestAlgorithm, { token }: ArchiveTimeStamp): Buffer {
   return digestData(algorithm, derOf(token.opened.contentInfo));
 }
 
-/** The input of a hash-tree renewal: the document and the earlier chains, as an ArchiveTimeStampSequence (RFC 4998 §5.2). */
+/**
+ * The digest that a hash-tree renewal covers: the hash of two digests, that of the document (`data`) and that of the earlier chains as an
+ * ArchiveTimeStampSequence (RFC 4998 §5.2).
+ */
 export function chainDigestOf(algorithm: DigestAlgorithm, data: Buffer, before: readonly ArchiveTimeStampChain[]): Buffer {
   const older = digestData(algorithm, sequence(...before.map(({ der }) => der)));
   return digestData(algorithm, Buffer.concat([data, older]));

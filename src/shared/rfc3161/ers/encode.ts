@@ -8,11 +8,11 @@ import { chainDigestOf, tokenDigestOf } from './coverage.ts';
 import type { ReducedHashtree } from './hash-tree.ts';
 import { type ArchiveTimeStampChain, readEvidenceRecord } from './record.ts';
 
-/** Writes and renews evidence records (RFC 4998 §4.2, §5.2). */
+/** This module writes and renews evidence records (RFC 4998 §4.2, §5.2). */
 
-/** ArchiveTimeStamp as plain data. The token’s imprint contains the algorithm, so it is not written again (RFC 4998 §4.1). */
+/** An ArchiveTimeStamp as plain data. The token’s imprint names the hash algorithm, so the algorithm is not written again (RFC 4998 §4.1). */
 export interface ArchiveTimeStampParts {
-  /** Undefined: the token covers the hash itself. */
+  /** Undefined: there is no tree, because the imprint of the token is the covered hash itself. */
   readonly reducedHashtree?: ReducedHashtree | undefined;
   /** DER TimeStampToken. */
   readonly token: Buffer;
@@ -23,7 +23,7 @@ function encodeTimeStamp({ reducedHashtree, token }: ArchiveTimeStampParts): Buf
   return sequence(...(lists === undefined ? [] : [contextConstructed(2, ...lists)]), token);
 }
 
-/** PartialHashtree. Batches have one hash in each list, thousands at a time. */
+/** Writes a PartialHashtree. Lists with one hash are written fast, because batches have thousands of them. */
 function encodeList(list: readonly Buffer[]): Buffer {
   const [only] = list;
   if (list.length > 1 || only === undefined || only.length > 64)
@@ -40,17 +40,17 @@ function encodeList(list: readonly Buffer[]): Buffer {
 const encodeWith = (algorithms: readonly DigestAlgorithm[], chains: readonly Buffer[]): Buffer =>
   sequence(integer(1), sequence(...[...new Set(algorithms)].map(digestIdentifier)), sequence(...chains));
 
-/** An EvidenceRecord with one token. `algorithm`: that of the token’s imprint. */
+/** Writes an EvidenceRecord with one token. `algorithm`: the algorithm of the token’s imprint. */
 export function encodeEvidenceRecord(algorithm: DigestAlgorithm, timeStamp: ArchiveTimeStampParts): Buffer {
   return encodeWith([algorithm], [sequence(encodeTimeStamp(timeStamp))]);
 }
 
-/** What the next token of a record must cover. */
+/** The hashes that the next token of a record must cover. */
 export interface Renewal {
   readonly algorithm: DigestAlgorithm;
-  /** The first list of its hash tree. If it has a single hash, the token may cover that hash directly. */
+  /** The first list of the token's hash tree. If it has a single hash, the token may cover this hash without a tree. */
   readonly firstList: readonly Buffer[];
-  /** The token’s imprint if the record is renewed alone: the hash of `firstList`. */
+  /** The imprint of the token if the token renews only this record: the hash of `firstList`. */
   readonly imprint: Imprint;
 }
 
@@ -61,7 +61,8 @@ const renewalOver = (algorithm: DigestAlgorithm, firstList: readonly Buffer[]): 
 });
 
 /**
- * Time-stamp renewal: it must cover the hash of the last token (RFC 4998 §5.2). Bouncy Castle requires the hashes of all tokens in the chain.
+ * Returns the hashes for a time-stamp renewal of a record. The renewal must cover the hash of the last token (RFC 4998 §5.2). Bouncy Castle requires
+ * the hashes of all tokens in the chain, so `firstList` has all of them.
  *
  * @throws Refusal if the bytes are not a record
  */
@@ -74,7 +75,7 @@ export function timeStampRenewalOf(record: Buffer): Renewal {
 }
 
 /**
- * Hash-tree renewal: a new chain over the record and the document’s digest in the new algorithm (RFC 4998 §5.2).
+ * Returns the hash for a hash-tree renewal: a new chain that covers the record, and the document’s digest in a new algorithm (RFC 4998 §5.2).
  *
  * @throws Refusal if the bytes are not a record
  */
@@ -83,10 +84,9 @@ export function hashTreeRenewalOf(record: Buffer, { algorithm, digest }: Imprint
 }
 
 /**
- * The record with one more token. Existing parts stay unchanged, octet for octet; members without proof value (cryptoInfos, encryptionInfo) are
- * left out.
+ * Adds one token to a record. The octets of existing chains do not change. Members that prove nothing (cryptoInfos, encryptionInfo) are left out.
  *
- * @param place in the last chain (time-stamp renewal), or in a new chain with this algorithm (hash-tree renewal)
+ * @param place adds the token to the last chain (time-stamp renewal), or to a new chain with this algorithm (hash-tree renewal)
  * @throws Refusal if the bytes are not a record
  */
 export function addTimeStamp(record: Buffer, timeStamp: ArchiveTimeStampParts, place: 'last_chain' | DigestAlgorithm): Buffer {

@@ -2,28 +2,28 @@ import { nodeOf } from '../../proof/hash-tree.js';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import { digestData } from '../x509/digests.ts';
 
-/** Hash trees of RFC 4998 §4.2 for many documents. `shared/proof` computes the hash of a node and the root of a reduced tree. */
+/** This module builds hash trees of RFC 4998 §4.2 for many documents. `shared/proof` computes the hash of a node and the root of a reduced tree. */
 
-/** SEQUENCE OF PartialHashtree: the lists from a hash to the root, the list with the hash first (RFC 4998 §4.1). */
+/** The path of a hash as a SEQUENCE OF PartialHashtree: the lists from the hash to the root. The first list contains the hash (RFC 4998 §4.1). */
 export type ReducedHashtree = readonly (readonly Buffer[])[];
 
 /** A tree and the path of each of its leaves. */
 export interface HashTree {
   readonly root: Buffer;
-  /** From the leaves up; the last one has only the root. A node without a sibling moves up unchanged. */
+  /** The nodes of each level, from the leaves up. The last level has only the root. A node without a sibling moves up unchanged. */
   readonly levels: readonly (readonly Buffer[])[];
-  /** From the group with this index up to the root: its blind, and the sibling at each level that has one. */
+  /** Returns the path of the group with this index up to the root: its blind, then its sibling at each level where it has one. */
   pathOf(index: number): readonly Buffer[];
-  /** The list of that group, then each hash of `pathOf` in its own list. */
+  /** Returns the list of hashes of the group with this index, then each hash of `pathOf` in its own list. */
   reducedHashtreeOf(index: number): ReducedHashtree;
 }
 
 /**
- * A binary tree over groups of hashes; a group is usually one document’s hash. Each group is paired with its own blind, so that the hashes on a
- * path reveal nothing about other groups. An odd node moves up unchanged.
+ * Builds a binary tree over groups of hashes. A group is usually the hash of one document. Each group is hashed with its own blind, so that the hashes
+ * in a path reveal nothing about other groups. A node without a sibling moves up unchanged.
  *
- * @param groups not empty; the hashes of a group are together in the first list
- * @param blinds one for each group: random, and as long as a digest
+ * @param groups one or more groups; all hashes of a group are in the first list of its path
+ * @param blinds for each group, random octets that are as long as a digest
  */
 export function buildHashTree(algorithm: DigestAlgorithm, groups: readonly (readonly Buffer[])[], blinds: readonly Buffer[]): HashTree {
   if (groups.length === 0 || groups.length !== blinds.length) throw new RangeError('each group of hashes needs its blind');

@@ -16,32 +16,32 @@ export interface EvidenceRecord {
   readonly hasInformation: boolean;
 }
 
-/** All time-stamps in a chain use one hash algorithm (RFC 4998 §5.1). */
+/** A chain of time-stamps that all use the same hash algorithm (RFC 4998 §5.1). */
 export interface ArchiveTimeStampChain {
   readonly algorithm: DigestAlgorithm;
   readonly timeStamps: readonly [ArchiveTimeStamp, ...ArchiveTimeStamp[]];
   readonly der: Buffer;
 }
 
-/** RFC 4998 §4.1. */
+/** An ArchiveTimeStamp (RFC 4998 §4.1). */
 export interface ArchiveTimeStamp {
   readonly algorithm: DigestAlgorithm;
-  /** Undefined: the token covers the hash itself. */
+  /** Undefined: there is no tree, because the imprint of the token is the covered hash itself. */
   readonly reducedHashtree: ReducedHashtree | undefined;
   readonly token: ReadToken;
   readonly hasAttributes: boolean;
   readonly der: Buffer;
 }
 
-/** A token is four levels deep in a record. */
+/** The limits for a record. A token begins four levels below the top of a record. */
 const RECORD_LIMITS: DerLimits = { ...TOKEN_LIMITS, maxDepth: TOKEN_LIMITS.maxDepth + 4 };
-/** One a year for a generation; each costs as much to verify as a token. */
+/** The maximum number of tokens in a record. One token each year for 32 years is enough. */
 const MAX_TIME_STAMPS = 32;
-/** In all lists of a record. */
+/** The maximum number of hashes in all lists of a record. */
 const MAX_HASHES = 8_192;
-/** In all tokens of a record: as many as in a single token. Each may have to be parsed for each store. */
+/** The maximum number of certificates in all tokens of a record, as in a single token. Each may have to be parsed for every trust store. */
 const MAX_CERTIFICATES = 256;
-/** A tree with this many levels has more leaves than there will ever be stamps. */
+/** The maximum number of levels in a hash tree. A tree with so many levels has more leaves than there will ever be stamps. */
 const MAX_LEVELS = 64;
 
 interface Allowance {
@@ -79,10 +79,10 @@ export function readEvidenceRecord(bytes: Buffer): EvidenceRecord {
   };
 }
 
-/** The DER of the record's first token, not verified. @throws Refusal if the bytes are not a record */
+/** Returns the DER of the first token in a record, without verifying it. @throws Refusal if the bytes are not a record */
 export const firstTokenOf = (record: Buffer): Buffer => derOf(readEvidenceRecord(record).chains[0].timeStamps[0].token.opened.contentInfo);
 
-/** The elements of a SEQUENCE OF with at least one element (53). */
+/** Returns the elements of a SEQUENCE OF, which must have at least one element (refusal 53). */
 function elementsOf(element: Der, name: string, tag: number = TAG.sequence): readonly Der[] {
   if (element.tag !== tag) refuse('der_malformed', `${name} is of another type.`);
   if (element.children.length === 0) refuse('evidence_list_empty', `${name} is empty.`);

@@ -2,29 +2,29 @@ import { Refusal } from '../refusal/refusal.ts';
 import type { Imprint } from '../tsp/imprint.ts';
 import { addTimeStamp, hashTreeRenewalOf, timeStampRenewalOf } from './encode.ts';
 
-/** Renews many records at once: one token over a tree in which each record is a group (RFC 4998 §5.2). */
+/** This module renews many records with one token: the token covers a tree in which each record is a group (RFC 4998 §5.2). */
 
-/** A later token of a record. */
+/** A later token that is added to a record. */
 export interface RecordRenewal {
-  /** The hashes from the record's required input to the root of the tree, one for each list. */
+  /** The hashes on the path from the group of this record to the root of the tree. Each hash becomes a list of its own. */
   readonly path: readonly Buffer[];
   /** DER TimeStampToken. */
   readonly token: Buffer;
-  /** The document's digest in another algorithm: a hash-tree renewal. Undefined: a time-stamp renewal. */
+  /** The document's digest in another algorithm, for a hash-tree renewal. Undefined: this is a time-stamp renewal. */
   readonly newDigest?: Imprint | undefined;
 }
 
 const renewalOf = (record: Buffer, newDigest: Imprint | undefined) =>
   newDigest === undefined ? timeStampRenewalOf(record) : hashTreeRenewalOf(record, newDigest);
 
-/** What a renewal of a record must cover, as one hash. Undefined: the bytes are not a record. Never throws, whatever the bytes. */
+/** Returns the hash that a renewal of a record must cover, or undefined if the bytes are not a record. Never throws, whatever the bytes are. */
 export const renewalImprintOf = (record: Buffer, newDigest?: Imprint): Imprint | undefined =>
   unlessRefused(() => renewalOf(record, newDigest).imprint);
 
 /**
- * The record with its renewals. Undefined: a part is not a record or not a token. Never throws, whatever the bytes.
+ * Adds renewals to a record. Returns undefined if a part is not a record or not a token. Never throws, whatever the bytes are.
  *
- * @param renewals in order of time
+ * @param renewals the renewals in order of time
  */
 export const renewEvidenceRecord = (record: Buffer, renewals: readonly RecordRenewal[]): Buffer | undefined =>
   unlessRefused(() =>

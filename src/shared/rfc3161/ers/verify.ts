@@ -23,18 +23,18 @@ import { type ArchiveTimeStamp, type EvidenceRecord, readEvidenceRecord } from '
 
 /** The context for an evidence record (RFC 4998 §5.3). */
 export interface EvidenceRecordContext extends VerifyContext {
-  /** The document’s digests, one for each known algorithm; empty: any imprint is accepted. */
+  /** The document’s digests, one for each known algorithm. If empty, any imprint is accepted. */
   readonly digests?: readonly Imprint[];
-  /** More trust stores for the tokens of renewals beside `trust`: another TSA may have made them. */
+  /** Additional trust stores for the tokens of renewals, because another TSA may have made these tokens. */
   readonly renewalTrust?: readonly TrustStore[];
 }
 
-/** The context for a token or an evidence record. `otherDigests`: of the expected document, in other algorithms; only for records. */
+/** The context for a token or an evidence record. `otherDigests`: the document's digests in other algorithms, used only for records. */
 export type EvidenceContext = TokenContext & Omit<EvidenceRecordContext, 'digests'> & { readonly otherDigests?: readonly Imprint[] };
 
 /**
  * Verifies any kind of proof: a TimeStampToken or TimeStampResp with `verifyToken`, an EvidenceRecord with `verifyEvidenceRecord`. Never rejects,
- * whatever the bytes.
+ * whatever the bytes are.
  */
 export async function verifyEvidence(given: Uint8Array, context: EvidenceContext): Promise<VerifyResult> {
   if (!isEvidenceRecord(given)) return verifyToken(given, context);
@@ -42,13 +42,13 @@ export async function verifyEvidence(given: Uint8Array, context: EvidenceContext
   return verifyEvidenceRecord(given, { ...context, digests: expected === undefined ? [] : [expected, ...otherDigests] });
 }
 
-/** An EvidenceRecord starts with an INTEGER, its version; a ContentInfo and a TimeStampResp do not. */
+/** Returns true if the first member is an INTEGER. In an EvidenceRecord this is the version; a ContentInfo and a TimeStampResp start differently. */
 export function isEvidenceRecord(given: Uint8Array): boolean {
   const lengthOctet = given[1] ?? 0;
   return given[0] === TAG.sequence && given[lengthOctet > 0x80 ? 2 + (lengthOctet & 0x7f) : 2] === TAG.integer;
 }
 
-/** The algorithms in which a record needs the document’s digest, the first chain's first; empty if it cannot be read. */
+/** Returns the algorithms in which a record needs the document’s digest, in the order of its chains. Empty if the record cannot be read. */
 export function recordAlgorithms(given: Uint8Array): readonly DigestAlgorithm[] {
   try {
     return [...new Set(readEvidenceRecord(viewOf(given)).chains.map(({ algorithm }) => algorithm))];
@@ -58,7 +58,7 @@ export function recordAlgorithms(given: Uint8Array): readonly DigestAlgorithm[] 
   }
 }
 
-/** The first token of a record, DER, and its hash tree; undefined if the record cannot be read. Never throws, whatever the bytes. */
+/** Returns the first token (DER) of a record and its hash tree, or undefined if the record cannot be read. Never throws, whatever the bytes are. */
 export function firstTimeStampOf(given: Uint8Array): ArchiveTimeStampParts | undefined {
   try {
     const { reducedHashtree, token } = readEvidenceRecord(viewOf(given)).chains[0].timeStamps[0];
@@ -72,9 +72,9 @@ export function firstTimeStampOf(given: Uint8Array): ArchiveTimeStampParts | und
 const viewOf = (given: Uint8Array): Buffer => Buffer.from(given.buffer, given.byteOffset, given.length);
 
 /**
- * Verifies the DER of an EvidenceRecord: its first token covers the document, each later token covers everything before it and was made while that
- * was still valid, and the last one is valid now. The result describes the first token, with the document’s hash. Never rejects, whatever the
- * bytes.
+ * Verifies the DER of an EvidenceRecord. The first token must cover the document. Each later token must cover all earlier evidence, and must have been
+ * made while the previous token was still valid. The last token must be valid now. The result describes the first token, with the document’s hash.
+ * Never rejects, whatever the bytes are.
  */
 export async function verifyEvidenceRecord(given: Uint8Array, context: EvidenceRecordContext): Promise<VerifyResult> {
   try {
@@ -82,7 +82,7 @@ export async function verifyEvidenceRecord(given: Uint8Array, context: EvidenceR
     const digests = context.digests ?? [];
     const coverage = coverageOf(record, digests);
     checkOrder(coverage.timeStamps);
-    // A later chain may have been in time; only the document's digest in its algorithm can show that.
+    // A later chain may have renewed the record in time, but this can be checked only with the document's digest in the algorithm of this chain.
     const ended = coverage.hasLaterChains ? 'evidence_new_hash_needed' : 'evidence_expired';
     const [first, ...renewals] = await Array.fromAsync(coverage.timeStamps, (timeStamp, i) => {
       const next = coverage.timeStamps[i + 1];
@@ -103,16 +103,17 @@ function checkOrder(timeStamps: readonly ArchiveTimeStamp[]): void {
   }
 }
 
+/** The place of a token in a record. */
 interface Place {
   readonly next: ArchiveTimeStamp | undefined;
-  /** The refusal if it has expired and nothing follows. */
+  /** The refusal code if the token has expired and no token follows. */
   readonly ended: RefusalCode;
   readonly isRenewal: boolean;
 }
 
 /**
- * Each token is judged at the time of the next one, the last one now (RFC 4998 §5.3). It also checks whether a record that ends with this token
- * would be valid now: then the renewed part proves by itself what it proves with all renewals.
+ * Judges one token at the time of the next token, or the last token now (RFC 4998 §5.3). Also checks for which trust stores the record would be valid
+ * now if it ended with this token (`holdsAloneBy`): later renewals are not needed then.
  */
 async function judgeTimeStamp(
   { token }: ArchiveTimeStamp,
@@ -144,7 +145,7 @@ async function judgeTimeStamp(
   return { ...best.result, trustedBy, holdsAloneBy: alone.filter(({ result }) => result.ok).map(({ trust }) => trust) };
 }
 
-/** The latest time at which a token can have been made (RFC 3161 §2.4.2). */
+/** Returns the latest time at which a token can have been made: genTime plus accuracy (RFC 3161 §2.4.2). */
 const latestTimeOf = ({ genTime, accuracy = 0n }: TstInfo): Microseconds => genTime.microseconds + accuracy;
 
 function verdictOf(
@@ -174,7 +175,7 @@ function verdictOf(
   };
 }
 
-/** One answer for each certificate of all tokens; if its answers differ, one that is not `good`. */
+/** Returns one answer for each certificate in the chains of all tokens. If tokens have different answers for it, one that is not `good` is taken. */
 function answersOf(tokens: readonly Verified[]): readonly RevocationAnswer[] {
   const answers = new Map<string, RevocationAnswer>();
   for (const answer of tokens.flatMap(({ revocation }) => revocation)) {

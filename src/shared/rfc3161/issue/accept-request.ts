@@ -8,15 +8,15 @@ export type AcceptedRequest =
       readonly ok: false;
       readonly failure: PkiFailure;
       readonly detail: string;
-      /** False: the bytes are not the DER of a TimeStampReq. */
+      /** False if the bytes are not the DER of a TimeStampReq. */
       readonly isRequest: boolean;
     };
 
 const refused = (failure: PkiFailure, detail: string, isRequest = true) => ({ ok: false, failure, detail, isRequest }) as const;
 
 /**
- * Reads the DER of a TimeStampReq. Returns whether a TSA with these policies grants it, or the fault (RFC 3161 §2.4.2). Never throws, whatever the
- * bytes.
+ * Reads the DER of a TimeStampReq. Returns the request if a TSA with these policies can grant it, and otherwise the fault (RFC 3161 §2.4.2). Never
+ * throws, whatever the bytes are.
  */
 export function acceptRequest(der: Uint8Array, policies: readonly string[]): AcceptedRequest {
   try {

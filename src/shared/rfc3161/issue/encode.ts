@@ -12,9 +12,9 @@ import {
   utf8String,
 } from '../asn1/der-writer.ts';
 
-/** The structures of a time-stamp answer as plain data, and their DER. Writes what it is given, without checks. */
+/** This module describes the structures of a time-stamp answer as plain data, and writes them in DER. It does not check the data. */
 
-/** RFC 3161 §2.4.2. */
+/** The accuracy of a time (RFC 3161 §2.4.2). */
 export interface Accuracy {
   seconds?: number;
   /** 1–999. */
@@ -23,7 +23,7 @@ export interface Accuracy {
   micros?: number;
 }
 
-/** TSTInfo, RFC 3161 §2.4.2. */
+/** The fields of a TSTInfo (RFC 3161 §2.4.2). */
 export interface TstInfoFields {
   version: number;
   policy: string;
@@ -41,13 +41,13 @@ export interface TstInfoFields {
   extensions?: readonly Buffer[] | undefined;
 }
 
-/** Attribute, RFC 5652 §5.3. `values` are DER. */
+/** An Attribute (RFC 5652 §5.3). `values` are DER. */
 export interface Attribute {
   type: string;
   values: readonly Buffer[];
 }
 
-/** SignerInfo, RFC 5652 §5.3. */
+/** The parts of a SignerInfo (RFC 5652 §5.3). */
 export interface SignerParts {
   version: number;
   /** DER IssuerAndSerialNumber, or `[0]` SubjectKeyIdentifier. */
@@ -60,30 +60,30 @@ export interface SignerParts {
   unsignedAttributes?: readonly Attribute[] | undefined;
 }
 
-/** ContentInfo with SignedData, RFC 5652 §3 and §5.1. */
+/** The parts of a ContentInfo with SignedData (RFC 5652 §3 and §5.1). */
 export interface TokenParts {
   contentType: string;
   version: number;
   digestAlgorithms: readonly Buffer[];
   eContentType: string;
-  /** DER TSTInfo; undefined: detached. */
+  /** DER TSTInfo. Undefined: the token does not contain it (detached signature). */
   eContent: Buffer | undefined;
   certificates: readonly Buffer[];
   crls: readonly Buffer[];
   signers: readonly SignerParts[];
 }
 
-/** TimeStampResp, RFC 3161 §2.4.2. */
+/** The parts of a TimeStampResp (RFC 3161 §2.4.2). */
 export interface ResponseParts {
   /** One of `PKI_STATUS`. */
   status: number;
   statusText?: string | undefined;
-  /** Bits of `PKI_FAILURE`. */
+  /** Numbers of bits, from `PKI_FAILURE`. */
   failInfo?: readonly number[] | undefined;
   token?: Buffer | undefined;
 }
 
-/** GeneralizedTime text of a time in milliseconds since the epoch, without trailing zeros (RFC 3161 §2.4.2, X.690 §11.7). */
+/** Returns the text of a GeneralizedTime for milliseconds since the epoch, without trailing zeros (RFC 3161 §2.4.2, X.690 §11.7). */
 export function genTimeText(timeMs: number): string {
   const text = new Date(timeMs).toISOString();
   const part = (from: number, to: number) => text.slice(from, to);
@@ -100,7 +100,7 @@ export function encodeTstInfo(fields: TstInfoFields): Buffer {
     integer(fields.serial),
     generalizedTime(fields.genTime),
     ...(fields.accuracy === undefined ? [] : [encodeAccuracy(fields.accuracy)]),
-    // DEFAULT FALSE is not encoded (X.690 §11.5).
+    // FALSE is the default, so it is not encoded (X.690 §11.5).
     ...(fields.ordering ? [boolean(true)] : []),
     ...(fields.nonce === undefined ? [] : [integer(fields.nonce)]),
     ...(fields.tsa === undefined ? [] : [contextConstructed(0, fields.tsa)]),
@@ -116,7 +116,7 @@ function encodeAccuracy(accuracy: Accuracy): Buffer {
   );
 }
 
-/** SET OF Attribute. */
+/** Writes a SET OF Attribute. */
 export function encodeAttributes(attributes: readonly Attribute[]): Buffer {
   return setOf(...attributes.map(({ type, values }) => sequence(objectIdentifier(type), setOf(...values))));
 }
@@ -126,7 +126,7 @@ function encodeSigner(signer: SignerParts): Buffer {
     integer(signer.version),
     signer.sid,
     signer.digestAlgorithm,
-    // The signature covers the SET tag, the message carries [0] IMPLICIT (RFC 5652 §5.4).
+    // The signature covers the attributes with the tag of a SET, but the message has `[0] IMPLICIT` instead (RFC 5652 §5.4).
     ...(signer.signedAttributes === undefined ? [] : [retag(0xa0, signer.signedAttributes)]),
     signer.signatureAlgorithm,
     octetString(signer.signature),
@@ -158,7 +158,7 @@ export function encodeResponse(parts: ResponseParts): Buffer {
   return sequence(statusInfo, ...(parts.token === undefined ? [] : [parts.token]));
 }
 
-/** ESSCertIDv2 inside a SigningCertificateV2 (RFC 5816, RFC 5035 §4); SHA-256 is the default and so not encoded. */
+/** Writes a SigningCertificateV2 with one ESSCertIDv2 (RFC 5816, RFC 5035 §4). SHA-256 is the default, so leave out `hashAlgorithm` for it. */
 export function encodeSigningCertificateV2(
   certificateHash: Buffer,
   issuerName: Buffer,
@@ -169,7 +169,7 @@ export function encodeSigningCertificateV2(
   return sequence(sequence(sequence(...(hashAlgorithm === undefined ? [] : [hashAlgorithm]), octetString(certificateHash), issuerSerial)));
 }
 
-/** GeneralName with a DER Name: `[4] EXPLICIT`, as Name is a CHOICE (RFC 5280 §4.2.1.6). */
+/** Writes a GeneralName with a DER Name. The tag `[4]` is EXPLICIT, because Name is a CHOICE (RFC 5280 §4.2.1.6). */
 export function directoryName(name: Buffer): Buffer {
   return contextConstructed(4, name);
 }

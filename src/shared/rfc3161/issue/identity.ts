@@ -5,12 +5,12 @@ import { isSameName, isSelfIssued } from '../x509/name.ts';
 import type { SigningIdentity } from './issue.ts';
 import { schemeOfKey } from './sign.ts';
 
-/** A key and certificates that do not form a TSA. `message` is a clause with the reason. */
+/** The error for a key and certificates that cannot be those of a TSA. The message is a clause with the reason: its subject is the key. */
 export class IdentityError extends Error {
   override readonly name = 'IdentityError';
 }
 
-/** The certificates above `signer`, nearest first, without the root, as far as given. */
+/** Returns the certificates above `signer`, nearest first, without the root. The list ends at the first certificate that is not in `certificates`. */
 function chainAbove(signer: Certificate, certificates: readonly Certificate[]): Buffer[] {
   const chain: Certificate[] = [];
   let last = signer;
@@ -24,10 +24,10 @@ function chainAbove(signer: Certificate, certificates: readonly Certificate[]): 
 }
 
 /**
- * The signing identity of a TSA: the private key, and from the certificates, in any order, its own and those above it. Whether they are suitable
- * for time-stamps is checked by verifying a first token.
+ * Makes the signing identity of a TSA from its private key and from certificates in any order: it takes the certificate of the key, and the
+ * certificates above this one. It does not check that they are suitable for time-stamps: the caller verifies a first token for that.
  *
- * @throws IdentityError
+ * @throws IdentityError if no certificate belongs to the key, or if the key cannot make time-stamps
  */
 export function identityOf(privateKey: KeyObject, certificates: readonly Certificate[]): SigningIdentity {
   const publicKey = createPublicKey(privateKey);

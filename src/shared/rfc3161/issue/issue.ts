@@ -22,7 +22,7 @@ import {
 } from './encode.ts';
 import type { SignatureScheme } from './sign.ts';
 
-/** Issues a time-stamp, in one step or in separate steps: a caller that needs a wrong one changes the data between the steps. */
+/** This module issues a time-stamp in one step, or in separate steps: a test that needs a faulty time-stamp changes the data between two steps. */
 
 /** A key with its certificate, for a TSA or a CA. */
 export interface SigningIdentity {
@@ -36,33 +36,33 @@ export interface SigningIdentity {
   serialNumber: Buffer;
   privateKey: KeyObject;
   scheme: SignatureScheme;
-  /** DER certificates between this one and the root, nearest first, without the root. */
+  /** DER certificates between `certificate` and the root, nearest first, without the root. */
   chain: readonly Buffer[];
 }
 
 export interface TsaProfile {
   identity: SigningIdentity;
-  /** Policy OIDs; the first is used if the request names none. */
+  /** Policy OIDs. The first is used if the request does not name a policy. */
   policies: readonly [string, ...string[]];
   accuracy?: Accuracy;
   ordering?: boolean;
-  /** Put the signer's subject into TSTInfo.tsa. */
+  /** Puts the name of the signer into TSTInfo.tsa. */
   includeTsaName?: boolean;
-  /** Add the signingTime attribute (RFC 5652 §11.3). */
+  /** Adds the signingTime attribute (RFC 5652 §11.3). */
   includeSigningTime?: boolean;
 }
 
-/** The values that differ in each answer. */
+/** The values that are different in each answer. */
 export interface Moment {
   /** Milliseconds since the epoch. */
   timeMs: number;
-  /** Positive and unique for the TSA (RFC 3161 §2.4.2). */
+  /** The serial number of the token. It must be positive, and unique for the TSA (RFC 3161 §2.4.2). */
   serial: bigint;
 }
 
 /**
- * A TimeStampResp for the DER of a TimeStampReq (RFC 3161 §2.4): granted with a token, or a rejection with its PKIFailureInfo. Pure: time and
- * serial number are arguments. Throws only if the key cannot sign.
+ * Makes the TimeStampResp for the DER of a TimeStampReq (RFC 3161 §2.4): granted with a token, or a rejection with a PKIFailureInfo. The function is
+ * pure: time and serial number are arguments. It throws only if the key cannot sign.
  */
 export function issueResponse(profile: TsaProfile, requestDer: Buffer, moment: Moment): Buffer {
   const accepted = acceptRequest(requestDer, profile.policies);
@@ -78,7 +78,7 @@ export function rejectionOf(failure: PkiFailure, statusText: string): ResponsePa
   return { status: PKI_STATUS.rejection, statusText, failInfo: [PKI_FAILURE[failure]] };
 }
 
-/** The TSTInfo for a granted request. */
+/** Makes the TSTInfo for a granted request. */
 export function tstInfoFieldsOf(profile: TsaProfile, request: TimeStampRequest, moment: Moment): TstInfoFields {
   return {
     version: 1,
@@ -93,12 +93,12 @@ export function tstInfoFieldsOf(profile: TsaProfile, request: TimeStampRequest, 
   };
 }
 
-/** A SignerInfo over the DER of TSTInfo. */
+/** Makes the SignerInfo over the DER of a TSTInfo. */
 export function signTstInfo(profile: TsaProfile, eContent: Buffer, moment: Moment): SignerParts {
   return signAttributes(profile.identity, encodeAttributes(signedAttributesOf(profile, eContent, moment)));
 }
 
-/** The attributes that RFC 3161 §2.4.2 and RFC 5816 require, and those of the profile. */
+/** Makes the attributes that RFC 3161 §2.4.2 and RFC 5816 require, and those that the profile adds. */
 export function signedAttributesOf(profile: TsaProfile, eContent: Buffer, moment: Moment): readonly Attribute[] {
   const { identity } = profile;
   const attributes: Attribute[] = [
@@ -107,13 +107,13 @@ export function signedAttributesOf(profile: TsaProfile, eContent: Buffer, moment
     { type: OID.signingCertificateV2, values: [constantPartsOf(identity).signingCertificate] },
   ];
   if (profile.includeSigningTime) {
-    // UTCTime covers the years 1950–2049 (RFC 5652 §11.3), without a fraction.
+    // signingTime is a UTCTime in the years 1950–2049 (RFC 5652 §11.3). It has no fraction of a second.
     attributes.push({ type: OID.signingTime, values: [utcTime(genTimeText(Math.floor(moment.timeMs / 1000) * 1000).slice(2))] });
   }
   return attributes;
 }
 
-/** A SignerInfo over a DER SET OF Attribute (RFC 5652 §5.4). */
+/** Signs a DER SET OF Attribute, and makes the SignerInfo (RFC 5652 §5.4). */
 export function signAttributes(identity: SigningIdentity, signedAttributes: Buffer): SignerParts {
   const { scheme } = identity;
   const { sid, digestAlgorithm } = constantPartsOf(identity);
@@ -127,7 +127,7 @@ export function signAttributes(identity: SigningIdentity, signedAttributes: Buff
   };
 }
 
-/** A TimeStampToken (RFC 3161 §2.4.2) as CMS SignedData with one SignerInfo (RFC 5652 §5). */
+/** Makes the parts of a TimeStampToken (RFC 3161 §2.4.2): CMS SignedData with one SignerInfo (RFC 5652 §5). */
 export function tokenPartsOf(identity: SigningIdentity, certReq: boolean, eContent: Buffer, signer: SignerParts): TokenParts {
   return {
     contentType: OID.signedData,
@@ -146,7 +146,7 @@ type ConstantParts = Pick<SignerParts, 'sid' | 'digestAlgorithm'> &
 
 const constantParts = new WeakMap<SigningIdentity, ConstantParts>();
 
-/** The parts that are the same in every token of an identity; made once. */
+/** Returns the parts that are the same in every token of an identity. They are made once. */
 function constantPartsOf(identity: SigningIdentity): ConstantParts {
   const known = constantParts.get(identity);
   if (known) return known;
@@ -154,7 +154,7 @@ function constantPartsOf(identity: SigningIdentity): ConstantParts {
   const parts = {
     sid: sequence(issuerName, serialNumber),
     digestAlgorithm: digestIdentifier(scheme.digest),
-    // A SET OF has a fixed order in DER (X.690 §11.6).
+    // In DER, the elements of a SET OF are sorted (X.690 §11.6).
     certificates: [certificate, ...chain].sort(Buffer.compare),
     signingCertificate: encodeSigningCertificateV2(digestData('sha256', certificate), issuerName, serialNumber),
   };

@@ -4,18 +4,18 @@ import { OID } from '../asn1/oids.ts';
 import { DIGEST_OCTETS, type DigestAlgorithm } from '../x509/algorithms.ts';
 import type { PublicKey } from '../x509/public-key.ts';
 
-/** A way to sign, with its names in X.509 and in CMS. */
+/** A signature algorithm, with its identifiers in X.509 and in CMS. */
 export interface SignatureScheme {
-  /** digestAlgorithm of the SignerInfo; messageDigest uses it. */
+  /** The digestAlgorithm of the SignerInfo. The messageDigest attribute uses it too. */
   digest: 'sha1' | 'sha256' | 'sha384' | 'sha512';
-  /** AlgorithmIdentifier in a certificate or CRL. */
+  /** The AlgorithmIdentifier in a certificate or CRL. */
   certificateAlgorithm: Buffer;
-  /** AlgorithmIdentifier in a SignerInfo. */
+  /** The AlgorithmIdentifier in a SignerInfo. */
   cmsAlgorithm: Buffer;
   sign(data: Uint8Array, key: KeyObject): Buffer;
 }
 
-/** RSASSA-PSS with MGF1 of the same digest (RFC 4055 §3.1); `saltLength` in octets. */
+/** Makes the scheme for RSASSA-PSS with MGF1 of the same digest (RFC 4055 §3.1). `saltLength` is in octets. */
 export function rsaPss(digest: DigestAlgorithm, saltLength: number): SignatureScheme {
   const hashIdentifier = sequence(objectIdentifier(OID[digest]));
   const parameters = sequence(
@@ -34,7 +34,7 @@ export function rsaPss(digest: DigestAlgorithm, saltLength: number): SignatureSc
 }
 
 function ecdsa(oid: string, digest: DigestAlgorithm): SignatureScheme {
-  // RFC 5758 §3.2: no parameters.
+  // The identifier has no parameters (RFC 5758 §3.2).
   const identifier = sequence(objectIdentifier(oid));
   return { digest, certificateAlgorithm: identifier, cmsAlgorithm: identifier, sign: (data, key) => sign(digest, data, key) };
 }
@@ -46,13 +46,13 @@ export const SCHEMES = {
   rsaSha256: {
     digest: 'sha256',
     certificateAlgorithm: sequence(objectIdentifier(OID.sha256WithRsa), nullValue()),
-    // RFC 5754 §3.2: rsaEncryption is the identifier that every CMS implementation must know.
+    // rsaEncryption is the identifier that every CMS implementation must know (RFC 5754 §3.2).
     cmsAlgorithm: sequence(objectIdentifier(OID.rsaEncryption), nullValue()),
     sign: (data, key) => sign('sha256', data, key),
   },
   rsaPssSha256: rsaPss('sha256', 32),
   ed25519: {
-    // RFC 8419 §2.3: SHA-512 digests the content when signed attributes are present.
+    // With signed attributes, the digest of the content is SHA-512 (RFC 8419 §2.3).
     digest: 'sha512',
     certificateAlgorithm: sequence(objectIdentifier(OID.ed25519)),
     cmsAlgorithm: sequence(objectIdentifier(OID.ed25519)),
@@ -66,7 +66,7 @@ const CURVES: Readonly<Record<string, SignatureScheme>> = {
   secp521r1: SCHEMES.ecdsaSha512,
 };
 
-/** How a TSA signs with the private half of such a key; undefined: verifiers would not accept it (Ed448, RFC 8419 §3.1). */
+/** Returns the scheme with which a TSA signs with this kind of key, or undefined for Ed448, which verifiers do not accept (RFC 8419 §3.1). */
 export function schemeOfKey({ family, key, pss }: PublicKey): SignatureScheme | undefined {
   switch (family) {
     case 'rsa':

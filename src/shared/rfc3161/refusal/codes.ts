@@ -1,14 +1,14 @@
 /** The meaning of a code. */
 export interface CodeMeaning {
-  /** Its number in docs/refusals.md; absent if it is not in that list. */
+  /** The number of the refusal in docs/refusals.md. Absent if the code has no number there. */
   readonly refusal?: number;
   /** The sentence for clients. */
   readonly sentence: string;
-  /** What the holder of the token can do. */
+  /** A sentence that says what the holder of the token can do. */
   readonly advice?: string;
 }
 
-/** A closed set of codes whose names are a type. */
+/** Returns a set of codes unchanged, so that TypeScript checks the meanings and makes a type from the names. */
 export const closedSet = <Code extends string>(codes: Readonly<Record<Code, CodeMeaning>>): Readonly<Record<Code, CodeMeaning>> => codes;
 
 /** Why a token or a TSA's answer is refused. A code never changes its meaning. */
@@ -138,7 +138,7 @@ export const REFUSALS = closedSet({
     sentence: 'The evidence record was renewed with another hash algorithm, and the file’s hash in that algorithm was not given.',
   },
 
-  // The verifier failed on this input: it is refused, and the log shows our defect.
+  // The verifier failed on this input because of a defect in our code. The input is refused, and the log shows the error.
   verifier_failed: { sentence: 'The token could not be judged.' },
 });
 

@@ -1,6 +1,6 @@
 import type { RefusalCode } from './codes.ts';
 
-/** Why something was refused. `detail` is one sentence for the log; clients get the sentence of the code (V3). */
+/** The result if an input was refused. `detail` is one sentence for the log; clients get the sentence of the code (V3). */
 export interface Refused {
   readonly ok: false;
   readonly code: RefusalCode;
@@ -9,10 +9,10 @@ export interface Refused {
   readonly cause?: unknown;
 }
 
-/** A detail may quote an untrusted token, which may be long. */
+/** Maximum length of a detail, in characters: it may quote an untrusted token, which may be long. */
 const MAX_DETAIL = 500;
 
-/** A refusal inside the library. It is caught where a result is made: callers get a value. */
+/** Thrown inside the library if an input is refused. Most exported functions catch it, and return a `Refused` or undefined instead. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: RefusalCode;
@@ -23,12 +23,12 @@ export class Refusal extends Error {
   }
 }
 
-/** @throws Refusal always */
+/** Refuses an input. @throws Refusal always */
 export function refuse(code: RefusalCode, detail: string): never {
   throw new Refusal(code, detail);
 }
 
-/** Runs `read` and converts DER faults to `code`: a fault inside a certificate is not a fault of the token around it. */
+/** Runs `read`, and replaces the code of DER faults by `code`, because a fault inside a certificate is not a fault of the token around it. */
 export function refusingAs<T>(code: RefusalCode, what: string, read: () => T): T {
   try {
     return read();
@@ -38,7 +38,7 @@ export function refusingAs<T>(code: RefusalCode, what: string, read: () => T): T
   }
 }
 
-/** The result for anything thrown. Anything but a Refusal is our own defect: it is refused too, and kept for the log. */
+/** Makes the result for an error. If the error is not a Refusal, our code has a defect: the input is refused too, and the error is kept for the log. */
 export function refusedBy(error: unknown): Refused {
   if (error instanceof Refusal) return { ok: false, code: error.code, detail: error.message };
   return { ok: false, code: 'verifier_failed', detail: 'The verifier failed on this input.', cause: error };

@@ -2,7 +2,7 @@ import { type Der, parseDer } from '../asn1/der.ts';
 import { TAG } from '../asn1/tags.ts';
 import { Refusal } from '../refusal/refusal.ts';
 
-/** Octets from `start` up to, but not including, `end`. */
+/** A range of octets, from `start` up to, but not including, `end`. */
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -12,11 +12,11 @@ export interface Span {
 export interface AnswerSpans {
   /** The TimeStampToken. */
   readonly token: Span;
-  /** The certificates of its SignedData with their tag (RFC 5652 §5.1), if any. */
+  /** The certificates in the SignedData of the token, including their tag (RFC 5652 §5.1). Undefined if there are none. */
   readonly certificates: Span | undefined;
 }
 
-/** Undefined: it has no token. Nothing is verified. Never throws, whatever the bytes. */
+/** Finds token and certificates in a TimeStampResp. Returns undefined if it has no token. Verifies nothing. Never throws, whatever the bytes are. */
 export function answerSpansOf(response: Uint8Array): AnswerSpans | undefined {
   try {
     const [, token] = parseDer(response).children;

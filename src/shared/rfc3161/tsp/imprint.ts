@@ -5,18 +5,18 @@ import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 import { algorithmIdentifierOf, DIGEST_OCTETS, type DigestAlgorithm, digestOf } from '../x509/algorithms.ts';
 
-/** The subject of a time-stamp: the digest of some data and its algorithm (MessageImprint, RFC 3161 §2.4.1). */
+/** The data that a time-stamp covers, as a digest and its algorithm (MessageImprint, RFC 3161 §2.4.1). */
 export interface Imprint {
   readonly algorithm: DigestAlgorithm;
   readonly digest: Buffer;
 }
 
-/** The refusal codes for an imprint's algorithm. */
+/** The refusal codes for the algorithm of an imprint. */
 export const IMPRINT_CODES = { weak: 'imprint_algorithm_weak', unknown: 'imprint_algorithm_unknown' } as const;
 
 /**
- * Reads a MessageImprint with an accepted algorithm (18) and a digest of the right length (17). If `expected` is given, algorithm (16) and digest
- * (15) must match.
+ * Reads a MessageImprint. The algorithm must be accepted (refusal 18), and the digest must have the right length (refusal 17). If `expected` is given,
+ * the algorithm (refusal 16) and the digest (refusal 15) must match.
  */
 export function imprintOf(element: Der, expected?: Imprint): Imprint {
   const members = membersOf(element, 'messageImprint');

@@ -1,8 +1,8 @@
 import type { RefusalCode } from '../refusal/codes.ts';
 
-/** The numbers in a TSA's answer and their names (RFC 3161 §2.4.2). */
+/** This module has the numbers in a TSA's answer and their names (RFC 3161 §2.4.2). */
 
-/** PKIStatus. */
+/** The values of PKIStatus. */
 export const PKI_STATUS = {
   granted: 0,
   grantedWithMods: 1,
@@ -12,7 +12,7 @@ export const PKI_STATUS = {
   revocationNotification: 5,
 } as const;
 
-/** PKIFailureInfo: the meaning of each bit. */
+/** The numbers of the bits in PKIFailureInfo. */
 export const PKI_FAILURE = {
   badAlg: 0,
   badRequest: 2,
@@ -26,7 +26,7 @@ export const PKI_FAILURE = {
 
 export type PkiFailure = keyof typeof PKI_FAILURE;
 
-/** Faults of a request, not of the TSA. */
+/** The failures that are a fault of the request, not of the TSA. */
 export const REQUEST_FAULTS = ['badAlg', 'badRequest', 'badDataFormat', 'unacceptedPolicy', 'unacceptedExtension'] as const;
 export type RequestFault = (typeof REQUEST_FAULTS)[number];
 
@@ -37,7 +37,7 @@ export const statusName = (status: number): string => nameIn(PKI_STATUS, status)
 
 export const failureName = (bit: number): string => nameIn(PKI_FAILURE, bit) ?? `bit ${bit}`;
 
-/** The TSA's name for the fault of a request. */
+/** Returns the PKIFailureInfo for a request that cannot be read. `code`: why it was refused. */
 export function failureOf(code: RefusalCode): PkiFailure {
   return code.startsWith('imprint_algorithm_') ? 'badAlg' : 'badDataFormat';
 }

@@ -10,39 +10,39 @@ import { type Imprint, imprintOf } from './imprint.ts';
 
 /** A TimeStampReq (RFC 3161 §2.4.1). */
 export interface TimeStampRequest {
-  /** Only 1 is known. */
+  /** RFC 3161 defines only version 1. */
   readonly version: number;
   readonly imprint: Imprint;
-  /** DER AlgorithmIdentifier of the imprint as sent: the token repeats it octet for octet. */
+  /** The DER AlgorithmIdentifier of the imprint, exactly as received: the token repeats its octets. */
   readonly imprintAlgorithmDer: Buffer;
-  /** Whether that AlgorithmIdentifier has NULL parameters instead of none. */
+  /** Whether this AlgorithmIdentifier has NULL parameters instead of none. */
   readonly hasNullParameters: boolean;
-  /** Dotted OID; undefined: any policy. */
+  /** Dotted OID. Undefined: any policy is accepted. */
   readonly policy: string | undefined;
   readonly nonce: bigint | undefined;
   readonly certReq: boolean;
-  /** Extensions ask the TSA for something; they do not affect the form of the answer. */
+  /** Whether the request has extensions. They ask the TSA for something, and are not read here. */
   readonly hasExtensions: boolean;
 }
 
 export interface RequestFields {
   readonly imprint: Imprint;
-  /** Default: the hash algorithm has no parameters (RFC 5754 §2). */
+  /** Writes NULL as the parameters of the hash algorithm. By default, there are no parameters (RFC 5754 §2). */
   readonly hasNullParameters?: boolean;
   /** Dotted OID. */
   readonly policy?: string | undefined;
   /**
-   * At least 8 random octets (64 bits), at most 32, so that an old answer cannot be replayed. A number is a client's nonce, passed on unchanged (at
-   * most 64 octets); undefined: none.
+   * Our own nonce: 8 to 32 random octets, so that an old answer cannot be replayed. Or, as a number, the nonce of a client, which is sent unchanged (at
+   * most 64 octets). Undefined: no nonce.
    */
   readonly nonce: Uint8Array | bigint | undefined;
-  /** Request the signer's certificate in the token. Default true, because third parties cannot verify a token without it. */
+  /** Requests the signer's certificate in the token. By default true, because third parties cannot verify a token without this certificate. */
   readonly certReq?: boolean;
 }
 
 const MIN_NONCE_OCTETS = 8;
 const MAX_NONCE_OCTETS = 32;
-/** The maximum size of a client's nonce. */
+/** Maximum length of a client's nonce, in octets. */
 export const MAX_FOREIGN_NONCE_OCTETS = 64;
 
 function encodeNonce(nonce: Uint8Array | bigint): Buffer {
@@ -56,7 +56,7 @@ function encodeNonce(nonce: Uint8Array | bigint): Buffer {
 }
 
 /**
- * DER of a TimeStampReq.
+ * Writes the DER of a TimeStampReq.
  *
  * @throws RangeError for a digest or nonce of the wrong length, or a policy that is not an OID
  */
@@ -72,7 +72,7 @@ export function encodeRequest({ imprint, hasNullParameters = false, policy, nonc
   );
 }
 
-/** Reads the DER of a TimeStampReq. Never throws, whatever the bytes. */
+/** Reads the DER of a TimeStampReq. Never throws, whatever the bytes are. */
 export function decodeRequest(der: Uint8Array): { readonly ok: true; readonly request: TimeStampRequest } | Refused {
   try {
     return { ok: true, request: requestOf(der) };
@@ -81,10 +81,10 @@ export function decodeRequest(der: Uint8Array): { readonly ok: true; readonly re
   }
 }
 
-/** A request has about 70 octets. */
+/** The limits for a request. Normally it has about 70 octets. */
 const REQUEST_LIMITS: DerLimits = { maxBytes: 4096, maxElements: 64, maxDepth: 8 };
 
-/** @throws Refusal */
+/** Reads the DER of a TimeStampReq. @throws Refusal if it cannot be read */
 export function requestOf(der: Uint8Array): TimeStampRequest {
   const members = membersOf(parseDer(der, REQUEST_LIMITS), 'TimeStampReq');
   const version = smallIntegerOf(members.take(TAG.integer, 'version'));
@@ -108,7 +108,7 @@ export function requestOf(der: Uint8Array): TimeStampRequest {
   };
 }
 
-/** The nonce in an INTEGER: any sign, and not larger than any request needs (refusal 9). */
+/** Reads a nonce from an INTEGER. It may be negative, but must not be too large (refusal 9). */
 export function nonceOf(element: Der): bigint {
   const octets = element.end - element.content;
   if (octets > MAX_FOREIGN_NONCE_OCTETS) refuse('nonce_too_large', `The nonce has more than ${MAX_FOREIGN_NONCE_OCTETS} octets.`);

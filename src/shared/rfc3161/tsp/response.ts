@@ -5,15 +5,15 @@ import { TAG } from '../asn1/tags.ts';
 import { Refusal, refuse } from '../refusal/refusal.ts';
 import { failureName, PKI_STATUS, REQUEST_FAULTS, type RequestFault, statusName } from './pki-status.ts';
 
-/** TimeStampResp (RFC 3161 §2.4.2). */
+/** This module reads a TimeStampResp (RFC 3161 §2.4.2). */
 
 export interface GrantedToken {
-  /** ContentInfo. */
+  /** The ContentInfo of the token. */
   readonly token: Der;
   readonly grantedWithMods: boolean;
 }
 
-/** The token of an answer that grants one (refusals 1–4). */
+/** Returns the token in an answer, and refuses an answer that does not grant one (refusals 1–4). */
 export function grantedTokenOf(element: Der, acceptGrantedWithMods: boolean): GrantedToken {
   const members = membersOf(element, 'TimeStampResp');
   const { status, explain, failures } = statusOf(members.take(TAG.sequence, 'status'));
@@ -30,7 +30,10 @@ export function grantedTokenOf(element: Der, acceptGrantedWithMods: boolean): Gr
   return { token, grantedWithMods };
 }
 
-/** The TSA's reason for rejecting a request (PKIFailureInfo); undefined if it gives none. Never throws, whatever the bytes. */
+/**
+ * Returns the fault that the TSA found in a request (PKIFailureInfo), or undefined if the answer names no fault of the request. Never throws, whatever
+ * the bytes are.
+ */
 export function requestFaultOf(response: Uint8Array): RequestFault | undefined {
   try {
     const { failures } = statusOf(membersOf(parseDer(response), 'TimeStampResp').take(TAG.sequence, 'status'));
@@ -41,10 +44,10 @@ export function requestFaultOf(response: Uint8Array): RequestFault | undefined {
   }
 }
 
-/** The maximum number of quoted texts from a TSA. */
+/** The maximum number of texts from a TSA that are quoted. */
 const MAX_STATUS_TEXTS = 8;
 
-/** PKIStatusInfo with its texts; `failures` undefined: it has no failInfo. */
+/** Reads a PKIStatusInfo with its texts. `failures` is undefined if it has no failInfo. */
 function statusOf(element: Der): { status: number; explain: () => string; failures: string[] | undefined } {
   const members = membersOf(element, 'PKIStatusInfo');
   const status = smallIntegerOf(members.take(TAG.integer, 'status'));
@@ -53,7 +56,7 @@ function statusOf(element: Der): { status: number; explain: () => string; failur
   members.end();
   const texts = (freeText?.children ?? []).slice(0, MAX_STATUS_TEXTS).map((child) => {
     if (child.tag !== TAG.utf8String) refuse('der_malformed', 'statusString is not a UTF8String.');
-    // Untrusted text: quoted, so that it cannot look like our own.
+    // The text is untrusted, so it is quoted. Then it cannot look like our own text.
     return JSON.stringify(contentsOf(child).toString('utf8').slice(0, 200));
   });
   const failures = failInfo && [...namedBitsOf(failInfo, 'failInfo')].map(failureName);

@@ -2,9 +2,9 @@ import { refuse } from '../refusal/refusal.ts';
 import type { TstInfo } from './tst-info.ts';
 import { DEFAULT_CLOCK_TOLERANCE_MS, type VerifyContext } from './types.ts';
 
-/** Compares the statements of a token with the request and the clock (RFC 3161 §2.2, §2.4.2). */
+/** This module compares the statements of a token with the request and the clock (RFC 3161 §2.2, §2.4.2). */
 
-/** Refusals 19 and 20. A token with a nonce does not answer a request without one. */
+/** Checks the nonce (refusals 19 and 20). A token with a nonce is not an answer to a request without a nonce. */
 export function checkNonce(tstInfo: TstInfo, sent: bigint | undefined): void {
   if (sent === undefined && tstInfo.nonce !== undefined) refuse('nonce_unexpected', 'The request had no nonce, the token has one.');
   if (sent === undefined) return;
@@ -12,13 +12,13 @@ export function checkNonce(tstInfo: TstInfo, sent: bigint | undefined): void {
   if (tstInfo.nonce !== sent) refuse('nonce_mismatch', 'The nonce of the token is different.');
 }
 
-/** Refusal 21. */
+/** Checks that the policy is the one that the request asked for (refusal 21). */
 export function checkPolicy(tstInfo: TstInfo, asked: string | undefined): void {
   if (asked !== undefined && tstInfo.policy !== asked)
     refuse('policy_mismatch', `The policy is ${tstInfo.policy}; the request asked for ${asked}.`);
 }
 
-/** Refusal 23, and the accuracy in the context. */
+/** Checks that genTime is not in the future (refusal 23), and that the accuracy is good enough for the context. */
 export function checkTime(tstInfo: TstInfo, context: VerifyContext): void {
   const { maxAccuracySeconds } = context;
   const accuracySeconds = accuracySecondsOf(tstInfo, context);
@@ -35,10 +35,10 @@ function accuracySecondsOf({ accuracy }: TstInfo, { policyAccuracySeconds }: Ver
   return accuracy === undefined ? policyAccuracySeconds : Number(accuracy) / 1e6;
 }
 
-/** A limit even for a TSA that states a poor accuracy: a time that is a minute off means a wrong clock. */
+/** A stated accuracy counts only up to this limit, because a TSA whose time is wrong by more than a minute has a wrong clock. */
 const MAX_ACCURACY_MARGIN_SECONDS = 60;
 
-/** Refusal 22: the answer's time is between request and receipt, within the tolerance of both clocks and the TSA's accuracy. */
+/** Checks that genTime is between request and receipt (refusal 22). The clock tolerance and the TSA's accuracy extend this window on both sides. */
 export function checkWindow(tstInfo: TstInfo, context: VerifyContext & { readonly sentAtMs: number; readonly receivedAtMs: number }): void {
   const { milliseconds, text } = tstInfo.genTime;
   const accuracySeconds = Math.min(accuracySecondsOf(tstInfo, context) ?? 0, MAX_ACCURACY_MARGIN_SECONDS);

@@ -5,24 +5,24 @@ import type { RefusalCode } from '../refusal/codes.ts';
 import { Refusal, refuse } from '../refusal/refusal.ts';
 import { grantedTokenOf } from './response.ts';
 
-/** A TimeStampToken, from an answer or by itself. */
+/** A TimeStampToken that came in an answer or alone. */
 export interface OpenedToken {
-  /** ContentInfo, in DER. */
+  /** The ContentInfo of the token, in DER. */
   readonly contentInfo: Der;
-  /** As received. */
+  /** The token exactly as received. */
   readonly bytes: Buffer;
   readonly grantedWithMods: boolean;
-  /** Where in `contentInfo` elements start that were not in DER, in ascending order. */
+  /** The positions in `contentInfo` of elements that were not in DER, in ascending order. */
   readonly rewritten: readonly number[];
 }
 
-/** The token of a TimeStampResp, which must be DER (RFC 3161 §3; refusals 1–4). */
+/** Opens the token in a TimeStampResp. The whole answer must be DER (RFC 3161 §3; refusals 1–4). */
 export function openResponse(response: Uint8Array, acceptGrantedWithMods: boolean): OpenedToken {
   const { token, grantedWithMods } = grantedTokenOf(parseDer(response), acceptGrantedWithMods);
   return { contentInfo: token, bytes: derOf(token), grantedWithMods, rewritten: [] };
 }
 
-/** A bare TimeStampToken, which may be BER (V6), or a TimeStampResp. */
+/** Opens a single TimeStampToken, which may be BER (V6), or the token in a TimeStampResp. */
 export function openToken(given: Uint8Array, acceptGrantedWithMods: boolean): OpenedToken {
   const bytes = Buffer.from(given.buffer, given.byteOffset, given.length);
   if (!isBareToken(bytes)) return openResponse(bytes, acceptGrantedWithMods);
@@ -30,8 +30,8 @@ export function openToken(given: Uint8Array, acceptGrantedWithMods: boolean): Op
 }
 
 /**
- * The TimeStampToken in a granting TimeStampResp, or the bare one itself, not verified. Undefined if there is none. Never throws, whatever the
- * bytes.
+ * Returns the TimeStampToken in a TimeStampResp, or the given bytes if they are a single token, without verifying it. Returns undefined if there is no
+ * token. Never throws, whatever the bytes are.
  */
 export function tokenIn(given: Uint8Array): Buffer | undefined {
   try {
@@ -42,10 +42,10 @@ export function tokenIn(given: Uint8Array): Buffer | undefined {
   }
 }
 
-/** DER faults that valid BER may have. */
+/** The DER faults that BER may have and still be valid. */
 const OTHER_FORM: ReadonlySet<RefusalCode> = new Set(['der_length', 'der_not_canonical']);
 
-/** Most tokens are DER and need no normalization, so they are parsed only once. */
+/** Reads a single token. It is converted from BER only if it is not DER, so most tokens are parsed only once. */
 function readBareToken(bytes: Buffer): Pick<OpenedToken, 'contentInfo' | 'rewritten'> {
   try {
     return { contentInfo: parseDer(bytes), rewritten: [] };
@@ -53,11 +53,11 @@ function readBareToken(bytes: Buffer): Pick<OpenedToken, 'contentInfo' | 'rewrit
     if (!(error instanceof Refusal) || !OTHER_FORM.has(error.code)) throw error;
   }
   const { der, rewritten } = normalizeBer(bytes);
-  // Definite lengths may take more octets than the indefinite ones in the input.
+  // The DER may be longer than the BER, because definite lengths may take more octets than indefinite lengths.
   return { contentInfo: parseDer(der, { ...TOKEN_LIMITS, maxBytes: der.length }), rewritten };
 }
 
-/** A ContentInfo starts with an OBJECT IDENTIFIER; a TimeStampResp starts with a SEQUENCE, its status. */
+/** Returns true for a single token: a ContentInfo starts with an OBJECT IDENTIFIER, but a TimeStampResp with a SEQUENCE (its status). */
 function isBareToken(bytes: Buffer): boolean {
   const lengthOctet = bytes[1] ?? 0;
   const first = bytes[lengthOctet > 0x80 ? 2 + (lengthOctet & 0x7f) : 2];
@@ -65,8 +65,8 @@ function isBareToken(bytes: Buffer): boolean {
 }
 
 /**
- * Signed parts must be DER: signed attributes (RFC 5652 §5.3) and certificates (RFC 5280 §4.1.1.3). A signature does not cover another form, and
- * readers do not agree on its meaning.
+ * Checks that a signed part was received in DER, as the standards require for signed attributes (RFC 5652 §5.3) and certificates (RFC 5280 §4.1.1.3).
+ * The signature does not cover a part in another form, and readers interpret such a part differently.
  */
 export function checkSignedForm({ rewritten }: OpenedToken, signed: Der): void {
   let [from, to] = [0, rewritten.length];

@@ -14,19 +14,19 @@ export interface TstInfo {
   readonly imprint: Imprint;
   readonly serial: bigint;
   readonly genTime: GenTime;
-  /** An absent member counts as 0; undefined: the TSA does not state it. */
+  /** The stated accuracy. An absent member of it counts as 0. Undefined: the TSA states no accuracy. */
   readonly accuracy: Microseconds | undefined;
   readonly ordering: boolean;
   readonly nonce: bigint | undefined;
-  /** GeneralName. */
+  /** The name of the TSA, as a GeneralName. */
   readonly tsa: Der | undefined;
   readonly extensions: readonly TstExtension[];
 }
 
-/** RFC 3161 §2.4.2: users must support 160 bits. */
+/** Maximum length of a serial number, in bits. Verifiers must support 160 bits (RFC 3161 §2.4.2). */
 const MAX_SERIAL_BITS = 160n;
 
-/** Reads the eContent of a token. `expected`: the required imprint. */
+/** Reads a TSTInfo from the eContent of a token. `expected`: the required imprint. */
 export function tstInfoOf(eContent: Buffer, expected: Imprint | undefined): TstInfo {
   const members = membersOf(parseDer(eContent), 'TSTInfo');
   const version = smallIntegerOf(members.take(TAG.integer, 'version'));
@@ -69,7 +69,7 @@ function genTimeOf(element: Der): GenTime {
   return { text, microseconds, milliseconds: Number(microseconds / 1000n) };
 }
 
-/** Accuracy: seconds, then `[0]` millis and `[1]` micros of 1 to 999. */
+/** Reads the accuracy: seconds, then `[0]` milliseconds and `[1]` microseconds from 1 to 999. Each may be absent. */
 function accuracyOf(members: Members): Microseconds | undefined {
   const element = members.optional(TAG.sequence);
   if (element === undefined) return undefined;
@@ -88,7 +88,7 @@ function accuracyOf(members: Members): Microseconds | undefined {
   return (seconds * 1000n + millis) * 1000n + micros;
 }
 
-/** Extensions, RFC 5280 §4.1. None is known to us, so a critical one is refused (RFC 3161 §2.4.2). */
+/** Reads the extensions (RFC 5280 §4.1). We know no extension of TSTInfo, so a critical extension is refused (RFC 3161 §2.4.2). */
 function extensionsOf(element: Der): readonly TstExtension[] {
   if (element.children.length === 0) refuse('der_malformed', 'The extensions of TSTInfo are empty.');
   const types = new Set<string>();

@@ -5,57 +5,58 @@ import type { Imprint } from './imprint.ts';
 
 export type Microseconds = bigint;
 
-/** An extension of TSTInfo; accepted ones are not critical. */
+/** An extension of TSTInfo. A token with a critical extension is refused, so this one is not critical. */
 export interface TstExtension {
   /** Dotted OID. */
   readonly type: string;
   readonly value: Buffer;
 }
 
-/** A GeneralizedTime may be finer than a Date, so the text is kept. */
+/** The genTime of a token. It may be finer than a Date, so its text is kept. */
 export interface GenTime {
-  /** As in the token, e.g. `20261121120000.123456Z`. */
+  /** The text in the token, for example `20261121120000.123456Z`. */
   readonly text: string;
-  /** Since the epoch, further digits cut off. */
+  /** Whole microseconds since the epoch. Further digits are removed. */
   readonly microseconds: Microseconds;
-  /** Since the epoch, further digits cut off. */
+  /** Whole milliseconds since the epoch. Further digits are removed. */
   readonly milliseconds: number;
 }
 
-/** A certificate of the chain, for people. */
+/** The data about a certificate of the chain that is shown to people. */
 export interface CertificateIdentity {
-  /** RFC 4514 text; compare the fingerprint, not this. */
+  /** The name as text (RFC 4514). To compare certificates, use the fingerprint instead. */
   readonly subject: string;
   readonly issuer: string;
   /** Hexadecimal, without leading zeros. */
   readonly serialHex: string;
   /** SHA-256 of the DER certificate, hex. */
   readonly fingerprint: string;
-  /** Both are inclusive. */
+  /** The first moment of validity. */
   readonly notBefore: Date;
+  /** The last moment of validity. */
   readonly notAfter: Date;
   readonly der: Buffer;
 }
 
-/** Whether a certificate was revoked, according to the available revocation lists (V10). */
+/** The revocation status of a certificate, according to the available revocation lists (V10). */
 export type RevocationAnswer = { readonly certificate: CertificateIdentity } & (
   | { readonly status: 'good'; readonly list: ListIdentity }
   | {
-      /** The token stays valid: the key was not lost, or a renewal proves that the token is older. */
+      /** This revocation does not invalidate the token: the key was not lost, or a renewal proves that the token is older than the loss. */
       readonly status: 'revoked';
       readonly list: ListIdentity;
       readonly revokedAt: Date;
-      /** If the list says so: the earlier time when the certificate is believed to have become invalid. */
+      /** When the certificate is believed to have become invalid, if the list says so. */
       readonly invalidSince: Date | undefined;
-      /** The name in RFC 5280 §5.3.1; undefined: the list gives no reason. */
+      /** The name of the reason in RFC 5280 §5.3.1. Undefined: the list gives no reason. */
       readonly reason: string | undefined;
     }
   | { readonly status: 'unknown'; readonly why: RevocationUnknown }
 );
 
-/** The list behind an answer. */
+/** The revocation list that gave an answer. */
 export interface ListIdentity {
-  /** RFC 4514 text. */
+  /** The name of the issuer as text (RFC 4514). */
   readonly issuer: string;
   readonly thisUpdate: Date;
   readonly nextUpdate: Date | undefined;
@@ -64,14 +65,14 @@ export interface ListIdentity {
 /** A token that passed all checks. */
 export interface Verified {
   readonly ok: true;
-  /** The time of the token, to the millisecond. */
+  /** genTime, in whole milliseconds. */
   readonly genTime: Date;
-  /** As in the token. */
+  /** The text of genTime in the token. */
   readonly genTimeText: string;
-  /** Microseconds since the epoch. */
+  /** genTime, in microseconds since the epoch. */
   readonly genTimeMicroseconds: Microseconds;
   readonly accuracyMicroseconds: Microseconds | undefined;
-  /** Decimal. */
+  /** The serial number of the token, as decimal text. */
   readonly serial: string;
   /** Dotted OID. */
   readonly policy: string;
@@ -79,44 +80,45 @@ export interface Verified {
   readonly nonce: bigint | undefined;
   readonly ordering: boolean;
   readonly extensions: readonly TstExtension[];
-  /** The signer: the first of the chain. */
+  /** The signer's certificate: the first of the chain. */
   readonly signer: CertificateIdentity;
-  /** From the signer to the trust anchor, inclusive; only one if the anchor itself signed. */
+  /** The certificates from the signer to the trust anchor, inclusive. Only one if the anchor itself signed. */
   readonly chain: readonly CertificateIdentity[];
-  /** SHA-256 of the DER trust anchor, hex. */
+  /** SHA-256 of the trust anchor's DER, hex. */
   readonly anchorFingerprint: string;
-  /** One answer for each certificate below the anchor, and for an anchor that signed; for a record, of all its tokens. */
+  /** One answer for each certificate below the anchor, or for the anchor if it signed itself. For a record, the answers for all its tokens. */
   readonly revocation: readonly RevocationAnswer[];
   /**
-   * When the first certificate of the chain expired, if in the past: a stolen key is not reported after that. For a record, of its last token.
+   * When the first certificate of the chain expired. Undefined if none has expired. After this time nobody reports a stolen key. For a record, it is
+   * about the chain of the last token.
    */
   readonly certificatesEndedAt: Date | undefined;
-  /** The TimeStampToken or the EvidenceRecord, a view of the given bytes: DER, or BER if the token was BER. */
+  /** The TimeStampToken or the EvidenceRecord, as a view of the given bytes. A token may be BER, if it was given in BER. */
   readonly token: Buffer;
-  /** The parts of an EvidenceRecord beyond its first token, which all other members describe; undefined for a single token. */
+  /** Only for an EvidenceRecord: its tokens and its end. Most other members describe its first token. */
   readonly record?: VerifiedEvidenceRecord;
   readonly grantedWithMods: boolean;
-  /** Everything that was not checked. */
+  /** The codes of everything that was not checked. */
   readonly unchecked: readonly Unchecked[];
 }
 
 /** An EvidenceRecord that passed all checks (RFC 4998 §5.3). */
 export interface VerifiedEvidenceRecord {
-  /** Each ArchiveTimeStamp’s token, in order of time. */
+  /** The token of each ArchiveTimeStamp, in order of time. */
   readonly tokens: readonly [RecordToken, ...RecordToken[]];
-  /** The end of the last token’s certificates: it must be renewed before. */
+  /** When the first certificate in the chain of the last token expires. The record must be renewed before this time. */
   readonly holdsUntil: Date;
 }
 
 /** A token in a record. */
 export interface RecordToken extends Verified {
-  /** The stores that trust it: one for the first token, all that do for a renewal. */
+  /** The trust stores that trust the token. For the first token, only `trust` is tried. */
   readonly trustedBy: readonly TrustStore[];
-  /** Those stores for which the record would be valid now if it ended with this token. */
+  /** The trust stores of `trustedBy` for which the record would be valid now if it ended with this token. */
   readonly holdsAloneBy: readonly TrustStore[];
 }
 
-/** Reasons for further checks of a valid token or record: a closed set of codes with their sentences. */
+/** Everything that may be unchecked although a token or record is valid: codes with their sentences. */
 export const UNCHECKED = {
   imprint: 'The token was not compared with a hash: none was given.',
   revocation: 'It is not known whether some certificate of the chain was revoked.',
@@ -135,15 +137,15 @@ export type VerifyResult = Verified | Refused;
 /** The context for every verification. */
 export interface VerifyContext {
   readonly trust: TrustStore;
-  /** Milliseconds since the epoch: a later genTime is refused. */
+  /** The current time in milliseconds since the epoch. A later genTime is refused. */
   readonly nowMs: number;
-  /** How far clocks may differ, milliseconds; default `DEFAULT_CLOCK_TOLERANCE_MS`. */
+  /** By how much clocks may differ, in milliseconds. The default is `DEFAULT_CLOCK_TOLERANCE_MS`. */
   readonly clockToleranceMs?: number;
-  /** Accept PKIStatus grantedWithMods; default false. */
+  /** Accepts the PKIStatus grantedWithMods. The default is false. */
   readonly acceptGrantedWithMods?: boolean;
-  /** Refuse a token with a coarser or unknown accuracy; default: accept any. */
+  /** Refuses a token with a coarser or unknown accuracy. By default, any accuracy is accepted. */
   readonly maxAccuracySeconds?: number;
-  /** The accuracy that the TSA's policy promises, for tokens that state none. */
+  /** The accuracy that the TSA's policy promises. It counts for tokens that do not state an accuracy. */
   readonly policyAccuracySeconds?: number;
 }
 
@@ -151,14 +153,15 @@ export interface VerifyContext {
 export interface ResponseContext extends VerifyContext {
   /** DER of the TimeStampReq that was sent. */
   readonly request: Uint8Array;
-  /** When the request was sent and the answer received, milliseconds since the epoch. */
+  /** When the request was sent, in milliseconds since the epoch. */
   readonly sentAtMs: number;
+  /** When the answer was received, in milliseconds since the epoch. */
   readonly receivedAtMs: number;
 }
 
-/** The context for a stored or raw token. */
+/** The context for a token that is not a new answer: it was stored, or a client sent it. */
 export interface TokenContext extends VerifyContext {
-  /** The required imprint; undefined: any. */
+  /** The required imprint. Undefined: any imprint is accepted. */
   readonly expected?: Imprint;
 }
 

@@ -9,8 +9,7 @@ import type { TrustStore } from '../x509/trust-store.ts';
 import type { TstInfo } from './tst-info.ts';
 import type { CertificateIdentity, RevocationAnswer, Unchecked, Verified } from './types.ts';
 
-/** The result for a token that passed all checks. */
-
+/** The facts about a token that passed all checks, from which the result is made. */
 export interface Found {
   readonly tstInfo: TstInfo;
   readonly chain: Chain;
@@ -88,7 +87,7 @@ function answerOf(found: RevocationStatus): RevocationAnswer {
 
 const identities = new WeakMap<Certificate, CertificateIdentity>();
 
-/** The same for every token with this certificate, so it is made once. */
+/** Returns the data about a certificate. It is the same for every token with this certificate, so it is made once. */
 function identityOf(certificate: Certificate): CertificateIdentity {
   let identity = identities.get(certificate);
   if (identity === undefined) {

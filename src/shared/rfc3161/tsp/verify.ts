@@ -22,7 +22,10 @@ import { type TstInfo, tstInfoOf } from './tst-info.ts';
 import type { Microseconds, ResponseContext, TokenContext, Verified, VerifyContext, VerifyResult } from './types.ts';
 import { verifiedOf } from './verdict.ts';
 
-/** RFC 3161 §2.3: the extended key usage is critical and contains only time-stamping; the key usage allows only signing (refusals 37–40). */
+/**
+ * Checks the purpose of the signer's certificate (RFC 3161 §2.3): its extended key usage is critical and contains only time-stamping, it is not a CA
+ * certificate, and its key usage allows only signing (refusals 37–40).
+ */
 function checkPurpose(signer: Certificate): void {
   const { basicConstraints, keyUsage, extendedKeyUsage } = signer.extensions;
   if (extendedKeyUsage === undefined) refuse('eku_missing', 'The signer’s certificate has no extended key usage.');
@@ -32,14 +35,14 @@ function checkPurpose(signer: Certificate): void {
   if (purposes.length > 1) refuse('eku_other_purpose', `The signer’s certificate is for ${purposes.join(', ')}.`);
   if (!critical) refuse('eku_not_critical', 'The extended key usage of the signer’s certificate is not critical.');
   if (basicConstraints?.ca) refuse('signer_is_ca', 'The signer’s certificate is that of a CA.');
-  // RFC 5280 §4.2.1.12: purpose and key usage must be consistent; these two fit time-stamping.
+  // Purpose and key usage must fit together (RFC 5280 §4.2.1.12). These two key usages fit time-stamping.
   const signs: readonly number[] = [KEY_USAGE_BIT.digitalSignature, KEY_USAGE_BIT.contentCommitment];
   if (keyUsage !== undefined && (keyUsage.size === 0 || [...keyUsage].some((bit) => !signs.includes(bit)))) {
     refuse('signer_key_usage', 'The key usage of the signer’s certificate is not signing alone.');
   }
 }
 
-/** RFC 3161 §2.4.2: tsa must be one of the names in the signer's certificate (refusal 45). */
+/** Checks that `tsa` in the TSTInfo is one of the names in the signer's certificate (RFC 3161 §2.4.2, refusal 45). */
 function checkTsaName(tsa: Der, signer: Certificate): void {
   const isSubject = tsa.tag === TAG.contextConstructed(4) && isSameName(derOf(inside(tsa, 'tsa')), signer.subject);
   if (!isSubject && !signer.extensions.subjectAltName.some((name) => sameDer(name, tsa))) {
@@ -48,11 +51,11 @@ function checkTsaName(tsa: Der, signer: Certificate): void {
 }
 
 /**
- * The verifier: named checks from the outside of a token to its inside, cheap ones before costly ones, each with its own code. The signature over
- * the token is verified in the thread pool of Node.js, so that this thread is free meanwhile.
+ * The checks below go from the outside of a token to its inside, and cheap checks run first. Each has its own code. The token's signature is verified
+ * in the thread pool of Node.js, so it does not block this thread.
  */
 
-/** Verifies a TSA's answer to a request that was just sent: DER TimeStampResp (RFC 3161 §2.4.2). Never rejects, whatever the bytes. */
+/** Verifies a TSA's answer to a request that was just sent: a TimeStampResp in DER (RFC 3161 §2.4.2). Never rejects, whatever the bytes are. */
 export async function verifyResponse(response: Uint8Array, context: ResponseContext): Promise<VerifyResult> {
   try {
     const request = requestOf(context.request);
@@ -68,7 +71,7 @@ export async function verifyResponse(response: Uint8Array, context: ResponseCont
   }
 }
 
-/** Verifies a stored or raw token: a TimeStampToken in DER or BER, or the DER of a whole TimeStampResp (V6). Never rejects, whatever the bytes. */
+/** Verifies a token: a TimeStampToken in DER or BER, or the DER of a whole TimeStampResp (V6). Never rejects, whatever the bytes are. */
 export async function verifyToken(token: Uint8Array, context: TokenContext): Promise<VerifyResult> {
   try {
     const read = readToken(openToken(token, context.acceptGrantedWithMods ?? false), context.expected);
@@ -79,7 +82,7 @@ export async function verifyToken(token: Uint8Array, context: TokenContext): Pro
   }
 }
 
-/** A token with a correct form. */
+/** A token that has a correct form but is not verified yet. */
 export interface ReadToken {
   readonly opened: OpenedToken;
   readonly signed: SignedData;
@@ -87,7 +90,7 @@ export interface ReadToken {
 }
 
 /**
- * Reads a token up to its TSTInfo; `expected`: the required imprint.
+ * Reads a token and its TSTInfo. `expected`: the required imprint.
  *
  * @throws Refusal
  */
@@ -96,21 +99,21 @@ export function readToken(opened: OpenedToken, expected: Imprint | undefined): R
   return { opened, signed, tstInfo: tstInfoOf(signed.eContent, expected) };
 }
 
-/** The rules for a token beside the trust store. */
+/** Rules for a token that are not part of the context. */
 export interface SignerRules {
-  /** The signer's certificate must be in the token (32). */
+  /** Whether the signer's certificate must be in the token (refusal 32). */
   readonly isEmbeddingRequired: boolean;
   readonly isImprintChecked: boolean;
-  /** An answer to a request just sent: its signature is always verified, and not remembered. */
+  /** Whether the token is the answer to a request that was just sent. Its signature is always verified, and not remembered. */
   readonly isNew?: boolean;
-  /** When an independently verified proof shows that the token existed; undefined: there is none. */
+  /** The time at which the token existed according to another verified proof. Undefined: there is no such proof. */
   readonly existedBy?: Microseconds | undefined;
-  /** The chain must still be valid at `at`; `otherwise` is the code of the refusal. */
+  /** The chain must still be valid at the time `at`. If it is not, `otherwise` is the code of the refusal. */
   readonly heldUntil?: { readonly at: Microseconds; readonly otherwise: RefusalCode } | undefined;
 }
 
 /**
- * Identifies the signer and checks that it may sign time-stamps. Does not depend on the request.
+ * Identifies the signer, verifies the signature, and checks that the signer may sign time-stamps. Does not depend on the request.
  *
  * @throws Refusal
  */
@@ -132,7 +135,7 @@ export async function judgeSigner(
   checkAlgorithmProtection(attributes, signerInfo);
   checkUnsignedAttributes(signerInfo);
   const named = signingCertificatesOf(attributes);
-  // A batch has one signature for thousands of stamps: the same octets with the same certificate are not verified again.
+  // A batch has one signature for thousands of stamps, so a signature over the same octets with the same certificate is not verified again.
   const mark = isNew ? undefined : signatureMarkOf(signerInfo, signer);
   if (mark === undefined || !trust.knowsSignature(mark)) {
     await checkSignature(signerInfo, signer, swornSignerOf(named, embedded.certificates));
@@ -159,7 +162,7 @@ export async function judgeSigner(
   return verifiedOf({ tstInfo, chain, revocation, company, token, grantedWithMods, isImprintChecked }, trust, nowMs);
 }
 
-/** If a chain has a gap, the unreadable certificate may be the missing one, so its fault is the better reason. */
+/** Runs `find`. If no chain is found, an unreadable certificate may be the missing link, so its fault is thrown as the better reason. */
 function chainOrUnreadable<T>(unreadable: Refusal | undefined, find: () => T): T {
   try {
     return find();

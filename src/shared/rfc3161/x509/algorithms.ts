@@ -6,9 +6,9 @@ import { TAG } from '../asn1/tags.ts';
 import type { RefusalCode } from '../refusal/codes.ts';
 import { refuse } from '../refusal/refusal.ts';
 
-/** The accepted algorithms and their identifiers (RFC 5754, RFC 5758, RFC 4055, RFC 8410, RFC 8419). */
+/** This module has the accepted algorithms and their identifiers (RFC 5754, RFC 5758, RFC 4055, RFC 8410, RFC 8419). */
 
-/** The digests for imprints and signatures. Without SHA-1 and MD5: collisions would make a stamp worthless. */
+/** The digests that are accepted for imprints and signatures. SHA-1 and MD5 are not accepted, because collisions would make a stamp worthless. */
 export type DigestAlgorithm = 'sha256' | 'sha384' | 'sha512';
 
 export const DIGEST_OCTETS: Readonly<Record<DigestAlgorithm, number>> = { sha256: 32, sha384: 48, sha512: 64 };
@@ -21,14 +21,14 @@ const DIGESTS: ReadonlyMap<string, DigestAlgorithm> = new Map([
 
 const BROKEN_DIGESTS: ReadonlySet<string> = new Set([OID.md5, OID.sha1]);
 
-/** AlgorithmIdentifier (RFC 5280 §4.1.1.2). */
+/** An AlgorithmIdentifier (RFC 5280 §4.1.1.2). */
 export interface AlgorithmIdentifier {
-  /** Dotted. */
+  /** Dotted OID. */
   readonly oid: string;
   readonly parameters: Der | undefined;
 }
 
-/** `tag`: the IMPLICIT tag instead of SEQUENCE. */
+/** Reads an AlgorithmIdentifier. `tag`: the IMPLICIT tag, if it has one instead of SEQUENCE. */
 export function algorithmIdentifierOf(element: Der, name: string, tag: number = TAG.sequence): AlgorithmIdentifier {
   const members = membersOf(element, name, tag);
   const oid = oidOf(members.take(TAG.oid, 'algorithm'), name);
@@ -37,12 +37,12 @@ export function algorithmIdentifierOf(element: Der, name: string, tag: number = 
   return { oid, parameters };
 }
 
-/** RFC 5754 §2: a digest has no parameters, and NULL must be accepted as absent. */
+/** Returns true if there are no parameters. NULL must be accepted as absent (RFC 5754 §2). */
 export function hasNoParameters({ parameters }: AlgorithmIdentifier): boolean {
   return parameters === undefined || parameters.tag === TAG.null;
 }
 
-/** The digest of an AlgorithmIdentifier. `codes`: the refusals of broken and unknown ones at this place. */
+/** Returns the digest that an AlgorithmIdentifier names. `codes`: the refusal codes for broken and for unknown digests. */
 export function digestOf(
   algorithm: AlgorithmIdentifier,
   name: string,
@@ -57,7 +57,7 @@ export function digestOf(
 
 export const SIGNATURE_CODES = { weak: 'signature_algorithm_weak', unknown: 'signature_algorithm_unknown' } as const;
 
-/** How a signature was made, according to its identifier. */
+/** How a signature was made, according to its AlgorithmIdentifier. */
 export type SignatureAlgorithm =
   | { readonly family: 'rsa' | 'ec'; readonly digest: DigestAlgorithm }
   | PssAlgorithm
@@ -82,39 +82,39 @@ const SIGNATURES: ReadonlyMap<string, SignatureAlgorithm> = new Map<string, Sign
 
 const BROKEN_SIGNATURES: ReadonlySet<string> = new Set([OID.md5WithRsa, OID.sha1WithRsa, OID.ecdsaWithSha1]);
 
-/** The algorithm of a certificate's or CRL's signature (RFC 5280 §4.1.1.2). */
+/** Returns the algorithm of a signature on a certificate or CRL (RFC 5280 §4.1.1.2). */
 export function signatureAlgorithmOf(algorithm: AlgorithmIdentifier, name: string): SignatureAlgorithm {
   if (BROKEN_SIGNATURES.has(algorithm.oid)) refuse('signature_algorithm_weak', `${name} is ${algorithm.oid}.`);
   if (algorithm.oid === OID.rsaPss) return pssAlgorithmOf(algorithm.parameters, name);
   const known = SIGNATURES.get(algorithm.oid);
   if (known === undefined) refuse('signature_algorithm_unknown', `${name} is ${algorithm.oid}.`);
-  // RSA: NULL, and absent must be accepted (RFC 5754 §3.2). The others: absent (RFC 5758 §3.2, RFC 8410 §3).
+  // RSA has NULL parameters, and absent ones must be accepted (RFC 5754 §3.2). Other algorithms have no parameters (RFC 5758 §3.2, RFC 8410 §3).
   const isAsRequired = known.family === 'rsa' ? hasNoParameters(algorithm) : algorithm.parameters === undefined;
   if (!isAsRequired) refuse('signature_algorithm_mismatch', `${name} has parameters that it must not have.`);
   return known;
 }
 
-/** The algorithm of a SignerInfo, which has the digest separate from the signature (RFC 5652 §5.3); both must agree. */
+/** Returns the signature algorithm of a SignerInfo. A SignerInfo names the digest separately (RFC 5652 §5.3), and both must agree. */
 export function signerAlgorithmOf(algorithm: AlgorithmIdentifier, digest: DigestAlgorithm, name: string): SignatureAlgorithm {
-  // RFC 5754 §3.2: rsaEncryption takes the digest from digestAlgorithm.
+  // With rsaEncryption, only digestAlgorithm names the digest (RFC 5754 §3.2).
   if (algorithm.oid === OID.rsaEncryption && hasNoParameters(algorithm)) return { family: 'rsa', digest };
   const named = signatureAlgorithmOf(algorithm, name);
-  // RFC 8419 §3.1: Ed25519 goes with SHA-512. Ed448 needs SHAKE256, which we do not accept.
+  // Ed25519 is used with SHA-512 (RFC 8419 §3.1). Ed448 needs SHAKE256, which is not accepted.
   const expected = named.family === 'ed25519' ? 'sha512' : named.digest;
   if (digest !== expected) refuse('signature_algorithm_mismatch', `${name} does not go with the digest ${digest}.`);
   return named;
 }
 
 /**
- * RSASSA-PSS-params (RFC 4055 §3.1). The defaults use SHA-1, so each member must be present. MGF1 uses the digest of the signature, as RFC 4055
- * recommends and all implementations do.
+ * Reads RSASSA-PSS-params (RFC 4055 §3.1). The defaults use SHA-1, so both hash algorithms must be present. MGF1 must use the digest of the signature,
+ * as RFC 4055 recommends and all implementations do.
  */
 export function pssAlgorithmOf(parameters: Der | undefined, name: string): PssAlgorithm {
   if (parameters === undefined) refuse('signature_algorithm_mismatch', `${name} has no parameters.`);
   const members = membersOf(parameters, name);
   const [hash, mask, salt, trailer] = [0, 1, 2, 3].map((number) => members.optional(TAG.contextConstructed(number)));
   members.end();
-  // The only value is the default 1. DER omits it, but some write it.
+  // The only allowed value is the default, 1. DER omits a default, but some CAs write it.
   if (trailer !== undefined && smallIntegerOf(inside(trailer, name)) !== 1) {
     refuse('signature_algorithm_unknown', `${name} has a trailer field that is not known.`);
   }
@@ -135,7 +135,7 @@ export function pssAlgorithmOf(parameters: Der | undefined, name: string): PssAl
   return { family: 'rsa-pss', digest, saltLength: Number(saltLength) };
 }
 
-/** Whether two AlgorithmIdentifiers (or the contents of tagged ones) are identical, octet for octet. */
+/** Returns true if two AlgorithmIdentifiers have exactly the same contents. Their tags may differ. */
 export function sameAlgorithm(a: Der, b: Der): boolean {
   return a.children.length === b.children.length && a.children.every((child, i) => derOf(child).equals(derOf(b.children[i]!)));
 }

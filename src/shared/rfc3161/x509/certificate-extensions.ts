@@ -13,23 +13,23 @@ export interface Extensions {
   readonly keyUsage: ReadonlySet<number> | undefined;
   readonly extendedKeyUsage: ExtendedKeyUsage | undefined;
   readonly subjectKeyIdentifier: Buffer | undefined;
-  /** keyIdentifier of AuthorityKeyIdentifier: identifies the issuer's key. */
+  /** The keyIdentifier of AuthorityKeyIdentifier. It identifies the key of the issuer. */
   readonly authorityKeyIdentifier: Buffer | undefined;
-  /** GeneralNames. */
+  /** The alternative names of the subject, as GeneralNames. */
   readonly subjectAltName: readonly Der[];
   readonly nameConstraints: NameConstraints | undefined;
   readonly policies: PolicyRules;
   /** When the private key may be used (RFC 3280 §4.2.1.4), in milliseconds since the epoch, inclusive. */
   readonly privateKeyUsagePeriod: { readonly notBeforeMs: number; readonly notAfterMs: number } | undefined;
-  /** GeneralNames of the places of lists about the certificate (§4.2.1.13); empty if the extension cannot be read. */
+  /** Returns the distribution points of revocation lists about this certificate, as GeneralNames (§4.2.1.13). Empty if they cannot be read. */
   listPoints(): readonly Der[];
-  /** Dotted OIDs of critical extensions that are not processed here: a certificate with one is refused (§4.2). */
+  /** Dotted OIDs of critical extensions that are not known here. A certificate with such an extension is refused (§4.2). */
   readonly unknownCritical: readonly string[];
 }
 
 export interface BasicConstraints {
   readonly ca: boolean;
-  /** Undefined: no limit. */
+  /** The maximum number of CAs below this one. Undefined: no limit. */
   readonly pathLength: number | undefined;
 }
 
@@ -39,16 +39,16 @@ export interface ExtendedKeyUsage {
   readonly purposes: readonly string[];
 }
 
-/** Bits of KeyUsage (RFC 5280 §4.2.1.3). */
+/** The numbers of bits in KeyUsage (RFC 5280 §4.2.1.3). */
 export const KEY_USAGE_BIT = { digitalSignature: 0, contentCommitment: 1, keyCertSign: 5, cRLSign: 6 } as const;
 
 interface RawExtension {
   readonly critical: boolean;
-  /** The value, for extensions that are read. */
+  /** Parses the value. It is called only for extensions that are read. */
   value(): Der;
 }
 
-/** Certificates have about fifteen. */
+/** The maximum number of extensions. A certificate usually has at most fifteen. */
 const MAX_EXTENSIONS = 128;
 
 export function extensionsOf(elements: readonly Der[]): Extensions {
@@ -87,7 +87,7 @@ export function extensionsOf(elements: readonly Der[]): Extensions {
     privateKeyUsagePeriod: read(OID.privateKeyUsagePeriod, usagePeriodOf),
     listPoints: listPointsOf(found.get(OID.cRLDistributionPoints)),
   };
-  // It does not constrain anything.
+  // cRLDistributionPoints does not limit the use of a certificate, so it may be critical.
   found.delete(OID.cRLDistributionPoints);
   return { ...extensions, unknownCritical: [...found].filter(([, { critical }]) => critical).map(([type]) => type) };
 }
@@ -102,11 +102,14 @@ function basicConstraintsOf(value: Der): BasicConstraints {
   return { ca, pathLength: limit };
 }
 
-/** Read only if a list needs it: lists are rare, and a malformed extension does not invalidate the certificate. */
+/**
+ * Read only when a revocation list is limited to certain distribution points, which is rare. So a malformed extension does not invalidate the
+ * certificate.
+ */
 function listPointsOf(extension: RawExtension | undefined): () => readonly Der[] {
   return () => {
     try {
-      // A point with reasons or with its own issuer (`[1]`, `[2]`) does not belong to a full list of the issuer.
+      // A distribution point with reasons or with another list issuer (`[1]`, `[2]`) is not that of a full revocation list of the issuer.
       const points = extension?.value().children.filter(({ children }) => children.length === 1) ?? [];
       return points.flatMap(({ children: [name] }) => (name?.tag === TAG.contextConstructed(0) ? fullNamesOf(name) : []));
     } catch (error) {
@@ -116,13 +119,13 @@ function listPointsOf(extension: RawExtension | undefined): () => readonly Der[]
   };
 }
 
-/** The GeneralNames of a DistributionPointName (RFC 5280 §4.2.1.13); empty if it is relative to the name of the issuer. */
+/** Returns the GeneralNames of a DistributionPointName (RFC 5280 §4.2.1.13). Empty if the name is relative to the name of the issuer. */
 export function fullNamesOf(point: Der): readonly Der[] {
   const [name] = point.children;
   return name?.tag === TAG.contextConstructed(0) ? name.children : [];
 }
 
-/** PrivateKeyUsagePeriod: `[0]` notBefore and `[1]` notAfter, both optional. */
+/** Reads a PrivateKeyUsagePeriod: `[0]` notBefore and `[1]` notAfter. Both may be absent. */
 function usagePeriodOf(value: Der): Extensions['privateKeyUsagePeriod'] {
   const members = membersOf(value, 'privateKeyUsagePeriod');
   const [from, to] = [members.optional(TAG.context(0)), members.optional(TAG.context(1))];

@@ -8,33 +8,35 @@ import { type AlgorithmIdentifier, algorithmIdentifierOf, sameAlgorithm } from '
 import { type Extensions, extensionsOf } from './certificate-extensions.ts';
 import { type PublicKey, publicKeyOf } from './public-key.ts';
 
-/** An X.509 certificate (RFC 5280 §4.1): parsed once, cached, compared by its fingerprint. */
+/** A parsed X.509 certificate (RFC 5280 §4.1). To compare certificates, compare their fingerprints. */
 export interface Certificate {
   readonly der: Buffer;
   /** SHA-256, hex. */
   readonly fingerprint: string;
   /** DER INTEGER. */
   readonly serialNumber: Buffer;
-  /** Each is a DER Name. */
+  /** DER Name. */
   readonly issuer: Buffer;
+  /** DER Name. */
   readonly subject: Buffer;
-  /** Milliseconds since the epoch, inclusive (RFC 5280 §4.1.2.5). */
+  /** The first moment of validity, in milliseconds since the epoch (RFC 5280 §4.1.2.5). */
   readonly notBeforeMs: number;
+  /** The last moment of validity, in milliseconds since the epoch. */
   readonly notAfterMs: number;
-  /** 1 to 3. */
+  /** The version as people count it: 1, 2 or 3. */
   readonly version: number;
   readonly extensions: Extensions;
-  /** @throws Refusal for a key that is weak or cannot be read: only used keys are checked */
+  /** Reads the public key when it is needed. @throws Refusal if the key is weak or cannot be read */
   publicKey(): PublicKey;
-  /** The signed octets. */
+  /** The octets that the signature covers. */
   readonly signed: Buffer;
   readonly signatureAlgorithm: AlgorithmIdentifier;
   readonly signature: Buffer;
 }
 
-/** @throws Refusal `certificate_malformed` */
+/** Parses a certificate. @throws Refusal `certificate_malformed` */
 export function parseCertificate(bytes: Uint8Array): Certificate {
-  // A copy: the cache must not keep, or change with, the token that contains it.
+  // Copy the octets, because certificates are cached: a cache must not keep the whole token in memory, or change when the token changes.
   const der = Buffer.from(bytes);
   return refusingAs('certificate_malformed', 'A certificate cannot be read', () => certificateOf(parseDer(der), der));
 }
@@ -63,7 +65,7 @@ function certificateOf(element: Der, der: Buffer): Certificate {
   const extensions = members.optional(TAG.contextConstructed(3));
   members.end();
 
-  // RFC 5280 §4.1.1.2: only the inner one is signed.
+  // Only the inner AlgorithmIdentifier is signed, so the outer one must be the same (RFC 5280 §4.1.1.2).
   if (!sameAlgorithm(innerAlgorithm, signatureAlgorithm)) refuse('certificate_malformed', 'A certificate names two signature algorithms.');
   if (!(version === 0 || version === 1 || version === 2)) refuse('certificate_malformed', 'A certificate is of an unknown version.');
   if (extensions !== undefined && version !== 2) refuse('certificate_malformed', 'A certificate has extensions but is not of version 3.');
@@ -89,7 +91,7 @@ function certificateOf(element: Der, der: Buffer): Certificate {
   };
 }
 
-/** SHA-256 of the DER, hex. */
+/** Returns the fingerprint of a certificate: SHA-256 of its DER, hex. */
 export function fingerprintOf(der: Uint8Array): string {
   return hash('sha256', der, 'hex');
 }

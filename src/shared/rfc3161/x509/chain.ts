@@ -4,27 +4,27 @@ import type { Certificate } from './certificate.ts';
 import { isSameName, isSelfIssued } from './name.ts';
 import { isSignatureOfSync } from './public-key.ts';
 
-/** Builds paths from a signer to a trust anchor (RFC 5280 §6) by names and signatures. */
+/** This module builds chains of certificates from a signer to a trust anchor (RFC 5280 §6) by names and signatures. */
 
-/** From the signer to the anchor, inclusive; only one if the signer itself is an anchor. */
+/** The certificates from the signer to the anchor, inclusive. Only one if the signer itself is an anchor. */
 export type Chain = readonly [Certificate, ...Certificate[]];
 
 const MAX_CHAIN = 8;
-/** Enough for any honest set of certificates. It limits the cost of a token full of certificates with one name. */
+/** The maximum cost of one search. It is enough for any honest token, and limits the time for a token with very many certificates of one name. */
 const MAX_COST = 48;
 
-/** The cost of checking a signature, relative to P-256 or RSA with up to 4 096 bits, estimated from its length. */
+/** Estimates the cost of checking the signature of a certificate from its length. P-256 and RSA with up to 4 096 bits cost 1. */
 function costOf({ signature: { length } }: Certificate): number {
   if (length > 512) return 8; // RSA with more bits
   return length > 72 && length < 256 ? 4 : 1; // P-384 and P-521
 }
 
 /**
- * The first chain of valid signatures from `signer` to one of `anchors`, through `others`, that `accept` permits. Certificates are tried in the
- * given order, and only signatures of possible paths are verified.
+ * Finds the first chain from `signer` to one of `anchors`, through `others`, whose signatures are valid and that `accept` permits. Certificates are
+ * tried in the given order, and only signatures in possible chains are verified.
  *
- * @param accept throws a Refusal for a chain that is not good enough
- * @throws Refusal if there is none: the first reason for which a complete chain was refused, or why the search stopped (42, 46)
+ * @param accept throws a Refusal for a chain that is not acceptable
+ * @throws Refusal if there is no such chain: why the first complete chain was refused, or why the search found no complete chain (refusals 42, 46)
  */
 export function findChain(
   signer: Certificate,
@@ -56,7 +56,7 @@ export function findChain(
         const found = extend([...chain, issuer]);
         if (found !== undefined) return found;
       } else if (!isSelfIssued(last)) {
-        // An untrusted root is signed by itself, not by an anchor with the same name: that says nothing about the chain.
+        // A self-issued certificate, such as an untrusted root, need not be signed by an anchor of the same name. So this is not a broken link.
         brokenLink ??= refusal;
       }
     }
@@ -78,8 +78,8 @@ function refusalOf(check: () => void): Refusal | undefined {
 }
 
 /**
- * Certificates with the right name, those with the right key identifier first (RFC 5280 §4.2.1.1): a CA may have several keys, and anyone may use
- * its name.
+ * Returns the certificates that may be the issuer, by name. Those with the right key identifier come first (RFC 5280 §4.2.1.1), and those with a
+ * different one are left out: a CA may have several keys, and anyone may use its name.
  */
 function issuersOf({ issuer, extensions }: Certificate, pool: readonly Certificate[]): readonly Certificate[] {
   const named = pool.filter(({ subject }) => isSameName(subject, issuer));
@@ -89,7 +89,7 @@ function issuersOf({ issuer, extensions }: Certificate, pool: readonly Certifica
   return [...named.filter((one) => keyOf(one)?.equals(wanted)), ...named.filter((one) => keyOf(one) === undefined)];
 }
 
-/** Whether the key of `issuer` signed the certificate, regardless of names. @throws Refusal for a key or an algorithm that is not accepted */
+/** Returns true if the key of `issuer` signed the certificate. Does not compare names. @throws Refusal if key or algorithm are not accepted */
 export function isIssuedBy(certificate: Certificate, issuer: Certificate): boolean {
   const algorithm = signatureAlgorithmOf(certificate.signatureAlgorithm, 'the signature of a certificate');
   return isSignatureOfSync(issuer.publicKey(), algorithm, certificate.signed, certificate.signature);

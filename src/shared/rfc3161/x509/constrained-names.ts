@@ -7,9 +7,9 @@ import { attributesOfName, isNameWithin, isSelfIssued } from './name.ts';
 import { NAME_TAG, type NameConstraints } from './name-constraints.ts';
 
 /**
- * Checks every certificate against the name constraints of those above it (RFC 5280 §6.1.3 (b) and (c)).
+ * Checks the names in every certificate against the name constraints of all CAs above it (RFC 5280 §6.1.3 (b) and (c)).
  *
- * @param chain from the signer to the anchor; the anchor's constraints apply too
+ * @param chain from the signer to the anchor. The constraints of the anchor apply too.
  * @throws Refusal `certificate_name`
  */
 export function checkNames(chain: readonly Certificate[]): void {
@@ -34,11 +34,11 @@ function checkNamesOf(certificate: Certificate, { permitted, excluded }: NameCon
 
 interface Name {
   readonly tag: number;
-  /** DER Name of a directory name, contents of any other. */
+  /** For a directory name, the DER Name. For any other name, its contents. */
   readonly octets: Buffer;
 }
 
-/** The subject, the alternative names, and the e-mail addresses in the subject. */
+/** Returns all names in a certificate: the subject, the e-mail addresses in the subject, and the alternative names. */
 function namesOf({ subject, extensions }: Certificate): readonly Name[] {
   const mails = attributesOfName(subject, OID.emailAddress).map((value) => ({ tag: NAME_TAG.mail, octets: contentsOf(value) }));
   const others = extensions.subjectAltName.map((name) => ({ tag: name.tag, octets: contentsOfName(name) }));
@@ -67,14 +67,20 @@ function isWithinSubtree(tag: number, name: Buffer, base: Buffer): boolean {
 
 const textOf = (octets: Buffer): string => octets.toString('latin1').toLowerCase();
 
-/** A base with a leading dot means every host below it. Without a dot it means the host itself and, for DNS names, also every host below it. */
+/**
+ * Returns true if a host is within the base of a constraint. A base with a leading dot includes every host below it, but not itself. Without the dot,
+ * it includes the host itself and, with `isBelowToo` (DNS names), also every host below it.
+ */
 function isHostWithin(host: string, base: string, isBelowToo: boolean): boolean {
   if (base === '') return true;
   if (base.startsWith('.')) return host.length > base.length && host.endsWith(base);
   return host === base || (isBelowToo && host.endsWith(`.${base}`));
 }
 
-/** A base is a mailbox, a host, or with a leading dot every host below it. Only the host is compared case-insensitively. */
+/**
+ * Returns true if an e-mail address is within the base of a constraint. The base is an address, a host, or with a leading dot every host below it. Only
+ * hosts are compared case-insensitively.
+ */
 function isMailWithin(address: string, base: string): boolean {
   const at = address.lastIndexOf('@');
   const host = address.slice(at + 1).toLowerCase();
@@ -84,14 +90,14 @@ function isMailWithin(address: string, base: string): boolean {
   return isHostWithin(host, baseHost, false);
 }
 
-/** The host of a URI. A URI without a host must not be certified under such a constraint (RFC 5280 §4.2.1.10). */
+/** Returns the host of a URI. If a CA constrains the hosts of URIs, it must not certify a URI without a host (RFC 5280 §4.2.1.10). */
 function hostOfUri(uri: string): string {
   const host = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@]*@)?([^/?#:[\]]+)(?::\d*)?(?:[/?#]|$)/.exec(uri)?.[1];
   if (host === undefined || /^[0-9.]+$/.test(host)) return refuse('certificate_name', 'A URI has no host, but hosts are constrained.');
   return host;
 }
 
-/** The base is an address and a mask of the same length. */
+/** Returns true if an IP address is within a base: an address and a mask of the same length. */
 function isAddressWithin(address: Buffer, base: Buffer): boolean {
   const octets = base.length / 2;
   return address.length === octets && address.every((octet, i) => ((octet ^ base[i]!) & base[octets + i]!) === 0);

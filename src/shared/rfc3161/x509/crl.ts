@@ -10,43 +10,46 @@ import { fullNamesOf, KEY_USAGE_BIT } from './certificate-extensions.ts';
 import { isSameName } from './name.ts';
 import { isSignatureOfSync } from './public-key.ts';
 
-/** A full revocation list of one issuer for its own certificates (RFC 5280 §5.1). */
+/** A full revocation list (CRL) of one issuer for its own certificates (RFC 5280 §5.1). */
 export interface RevocationList {
   readonly der: Uint8Array;
   /** DER Name. */
   readonly issuer: Buffer;
-  /** Milliseconds since the epoch. */
+  /** When the list was made, in milliseconds since the epoch. */
   readonly thisUpdateMs: number;
-  /** When the next list is due; undefined: not stated. */
+  /** When the next list is due. Undefined: not stated. */
   readonly nextUpdateMs: number | undefined;
   readonly scope: ListScope;
-  /** By serial number: the hex of its DER INTEGER. */
+  /** The revoked certificates, by serial number (the DER INTEGER in hex). */
   readonly revoked: ReadonlyMap<string, Revocation>;
   readonly signed: Buffer;
   readonly signatureAlgorithm: AlgorithmIdentifier;
   readonly signature: Buffer;
 }
 
-/** The certificates that a list covers (IssuingDistributionPoint, RFC 5280 §5.2.5). */
+/** The scope of a list: which certificates and reasons it covers (IssuingDistributionPoint, RFC 5280 §5.2.5). */
 export interface ListScope {
   readonly only: 'users' | 'cas' | undefined;
   readonly isOfSomeReasons: boolean;
-  /** GeneralNames; a certificate must name one of them as the place of its list. Undefined: every certificate. */
+  /** Distribution points as GeneralNames. The list covers certificates that name one of them. Undefined: it covers every certificate. */
   readonly points: readonly Der[] | undefined;
 }
 
 export interface Revocation {
   readonly revokedAtMs: number;
-  /** When the key was probably lost, or the certificate became invalid (invalidityDate, RFC 5280 §5.3.2); undefined: not stated. */
+  /** When the key was probably lost, or the certificate became invalid (invalidityDate, RFC 5280 §5.3.2). Undefined: not stated. */
   readonly invalidSinceMs: number | undefined;
-  /** CRLReason (RFC 5280 §5.3.1); undefined: not stated. */
+  /** The number of the CRLReason (RFC 5280 §5.3.1). Undefined: not stated. */
   readonly reason: number | undefined;
 }
 
-/** Lists come from the configuration, so they may be long. */
+/** The limits for a revocation list. They are high, because lists come from the configuration and may be long. */
 const CRL_LIMITS: DerLimits = { maxBytes: 32 * 1024 * 1024, maxElements: 8_000_000, maxDepth: 32 };
 
-/** @throws Refusal if it is not a list, or of an unsupported kind: partial, indirect, or with an unknown critical extension */
+/**
+ * Parses a revocation list. @throws Refusal if it is not a revocation list, or of an unsupported kind: a delta, indirect, for attribute certificates,
+ * or with an unknown critical extension
+ */
 export function parseCrl(bytes: Uint8Array): RevocationList {
   const outer = membersOf(parseDer(bytes, CRL_LIMITS), 'CertificateList');
   const body = outer.take(TAG.sequence, 'tbsCertList');
@@ -88,7 +91,7 @@ export function parseCrl(bytes: Uint8Array): RevocationList {
   };
 }
 
-/** A list that contains a certificate twice is contradictory, so it is refused. */
+/** Reads the revoked certificates. A list that contains a certificate twice may contradict itself, so it is refused. */
 function revokedOf(entries: readonly Der[]): ReadonlyMap<string, Revocation> {
   const revoked = new Map(entries.map(entryOf));
   if (revoked.size !== entries.length) refuse('der_malformed', 'The list names a certificate twice.');
@@ -132,8 +135,8 @@ function forEachExtension(elements: readonly Der[], see: (type: string, critical
 }
 
 /**
- * A list for some certificates or reasons only still revokes its entries. An indirect list (`[4]`) covers certificates of other issuers, and one
- * for attribute certificates (`[5]`) none of ours: both are refused.
+ * Reads the scope of a list. A list for only some certificates or reasons is accepted, because its entries are still revoked. An indirect list (`[4]`)
+ * covers certificates of other issuers, and a list for attribute certificates (`[5]`) covers no X.509 certificate. Both are refused.
  */
 function scopeOf(element: Der): ListScope {
   const members = membersOf(element, 'issuingDistributionPoint');
@@ -149,7 +152,7 @@ function scopeOf(element: Der): ListScope {
 
 const knownSigners = new WeakMap<RevocationList, WeakMap<Certificate, boolean>>();
 
-/** Whether `issuer` signed the list and may sign it (RFC 5280 §6.3.3 (f), (g)). Cached, because lists are long. */
+/** Returns true if `issuer` signed the list and may sign lists (RFC 5280 §6.3.3 (f), (g)). The result is cached, because lists are long. */
 export function isCrlOf(list: RevocationList, issuer: Certificate): boolean {
   const known = knownSigners.get(list) ?? new WeakMap<Certificate, boolean>();
   knownSigners.set(list, known);
@@ -165,12 +168,12 @@ function isSignedBy(list: RevocationList, issuer: Certificate): boolean {
     const algorithm = signatureAlgorithmOf(list.signatureAlgorithm, 'the signature of the list');
     return isSignatureOfSync(issuer.publicKey(), algorithm, list.signed, list.signature);
   } catch (error) {
-    if (error instanceof Refusal) return false; // Weak, or of another kind of key: not reliable.
+    if (error instanceof Refusal) return false; // The key or the algorithm is not accepted.
     throw error;
   }
 }
 
-/** CRLReason by its number (RFC 5280 §5.3.1). */
+/** The name of each CRLReason, by its number (RFC 5280 §5.3.1). */
 export const CRL_REASONS: Readonly<Record<number, string>> = {
   0: 'unspecified',
   1: 'keyCompromise',
@@ -184,12 +187,12 @@ export const CRL_REASONS: Readonly<Record<number, string>> = {
   10: 'aACompromise',
 };
 
-/** Reasons that do not affect earlier signatures (RFC 3161 §4): the key was not lost. */
+/** The reasons that do not affect earlier signatures, because the key was not lost (RFC 3161 §4). */
 const KEY_KEPT: ReadonlySet<number> = new Set([0, 3, 4, 5]);
 
 /**
- * Whether this revocation invalidates a signature made at `timeMs`. `existedByMs`: when the signature is proved to have existed; undefined: not
- * proved.
+ * Returns true if a revocation invalidates a signature that states the time `timeMs`. `existedByMs`: a time at which the signature existed according to
+ * another proof. Undefined: there is no such proof.
  */
 export function isRevokedAt({ reason, ...dates }: Revocation, timeMs: number, existedByMs = Number.POSITIVE_INFINITY): boolean {
   const isKeyLost = reason === undefined || !KEY_KEPT.has(reason);

@@ -6,13 +6,13 @@ import { refuse } from '../refusal/refusal.ts';
 
 /** The names that a CA may certify (RFC 5280 §4.2.1.10). */
 export interface NameConstraints {
-  /** GeneralNames: if there are some of a kind, a name of this kind must be within one of them. */
+  /** GeneralNames. If there are some of a kind, every name of this kind must be within one of them. */
   readonly permitted: readonly Der[];
-  /** GeneralNames: no name may be within one of them. */
+  /** GeneralNames. No name may be within one of them. */
   readonly excluded: readonly Der[];
 }
 
-/** Tags of GeneralName (RFC 5280 §4.2.1.6) whose constraints are supported. */
+/** The tags of those kinds of GeneralName (RFC 5280 §4.2.1.6) for which constraints are supported. */
 export const NAME_TAG = {
   mail: TAG.context(1),
   dns: TAG.context(2),
@@ -28,7 +28,7 @@ export function nameConstraintsOf(value: Der): NameConstraints {
   return { permitted: permitted!, excluded: excluded! };
 }
 
-/** GeneralSubtree: `minimum` is 0 and there is no `maximum` (RFC 5280 §4.2.1.10). */
+/** Reads the base of a GeneralSubtree. `minimum` must be 0, and there must be no `maximum` (RFC 5280 §4.2.1.10). */
 function baseOf(subtree: Der): Der {
   const members = membersOf(subtree, 'GeneralSubtree');
   const base = members.any('base');

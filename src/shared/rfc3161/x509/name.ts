@@ -2,27 +2,27 @@ import { contentsOf, type Der, derOf, parseDer } from '../asn1/der.ts';
 import { oidOf } from '../asn1/der-values.ts';
 import { TAG } from '../asn1/tags.ts';
 
-/** Compares distinguished names (RFC 5280 §4.1.2.4) and formats them for people. */
+/** This module compares distinguished names (RFC 5280 §4.1.2.4) and formats them for people. */
 
 /**
- * Whether two DER Names are the same (RFC 5280 §7.1): a CA may change the string type or case when it renews its certificate. Only for signed
- * names; otherwise octets are compared.
+ * Returns true if two DER Names are the same name (RFC 5280 §7.1). The string type and the case may differ, because a CA may change them when it renews
+ * its certificate. Use this only for signed names; compare the octets of other names.
  */
 export function isSameName(a: Buffer, b: Buffer): boolean {
   return a.equals(b) || comparable(a) === comparable(b);
 }
 
-/** Whether subject and issuer of a certificate are the same, as in roots and re-keyed CAs (RFC 5280 §3.2). */
+/** Returns true if subject and issuer of a certificate are the same, as in roots and in CAs with a new key (RFC 5280 §3.2). */
 export const isSelfIssued = ({ subject, issuer }: { readonly subject: Buffer; readonly issuer: Buffer }): boolean =>
   isSameName(subject, issuer);
 
-/** Whether `name` is `subtree` or below it (RFC 5280 §7.1). */
+/** Returns true if `name` is `subtree` or below it (RFC 5280 §7.1). */
 export function isNameWithin(name: Buffer, subtree: Buffer): boolean {
   const [own, above] = [relativeNamesOf(name), relativeNamesOf(subtree)];
   return above.every((one, i) => one === own[i]);
 }
 
-/** The values of all attributes of a type in a DER Name. */
+/** Returns the values of all attributes of a type in a DER Name. */
 export function attributesOfName(name: Buffer, type: string): readonly Der[] {
   const attributes = parseDer(name).children.flatMap((set) => set.children);
   return attributes.flatMap(({ children: [oid, value] }) =>
@@ -41,14 +41,14 @@ function comparable(name: Buffer): string {
   return text;
 }
 
-/** A text for each RelativeDistinguishedName; equal names have equal texts. */
+/** Returns a text for each RelativeDistinguishedName. Equal names have equal texts. */
 const relativeNamesOf = (name: Buffer): readonly string[] =>
   parseDer(name).children.map((set) => JSON.stringify(set.children.map(comparableAttribute).sort()));
 
-/** Far longer than any name of a CA. Normalizing a text can take quadratic time. */
+/** Longer values are compared by their octets, because normalizing a text can take quadratic time. No CA has such a long name. */
 const MAX_COMPARABLE_OCTETS = 512;
 
-/** UTF8String and PrintableString regardless of type, case and white space; other types and very long values unchanged. */
+/** Returns a text that is the same for equal attributes. UTF8String and PrintableString are compared regardless of type, case and white space. */
 function comparableAttribute(attribute: Der): string {
   const [type, value] = attribute.children;
   const isText = value?.tag === TAG.utf8String || value?.tag === TAG.printableString;
@@ -57,7 +57,7 @@ function comparableAttribute(attribute: Der): string {
   return `${derOf(type).toString('hex')} ${text}`;
 }
 
-/** RFC 4514 §3, and others that are common in certificates of TSAs. */
+/** The short names of attributes in RFC 4514 §3, and of others that are common in certificates of TSAs. */
 const SHORT_NAMES: Readonly<Record<string, string>> = {
   '2.5.4.3': 'CN',
   '2.5.4.5': 'serialNumber',
@@ -70,7 +70,7 @@ const SHORT_NAMES: Readonly<Record<string, string>> = {
   '0.9.2342.19200300.100.1.25': 'DC',
 };
 
-/** RFC 4514 text of a DER Name, most specific first. Do not compare it: different names may have the same text. */
+/** Formats a DER Name as text (RFC 4514), most specific part first. Do not compare these texts: different names may have the same text. */
 export function nameText(der: Uint8Array): string {
   const names = parseDer(der).children.map((set) => set.children.map(attributeText).join('+'));
   return names.reverse().join(',');
@@ -89,7 +89,7 @@ function stringOf(value: Der): string {
   return Buffer.from(contents).swap16().toString('utf16le');
 }
 
-/** RFC 4514 §2.4. Also escapes control characters, because the text goes to logs and terminals. */
+/** Escapes a value (RFC 4514 §2.4). Also escapes control characters, because the text goes to logs and terminals. */
 function escaped(text: string): string {
   return text
     .replace(/[\\",;<>+=]/g, '\\$&')

@@ -9,12 +9,12 @@ import { isSelfIssued } from './name.ts';
 import { checkPolicies } from './policies.ts';
 import { type ChainTimes, isHarmful, type RevocationStatus } from './revocation.ts';
 
-/** The rules for a chain besides its signatures (RFC 5280 §6.1). */
+/** This module has all rules for a chain except its signatures (RFC 5280 §6.1). */
 
 /**
- * Rules that do not depend on time: which certificate may certify which other one (refusals 40–42).
+ * Checks the rules that do not depend on time: whether each certificate may certify the certificate below it (refusals 40–42).
  *
- * @param areCaPurposesIgnored accept a CA whose extended key usage does not include time-stamping (41)
+ * @param areCaPurposesIgnored accepts a CA whose extended key usage does not include time-stamping (refusal 41)
  * @throws Refusal
  */
 export function checkAuthority(chain: Chain, areCaPurposesIgnored: boolean): void {
@@ -47,14 +47,17 @@ export function checkAuthority(chain: Chain, areCaPurposesIgnored: boolean): voi
   checkPolicies(chain.slice(0, -1).reverse());
 }
 
-/** Old roots may not state that they are CAs, and version 1 cannot: a root of version 1, or a self-issued one for signing certificates, is accepted. */
+/**
+ * Returns true for an old root that does not state that it is a CA, but counts as one: the anchor of the chain, if it is of version 1 (which cannot
+ * state it), or if it is self-issued and its key usage allows signing certificates.
+ */
 function isOldRoot(issuer: Certificate, chain: Chain): boolean {
   if (issuer !== chain.at(-1)) return false;
   return issuer.version === 1 || (isSelfIssued(issuer) && issuer.extensions.keyUsage?.has(KEY_USAGE_BIT.keyCertSign) === true);
 }
 
 /**
- * Checks validity at genTime, and at no other time (V5, refusal 43).
+ * Checks that every certificate of the chain was valid at genTime (V5, refusal 43). No other time counts.
  *
  * @param genTime microseconds since the epoch
  * @throws Refusal
@@ -74,7 +77,7 @@ export function checkValidity(chain: Chain, genTime: bigint): void {
 }
 
 /**
- * Revocation (RFC 3161 §4, refusal 44). A lost key invalidates all its signatures, except those that are proved to be older than the loss.
+ * Checks revocation (RFC 3161 §4, refusal 44). If a key was lost, all its signatures are invalid, except those proved to be older than the loss.
  *
  * @throws Refusal
  */
@@ -87,10 +90,10 @@ export function checkRevocation(answers: readonly RevocationStatus[], times: Cha
 }
 
 /**
- * Checks that every certificate of the chain is still valid at a time after genTime.
+ * Checks that every certificate of the chain is still valid at `at`, which is after genTime.
  *
  * @param at microseconds since the epoch
- * @throws Refusal `otherwise`
+ * @throws Refusal with the code `otherwise`
  */
 export function checkNotEnded(chain: Chain, at: bigint, otherwise: RefusalCode): void {
   const ended = chain.find(({ notAfterMs }) => at > BigInt(notAfterMs) * 1000n);

@@ -1,4 +1,4 @@
-/** A PEM block (RFC 7468), its line end included. */
+/** Writes a PEM block (RFC 7468) with a line end. */
 export function pemOf(label: 'CERTIFICATE' | 'X509 CRL', der: Uint8Array): string {
   const lines =
     Buffer.from(der)

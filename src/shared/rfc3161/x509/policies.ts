@@ -5,22 +5,22 @@ import { isSelfIssued } from './name.ts';
 import type { PolicyRules } from './policy-rules.ts';
 
 /**
- * Certificate policies along a path (RFC 5280 §6.1.2–§6.1.5), with any policy accepted. So only a CA that requires an explicit policy can end a
- * path: one of its policies must lead down to the signer, which is so if the policy tree's level is not empty. Only the last level is kept, each
- * policy once (RFC 9618).
+ * This module checks certificate policies along a path (RFC 5280 §6.1.2–§6.1.5). Any policy is accepted. So a path is refused only if a CA requires an
+ * explicit policy and none of its policies leads down to the signer: then the last level of the policy tree is empty. Only the last level is kept,
+ * each policy once (RFC 9618).
  */
 
-/** The policies that are valid so far, each with those that the next certificate may use for it. */
+/** The policies that are valid down to this level. Each is mapped to the policies that the next certificate may use for it. */
 type Level = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
- * Follows the path from the certificate below the anchor down to the signer.
+ * Checks the policies along a path. @param path from the certificate below the anchor down to the signer
  *
  * @throws Refusal `certificate_policy`
  */
 export function checkPolicies(path: readonly Certificate[]): void {
   let level: Level = new Map([[OID.anyPolicy, new Set([OID.anyPolicy])]]);
-  // Each counts down at certificates that are not self-issued; its rule applies at 0.
+  // Each number counts down at certificates that are not self-issued. At 0 its rule applies.
   let [explicitIn, noMappingIn, noAnyIn] = [path.length + 1, path.length + 1, path.length + 1];
 
   for (const certificate of path) {
@@ -33,7 +33,7 @@ export function checkPolicies(path: readonly Certificate[]): void {
 
     if (!isLast) level = mapped(level, rules.mappings, noMappingIn > 0);
     if (isLast || !selfIssued) [explicitIn, noMappingIn, noAnyIn] = [lower(explicitIn), lower(noMappingIn), lower(noAnyIn)];
-    // §6.1.5 (b): for the signer itself only a plain 0 counts, since nothing follows it.
+    // In the signer's certificate, requireExplicitPolicy counts only if it is 0, because no certificate follows (§6.1.5 (b)).
     const explicitFrom = isLast && rules.requireExplicitPolicy !== 0 ? undefined : rules.requireExplicitPolicy;
     explicitIn = Math.min(explicitIn, explicitFrom ?? explicitIn);
     noMappingIn = Math.min(noMappingIn, rules.inhibitPolicyMapping ?? noMappingIn);
@@ -44,7 +44,7 @@ export function checkPolicies(path: readonly Certificate[]): void {
 
 const lower = (count: number): number => Math.max(0, count - 1);
 
-/** RFC 5280 §6.1.3 (d) and (e). */
+/** Returns the level of the policy tree for the next certificate (RFC 5280 §6.1.3 (d) and (e)). */
 function nextLevel(level: Level, policies: PolicyRules['policies'], isAnyPolicyGood: boolean): Level {
   const next = new Map<string, ReadonlySet<string>>();
   if (policies === undefined) return next;
@@ -58,7 +58,7 @@ function nextLevel(level: Level, policies: PolicyRules['policies'], isAnyPolicyG
   return next;
 }
 
-/** RFC 5280 §6.1.4 (a) and (b). */
+/** Applies the policy mappings of a certificate to a level (RFC 5280 §6.1.4 (a) and (b)). */
 function mapped(level: Level, mappings: PolicyRules['mappings'], isMappingGood: boolean): Level {
   const next = new Map(level);
   for (const [issuerPolicy, subjectPolicies] of mappings) {

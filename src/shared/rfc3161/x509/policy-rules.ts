@@ -7,17 +7,19 @@ import { refuse } from '../refusal/refusal.ts';
 
 /** The policy rules in a certificate (RFC 5280 §4.2.1.4, §4.2.1.5, §4.2.1.11, §4.2.1.14). */
 export interface PolicyRules {
-  /** Dotted OIDs; undefined: the certificate names no policy. */
+  /** Dotted OIDs. Undefined: the certificate names no policy. */
   readonly policies: ReadonlySet<string> | undefined;
   /** Maps a policy of the issuer to the equivalent policies of the subject. */
   readonly mappings: ReadonlyMap<string, ReadonlySet<string>>;
-  /** How many more certificates may follow before each limit applies; undefined: no such limit. */
+  /** The number of certificates that may follow before an explicit policy is required. Undefined: it is not required. */
   readonly requireExplicitPolicy: number | undefined;
+  /** The number of certificates that may follow before policy mappings are forbidden. Undefined: they are allowed. */
   readonly inhibitPolicyMapping: number | undefined;
+  /** The number of certificates that may follow before anyPolicy is ignored. Undefined: it is not ignored. */
   readonly inhibitAnyPolicy: number | undefined;
 }
 
-/** Reads the extension of a type, if the certificate has it. */
+/** Reads the extension of a type. Returns undefined if the certificate does not have it. */
 export type ReadExtension = <T>(type: string, reader: (value: Der, critical: boolean) => T) => T | undefined;
 
 export function policyRulesOf(read: ReadExtension): PolicyRules {
@@ -40,7 +42,7 @@ function policiesOf(value: Der): ReadonlySet<string> {
   const list = elementsOf(value, 'certificatePolicies').map((information) => {
     const members = membersOf(information, 'PolicyInformation');
     const policy = oidOf(members.take(TAG.oid, 'policyIdentifier'), 'policyIdentifier');
-    members.optional(TAG.sequence); // Qualifiers are for people.
+    members.optional(TAG.sequence); // Skips the qualifiers, which are for people.
     members.end();
     return policy;
   });
@@ -72,7 +74,7 @@ function policyConstraintsOf(value: Der): { requireExplicitPolicy: number | unde
   };
 }
 
-/** SkipCerts, limited to a number that no chain reaches. */
+/** Reads a SkipCerts. Large numbers are reduced to 1 000, which no chain reaches. */
 function certificateCountOf(element: Der): number {
   const count = integerOf(element, 'a number of certificates');
   if (count < 0n) refuse('certificate_malformed', 'A number of certificates is negative.');

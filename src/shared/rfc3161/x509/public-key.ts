@@ -7,20 +7,20 @@ import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 import { algorithmIdentifierOf, type PssAlgorithm, pssAlgorithmOf, type SignatureAlgorithm } from './algorithms.ts';
 
-/** A key that is strong enough, ready for verification. */
+/** A public key that is strong enough, in a form that `node:crypto` can use. */
 export interface PublicKey {
   readonly family: 'rsa' | 'rsa-pss' | 'ec' | 'ed25519' | 'ed448';
   readonly key: KeyObject;
-  /** The parameters that an RSASSA-PSS key allows; undefined: any (RFC 4055 §3.1). */
+  /** The parameters that an RSASSA-PSS key allows. Undefined: any (RFC 4055 §3.1). */
   readonly pss: PssAlgorithm | undefined;
 }
 
 const MIN_RSA_BITS = 2048;
-/** Verification with larger keys is slow: such tokens could keep a core busy. */
+/** Larger keys are refused, because verification with them is so slow that tokens could keep a core busy. */
 const MAX_RSA_BITS = 8192;
 const CURVES: ReadonlySet<string> = new Set([OID.p256, OID.p384, OID.p521, OID.brainpoolP256r1, OID.brainpoolP384r1, OID.brainpoolP512r1]);
 
-/** The key of a SubjectPublicKeyInfo (RFC 5280 §4.1.2.7). Refuses weak ones as `key_too_weak` (46). */
+/** Reads the key in a SubjectPublicKeyInfo (RFC 5280 §4.1.2.7). Refuses a weak key as `key_too_weak` (refusal 46). */
 export function publicKeyOf(spki: Der): PublicKey {
   const members = membersOf(spki, 'subjectPublicKeyInfo');
   const algorithm = algorithmIdentifierOf(members.take(TAG.sequence, 'algorithm'), 'the algorithm of the key');
@@ -51,7 +51,7 @@ export function publicKeyOf(spki: Der): PublicKey {
   }
 }
 
-/** RSAPublicKey (RFC 8017 A.1.1). */
+/** Checks the size and the exponent of an RSAPublicKey (RFC 8017 A.1.1). */
 function checkRsa(octets: Buffer): void {
   const members = membersOf(parseDer(octets), 'RSAPublicKey');
   const modulus = integerOf(members.take(TAG.integer, 'modulus'), 'modulus');
@@ -59,7 +59,7 @@ function checkRsa(octets: Buffer): void {
   members.end();
   const bits = modulus > 0n ? modulus.toString(2).length : 0;
   if (bits < MIN_RSA_BITS || bits > MAX_RSA_BITS) refuse('key_too_weak', `The RSA key has ${bits} bits.`);
-  // FIPS 186-5 §A.1.1 requires an odd exponent above 2^16; old roots use 3. A huge one only costs time.
+  // FIPS 186-5 §A.1.1 requires an odd exponent above 2^16, but old roots use 3. A huge exponent is refused, because it only costs time.
   if (exponent < 3n || exponent % 2n === 0n || exponent >= 1n << 64n) refuse('key_too_weak', 'The RSA key has an impossible exponent.');
 }
 
@@ -72,9 +72,9 @@ function keyObjectOf(spki: Der): KeyObject {
 }
 
 /**
- * Whether `signature` is that of `key` over `data`, computed in the thread pool of Node.js.
+ * Resolves to true if `key` made `signature` over `data`. The signature is verified in the thread pool of Node.js.
  *
- * @throws Refusal `signature_algorithm_mismatch` if such a key cannot make such a signature
+ * @throws Refusal `signature_algorithm_mismatch` if this kind of key cannot make this kind of signature
  */
 export async function isSignatureOf(
   key: PublicKey,
@@ -92,7 +92,7 @@ export async function isSignatureOf(
   });
 }
 
-/** `isSignatureOf` without the thread pool: for certificates and revocation lists, whose results are cached. @throws like `isSignatureOf` */
+/** Like `isSignatureOf`, but in this thread. It is for certificates and revocation lists, whose results are cached. @throws like `isSignatureOf` */
 export function isSignatureOfSync(key: PublicKey, algorithm: SignatureAlgorithm, data: Uint8Array, signature: Uint8Array): boolean {
   const input = verifyInputOf(key, algorithm);
   try {
@@ -103,7 +103,7 @@ export function isSignatureOfSync(key: PublicKey, algorithm: SignatureAlgorithm,
 }
 
 function verifyInputOf(key: PublicKey, algorithm: SignatureAlgorithm): KeyObject | VerifyKeyObjectInput {
-  // Plain RSA keys make both kinds of signature, PSS keys only PSS signatures.
+  // A plain RSA key can make both kinds of RSA signature, but a PSS key only PSS signatures.
   const fits = key.family === algorithm.family || (key.family === 'rsa' && algorithm.family === 'rsa-pss');
   if (!fits) refuse('signature_algorithm_mismatch', `A key for ${key.family} cannot make a signature of ${algorithm.family}.`);
   if (algorithm.family !== 'rsa-pss') return key.key;

@@ -5,9 +5,9 @@ import { type Chain, isIssuedBy } from './chain.ts';
 import { isCrlOf, isRevokedAt, type Revocation, type RevocationList } from './crl.ts';
 import { isSameName } from './name.ts';
 
-/** The status of each certificate of a chain according to the available revocation lists (RFC 5280 §6.3, V10). */
+/** This module finds the status of each certificate of a chain in the available revocation lists (RFC 5280 §6.3, V10). */
 
-/** Why no list answers for a certificate: the first of these reasons that stops all lists. */
+/** Why no list gives the status of a certificate. The checks run in this order, and the first check that leaves no list gives the reason. */
 export const REVOCATION_UNKNOWN = {
   no_list: 'no revocation list of its issuer is available',
   issuer_unknown: 'the certificate of its issuer, needed to check a list, is not available',
@@ -20,7 +20,7 @@ export const REVOCATION_UNKNOWN = {
 } as const;
 export type RevocationUnknown = keyof typeof REVOCATION_UNKNOWN;
 
-/** One answer for one certificate. */
+/** The status of one certificate. */
 export type RevocationStatus = { readonly certificate: Certificate } & (
   | { readonly status: 'good'; readonly list: RevocationList }
   | { readonly status: 'revoked'; readonly list: RevocationList; readonly revocation: Revocation }
@@ -30,37 +30,37 @@ export type RevocationStatus = { readonly certificate: Certificate } & (
 /** The times for judging a chain, in microseconds since the epoch. */
 export interface ChainTimes {
   readonly genTime: bigint;
-  /** When another proof shows that the token existed; undefined: there is none. */
+  /** The time at which the token existed according to another proof. Undefined: there is no such proof. */
   readonly existedBy?: bigint | undefined;
 }
 
 /** The inputs for judging revocation. */
 export interface RevocationContext {
   readonly times: ChainTimes;
-  /** Milliseconds since the epoch; a list with a later date does not count yet. */
+  /** The current time in milliseconds since the epoch. A list with a later date does not count yet. */
   readonly nowMs: number;
   readonly lists: readonly RevocationList[];
-  /** The reader's own certificates beside those of the chain. */
+  /** The certificates in the trust store. */
   readonly configured: readonly Certificate[];
   /** The certificates in the token. */
   readonly embedded: readonly Certificate[];
 }
 
 /**
- * The status of each certificate below the anchor, and of a signer that is an anchor itself. A revocation that does not affect a signature at
- * genTime, because the key was not lost, is one of the statuses; `isHarmful` distinguishes them.
+ * Returns the status of each certificate below the anchor, or of the signer if it is the anchor itself. The status `revoked` includes revocations that
+ * do not affect a signature at genTime, because the key was not lost: `isHarmful` tells which revocations do.
  */
 export function revocationOf(chain: Chain, context: RevocationContext): readonly RevocationStatus[] {
   const judged = chain.length === 1 ? chain : chain.slice(0, -1);
   return judged.map((certificate, i) => statusOf(certificate, chain.slice(i + 1), context));
 }
 
-/** Whether this revocation invalidates a signature of that time. */
+/** Returns true if a revocation invalidates a signature that was made at genTime. */
 export function isHarmful(revocation: Revocation, { genTime, existedBy }: ChainTimes): boolean {
   return isRevokedAt(revocation, Number(genTime / 1000n), existedBy === undefined ? undefined : Number(existedBy / 1000n));
 }
 
-/** @param above the rest of the chain, from the issuer on; empty for an anchor that signed */
+/** Finds the status of one certificate. @param above the rest of the chain, from the issuer on; empty if the anchor itself signed */
 function statusOf(certificate: Certificate, above: readonly Certificate[], context: RevocationContext): RevocationStatus {
   const { times, nowMs, lists } = context;
   const named = lists.filter(({ issuer }) => isSameName(issuer, certificate.issuer));
@@ -71,7 +71,7 @@ function statusOf(certificate: Certificate, above: readonly Certificate[], conte
   const signed = named.filter((list) => issuers.some((issuer) => isCrlOf(list, issuer) && mayHaveSigned(issuer, list, above, context)));
   if (signed.length === 0) return unknown('other_signer');
 
-  // A list revokes its entries, whatever its scope.
+  // If a list names the certificate, the certificate is revoked, whatever the scope of the list is.
   const serial = certificate.serialNumber.toString('hex');
   const revoking = signed.flatMap((list) => {
     const revocation = list.revoked.get(serial);
@@ -87,7 +87,7 @@ function statusOf(certificate: Certificate, above: readonly Certificate[], conte
     ['future', ({ thisUpdateMs }) => thisUpdateMs <= nowMs],
     ['outdated', ({ thisUpdateMs, nextUpdateMs = thisUpdateMs }) => thisUpdateMs > genTimeMs || nextUpdateMs >= genTimeMs],
     ['before_start', ({ thisUpdateMs }) => thisUpdateMs >= notBeforeMs],
-    // A CA may leave out expired certificates.
+    // A CA may remove expired certificates from its list.
     ['after_end', ({ thisUpdateMs }) => thisUpdateMs <= notAfterMs],
   ];
   let left = signed;
@@ -99,12 +99,13 @@ function statusOf(certificate: Certificate, above: readonly Certificate[], conte
   return { certificate, status: 'good', list: newest };
 }
 
-/** The maximum number of certificates with one name that are used from a token: anyone can add more to it. */
+/** The maximum number of certificates with one name that are used from a token, because anyone can add more certificates to a token. */
 const MAX_NAMESAKES = 8;
 
 /**
- * The certificates whose keys may have signed the issuer's lists: the one above in the chain, and configured ones with its name that the chain
- * certifies, since a CA may have changed its key (RFC 5280 §6.3.3 (f)). For an anchor that signed, those that signed the anchor.
+ * Returns the certificates whose keys may have signed the issuer's lists: the issuer in the chain, and configured certificates with its name that a
+ * certificate of the chain certifies, because a CA may have changed its key (RFC 5280 §6.3.3 (f)). If the anchor itself signed, it returns the
+ * certificates that issued the anchor.
  */
 function issuersOf(
   certificate: Certificate,
@@ -123,7 +124,10 @@ function issuersOf(
 const certifierOf = (certificate: Certificate, above: readonly Certificate[]): Certificate | undefined =>
   above.find((ca) => certificate.fingerprint === ca.fingerprint || isIssued(certificate, ca));
 
-/** A later key of a CA may sign its lists only while its certificate is a CA certificate, is valid, and is not revoked by its issuer. */
+/**
+ * Returns true if this certificate may have signed the list: it is the issuer in the chain, or it has another key of the CA and is a CA certificate that
+ * was valid when the list was made and was not revoked by its issuer.
+ */
 function mayHaveSigned(
   issuer: Certificate,
   { thisUpdateMs }: RevocationList,
@@ -142,12 +146,12 @@ function isIssued(certificate: Certificate, issuer: Certificate): boolean {
   try {
     return isIssuedBy(certificate, issuer);
   } catch (error) {
-    if (error instanceof Refusal) return false; // A key or an algorithm that is not accepted.
+    if (error instanceof Refusal) return false; // The key or the algorithm is not accepted.
     throw error;
   }
 }
 
-/** Whether a list without the certificate means that it was not revoked. */
+/** Returns true if a list covers a certificate: if it does not name the certificate, the certificate was not revoked. */
 function covers({ scope: { only, isOfSomeReasons, points } }: RevocationList, { extensions }: Certificate): boolean {
   const isCa = extensions.basicConstraints?.ca === true;
   if (isOfSomeReasons || (only === 'users' && isCa) || (only === 'cas' && !isCa)) return false;

@@ -5,53 +5,59 @@ import { isCrlOf, parseCrl, type RevocationList } from './crl.ts';
 import { isSameName } from './name.ts';
 import { checkAuthority } from './path-rules.ts';
 
-/** Configured certificates and revocation lists: PEM text with any number of blocks, or one DER. */
+/** Configured certificates or revocation lists: PEM text with any number of blocks, or a single one in DER. */
 export type Material = string | Uint8Array;
 
 export interface TrustMaterial {
   readonly anchors: readonly Material[];
-  /** More certificates for building chains; not trusted themselves. */
+  /** More certificates for building chains. They are not trusted themselves. */
   readonly intermediates?: readonly Material[];
   readonly crls?: readonly Material[];
-  /** Accept a CA whose extended key usage does not include time-stamping (refusal 41); default false. */
+  /** Accepts a CA whose extended key usage does not include time-stamping (refusal 41). The default is false. */
   readonly areCaPurposesIgnored?: boolean;
 }
 
-/** Trust anchors, with a cache: parsed certificates, chains to an anchor, valid signatures. */
+/** A set of trust anchors. It caches parsed certificates, chains to an anchor, and valid signatures. */
 export interface TrustStore {
   /** SHA-256 of the DER of each anchor, hex. */
   readonly anchorFingerprints: readonly string[];
-  /** Anchors and intermediates. */
+  /** The anchors and the intermediate certificates. */
   readonly certificates: readonly Certificate[];
   readonly crls: readonly RevocationList[];
   readonly areCaPurposesIgnored: boolean;
-  /** @throws Refusal `certificate_malformed` */
+  /** Parses a certificate, or takes it from the cache. @throws Refusal `certificate_malformed` */
   certificateOf(der: Buffer): Certificate;
   /**
-   * A chain from the signer to an anchor in which each may certify the next and that `accept` permits; it may use certificates from a token.
+   * Finds a chain from the signer to an anchor that `accept` permits, and in which each CA may certify the certificate below it. The chain may use
+   * certificates from the token.
    *
-   * @param accept throws a Refusal for a chain that is not good enough
-   * @throws Refusal if there is none
+   * @param embedded the certificates in the token
+   * @param accept throws a Refusal for a chain that is not acceptable
+   * @throws Refusal if there is no such chain
    */
   chainOf(signer: Certificate, embedded: readonly Certificate[], accept: (chain: Chain) => void): Chain;
-  /** Whether a signature with this mark (`signatureMarkOf`) was valid and its signer has a chain in this store. */
+  /** Returns true if `noteSignature` was called with this mark (see `signatureMarkOf`), and the mark is still in the cache. */
   knowsSignature(mark: string): boolean;
+  /** Records that a signature is valid, and that its signer has a chain to an anchor of this store. */
   noteSignature(mark: string): void;
 }
 
-/** The configured material is not a certificate or list. `message` says which. */
+/** The error for configured material that is not a certificate or a revocation list. The message says what is wrong. */
 export class TrustMaterialError extends Error {
   override readonly name = 'TrustMaterialError';
 }
 
 const MAX_REMEMBERED = 1000;
-/** Honest tokens have fewer certificates. Anyone can add more to a token, and so make new variants of it. */
+/**
+ * A chain is cached only if the token has at most this many certificates. Honest tokens have fewer. Anyone can add certificates to a token, and so make
+ * more and more variants of it.
+ */
 const MAX_REMEMBERED_COMPANY = 16;
 
 /**
- * Reads anchors, intermediates and lists. A store without anchors trusts nothing: every token is refused.
+ * Makes a trust store from anchors, intermediate certificates and revocation lists. A store without anchors refuses every token.
  *
- * @throws TrustMaterialError
+ * @throws TrustMaterialError if the material cannot be read, or if a list was not signed by its issuer
  */
 export function createTrustStore({ anchors, intermediates = [], crls = [], areCaPurposesIgnored = false }: TrustMaterial): TrustStore {
   const trusted = anchors.flatMap((one) => certificatesIn(one, 'trust anchor'));
@@ -59,14 +65,14 @@ export function createTrustStore({ anchors, intermediates = [], crls = [], areCa
   const name = 'revocation list';
   const lists = crls.flatMap((one) => blocksOf('X509 CRL', name, one).map((der) => reading(name, () => parseCrl(der))));
   for (const list of lists) {
-    // The issuer may come only with the token. But if it is known, a list that it did not sign is a configuration error.
+    // The issuer of a list may be found only in a token. But if its certificate is configured, it must have signed the list.
     const known = certificates.filter((certificate) => isSameName(certificate.subject, list.issuer));
     if (known.length > 0 && !known.some((issuer) => isCrlOf(list, issuer))) {
       throw new TrustMaterialError(`The ${name} was not signed by its issuer.`);
     }
   }
 
-  // Only certificates that lead to an anchor are cached, so that untrusted ones cannot fill the memory.
+  // Only certificates in a chain to an anchor are cached, so that untrusted certificates cannot fill the memory.
   const configured = new Map(certificates.map((certificate) => [certificate.fingerprint, certificate]));
   const met = new Map<string, Certificate>();
   const lastMet = new Map<string, Certificate>();
@@ -104,17 +110,17 @@ export function createTrustStore({ anchors, intermediates = [], crls = [], areCa
   };
 }
 
-/** @throws TrustMaterialError that uses `name` for unreadable material */
+/** Reads the certificates in some material. @throws TrustMaterialError if they cannot be read; the message calls a certificate `name` */
 export function certificatesIn(material: Material, name = 'certificate'): readonly Certificate[] {
   return blocksOf('CERTIFICATE', name, material).map((der) => reading(name, () => parseCertificate(der)));
 }
 
 const ENDING_OCTETS = 16;
 
-/** The last octets of a certificate, part of its signature: almost always unique, and cheaper than a digest of all of it. */
+/** Returns the last octets of a certificate. They are part of its signature, so they are nearly always unique, and cheaper than a digest. */
 const endingOf = (der: Buffer): string => der.toString('latin1', Math.max(0, der.length - ENDING_OCTETS));
 
-/** Whether a chain is good this time too; if not, another one may be. */
+/** Returns true if `accept` permits a cached chain this time too. If not, there may be another chain. */
 function isAccepted(chain: Chain, accept: (chain: Chain) => void): boolean {
   try {
     accept(chain);
@@ -143,7 +149,7 @@ function reading<T>(name: string, read: () => T): T {
   }
 }
 
-/** The DER of each PEM block (RFC 7468), or of the single DER. */
+/** Returns the DER of each PEM block (RFC 7468), or the material itself if it is DER. */
 function blocksOf(label: string, name: string, material: Material): readonly Buffer[] {
   const bytes = typeof material === 'string' ? Buffer.from(material, 'utf8') : Buffer.from(material);
   if (bytes[0] === 0x30) return [bytes];
