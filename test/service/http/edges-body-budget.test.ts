@@ -7,7 +7,7 @@ import { answerOn, postHead } from '../../support/raw-http.ts';
 const large = 128 * 1024;
 const largeBody = JSON.stringify({ token: 'x' }).padEnd(large);
 
-test('E10: one address may send one body of the largest size, its kind of caller four; the other kind is unaffected', () => {
+test('E10: one address has room for one largest body, its kind of caller for four; the other kind is unaffected', () => {
   const budget = createBodyBudget(10);
   const bytesFor = (hasToken: boolean, address: string) => {
     let taken = 0;

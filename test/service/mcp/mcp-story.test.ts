@@ -145,7 +145,7 @@ describe.each(eras)('M13: a whole workflow by tools alone, without a service tok
 describe('M13: verify_file_hash', () => {
   const verify = async (of: RunningService, given: JsonObject) => (await callTool(of, 'verify_file_hash', given)).structuredContent;
 
-  test('W17: accepts the hash in upper case, and reports data that the verdict does not use', async () => {
+  test('W17: accepts the hash in upper case, and lists what was not checked', async () => {
     const hash = randomHash();
     const { body } = await stampInternal(service, { hash });
     const [byId, byToken] = [

@@ -183,7 +183,7 @@ test('E11: if another item is owed, the job is retried for both', async () => {
   expect(kept).toEqual({ replyTo: 'api', items: [items[0], items[1]] });
 });
 
-test('E10: while the store is away the whole job is retried unchanged; stamps made meanwhile elsewhere are stored and counted', async () => {
+test('E10: if the store is away for one stamp, the whole job is retried unchanged; the other stamps are stored and counted', async () => {
   const lost = new ServiceError('store_unavailable', 'The store cannot be reached.');
   const run = await runJob([jobItem('c'), jobItem()], { failures: { c: () => lost } });
   expect(run).toMatchObject({ thrown: lost, kept: undefined, counted: { stamps: 1, failed: 0 } });

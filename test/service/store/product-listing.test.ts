@@ -30,7 +30,7 @@ test.each([
   onTestFinished(() => store.close());
   if (isIndexed) await store.prepare();
   const sha512 = { algorithm: 'sha512', digest: 'b'.repeat(128) } as const;
-  // Several a second, unsorted, mixed with those of other products.
+  // Several a second, not in order of time; the others are at the same times.
   const often = Array.from({ length: 120 }, (_, index) => stampOf('often', (index * 7) % 40));
   const others = Array.from({ length: 30 }, (_, index) => stampOf('often', index, sha512));
   await store.stamps.insertOnce([...often, stampOf('rare', 3), ...others, stampOf('often-not', 5)]);
