@@ -17,7 +17,7 @@ import { startTsa } from '../support/tsa-service.ts';
 
 const ends: (() => void | Promise<void>)[] = [];
 const tsaLab = createTsaLab();
-/** The same TSA as in the other laboratory, but its certificates were revoked. */
+/** Like `tsaLab`, but its certificates were revoked. */
 const revokedLab = createTsaLab();
 let lab: BundleLab;
 let askPage: AskPage;

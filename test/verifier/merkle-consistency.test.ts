@@ -81,7 +81,7 @@ describe('a verifier of consistency must refuse (refusal 48)', () => {
   const judge = (path: readonly Uint8Array[], from: TreeHead = first, to: TreeHead = second) =>
     verifyConsistency({ firstSize: from.treeSize, secondSize: to.treeSize, consistencyPath: path }, from, to);
 
-  it('takes the proof that the others are made from', () => expect(judge(consistencyPath)).toEqual({ ok: true }));
+  it('accepts the proof that the others are made from', () => expect(judge(consistencyPath)).toEqual({ ok: true }));
 
   it('48: an output that was changed, removed or moved since the first tree was shown', () => {
     const leaves = outputs(13);

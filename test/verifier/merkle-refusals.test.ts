@@ -11,7 +11,7 @@ describe('a verifier must refuse (refusal 48)', () => {
   const judge = (changed: Partial<InclusionProof>, leaf: Uint8Array = inputs[2]!, against: TreeHead = head) =>
     verifyInclusion(leaf, { ...proof, ...changed }, against);
 
-  it('takes the proof that the others are made from', () => expect(judge({})).toEqual({ ok: true }));
+  it('accepts the proof that the others are made from', () => expect(judge({})).toEqual({ ok: true }));
 
   it('48: a node presented as a leaf', () => {
     const children = Buffer.concat([leafHash(inputs[0]!), leafHash(inputs[1]!)]);

@@ -103,7 +103,7 @@ describe('the cache', () => {
     }
   });
 
-  it('keeps a store when its input bytes change, and a result when the store changes', async () => {
+  it('leaves a store unchanged if its input bytes or a verified answer change later', async () => {
     const anchor = Buffer.from(lab.pki.root.certificate);
     const trust = createTrustStore({ anchors: [anchor] });
     const answer = lab.specimen().answer;
