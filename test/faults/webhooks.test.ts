@@ -64,7 +64,7 @@ test.runIf(isLong)(
     receiver.received.splice(0);
     await redis.start();
     await addWorker(service);
-    // Webhooks accepted before the worker stopped are not sent again; here there were none.
+    // A webhook accepted before the worker stopped would not be sent again; there was none.
     await expectTold(receiver.received, answers);
   },
   120_000,

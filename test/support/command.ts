@@ -17,14 +17,14 @@ export interface CommandOptions {
   readonly onStart?: (pid: number) => void;
 }
 
-/** Runs `qstamp` as its users do, and waits for its end. */
+/** Runs `qstamp` like its users, and waits for its end. */
 export async function runCommand(args: readonly string[], { cwd, env = {}, onStart }: CommandOptions): Promise<CommandOutcome> {
   const command = [join(checkoutDir, 'bin/qstamp.mjs'), ...args];
   const { code, stdout, stderr } = await runToEnd(process.execPath, command, { cwd, env: { ...inherited, ...env }, onStart });
   return { code, stdout, stderr };
 }
 
-/** Runs a command for operators in the process of the test, which costs less. */
+/** Runs an operator command in the process of the test, which is cheaper. */
 export async function runOperator(
   run: (command: OperatorCommand) => Promise<number>,
   args: readonly string[],
@@ -43,7 +43,7 @@ export const jsonLines = ({ stdout }: Pick<CommandOutcome, 'stdout'>): Record<st
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-/** An empty folder, gone when the test is. */
+/** An empty folder, removed when the test ends. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'qstamp-command-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
