@@ -61,7 +61,7 @@ interface FaultOptions {
 
 /**
  * Keeps clients busy while something breaks and for a while afterwards, and then counts. A client sends one request after the other, and
- * repeats it when it may: at a 503, obeying `Retry-After`; where nobody listened; and with an Idempotency-Key until it has a 201.
+ * repeats it if allowed: after a 503, obeying `Retry-After`; if there was no server; and with an Idempotency-Key until it has a 201.
  */
 export async function runFault({ name, service, clients, fault }: FaultOptions): Promise<FaultFigures> {
   const workflow = await startWorkflow(service);

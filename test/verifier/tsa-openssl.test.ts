@@ -52,7 +52,7 @@ function judge(specimen: Specimen) {
 }
 
 /**
- * What OpenSSL 3.0 lets through although it must be refused: encodings that are not DER, fields that it does not look at, and lists that
+ * Faulty tokens that OpenSSL 3.0 accepts: encodings that are not DER, fields that it ignores, and lists that
  * it was not given. That is why agreement with it is not enough.
  */
 const codesLetThrough = new Set<ReasonCode>([

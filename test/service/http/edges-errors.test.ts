@@ -97,7 +97,7 @@ test.each([
   expect([answer.statusCode, answer.headers.allow, answer.json().code]).toEqual([405, allow, 'method_not_allowed']);
 });
 
-test('E8: HEAD is allowed where GET is', async () => {
+test('E8: HEAD is allowed wherever GET is', async () => {
   expect((await app.inject({ method: 'HEAD', url: '/health/' })).statusCode).toBe(200);
 });
 

@@ -97,7 +97,7 @@ describe('N1: Prefer: respond-async', () => {
   });
 });
 
-describe('N1, L1: Prefer: respond-async of many', () => {
+describe('N1, L1: Prefer: respond-async for many', () => {
   test('is 202 with the address of each in order; invalid items get an error in their place', async () => {
     const idle = await startService({ workers: 0 });
     const hashes = [randomHash(), randomHash(), randomHash()];

@@ -72,7 +72,7 @@ async function failing(service: Service, expected: number, ask: (headers: Record
   return lineOf(service, requestId);
 }
 
-describe('refused and failed are told apart', () => {
+describe('refusals and failures are separate', () => {
   test('refusals of every kind: level info with a code, counted separately; no log line, counter or alert shows a failure', async () => {
     const [mail, tsa] = await Promise.all([startMailServer(), startTsa()]);
     const settings = { ...providersSettings([{ tsa }]), SMTP_URL: mail.url, METRICS_PORT: '0', RATE_STATUS_PER_MINUTE: '1' };
