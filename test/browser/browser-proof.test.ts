@@ -14,7 +14,7 @@ const stateOf = (page: Page) => page.getAttribute('#in-browser-proof', 'data-sta
 
 type Json = { outputs: { sequence_number: number; output_hash: string; chain_hash: string }[] };
 
-/** Serves something else than what is published at an address, and loads the page again. */
+/** Serves changed data at one address, and loads the page again. */
 async function tampered(page: Page, address: string, change: (published: Buffer) => Buffer | string) {
   await page.route(address, async (route) => {
     const published = await route.fetch();
@@ -30,8 +30,8 @@ const outputsWith = (change: (published: Json) => void) => (published: Buffer) =
   return JSON.stringify(json);
 };
 
-describe('the browser proves, too (V9, W8, W9, W18)', () => {
-  it('recomputes chain, outputs, root and closing record, looks into both tokens, and says what it did and what it left', async () => {
+describe('the browser verifies too (V9, W8, W9, W18)', () => {
+  it('recomputes chain, outputs, root and closing record, reads both tokens, and says what it checked and what not', async () => {
     const { result, complaints } = await visit('/workflow/qualified', {}, async (page) => {
       await settled(page);
       return {
@@ -63,7 +63,7 @@ describe('the browser proves, too (V9, W8, W9, W18)', () => {
     ['pending', 'No root is stamped yet for all outputs.', 'proved'],
     ['print', 'Chain. 130 chain hashes were recomputed', 'partial'],
     ['completed', 'Not checked: a stamp of the mock provider has no token to check.', 'partial'],
-  ])('of %s says what fits', async (name, said, state) => {
+  ])('shows the matching text for %s', async (name, said, state) => {
     await visit(`/workflow/${name}`, {}, async (page) => {
       await settled(page);
       expect(await page.innerText('#in-browser-proof')).toContain(said);
@@ -72,7 +72,7 @@ describe('the browser proves, too (V9, W8, W9, W18)', () => {
     });
   });
 
-  it('needs nobody once it is loaded: files are compared over all pages without a connection', async () => {
+  it('works offline once loaded: files are compared over all pages without a connection', async () => {
     await visit(`/workflow/${long.workflowId}`, {}, async (page) => {
       await settled(page);
       await page.context().setOffline(true);
@@ -108,7 +108,7 @@ describe('the browser proves, too (V9, W8, W9, W18)', () => {
     ['an older time-stamp of the record', 'seal', () => evidenceFor(older), 'closing record has a different time than this page.'],
     ['rubbish for a time-stamp', 'root', () => 'rubbish', 'The time-stamp of the Merkle root cannot be read.'],
     ['another closing record', 'record', otherTier, 'published closing record differs from the one on this page.'],
-  ])('%s: says so first and large, and claims nothing more', async (_what, at, change, said) => {
+  ])('%s: shows this first and large, and makes no other claim', async (_what, at, change, said) => {
     await visit('/workflow/qualified', {}, async (page) => {
       await tampered(page, addresses[at], change);
       const text = await page.innerText('main');
@@ -122,7 +122,7 @@ describe('the browser proves, too (V9, W8, W9, W18)', () => {
     });
   });
 
-  it('a page that shows something else than what was closed: an output, the root, a time, the number of outputs', async () => {
+  it('detects a page that differs from the closed state: an output, the root, a time, the number of outputs', async () => {
     for (const [from, to, said] of [
       [sha256Of(contentOf(2)), other, 'Output 2 on this page differs from the published one.'],
       [qualified.root!.hash, other, 'The Merkle root of the published outputs differs from the one on this page.'],
@@ -136,7 +136,7 @@ describe('the browser proves, too (V9, W8, W9, W18)', () => {
     }
   });
 
-  it('what could not be loaded is not called good', async () => {
+  it('data that could not be loaded is not called valid', async () => {
     await visit('/workflow/qualified', {}, async (page) => {
       await page.route('**/root/evidence', (route) => route.fulfill({ status: 503 }));
       await page.reload();
@@ -149,7 +149,7 @@ describe('the browser proves, too (V9, W8, W9, W18)', () => {
     });
   });
 
-  it('W14: without JavaScript the page says nothing of it', async () => {
+  it('W14: without JavaScript the page does not mention it', async () => {
     const { result } = await visit('/workflow/qualified', { javaScriptEnabled: false }, (page) => page.innerText('main'));
     expect(result).not.toContain('our browser');
     expect(result).toContain('Completed');

@@ -8,7 +8,7 @@ import { startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 import { completeWorkflow, readPage, stampOutput, startWorkflow } from '../support/workflows.ts';
 
-test('start, open the link of the mail, stamp, complete, look at the page, drop a file and a container', async () => {
+test('start, open the mailed link, stamp, complete, view the page, drop a file and a container', async () => {
   const mail = await startMailServer();
   const tsa = await startTsa();
   const service = await startService({
@@ -41,7 +41,7 @@ test('start, open the link of the mail, stamp, complete, look at the page, drop 
   for (const number of [1, 2, 3]) expect(await page.locator(`#output-${number}`).count()).toBe(1);
   await page.locator('#in-browser-proof[data-state=proved]').waitFor();
   expect(await page.innerText('main')).toContain('Your browser recomputed it too, with the same result');
-  // Once it is loaded nobody is asked any more.
+  // Once loaded, it sends no more requests.
   await page.context().setOffline(true);
   await page.setInputFiles('#file', [
     { name: 'second.txt', mimeType: 'text/plain', buffer: contents[1]! },

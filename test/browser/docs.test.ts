@@ -3,7 +3,7 @@ import { axeFindings } from '../support/axe.ts';
 import { openPage } from '../support/chromium.ts';
 import { serviceToken, startService } from '../support/service.ts';
 
-test('/docs: a person tries an operation under the strict policy of all pages, and axe finds nothing', async () => {
+test('/docs: an operation can be tried under the strict policy of all pages, and axe finds no fault', async () => {
   const [service, page] = await Promise.all([startService(), openPage()]);
   const complaints: string[] = [];
   page.on('console', (message) => complaints.push(message.text()));

@@ -10,20 +10,20 @@ const { visit } = pages;
 
 const { workflowId } = workflowSamples.long;
 
-/** Loads the page again where the browser cannot have a tree of all outputs: then the service is asked for a hash. */
+/** Loads the page again so that the browser has no tree of all outputs, and asks the service for a hash. */
 async function withoutTree(page: Page): Promise<void> {
   await page.route('**/outputs.json*', (route) => route.fulfill({ status: 503 }));
   await page.reload();
   await page.getByText('Your browser recomputed a part of it').waitFor();
 }
 
-/** Bytes; a browser reads a file in pieces that are far smaller. */
+/** Bytes; a browser reads a file in much smaller pieces. */
 const largerThanAPiece = 3_000_000;
 
 describe('comparing a file', () => {
   const file = (name: string, buffer: Buffer) => ({ name, mimeType: 'application/octet-stream', buffer });
 
-  it('says which output it is, or that it is the briefing, of small files and large, and no file leaves the browser', async () => {
+  it('says which output it is, or that it is the briefing, for small and large files, and no file leaves the browser', async () => {
     const large = Buffer.alloc(largerThanAPiece, 'qstamp');
     const { result, requests } = await visit('/workflow/completed', {}, async (page) => {
       const files = [file('mine.bin', contentOf(4)), file('briefing.txt', Buffer.from(briefing)), file('large.bin', large)];
@@ -54,7 +54,7 @@ describe('comparing a file', () => {
       'No match. other is neither one of these outputs',
     ],
     ['unfinished', 'Not proved. mine is recorded as output 1; this page does not prove it.', 'It is not known whether other is an output'],
-  ])('V9: on the page of one that is %s a file is only what is recorded', async (name, ...said) => {
+  ])('V9: if the workflow is %s, the page calls a file only recorded', async (name, ...said) => {
     await visit(`/workflow/${name}`, {}, async (page) => {
       await page.setInputFiles('#file', [file('mine', contentOf(1)), file('other', Buffer.from('other'))]);
       for (const words of said) await page.getByText(words).waitFor();
@@ -62,7 +62,7 @@ describe('comparing a file', () => {
     });
   });
 
-  it('V9: an unfinished page does not say of a hash that it is no output', async () => {
+  it('V9: an unfinished page does not say that a hash is not an output', async () => {
     const model = { ...workflowSamples.unfinished, find: workflowSamples.notFound.find };
     const app = await createPageServer();
     app.get('/asked', (_, reply) => reply.page('workflow', model));
@@ -71,7 +71,7 @@ describe('comparing a file', () => {
     expect(mainText(body)).toContain('It is not known whether an output of this workflow has this hash');
   });
 
-  it('V9: once the browser finds that the record does not hold, no file that was compared before is called a match', async () => {
+  it('V9: once the browser finds the record invalid, no earlier compared file is called a match', async () => {
     await visit('/workflow/qualified', {}, async (page) => {
       const { promise: isCompared, resolve: letGo } = Promise.withResolvers<void>();
       await page.route('**/root/evidence', async (route) => {
@@ -86,7 +86,7 @@ describe('comparing a file', () => {
     });
   });
 
-  it('V9: asks the service anew where a page is older than what became of its record', async () => {
+  it('V9: asks the service again if the page is older than the state of its record', async () => {
     await visit(`/workflow/${workflowId}`, {}, async (page) => {
       await withoutTree(page);
       await page.route('**/*find=*', async (route) => {
@@ -98,7 +98,7 @@ describe('comparing a file', () => {
     });
   });
 
-  it('takes a dropped file', async () => {
+  it('accepts a dropped file', async () => {
     const { result } = await visit('/workflow/completed', {}, async (page) => {
       const transfer = await page.evaluateHandle(`(() => {
         const data = new DataTransfer();
@@ -112,7 +112,7 @@ describe('comparing a file', () => {
     expect(result).toContain('dropped.txt is output 7');
   });
 
-  it('fits on a phone, whatever it says of a file', async () => {
+  it('fits on a phone with every result for a file', async () => {
     const { result } = await visit('/workflow/completed', { viewport: { width: 360, height: 740 } }, async (page) => {
       await page.setInputFiles('#file', file('a-name-without-a-space-that-is-longer-than-a-phone-is-wide.bin', contentOf(99_999)));
       await page.getByText('No match.').waitFor();
@@ -121,7 +121,7 @@ describe('comparing a file', () => {
     expect(result).toBe(0);
   });
 
-  it('finds an output on another page by its hash alone, and leads there', async () => {
+  it('finds an output on another page by its hash alone, and links to it', async () => {
     const { requests } = await visit(`/workflow/${workflowId}`, {}, async (page) => {
       await withoutTree(page);
       await page.setInputFiles('#file', file('far.bin', contentOf(250)));
@@ -131,7 +131,7 @@ describe('comparing a file', () => {
     expect(requests).toContain(`${pages.url}/workflow/${workflowId}?find=${sha256Of(contentOf(250))}`);
   });
 
-  it('says so when the service cannot be asked', async () => {
+  it('says so if the service is unreachable', async () => {
     await visit(`/workflow/${workflowId}`, {}, async (page) => {
       await withoutTree(page);
       await page.route('**/*find=*', (route) => route.fulfill({ status: 503 }));
@@ -140,7 +140,7 @@ describe('comparing a file', () => {
     });
   });
 
-  it('works without JavaScript by the hash', async () => {
+  it('works with the hash without JavaScript', async () => {
     const { body: asked } = await pages.app.inject(`/workflow/${workflowId}`);
     const [, action] = /<form\b[^>]* action="([^"]*)"[^>]*>(?:(?!<\/form>).)*<input\b[^>]* name="find"/s.exec(asked) ?? [];
     const { body: found } = await pages.app.inject(`${action?.split('#')[0]}?find=${sha256Of(contentOf(120))}`);

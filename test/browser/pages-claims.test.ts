@@ -10,7 +10,7 @@ import { type Service, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 import { completeWorkflow, readPage, stampOutput, startWorkflow } from '../support/workflows.ts';
 
-/** What shows on the page in the colour of what is proved. */
+/** The parts of the page in the colour for proved facts. */
 const inTheToneOfSuccess = (page: Page) =>
   page.evaluate<string[]>(`(() => {
     const probe = document.body.appendChild(document.createElement('i'));
@@ -49,7 +49,7 @@ async function workflowOf(service: Service): Promise<string> {
   return path;
 }
 
-describe('V9: a mock stamp is a test stamp on every page: in the tone of a warning, and never called valid', () => {
+describe('V9: a mock stamp is a test stamp on every page: in the warning colour, and never called valid', () => {
   let service: Service;
   let stamp: Awaited<ReturnType<typeof stampOf>>;
   let workflow: string;
@@ -119,7 +119,7 @@ describe('V9: a mock stamp is a test stamp on every page: in the tone of a warni
     for (const mark of await page.locator('.mark').allInnerTexts()) expect(mark).toBe('Test stamp');
   });
 
-  it('a stamp of a TSA has the tone of what is proved, and so has a workflow; what is not qualified is told on top', async () => {
+  it('stamps and workflows of a TSA have the colour for proved facts; unqualified ones are marked on top', async () => {
     const real = await startService({ settings: providersSettings([{ tsa: await startTsa() }]) });
     const page = await openPage();
     await page.goto(real.url + (await stampOf(real)).path);
@@ -132,7 +132,7 @@ describe('V9: a mock stamp is a test stamp on every page: in the tone of a warni
   });
 });
 
-describe('the start page says what the provider can prove', () => {
+describe('the start page says what stamps of the provider prove', () => {
   const claims = {
     nothing: 'its stamps prove nothing to a third party',
     unknown: 'nothing is known about them',

@@ -15,7 +15,7 @@ type Table = ReturnType<typeof collectionOf>;
 
 const asBrowser = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
 
-/** What a person reads: no tags, no white space beside single blanks. */
+/** The text that a person reads: no tags, and single spaces only. */
 const wordsOf = (html: string): string =>
   html
     .replace(/<head>.*<\/head>/s, '')
@@ -26,7 +26,7 @@ const readWords = async (service: Service, path: string): Promise<string> => wor
 
 const claims = /Qualified|covers th|Completed on|existed no later|Completed/;
 
-test('V9: whatever is changed in the database, the page says first that it does not fit, and claims nothing', async () => {
+test('V9: after any change in the database, the page first reports the mismatch, and claims nothing', async () => {
   const tsa = await startTsa();
   const settings = providersSettings([{ tsa, qualified: true }]);
   const service = await startService({ settings });
@@ -88,7 +88,7 @@ test('V9: whatever is changed in the database, the page says first that it does 
   ];
   for (const [what, place, change, said] of changes) {
     const [table, id] = places[place];
-    // What was recomputed for this view must not hide what is changed now.
+    // The recomputation for this view must not hide the next change.
     expect(await read(), `before ${what}`).toContain('Completed');
     const before = await table.findOne({ _id: id });
     await table.updateOne({ _id: id }, { $set: change });
@@ -107,13 +107,13 @@ test('V9: whatever is changed in the database, the page says first that it does 
   const withoutTime = (words: string) => words.replace(/Shown .*? UTC/, '');
   expect(withoutTime(await read())).toBe(withoutTime(untouched));
 
-  // Flags decide nothing: what was verified is shown, whatever is written beside it.
+  // Flags decide nothing: the page shows verified facts, whatever the flags say.
   await outputs.updateOne({ _id: second }, { $set: { isQualified: false } });
   await stamps.updateOne({ _id: stampId }, { $set: { 'proofs.0.isQualified': false } });
   await outputs.updateOne({ _id: closing }, { $set: { unqualifiedTotal: 2 } });
   expect(await read()).not.toContain('Not qualified');
 
-  // Whoever has the keys could write another address: the commitment in the closing record finds that (W18).
+  // A holder of the keys could write another address: the commitment in the closing record detects that (W18).
   const store = openStore(loadConfig(service.settings), pino({ level: 'silent' }));
   onTestFinished(() => store.close());
   const before = await workflows.findOne({ _id: workflow.id });
@@ -124,7 +124,7 @@ test('V9: whatever is changed in the database, the page says first that it does 
   expect(await read()).toContain('The client on this page differs from the one at the closing of the workflow.');
   await workflows.updateOne({ _id: workflow.id }, { $unset: { encryptedSalts: '' } as const });
   expect(await read()).toContain('The client on this page differs from the one at the closing of the workflow.');
-  // Without what only the end leaves behind, the closed chain still tells.
+  // Even without the data written at completion, the closed chain shows it.
   const ending = { closing: '', closingRecord: '', root: '', completedAt: '' } as const;
   await workflows.updateOne({ _id: workflow.id }, { $set: { status: 'active' }, $unset: ending });
   expect(await read()).toContain('The status on this page differs');
@@ -139,7 +139,7 @@ test('V9: whatever is changed in the database, the page says first that it does 
   expect(refused).not.toMatch(claims);
 });
 
-test('V9: of a record that does not hold, no file and no hash is called a match, nor told to be no output', async () => {
+test('V9: for an invalid record, no file or hash is called a match, or called not an output', async () => {
   const tsa = await startTsa();
   const service = await startService({ settings: providersSettings([{ tsa }]) });
   const workflow = await startWorkflow(service, { briefing_hash: sha256('briefing') });
@@ -183,7 +183,7 @@ test('V9: of a record that does not hold, no file and no hash is called a match,
     expect(await findOf(content)).toContain('It is not known whether an output of this workflow has this hash: this record does not hold');
 });
 
-test('V9: where the trust anchors are gone, the pages say that nothing is proved', async () => {
+test('V9: without trust anchors the pages say that nothing is proved', async () => {
   const tsa = await startTsa();
   const service = await startService({ settings: providersSettings([{ tsa, qualified: true }]) });
   const workflow = await startWorkflow(service);

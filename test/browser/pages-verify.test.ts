@@ -14,7 +14,7 @@ const stampRecord = file('report.pdf.qstamp.json', JSON.stringify({ stamp: { tok
 const text = async (path: string) => mainText((await pages.app.inject(path)).body);
 
 describe('the page of a stamp (V8, V9)', () => {
-  it('says the verdict in a sentence, and all that it rests on', async () => {
+  it('gives the verdict in a sentence, with all its reasons', async () => {
     const shown = await text('/verify/qualified');
     for (const said of [
       'This stamp is valid',
@@ -37,7 +37,7 @@ describe('the page of a stamp (V8, V9)', () => {
     }
   });
 
-  it('V9, RFC 3161 §2.4.2: names an accuracy only where the token states one', async () => {
+  it('V9, RFC 3161 §2.4.2: names an accuracy only if the token states one', async () => {
     const posted = { method: 'POST', url: '/verify', headers: { 'content-type': 'application/x-www-form-urlencoded' } } as const;
     const { body } = await pages.app.inject({ ...posted, payload: 'token=second' });
     expect(mainText(body)).toMatch(/existed no later than 21 November 2026, 09:31:01\.482 UTC, if you trust/);
@@ -47,13 +47,13 @@ describe('the page of a stamp (V8, V9)', () => {
     ['refused', 'This stamp is not valid', 'record_mismatch:'],
     ['unknown', 'No such stamp', 'it proves nothing'],
     ['not_proved', 'This stamp is not proved', 'It is not proved here, for this reason:'],
-  ])('claims nothing of one that is %s', async (name, ...said) => {
+  ])('claims nothing about a stamp that is %s', async (name, ...said) => {
     const shown = await text(`/verify/${name}`);
     for (const sentence of said) expect(shown).toContain(sentence);
     expect(shown).not.toMatch(/Qualified|existed no later|What was stamped/);
   });
 
-  it('says nothing of batches where a file is not what was stamped: the hash is the stamp’s own', async () => {
+  it('does not mention batches if a file differs from a stamp of its own hash', async () => {
     const { result } = await visit('/verify/batched', {}, async (page) => {
       await page.setInputFiles('#file', file('other', 'other'));
       await page.getByRole('heading', { name: 'This file is not what was stamped' }).waitFor();
@@ -79,7 +79,7 @@ describe('/verify', () => {
   it.each([
     ['a record', stampRecord],
     ['a token in base64', file('report.pdf.tsr', 'good')],
-  ])('takes a file and its stamp in any order, and sends the token alone: %s', async (_name, stampFile) => {
+  ])('accepts a file and its stamp in any order, and sends only the token: %s', async (_name, stampFile) => {
     const bodies: (string | null)[] = [];
     const { result } = await visit('/verify', {}, async (page) => {
       page.on('request', (request) => bodies.push(request.postData()));
@@ -96,12 +96,12 @@ describe('/verify', () => {
     expect(bodies).toEqual(['token=good']);
   });
 
-  // The sample page takes the token `good`, whose bytes these are.
+  // The sample page accepts the token `good`; these are its bytes.
   const proof = { name: 'META-INF/timestamp.tst', content: Buffer.from('good', 'base64') };
   const containing = async (content: Buffer, token = proof) =>
     file('x.asics', await zipOf([mimetype, { ...inContainer, name: 'report.pdf', content, compress: true }, token]));
 
-  it('takes an ASiC-S container (EN 319 162-1): its token is sent, the file in it is compared here', async () => {
+  it('accepts an ASiC-S container (EN 319 162-1): its token is sent, and its file is compared in the browser', async () => {
     const container = await zipOf([
       mimetype,
       { ...inContainer, name: 'report.pdf', content: contentOf(1), compress: true },
@@ -123,7 +123,7 @@ describe('/verify', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('a container with another file, with a bad token, and with a file that cannot be unpacked', async () => {
+  it('reports a container with another file, with a bad token, and with a file that cannot be unpacked', async () => {
     const damaged = await containing(Buffer.from('longer than what it is packed into '.repeat(9)));
     // The octets behind the local header of the file: a block type that deflate does not have (RFC 1951 §3.2.3).
     damaged.buffer[damaged.buffer.indexOf('report.pdf') + 'report.pdf'.length] = 0x07;
@@ -142,7 +142,7 @@ describe('/verify', () => {
     ['/verify', [file('wrong.pdf', 'wrong'), stampRecord], 'This file is not what was stamped'],
     ['/verify/qualified', [file('wrong.pdf', 'wrong')], 'This file is not what was stamped'],
     ['/verify/qualified', [file('a', 'a'), file('b', 'b')], 'None of these files is what was stamped'],
-  ])('%s: a wrong file comes first and large, and nothing says “valid” as if it were for that file', async (path, files, said) => {
+  ])('%s: a wrong file is shown first and large, and no “valid” appears to apply to it', async (path, files, said) => {
     const { result } = await visit(path, {}, async (page) => {
       await page.setInputFiles('#file', files);
       await page.getByRole('heading', { name: said }).waitFor();
@@ -162,22 +162,19 @@ describe('/verify', () => {
   it.each([
     [[file('mine', 'other')], 'This file does not match this token'],
     [[file('a', 'a'), file('b', 'b')], 'None of these files matches this token'],
-  ])(
-    'S14: where a plain token is for another hash, it does not accuse the file alone: the token may be that of a batch',
-    async (files, said) => {
-      const { result } = await visit('/verify', {}, async (page) => {
-        await page.setInputFiles('#file', [...files, file('stamp.qstamp.json', JSON.stringify({ stamp: { token: 'plain' } }))]);
-        await page.getByRole('heading', { name: said }).waitFor();
-        return { verdict: await page.innerText('#verdict'), results: await page.innerText('.results') };
-      });
-      expect(result.verdict).toContain('The file has changed, or this is the token of a batch: use the .ers file.');
-      for (const { name } of files)
-        expect(result.results).toContain(`${name} has changed, or this is the token of a batch: use the .ers file.`);
-      expect(result.verdict + result.results).not.toMatch(/different file|not what was stamped/i);
-    },
-  );
+  ])('S14: if a plain token is for another hash, the file is not rejected alone: the token may be that of a batch', async (files, said) => {
+    const { result } = await visit('/verify', {}, async (page) => {
+      await page.setInputFiles('#file', [...files, file('stamp.qstamp.json', JSON.stringify({ stamp: { token: 'plain' } }))]);
+      await page.getByRole('heading', { name: said }).waitFor();
+      return { verdict: await page.innerText('#verdict'), results: await page.innerText('.results') };
+    });
+    expect(result.verdict).toContain('The file has changed, or this is the token of a batch: use the .ers file.');
+    for (const { name } of files)
+      expect(result.results).toContain(`${name} has changed, or this is the token of a batch: use the .ers file.`);
+    expect(result.verdict + result.results).not.toMatch(/different file|not what was stamped/i);
+  });
 
-  it.each(['answer.tsr', 'record.ers'])('sends the bytes of %s, and says what is wrong with them', async (name) => {
+  it.each(['answer.tsr', 'record.ers'])('sends the bytes of %s, and says what is wrong with the file', async (name) => {
     await visit('/verify', {}, async (page) => {
       const sent = page.waitForRequest((request) => request.method() === 'POST');
       await page.setInputFiles('#file', file(name, Buffer.from([0x30, 0x03, 0xff])));
@@ -186,9 +183,9 @@ describe('/verify', () => {
     });
   });
 
-  it('takes one drop after the other: no file is called the content of a stamp that was dropped later', async () => {
+  it('handles drops in order: no file is called the content of a stamp that was dropped later', async () => {
     const { result } = await visit('/verify', {}, async (page) => {
-      // Whatever is said of a match, with the hash that the verdict beside it is for; and a file that is read only when the test says so.
+      // Every message about a match, with the hash of the verdict beside it; and a file that is read only when the test says so.
       await page.evaluate(`{
         const stream = Blob.prototype.stream;
         const held = new Promise((resolve) => { globalThis.release = resolve; });
@@ -227,7 +224,7 @@ describe('/verify', () => {
     });
   });
 
-  it('says plainly what it cannot read', async () => {
+  it('says clearly what it cannot read', async () => {
     await visit('/verify', {}, async (page) => {
       for (const [name, sentence] of [
         ['cut.asics', 'is not an ASiC-S container that this page can read: it is not a zip file.'],
@@ -243,7 +240,7 @@ describe('/verify', () => {
     });
   });
 
-  it('says so when the service does not answer', async () => {
+  it('says so if the service does not answer', async () => {
     await visit('/verify', {}, async (page) => {
       await page.route('**/verify', (route) => route.fulfill({ status: 503 }));
       await page.setInputFiles('#file', stampRecord);
@@ -251,7 +248,7 @@ describe('/verify', () => {
     });
   });
 
-  it('takes a pasted token without JavaScript', async () => {
+  it('accepts a pasted token without JavaScript', async () => {
     const { body: form } = await pages.app.inject('/verify');
     for (const field of ['<textarea[^>]* name="token"', '<input[^>]* name="hash"']) expect(form).toMatch(new RegExp(field));
     expect(form).toMatch(/<form[^>]* method="post" action="\/verify"/);
@@ -277,7 +274,7 @@ describe('errors (V8)', () => {
     ['too-often', 'That was too often', 'Try again in 42 seconds.'],
     ['down', 'We cannot answer just now', 'Try again in 2 seconds.'],
     ['ours', 'Something went wrong on our side', 'request <code>01995f3a'],
-  ])('%s is told in words', async (name, ...said) => {
+  ])('%s is explained in words', async (name, ...said) => {
     const { body } = await pages.app.inject(`/error/${name}`);
     for (const sentence of said) expect(body).toContain(sentence);
   });

@@ -9,7 +9,7 @@ const { visit } = pages;
 
 const { workflowId } = workflowSamples.long;
 
-/** What a page may say of a record only once it was proved. */
+/** Texts that a page may show only for a proved record. */
 const claimsOfProof = /Qualified|covers th|Completed\n|Completed on|existed no later/;
 
 describe('workflow page', () => {
@@ -18,7 +18,7 @@ describe('workflow page', () => {
   const marks = async (name: keyof typeof workflowSamples) =>
     [...(await bodyOf(name)).matchAll(/<span class="mark [^>]*>(.*?)<\/span>/gs)].map(([, html = '']) => plainText(html).trim());
 
-  it('W14: says everything without JavaScript', async () => {
+  it('W14: shows everything without JavaScript', async () => {
     const { result: shown } = await visit('/workflow/completed', { javaScriptEnabled: false }, (page) => page.innerText('main'));
     const { briefingHash, root, closingRecord, outputs } = workflowSamples.completed;
     for (const said of [
@@ -37,14 +37,14 @@ describe('workflow page', () => {
     expect(shown).not.toContain('drop them here');
   });
 
-  it('marks stamps that are not qualified in words, on top and one by one, and no others', async () => {
+  it('marks unqualified stamps in words, on top and one by one, and no others', async () => {
     expect(await text('mixed')).toContain('1 of 7 stamps');
     expect(await marks('mixed')).toEqual(['Qualified', 'Qualified', 'Test stamp', 'Qualified', 'Qualified', 'Qualified', 'Qualified']);
     expect((await text('qualified')).toLowerCase()).not.toContain('not qualified');
     expect(await marks('qualified')).toEqual(Array(9).fill('Qualified'));
   });
 
-  it('V9: says first what does not fit, and then claims nothing', async () => {
+  it('V9: shows a mismatch first, and then claims nothing', async () => {
     const shown = await text('broken');
     expect(shown.trimStart()).toMatch(/^This record does not hold/);
     expect(shown).toContain('The chain breaks at output 3');
@@ -53,7 +53,7 @@ describe('workflow page', () => {
     expect(await marks('broken')).toEqual(['Does not verify']);
   });
 
-  it('V9: claims nothing where no trust anchor is configured, and says that nothing is proved', async () => {
+  it('V9: claims nothing without a configured trust anchor, and says that nothing is proved', async () => {
     const shown = await text('not_proved');
     expect(shown.trimStart()).toMatch(/^Not proved\s+This installation trusts no certificate/);
     expect(shown).not.toMatch(claimsOfProof);
@@ -69,23 +69,23 @@ describe('workflow page', () => {
     ],
     ['empty', 'So far it has no output.', 'No output has been stamped yet.'],
     ['one', 'with 1 output under one Merkle root', 'the stamp of the output.', 'Merkle root over the one output'],
-  ] as const)('of %s speaks in the right number', async (name, ...sentences) => {
+  ] as const)('uses the right singular or plural for %s', async (name, ...sentences) => {
     const shown = await text(name);
     for (const sentence of sentences) expect(shown).toContain(sentence);
   });
 
-  it('W2: says that the link of the mail was not opened, and how the mail fares', async () => {
+  it('W2: says that the mailed link was not opened, and shows the state of the mail', async () => {
     expect(await text('pending')).toContain('Nobody has opened the link that was mailed to the client.');
     expect(await text('undelivered')).toContain('the mail could not be delivered');
     expect(await text('completed')).not.toContain('not confirmed');
   });
 
-  it('W19: says that nothing can be stamped where no provider serves the tier', async () => {
+  it('W19: says that nothing can be stamped if no provider serves the tier', async () => {
     expect(await text('unserved')).toContain('Nothing can be stamped');
     expect(await text('empty')).not.toContain('Nothing can be stamped');
   });
 
-  it('W5, W10: says expired, and shows nothing of a redacted address', async () => {
+  it('W5, W10: says expired, and shows no part of a redacted address', async () => {
     const shown = await text('expired');
     expect(shown).toContain('Expired');
     expect(shown).toContain('Erased on request');
@@ -93,7 +93,7 @@ describe('workflow page', () => {
     expect(shown).not.toContain('cover-artist');
   });
 
-  it('escapes whatever a caller chose', async () => {
+  it('escapes all values from callers', async () => {
     const model = { ...workflowSamples.completed, agentId: '<script>alert(1)</script>' };
     const hostile = await createPageServer();
     hostile.get('/hostile', (_, reply) => reply.page('workflow', model));
@@ -103,7 +103,7 @@ describe('workflow page', () => {
     expect(body).not.toContain('<script>alert');
   });
 
-  it('gives each output its anchor, and leads from the anchor of another page to that page', async () => {
+  it('gives each output an anchor, and redirects an anchor of another page to that page', async () => {
     const { result } = await visit(`/workflow/${workflowId}#output-203`, {}, async (page) => {
       await page.waitForURL(/page=3#output-203$/);
       return page.locator('#output-203 .copyable').getAttribute('data-copy');
@@ -111,7 +111,7 @@ describe('workflow page', () => {
     expect(result).toBe(sha256Of(contentOf(203)));
   });
 
-  it('leads to any output without JavaScript', async () => {
+  it('links to any output without JavaScript', async () => {
     const { body } = await pages.app.inject(`/workflow/${workflowId}?page=2`);
     expect(body).toContain(`<a href="/workflow/${workflowId}?page=3#outputs"><span class="visually-hidden">Outputs </span>201–250</a>`);
     expect(body).toMatch(/<input id="output" name="output" type="number"/);
@@ -139,7 +139,7 @@ describe('workflow page', () => {
 });
 
 describe('on paper', () => {
-  it('the record is ink on white, with its address as text and as QR code, the ids of its stamps and no controls', async () => {
+  it('the record is black on white, with its address as text and as QR code, the ids of its stamps and no controls', async () => {
     const { address, outputs } = workflowSamples.completed;
     await visit('/workflow/completed', { colorScheme: 'dark' }, async (page) => {
       await page.emulateMedia({ media: 'print' });
@@ -153,7 +153,7 @@ describe('on paper', () => {
     });
   });
 
-  it('the print edition holds what the screen shows on several pages, and the first page leads to it', async () => {
+  it('the print edition has the content of all pages, and the first page links to it', async () => {
     const { body } = await pages.app.inject('/workflow/print');
     expect(body.match(/id="output-\d+"/g)).toHaveLength(130);
     expect((await pages.app.inject(`/workflow/${workflowId}`)).body).toContain(`href="/workflow/${workflowId}?edition=print"`);

@@ -9,7 +9,7 @@ const pages = await samplePages();
 const { visit } = pages;
 
 const phone = { viewport: { width: 390, height: 844 } };
-/** Each template, and what it has in other colours. */
+/** Each template, in all its colour variants. */
 const gateLooks = [
   '/workflow/mixed',
   '/workflow/broken',
@@ -23,7 +23,7 @@ const gateLooks = [
   '/',
 ];
 
-/** The others that differ in more than words. */
+/** The other samples that differ in more than words. */
 const longLooks = [
   ...['completed', 'pending', 'unserved', 'not_proved', 'long', 'found', 'print'].map((name) => `/workflow/${name}`),
   ...['/verify/mock', '/verify/not_proved', '/verify-user/0', '/verify-user/3', '/error/too-often', '/status/fresh'],
@@ -51,7 +51,7 @@ describe('every page', () => {
     60_000,
   );
 
-  it('is kept out of indexes, but for those that say what this is', async () => {
+  it('is kept out of search indexes, except pages that describe the service', async () => {
     const indexed: string[] = [];
     for (const path of samplePaths) {
       if (!(await pages.app.inject(path)).body.includes('<meta name="robots" content="noindex, nofollow">')) indexed.push(path);
@@ -59,14 +59,14 @@ describe('every page', () => {
     expect(indexed).toEqual(['/verify', '/']);
   });
 
-  it('names who runs the installation', async () => {
+  it('names the operator', async () => {
     const { body } = await pages.app.inject('/');
     expect(body).toContain('run by <a href="https://acme.example">Acme Stamps S.à r.l.</a>, help@acme.example.');
   });
 });
 
 describe('assets', () => {
-  it('are kept for ever under the address of their content, and no other', async () => {
+  it('are cached forever under the address of their content only', async () => {
     const { body } = await pages.app.inject('/');
     const [address, folder] = /(\/assets\/[0-9a-f]{12}\/)base\.css/.exec(body)!;
     for (const script of ['workflow.js', 'proof/merkle-tree.js', '@noble/hashes/sha2.js']) {
@@ -107,7 +107,7 @@ describe('verify-user pages (W5, W6, W7, E12)', () => {
 });
 
 describe('status page', () => {
-  it('says of a provider that was never asked that it was not asked yet', async () => {
+  it('shows a provider without any request as not asked yet', async () => {
     const { body } = await pages.app.inject('/status/fresh');
     expect(mainText(body)).toMatch(/acme-qtsa\s+Not asked yet\s+Not asked yet\s+–\s+–\s+None yet/);
   });

@@ -8,12 +8,12 @@ import { sharedService } from '../support/service.ts';
 
 const installed = await installedClient();
 
-/** What a bundler does, or a page without one. */
+/** The work of a bundler, or of a page without one. */
 const importMap = JSON.stringify({
   imports: { '@qstamp/client': '/modules/@qstamp/client/dist/index.js', '@noble/hashes/': '/modules/@noble/hashes/' },
 });
 
-/** What a page does with the package; `dropped` is the element of a file. */
+/** The use of the package by a page; `dropped` is the file input. */
 const script = `
   import { Qstamp, requireValid } from '@qstamp/client';
   const qstamp = new Qstamp({ url: location.origin });
@@ -29,9 +29,9 @@ const script = `
   });
   document.body.dataset.ready = 'yes';`;
 
-test('in a browser, where Node has nothing: a file is hashed on the page, stamped and verified', async () => {
+test('in a browser without Node: a file is hashed on the page, stamped and verified', async () => {
   const [service, page] = await Promise.all([sharedService(), openPage()]);
-  // The page of somebody's application, on the origin of the service as behind a proxy of theirs.
+  // A page of another application, on the origin of the service like behind a proxy.
   await page.route(`${service.url}/app`, (route) =>
     route.fulfill({
       contentType: 'text/html',

@@ -10,7 +10,7 @@ import { providersSettings, startTsa } from '../support/tsa-service.ts';
 const stampMany = (service: Service, count: number): Promise<JsonAnswer[]> =>
   Promise.all(Array.from({ length: count }, () => stampInternal(service, { hash: randomHash() })));
 
-/** Each answer has one stamp, none has two, and each leaf is valid and in one batch, which is there. */
+/** Each answer has exactly one stamp, and each leaf is valid and in one stored batch. */
 async function expectEachOnce(service: Service, answers: readonly JsonAnswer[]): Promise<void> {
   expect(new Set(answers.map(({ status }) => status)).difference(new Set([201, 504]))).toEqual(new Set());
   await expectStamped(service, answers, 60_000);
@@ -24,7 +24,7 @@ async function expectEachOnce(service: Service, answers: readonly JsonAnswer[]):
   }
 }
 
-test('S7, S14: workers killed between the answer of the TSA and the write lose no stamp and make none twice', async () => {
+test('S7, S14: workers killed between the answer of the TSA and the write lose no stamp and make no duplicates', async () => {
   const tsa = await startTsa();
   const settings = providersSettings([{ tsa, aggregate: { max_leaves: 12 }, timeout_ms: 3_000 }]);
   const service = await startService({ workers: 0, settings: { ...settings, STAMP_WAIT_MS: '20000' } });
@@ -36,7 +36,7 @@ test('S7, S14: workers killed between the answer of the TSA and the write lose n
       answers.push(await stampInternal(service, { hash: randomHash() }));
   });
   for (const worker of mortals) {
-    // Asked, and so about to be answered: whatever the worker does next is cut off somewhere.
+    // The TSA has been asked and will answer soon, so the worker is interrupted at some step after that.
     const asked = tsa.server.received.length;
     await eventually(async () => tsa.server.received.length > asked, 20_000, 1);
     await worker.kill();
@@ -47,7 +47,7 @@ test('S7, S14: workers killed between the answer of the TSA and the write lose n
   await expectEachOnce(service, answers);
 }, 300_000);
 
-test('S14, E9: a TSA that lies about a batch costs nobody his stamp where another is configured, else only that batch', async () => {
+test('S14, E9: a wrong batch answer costs no stamp if another TSA is configured, otherwise only that batch', async () => {
   const [liar, second] = [await startTsa(), await startTsa()];
   const aggregate = { max_leaves: 10, window_ms: 1_000 };
   const service = await startService({
@@ -70,7 +70,7 @@ test('S14, E9: a TSA that lies about a batch costs nobody his stamp where anothe
   expect(await listStampIds(lonely)).toHaveLength(10);
 });
 
-test('S14, E10: a store that is away when the TSA answers gets each stamp once it is back, with one batch', async () => {
+test('S14, E10: if the store is away when the TSA answers, it gets each stamp once it is back, with one batch', async () => {
   const mongo = await startPrivateMongo();
   try {
     const tsa = await startTsa();

@@ -17,7 +17,7 @@ import { stampItem } from '../support/stamp-items.ts';
 
 const hourMs = 3_600_000;
 
-/** A worker that stands still before it counts a stamp that was accepted two hours ago and is stored by now. */
+/** A worker that freezes before it counts a stamp that was accepted two hours ago and is already stored. */
 async function freezeBeforeCounting() {
   const service = await startService({ workers: 0 });
   const freezing = prepareFreezing();
@@ -43,7 +43,7 @@ async function freezeBeforeCounting() {
   return { worker, counters, counted };
 }
 
-test('the stamps that a killed worker did not count are counted once their hour is over (S12)', async () => {
+test('stamps that a killed worker did not count are counted once their hour is over (S12)', async () => {
   const { worker, counters, counted } = await freezeBeforeCounting();
   await worker.kill();
   expect(await counted()).toBeUndefined();
@@ -51,11 +51,11 @@ test('the stamps that a killed worker did not count are counted once their hour 
   expect(await counted()).toBe(1);
 }, 60_000);
 
-test('what a worker that stood still counts after that hour was counted again is put right by the next recount (S12)', async () => {
+test('if a frozen worker counts after the recount of its hour, the next recount corrects it (S12)', async () => {
   const { worker, counters, counted } = await freezeBeforeCounting();
   await counters.recountEnded(Date.now());
   process.kill(worker.pid, 'SIGCONT');
-  // It writes what it has counted before it ends.
+  // It writes its counts before it ends.
   await worker.stop();
   await counters.recountEnded(Date.now() + hourMs);
   expect(await counted()).toBe(1);

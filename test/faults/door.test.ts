@@ -6,7 +6,7 @@ import { addWorkerProcess, type Service, startService } from '../support/service
 import { type DoorReply, postToDoor, randomDigest, statusOf } from '../support/tsa-door.ts';
 import { ask } from '../support/tsa-lab.ts';
 
-/** The time-stamps that callers of the door got, and those that failed: not of anybody else. */
+/** The time-stamps granted and failed at the door, without other callers. */
 async function talliesOf(service: Service): Promise<{ stamps: number; failed: number }> {
   const { body } = await getJson(service, '/api/v1/internal/stats/daily?days=1', internalHeaders);
   const rows = (body as unknown as { caller_kind: string; stamps: number; failed: number }[]).filter(
@@ -15,7 +15,7 @@ async function talliesOf(service: Service): Promise<{ stamps: number; failed: nu
   return { stamps: rows.reduce((sum, row) => sum + row.stamps, 0), failed: rows.reduce((sum, row) => sum + row.failed, 0) };
 }
 
-test('workers killed under the door: what was granted is stored, octet for octet, and what is waiting comes (T1, S7, E11)', async () => {
+test('workers killed during door requests: granted tokens are stored octet for octet, and waiting ones are made (T1, S7, E11)', async () => {
   const settings = { ...ownKeySettings(makeOwnKey()), RATE_TSA_PER_MINUTE: '0' };
   const service = await startService({ settings, workers: 0 });
   const [first, second] = await Promise.all([addWorkerProcess(service), addWorkerProcess(service)]);

@@ -5,7 +5,7 @@ import { eventually, getJson } from '../support/requests.ts';
 import { startPrivateRedis } from '../support/servers.ts';
 import { startService } from '../support/service.ts';
 
-test('E11: the service logs and shows which promise its Redis can keep', async () => {
+test('E11: the service logs and shows whether its Redis survives a crash without losing jobs', async () => {
   const server = await startPrivateRedis();
   onTestFinished(server.dispose);
   const redis = new Redis(server.url);
@@ -25,7 +25,7 @@ test('E11: the service logs and shows which promise its Redis can keep', async (
   await redis.config('SET', 'maxmemory-policy', 'noeviction');
   await redis.config('SET', 'appendfsync', 'no');
   expect(await readDurability(redis)).toBe('none');
-  // Who hosts a Redis often forbids CONFIG: what can be seen without it is said.
+  // Redis hosts often forbid CONFIG; the service then reports what it can see without it.
   await redis.call('ACL', 'SETUSER', 'guest', 'on', 'nopass', '~*', '+@all', '-config');
   const guest = new Redis(server.url, { username: 'guest', password: 'any' });
   onTestFinished(() => guest.disconnect());

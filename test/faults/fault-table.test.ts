@@ -8,16 +8,16 @@ import { type PrivateServer, startPrivateMongo, startPrivateRedis } from '../sup
 import { type Service, type ServiceProcess, startProcesses } from '../support/service.ts';
 import { startRedisOnSlowableDisk } from '../support/slow-disk.ts';
 
-/** The worker that is killed and replaced: the newest one. */
+/** The newest worker is the one that is killed and replaced. */
 const newest = (service: Service<ServiceProcess>): ServiceProcess => service.workers.at(-1) as ServiceProcess;
 
-/** `short`: also in `npm test`. `uncounts`: what was not counted yet, or refused, is missing until the hour is counted again. */
+/** `short`: also in `npm test`. `uncounts`: events that were refused or not yet counted are missing until the hour is recounted. */
 type Fault = readonly [name: string, mark: 'short' | 'uncounts' | '', happen: () => Promise<void>];
 
 let redis: PrivateServer;
-/** How long the disk of Redis takes to sync, milliseconds; only in `npm run test:faults`. */
+/** How long a sync of the Redis disk takes, milliseconds; only in `npm run test:faults`. */
 let slowDown: (syncMs: number) => void;
-/** Only where it is to be broken. */
+/** Only if a test breaks it. */
 let mongo: PrivateServer | undefined;
 let service: Service<ServiceProcess>;
 const freezing = prepareFreezing();
@@ -63,7 +63,7 @@ async function endEverything(): Promise<void> {
   await Promise.all([service.startApi(), ...workers.map(() => service.startWorker())]);
 }
 
-/** Ends a part, and starts it or another in its place. */
+/** Ends a part, and starts it again or a replacement. */
 const replaced = (end: () => Promise<unknown> | undefined, start: () => Promise<unknown> | undefined) => async () => {
   await end();
   await start();
@@ -137,7 +137,7 @@ afterAll(async () => {
 }, 60_000);
 
 test.each(faults.filter(([, mark]) => mark === 'short' || isFaults))(
-  'E11: %s: no answer is false, nothing is lost, doubled or miscounted',
+  'E11: %s: no answer is false, and no stamp is lost, doubled or miscounted',
   async (name, mark, happen) => {
     const counted = await runFault({ name, service, clients: 16, fault: happen });
     figures.push(counted);

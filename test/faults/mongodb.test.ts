@@ -10,10 +10,10 @@ beforeAll(async () => {
 });
 afterAll(() => mongo?.dispose());
 
-/** A database of its own for each test, on the one server that all of them break. */
+/** Each test has its own database on one server, which all tests break. */
 const databaseUrl = () => freshDatabase(mongo.url);
 
-test('MongoDB stopped: 504 with the id of what was accepted, which is stamped once it is back, without a restart (E10, E11)', async () => {
+test('MongoDB stopped: 504 with the id of the accepted stamp, which is made once it is back, without a restart (E10, E11)', async () => {
   const service = await startService({ settings: { MONGODB_URL: databaseUrl(), STAMP_WAIT_MS: '1500' } });
   expect((await stampInternal(service, { hash: randomHash() })).status).toBe(201);
 
@@ -43,7 +43,7 @@ test('MongoDB stopped: 504 with the id of what was accepted, which is stamped on
   expect(await listStampIds(service)).toHaveLength(71);
 });
 
-test('MongoDB killed under load loses nothing that was answered 201', async () => {
+test('MongoDB killed under load loses no stamp that got 201', async () => {
   const service = await startService({ settings: { MONGODB_URL: databaseUrl() } });
   const answers: JsonAnswer[] = [];
   const clients = Array.from({ length: 16 }, async () => {
@@ -57,7 +57,7 @@ test('MongoDB killed under load loses nothing that was answered 201', async () =
   await expectStamped(service, answers);
 });
 
-test('a worker and an API that start while MongoDB is down stamp what was accepted once it is back (E11)', async () => {
+test('a worker and an API that start while MongoDB is down make the accepted stamps once it is back (E11)', async () => {
   await mongo.stop();
   const service = await startService({ settings: { MONGODB_URL: databaseUrl(), STAMP_WAIT_MS: '500' } });
   const { status, body } = await stampInternal(service, { hash: randomHash() });

@@ -41,7 +41,7 @@ test('Redis stopped: 503, alive but not ready, and back without a restart (E10, 
   expect((await verifyById(service, before.body.token_id)).body.valid).toBe(true);
 });
 
-test('Redis hanging: once that is noticed, 503, for many at once too, and back by itself (E10)', async () => {
+test('Redis hanging: 503 once it is noticed, also for many requests at once, and recovery by itself (E10)', async () => {
   const redis = await startPrivateRedis();
   onTestFinished(redis.dispose);
   const service = await startService({ settings: { REDIS_URL: redis.url, STAMP_WAIT_MS: '30000' } });
@@ -51,14 +51,14 @@ test('Redis hanging: once that is noticed, 503, for many at once too, and back b
     await untilRefused(service);
     await Promise.all(Array.from({ length: tries(100, 50) }, () => refusedAtOnce(() => stampInternal(service, { hash: randomHash() }))));
   } finally {
-    // A service that waits for it would not stop.
+    // A service that waits for Redis would not stop.
     await redis.resume();
   }
   expect((await sentBefore).status).toBe(201);
   await eventually(async () => (await stampInternal(service, { hash: randomHash() })).status === 201);
 });
 
-test('Redis restarted under load: every accepted stamp is answered 201 or becomes readable (E11)', async () => {
+test('Redis restarted under load: every accepted stamp gets 201 or becomes readable (E11)', async () => {
   const redis = await startPrivateRedis();
   onTestFinished(redis.dispose);
   const service = await startService({ settings: { REDIS_URL: redis.url }, workers: 2 });
@@ -77,7 +77,7 @@ test('Redis restarted under load: every accepted stamp is answered 201 or become
   );
 });
 
-test('Redis out of memory: what was accepted is stamped, read from the store, and leaves the queue (E11)', async () => {
+test('Redis out of memory: accepted stamps are made, can be read from the store, and leave the queue (E11)', async () => {
   const redis = await startPrivateRedis();
   onTestFinished(redis.dispose);
   const tsa = await startTsa();

@@ -9,7 +9,7 @@ import { stampOutput, startWorkflow } from '../support/workflows.ts';
 
 const withinMs = 5_000;
 
-test('E10: Redis at maxmemory: not ready, an outage, 503; and on by itself', async () => {
+test('E10: Redis at maxmemory: not ready, an outage, 503; recovery by itself', async () => {
   const server = await startPrivateRedis();
   onTestFinished(server.dispose);
   const service = await startService({ settings: { REDIS_URL: server.url } });
@@ -24,7 +24,7 @@ test('E10: Redis at maxmemory: not ready, an outage, 503; and on by itself', asy
   await expectState(service, { redis: 'ok', mongodb: 'ok' }, '');
 });
 
-test('E10: a store that answers and takes no writes: not ready, an outage, 503; what is stored verifies; and on by itself', async () => {
+test('E10: a store that answers but refuses writes: not ready, an outage, 503; stored stamps verify; recovery by itself', async () => {
   const mongo = await startPrivateMongo();
   onTestFinished(mongo.dispose);
   const service = await startService({ settings: { MONGODB_URL: mongo.url, STAMP_WAIT_MS: '1000' } });
@@ -42,7 +42,7 @@ test('E10: a store that answers and takes no writes: not ready, an outage, 503; 
   await mend();
   await eventually(async () => (await stampInternal(service, { hash: randomHash() })).status === 201, withinMs);
   await expectState(service, { redis: 'ok', mongodb: 'ok' }, '');
-  // What was accepted before it was noticed was kept in the queue (E11).
+  // Requests accepted before it was noticed were kept in the queue (E11).
   if (early.status === 504) await eventually(async () => (await verifyById(service, early.body.token_id)).body.valid === true);
   else expect(early.status).toBe(503);
 }, 60_000);

@@ -99,7 +99,7 @@ test('the preferred provider broken: degraded within 10 s while another one stam
 
   first.server.failAlways(undefined);
   second.server.failAlways(undefined);
-  // Without a request of anybody: the workers ask those that failed, once their breakers let a call through after 10 s.
+  // Without any request: workers ask failed providers once their breakers allow a call after 10 s.
   await eventually(async () => (await getJson(service, '/api/v1/status')).body.status === 'operational', 30_000);
   expect(await stamp()).toBe(201);
 }, 90_000);

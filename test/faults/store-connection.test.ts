@@ -5,16 +5,16 @@ import { connectStore } from '../../src/shared/store/connection.ts';
 import { eventually } from '../support/requests.ts';
 import { freshMongoUrl } from '../support/servers.ts';
 
-/** The driver's least time between two heartbeats. */
+/** The shortest time between two heartbeats of the driver. */
 const minHeartbeatFrequencyMS = 500;
 
-/** What of the driver's inside the test breaks (mongodb 7.9). */
+/** The driver internals that the test breaks (mongodb 7.9). */
 interface Monitor {
   readonly connection: { readonly socket: Socket; readonly closed: boolean };
   requestCheck(): void;
 }
 
-test('a heartbeat that the driver waits for without end: the connection is made anew, and the same handle writes (E10)', async () => {
+test('if the driver waits for a heartbeat without end, the connection is renewed, and the same handle writes (E10)', async () => {
   const { db, close } = connectStore(freshMongoUrl(), pino({ level: 'silent' }));
   onTestFinished(close);
   const { client } = db as unknown as {
@@ -29,7 +29,7 @@ test('a heartbeat that the driver waits for without end: the connection is made 
         () => false,
       );
   await eventually(write);
-  // Asked for sooner after another, a heartbeat waits.
+  // A heartbeat requested sooner after another one waits.
   const connectedAt = performance.now();
   await eventually(async () => performance.now() - connectedAt > minHeartbeatFrequencyMS);
   let heartbeats = 0;

@@ -9,7 +9,7 @@ import { type PrivateServer, startPrivateRedis } from '../support/servers.ts';
 import { type Settings, startService } from '../support/service.ts';
 import { completeWorkflow, openLink, postEmpty, startRequest, startWorkflow, startWorkflowRaw } from '../support/workflows.ts';
 
-/** A service whose Redis is its own, and whose limits do not count. */
+/** A service with its own Redis and without limits. */
 async function startOnRedis(settings: Settings = {}, workers = 1) {
   const redis = await startPrivateRedis();
   onTestFinished(redis.dispose);
@@ -17,7 +17,7 @@ async function startOnRedis(settings: Settings = {}, workers = 1) {
   return { redis, service: await startService({ settings: { REDIS_URL: redis.url, ...open, ...settings }, workers }) };
 }
 
-/** Redis answers nothing for 3 s, or until `send` is answered: its command has left, and can be waited for no longer. */
+/** Redis is silent for 3 s, or until `send` has its answer: by then its command has left and the wait has ended. */
 async function whileFrozen<T>(redis: PrivateServer, send: () => Promise<T>): Promise<T> {
   await redis.pause();
   const answer = send();
@@ -26,7 +26,7 @@ async function whileFrozen<T>(redis: PrivateServer, send: () => Promise<T>): Pro
   return answer;
 }
 
-test('E11: Redis freezes under load: no 503 is said of what was made, and who obeys Retry-After doubles nothing', async () => {
+test('E11: Redis freezes under load: no 503 for a stamp that was made, and no duplicates if clients obey Retry-After', async () => {
   const { redis, service } = await startOnRedis({}, 2);
   const figures = await runFault({
     name: 'freeze until it is noticed',
@@ -41,7 +41,7 @@ test('E11: Redis freezes under load: no 503 is said of what was made, and who ob
   expect(figures).toMatchObject({ other: 0, lost: 0, doubled: 0, false503: 0, untaken: 0 });
 }, 60_000);
 
-test('E11: a stamp whose job left and never arrived is told 504, and its address says later that there is none', async () => {
+test('E11: a stamp whose job left but never arrived gets 504, and its address later says that there is none', async () => {
   const { redis, service } = await startOnRedis({ STAMP_WAIT_MS: '2000' });
   await redis.pause();
   const { status, headers, body } = await stampInternal(service, { content_b64: 'AAAA', tier: 'sealed' });
@@ -58,7 +58,7 @@ test('E11: a stamp whose job left and never arrived is told 504, and its address
   });
 }, 60_000);
 
-test('E11: a workflow is started, mailed, closed while Redis freezes: each is told with its address, and done once', async () => {
+test('E11: a workflow is started, mailed and closed while Redis freezes: each answer has its address, and each step happens once', async () => {
   const mail = await startMailServer();
   const { redis, service } = await startOnRedis({ SMTP_URL: mail.url, STAMP_WAIT_MS: '8000' });
   const started = await whileFrozen(redis, () => startWorkflowRaw(service, startRequest()));

@@ -12,7 +12,7 @@ const count = 40;
 const stampAll = (service: Service, callback_url: string): Promise<JsonAnswer[]> =>
   Promise.all(Array.from({ length: count }, () => stampInternal(service, { hash: randomHash(), callback_url })));
 
-/** That each stamp was told at least once, signed, in exactly the words of its 201. */
+/** Checks that each stamp had at least one signed webhook with exactly the text of its 201. */
 async function expectTold(received: readonly ReceivedWebhook[], answers: readonly JsonAnswer[]): Promise<void> {
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
   const told = () => new Map(received.map((webhook) => [webhook.headers['webhook-id'], webhook] as const));
@@ -22,7 +22,7 @@ async function expectTold(received: readonly ReceivedWebhook[], answers: readonl
   for (const { body } of answers) expect(told().get(`stamp_${body.token_id}`)?.body).toBe(JSON.stringify(body));
 }
 
-test('N3: a worker that is killed while it delivers: each webhook comes at least once', async () => {
+test('N3: worker killed while it delivers: each webhook arrives at least once', async () => {
   const service = await startService({ workers: 0, settings });
   const worker = await addWorkerProcess(service);
   const receiver = await startReceiver('hang');
@@ -35,7 +35,7 @@ test('N3: a worker that is killed while it delivers: each webhook comes at least
   await expectTold(receiver.received, answers);
 }, 120_000);
 
-test('N3: Redis that is killed while webhooks are under way and wait: each comes at least once', async () => {
+test('N3: Redis killed while webhooks run and wait: each arrives at least once', async () => {
   const redis = await startPrivateRedis();
   onTestFinished(redis.dispose);
   const service = await startService({ settings: { ...settings, REDIS_URL: redis.url } });
@@ -50,7 +50,7 @@ test('N3: Redis that is killed while webhooks are under way and wait: each comes
 }, 120_000);
 
 test.runIf(isLong)(
-  'N3: Redis that is killed while webhooks wait for a worker: each comes at least once',
+  'N3: Redis killed while webhooks wait for a worker: each arrives at least once',
   async () => {
     const redis = await startPrivateRedis();
     onTestFinished(redis.dispose);
@@ -64,7 +64,7 @@ test.runIf(isLong)(
     receiver.received.splice(0);
     await redis.start();
     await addWorker(service);
-    // Those that were taken before the worker stopped are not told again: none was.
+    // A webhook accepted before the worker stopped would not be sent again; there was none.
     await expectTold(receiver.received, answers);
   },
   120_000,

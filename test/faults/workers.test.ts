@@ -16,13 +16,13 @@ import {
 import { addWorker, addWorkerProcess, startProcesses, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
-/** Longer than a Redis may be silent before requests are refused. */
+/** Longer than Redis may be silent before requests are refused. */
 const apiFrozenMs = 2_000;
 
 const totalOf = async (service: Parameters<typeof getJson>[0]) =>
   (await getJson(service, '/api/v1/internal/v1/stamps', internalHeaders)).body.total;
 
-test('workers killed in mid-run: everything accepted is stamped exactly once (S7); one told to stop finishes what it has begun; an API that stood still blames nobody (E10)', async () => {
+test('workers killed in mid-run: each accepted stamp is made exactly once (S7); a stopping one finishes its work; an API that froze blames no other part (E10)', async () => {
   const service = await startProcesses({ workers: 2 });
   const [first, second] = service.workers;
   const answers: Awaited<ReturnType<typeof stampInternal>>[] = [];
@@ -58,7 +58,7 @@ test('workers killed in mid-run: everything accepted is stamped exactly once (S7
   expect(statusesOf(await Promise.all(meanwhile))).toEqual(new Set([201]));
 });
 
-test('no worker: 504, and the stamp is there as soon as one starts (E11)', async () => {
+test('no worker: 504, and the stamp exists soon after one starts (E11)', async () => {
   const service = await startService({ workers: 0, settings: { STAMP_WAIT_MS: '300' } });
   const hash = randomHash();
   const { status, body } = await stampInternal(service, { hash });
@@ -90,12 +90,12 @@ test('an idempotency key whose first answer was 504 gets the same stamp later (S
   expect(await totalOf(service)).toBe(1);
 });
 
-test('beyond QUEUE_MAX_DEPTH requests are refused at once with 503, and nothing accepted is lost (E10)', async () => {
+test('above QUEUE_MAX_DEPTH requests get 503 at once, and no accepted stamp is lost (E10)', async () => {
   const service = await startService({ workers: 0, settings: { STAMP_WAIT_MS: '300', QUEUE_MAX_DEPTH: '5' } });
   const stampMany = (requests: number) =>
     Promise.all(Array.from({ length: requests }, () => stampInternal(service, { hash: randomHash() })));
   const accepted = await stampMany(5);
-  // What waits is looked at once a second.
+  // The queue depth is measured once a second.
   await eventually(async () => {
     const answers = await stampMany(1);
     accepted.push(...answers.filter(({ status }) => status !== 503));
@@ -113,7 +113,7 @@ test('beyond QUEUE_MAX_DEPTH requests are refused at once with 503, and nothing 
   for (const { body } of accepted) expect(await eventually(async () => (await verifyById(service, body.token_id)).body.valid)).toBe(true);
 });
 
-test('a worker told to stop that loses Redis for a moment finishes what it has begun, and asks no provider twice', async () => {
+test('a stopping worker that loses Redis for a moment finishes its work, and asks no provider twice', async () => {
   const tsa = await startTsa();
   const service = await startService({ workers: 0, settings: providersSettings([{ tsa }]) });
   const worker = await addWorkerProcess(service);
@@ -130,7 +130,7 @@ test('a worker told to stop that loses Redis for a moment finishes what it has b
   expect(tsa.server.received).toHaveLength(askedAtStart + 1);
 });
 
-test('a stamp that was promised by a 504 is made however long the provider fails (E11)', async () => {
+test('a stamp promised by a 504 is made, however long the provider fails (E11)', async () => {
   const tsa = await startTsa();
   tsa.server.failAlways(createFault('bad_signature'));
   const service = await startService({ workers: 0, settings: { ...providersSettings([{ tsa }]), STAMP_WAIT_MS: '300' } });
@@ -144,7 +144,7 @@ test('a stamp that was promised by a 504 is made however long the provider fails
   expect(await eventually(async () => (await verifyById(service, body.token_id)).body.valid, 40_000)).toBe(true);
 });
 
-test('one key sent many times at once is one stamp, counted once (S9, S12)', async () => {
+test('one key sent many times at once gives one stamp, counted once (S9, S12)', async () => {
   const service = await startService({ workers: 0 });
   const request = { hash: randomHash() };
   const pending = Array.from({ length: 20 }, () => stampInternal(service, request, { 'idempotency-key': 'once' }));

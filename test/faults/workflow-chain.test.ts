@@ -11,13 +11,13 @@ import { completeWorkflow, readPage, type StartedWorkflow, stampOutput, startWor
 
 const settings = { RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MINUTE: '0', STAMP_WAIT_MS: '60000' };
 
-/** The chain as it is stored, in order. */
+/** The stored chain, in order. */
 async function chainOf(service: Service, { id }: StartedWorkflow): Promise<OutputRecord[]> {
   const outputs = (await openDatabase(service)).collection<OutputRecord>('outputs');
   return outputs.find({ workflowId: id, kind: 'output' }).sort({ _id: 1 }).toArray();
 }
 
-/** That outputs are numbered 1 … n and recompute, and that everybody who was answered 201 has the number that is stored. */
+/** Checks that outputs are numbered 1 … n and recompute, and that each 201 has the stored number. */
 function expectChain(workflow: StartedWorkflow, chain: readonly OutputRecord[], answers: readonly JsonAnswer[]): void {
   expect(chain.map(({ sequenceNumber }) => sequenceNumber)).toEqual(chain.map((_, index) => index + 1));
   const links = chain.map((record) => ({ ...record, outputHash: record.hash }));
@@ -42,13 +42,13 @@ const rootStamps = async (service: Service, root: string) =>
 
 const burst = tries(200, 60);
 
-test(`W8: ${burst} stamps at once into one workflow, workers killed meanwhile: each once, numbered in a chain that recomputes`, async () => {
+test(`W8: ${burst} stamps at once into one workflow, workers killed meanwhile: each stored once, in a chain that recomputes`, async () => {
   const service = await startService({ workers: 0, settings });
   const mortals = await Promise.all([addWorkerProcess(service), addWorkerProcess(service)]);
   const workflow = await startWorkflow(service);
   const answers: JsonAnswer[] = [];
   const clients = Array.from({ length: burst }, async (_, index) => {
-    // In waves, so that there is work under way whenever a worker dies.
+    // In waves, so that work is running whenever a worker dies.
     await eventually(async () => answers.length >= (index - burst / 5) * 0.8);
     answers.push(await stampOutput(service, workflow));
   });
@@ -65,7 +65,7 @@ test(`W8: ${burst} stamps at once into one workflow, workers killed meanwhile: e
   expect((await completeWorkflow(service, workflow)).body.output_count).toBe(burst);
 }, 150_000);
 
-test('W8: what Redis has acknowledged is numbered although the API process that accepted it is killed', async () => {
+test('W8: outputs that Redis acknowledged are numbered even if the API process that accepted them is killed', async () => {
   const service = await startProcesses({ workers: 0, settings });
   const workflow = await startWorkflow(service);
   const hashes = Array.from({ length: 20 }, randomHash);
@@ -86,7 +86,7 @@ test('W8: what Redis has acknowledged is numbered although the API process that 
   expect(chain.map(({ hash }) => hash).toSorted()).toEqual(hashes.toSorted());
 }, 60_000);
 
-test('W9: completing while stamps are in flight includes each that was answered 201 and refuses the others with 409', async () => {
+test('W9: completion during running stamps includes each that got 201 and refuses the others with 409', async () => {
   const service = await startService({ workers: 2, settings });
   const twin = await startPart('api', service.settings);
   onTestFinished(async () => void (await twin.stop()));
@@ -119,7 +119,7 @@ test('W9: completing while stamps are in flight includes each that was answered 
   expect(await rootStamps(service, root)).toBe(1);
 }, 60_000);
 
-test('W9, W18: a completion is taken up after a crash at any step; root and closing record are stamped once', async () => {
+test('W9, W18: a completion continues after a crash at any step; root and closing record are stamped once', async () => {
   const service = await startService({ settings });
   const db = await openDatabase(service);
   const workflows = collectionOf(db, 'workflows');
@@ -143,7 +143,7 @@ test('W9, W18: a completion is taken up after a crash at any step; root and clos
     };
     return { root: closing.rootTokenId, record: closingRecord.tokenId };
   };
-  /** What a crash leaves behind: each step takes back one more of those that come last. */
+  /** The state after a crash: each step undoes one more of the last steps. */
   const crashes: ((id: string, ids: Ids) => Promise<unknown>)[] = [
     async (id) => workflows.updateOne({ _id: id }, { $set: { status: 'closing' }, $unset: { completedAt: '' } }),
     async (_, ids) => stamps.deleteOne({ _id: ids.record }),
@@ -173,12 +173,12 @@ test('W9, W18: a completion is taken up after a crash at any step; root and clos
     expect(await readPage(service, `/workflow/${workflow.id}`)).toContain('<strong>Completed');
     expect(await rootStamps(service, root)).toBe(steps);
     ends.add(record);
-    // A record that nobody was told of may be stamped and left; one that is stored is stamped once.
+    // A record that no answer mentioned may be stamped and abandoned; a stored one is stamped once.
     expect(await stamps.countDocuments({ 'imprint.digest': { $in: [...ends].map((text) => sha256(text)) } })).toBe(steps);
   }
 }, 60_000);
 
-test('E11: a completion without a worker is 504 with Retry-After; once there is one it goes on by itself', async () => {
+test('E11: a completion without a worker gives 504 with Retry-After; it goes on once a worker runs', async () => {
   const service = await startService({ workers: 0, settings: { ...settings, STAMP_WAIT_MS: '300' } });
   const workflow = await startWorkflow(service);
   const { status, headers, body } = await completeWorkflow(service, workflow);

@@ -15,7 +15,7 @@ async function chainOf(service: Service, { id }: StartedWorkflow): Promise<unkno
   return (await outputs.find({ workflowId: id, kind: 'output' }).sort({ _id: 1 }).toArray()).map(({ hash }) => hash);
 }
 
-/** Outputs sent one after the other, to either API in turn, while no worker takes them: each when the one before is surely in the queue. */
+/** Outputs sent one after the other, alternating between two APIs without workers, each once the previous one is surely queued. */
 async function sendOutputs(apis: readonly Service[], workflow: StartedWorkflow, count: number): Promise<string[]> {
   const hashes = Array.from({ length: count }, randomHash);
   for (const [index, output_hash] of hashes.entries()) {
@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-test('W8: outputs that waited for a worker are numbered as they were sent, by two APIs and two workers', async () => {
+test('W8: outputs that waited for a worker are numbered in the order sent, with two APIs and two workers', async () => {
   const twin = await startPart('api', service.settings);
   onTestFinished(async () => void (await twin.stop()));
   const other: Service = { ...service, ...twin, fetch: (path, init) => fetch(`${twin.url}${path}`, init) };
@@ -42,13 +42,13 @@ test('W8: outputs that waited for a worker are numbered as they were sent, by tw
     await eventually(async () => (await chainOf(service, workflow)).length === 8);
     expect(await chainOf(service, workflow)).toEqual(sent[index]);
   }
-  // Nothing is left of the order once it was kept.
+  // The order data is removed after use.
   const redis = new Redis(service.settings.REDIS_URL ?? '');
   onTestFinished(() => redis.disconnect());
   await eventually(async () => (await redis.keys('{qstamp}:outputs:*')).length === 0);
 }, 60_000);
 
-test('W8: an output that is stamped slowly keeps its number, and strangers in the same worker do not wait for it', async () => {
+test('W8: an output that is stamped slowly keeps its number, and other workflows in the same worker do not wait for it', async () => {
   const tsa = await startTsa();
   const slow = await startService({ workers: 2, settings: { ...settings, ...providersSettings([{ tsa }]) } });
   const workflow = await startWorkflow(slow);

@@ -8,7 +8,7 @@ import { completeWorkflow, redactWorkflow, stampOutput, startRequest, startWorkf
 
 const unlimited = { RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MINUTE: '0' };
 
-test('Redis away: start is 503 and keeps no address that nothing was answered for; back: everything works again (E10, W12)', async () => {
+test('Redis away: start gives 503 and keeps no address without an answer; once it is back, everything works again (E10, W12)', async () => {
   const redis = await startPrivateRedis();
   onTestFinished(redis.dispose);
   const mail = await startMailServer();
@@ -29,7 +29,7 @@ test('Redis away: start is 503 and keeps no address that nothing was answered fo
   await eventually(async () => (await completeWorkflow(service, workflow)).status === 200);
 }, 90_000);
 
-test('MongoDB killed under stamps: 503 or 504 and never 500; afterwards the chain holds each that was answered 201 (W8)', async () => {
+test('MongoDB killed while stamping: 503 or 504 but never 500; afterwards the chain has each output that got 201 (W8)', async () => {
   const mongo = await startPrivateMongo();
   onTestFinished(mongo.dispose);
   const service = await startService({ workers: 2, settings: { ...unlimited, MONGODB_URL: mongo.url, STAMP_WAIT_MS: '3000' } });

@@ -11,9 +11,9 @@ import { ask } from '../support/tsa-lab.ts';
 const requests = 100_000;
 const clients = 64;
 const rounds = 5;
-/** What a process may hold more at the end than after the first round, MiB: nobody has to collect garbage while there is room for it. */
+/** The allowed growth of memory since the first round, MiB: a process need not collect garbage while there is room. */
 const leewayMebibytes = 128;
-/** A process that kept 1 KiB of each request would run out of it. */
+/** A process that keeps 1 KiB of each request would exceed it. */
 const heap = '--max-old-space-size=128';
 
 const mutationLists = fc.sample(mutations, 5_000);
@@ -36,7 +36,7 @@ function cutOrNoisy(der: Buffer): Buffer {
   return randomInt(3) === 0 ? bytes.subarray(0, randomInt(bytes.length)) : bytes;
 }
 
-/** A tenth of them are what a client sends; the rest is noise, requests that were bent, and JSON of all sorts. */
+/** A tenth are real client requests; the rest is noise, mutated requests, and various JSON. */
 function next(): Sent {
   const query = { path: ['/tsa', '/api/v1/tsa', '/api/v1/timestamp'][randomInt(3)]!, type: 'application/timestamp-query' };
   const kind = randomInt(10);
@@ -55,7 +55,7 @@ function next(): Sent {
 }
 
 test.runIf(process.platform === 'linux')(
-  '100 000 random and mutated requests: no 5xx, no crash, and memory stays level (T1, V4)',
+  '100 000 random and mutated requests: no 5xx, no crash, and constant memory (T1, V4)',
   async () => {
     const settings = { ...ownKeySettings(makeOwnKey()), RATE_TSA_PER_MINUTE: '0', STAMP_WAIT_MS: '60000', NODE_OPTIONS: heap };
     const service = await startProcesses({ settings });

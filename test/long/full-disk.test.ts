@@ -12,7 +12,7 @@ import { keepRunning, mountSmallDisk, type SmallDisk } from '../support/small-di
 
 const unlimited = { RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MINUTE: '0', LOG_LEVEL: 'error' };
 
-/** The disk is full for 8 s, of which the service must know within 5; then there is space again. */
+/** The disk is full for 8 s and then has space again; the service must notice within 5 s. */
 async function whileFull(disk: SmallDisk, isKnown: () => Promise<void>): Promise<void> {
   disk.fill();
   await isKnown();
@@ -20,7 +20,7 @@ async function whileFull(disk: SmallDisk, isKnown: () => Promise<void>): Promise
   disk.free();
 }
 
-test('E10, E11: the disk of Redis is full: not ready, an outage, 503; nothing is lost; and on by itself', async () => {
+test('E10, E11: the disk of Redis is full: not ready, an outage, 503; no stamp is lost; recovery by itself', async () => {
   let disk: SmallDisk | undefined;
   const redis = await startPrivate((context) => {
     disk = mountSmallDisk(join(context.dataDir, 'redis'), 32);
@@ -45,7 +45,7 @@ test('E10, E11: the disk of Redis is full: not ready, an outage, 503; nothing is
   await expectState(service, { redis: 'ok', mongodb: 'ok' }, '');
 }, 120_000);
 
-test('E10, E11: the disk of the store is full: not ready, an outage, 503; nothing is lost; and on by itself', async () => {
+test('E10, E11: the disk of the store is full: not ready, an outage, 503; no stamp is lost; recovery by itself', async () => {
   let disk: SmallDisk | undefined;
   const mongo = await startPrivate<StackServer | DocumentDbServer>((context) => {
     disk = mountSmallDisk(join(context.dataDir, 'documentdb'), 192);

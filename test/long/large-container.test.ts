@@ -9,7 +9,7 @@ import { genTimeMs, pki } from '../support/cli-verify-lab.ts';
 import { jsonLines, runCommand, runMeasured, temporaryFolder } from '../support/command.ts';
 import { ask } from '../support/tsa-lab.ts';
 
-test('a file of more than 4 GiB is packed in constant memory, and read by the command and by a stranger', async () => {
+test('a file of more than 4 GiB is packed in constant memory, and the command and other programs can read it', async () => {
   const cwd = temporaryFolder();
   const path = join(cwd, 'large');
   const bytes = 2 ** 32 + 1_000;

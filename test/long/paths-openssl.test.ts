@@ -4,7 +4,7 @@ import { pem } from '../../src/tsa/certificate.ts';
 import { openssl } from '../support/openssl-tsa.ts';
 import { withFile } from '../support/with-file.ts';
 
-/** The verdicts that test/verifier/pkits.test.ts holds us to are also those of the OpenSSL on this machine. */
+/** The OpenSSL on this machine gives the verdicts that test/verifier/pkits.test.ts expects. */
 
 const pkits: { anchor: string; authorities: Record<string, string>; cases: { name: string; want: string; certificate: string }[] } =
   JSON.parse(readFileSync(new URL('../fixtures/pkits/paths.json', import.meta.url), 'utf8'));

@@ -7,7 +7,7 @@ import { startProcesses } from '../support/service.ts';
 const mebibyte = 1024 * 1024;
 
 test.runIf(process.platform === 'linux')(
-  'many uploads of 10 MiB at once pass in bounded memory, and come back byte for byte (S3, S11)',
+  'many uploads of 10 MiB at once succeed in bounded memory, and read back byte for byte (S3, S11)',
   async () => {
     const service = await startProcesses({ settings: { STAMP_WAIT_MS: '60000' } });
     const content = randomBytes(10 * mebibyte);

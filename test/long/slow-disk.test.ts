@@ -10,7 +10,7 @@ import { startService } from '../support/service.ts';
 import { startRedisOnSlowableDisk } from '../support/slow-disk.ts';
 import { stampItem } from '../support/stamp-items.ts';
 
-test('E11: what Redis has acknowledged on a disk that syncs in 1.5 s is stamped after a kill -9', async () => {
+test('E11: stamps that Redis acknowledged on a disk that syncs in 1.5 s are made after a kill -9', async () => {
   const server = await startRedisOnSlowableDisk();
   onTestFinished(server.dispose);
   const service = await startService({ workers: 0, settings: { REDIS_URL: server.url } });

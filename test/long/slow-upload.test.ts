@@ -7,7 +7,7 @@ import { stampInternal } from '../support/requests.ts';
 import { freshMongoUrl } from '../support/servers.ts';
 import { startService } from '../support/service.ts';
 
-/** A line to the server at `url`, shared by all connections, that carries so many bytes a second. */
+/** A connection to the server at `url`, shared by all clients, with this many bytes a second. */
 async function slowLineTo(url: string, bytesPerSecond: number): Promise<string> {
   const { hostname, port } = new URL(url);
   const sockets = new Set<Socket>();
@@ -31,7 +31,7 @@ async function slowLineTo(url: string, bytesPerSecond: number): Promise<string> 
   return url.replace(`:${port}`, `:${typeof address === 'object' && address ? address.port : ''}`);
 }
 
-test('S11: content that takes longer than any small command is stored all the same', async () => {
+test('S11: content is stored even if its upload takes longer than any small command', async () => {
   const MONGODB_URL = await slowLineTo(freshMongoUrl(), 120_000);
   const service = await startService({ settings: { MONGODB_URL } });
   const content = Buffer.alloc(3_000_000, 'slow');

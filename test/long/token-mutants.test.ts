@@ -7,7 +7,7 @@ const RUNS = 2_000;
 const verdicts = await Promise.all(REAL_TOKENS.map((one) => judgeReal(one, readReal(one.token), trustOf(one))));
 const taken = REAL_TOKENS.filter((_, i) => verdicts[i]?.ok);
 
-/** Each takes tens of seconds, the one with revocation data inside some minutes. */
+/** Each takes tens of seconds, the one with revocation data some minutes. */
 describe('mutants of real tokens', { timeout: 1_800_000 }, () => {
   it.each(taken)(`${RUNS} of $finding: $token`, async (one) => {
     const { refused, taken, unread } = await expectMutantsHarmless(one, RUNS);

@@ -17,7 +17,7 @@ const rootOf = (hashes: readonly string[]): string => {
   return hexOf(tree.head().rootHash);
 };
 
-/** Too little to hold 100 000 outputs at once, beside the 40 MiB that a process takes at rest. */
+/** Too little to hold 100 000 outputs at once, in addition to the 40 MiB of an idle process. */
 const tightHeap = '--max-old-space-size=80';
 
 test('W9: 100 000 outputs complete in bounded memory, and their page is shown in pages', async () => {
@@ -38,7 +38,7 @@ test('W9: 100 000 outputs complete in bounded memory, and their page is shown in
       provider: 'mock',
       isQualified: false,
     }));
-    // Each is appended once, however often it is tried: on a busy machine the store takes its time.
+    // Each is appended once, however often it is tried: on a busy machine the store is slow.
     const append = () => store.outputs.append({ workflowId: workflow.id, briefingHash: workflow.briefingHash }, outputs);
     await eventually(
       () =>
@@ -55,13 +55,13 @@ test('W9: 100 000 outputs complete in bounded memory, and their page is shown in
   const html = await (await service.fetch(`/workflow/${workflow.id}?page=1000`)).text();
   expect(html).toContain(rootOf(hashes));
   expect(html).toContain('id="output-100000"');
-  // A page does not wait for a long chain: it is found once the chain was recomputed behind the pages before.
+  // A page does not wait for a long chain: it shows the chain once earlier page views have recomputed it.
   const find = async () => (await service.fetch(`/workflow/${workflow.id}?find=${hashes[77_776]}`)).text();
   await eventually(async () => (await find()).includes('data-found="77777"'), 60_000);
   const { status, body } = await getJson(service, `/api/v1/workflow/${workflow.id}/proof?output_hash=${hashes[77_776]}`);
   expect([status, body.sequence_number, body.tree_size, body.root_hash]).toEqual([200, 77_777, total, rootOf(hashes)]);
 
-  // W14: the browser recomputes them all when it is told to, and answers its reader meanwhile.
+  // W14: the browser recomputes them all on request, and stays responsive meanwhile.
   const page = await openPage();
   await page.goto(`${service.url}/workflow/${workflow.id}`);
   await page.click('text=Recompute all 100,000 outputs');

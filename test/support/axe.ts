@@ -11,12 +11,12 @@ interface AxeFinding {
 
 const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** The rules whose outcome colours and widths change. */
+/** The rules whose result depends on colours and widths. */
 const ofScheme = ['color-contrast', 'link-in-text-block', 'target-size', 'scrollable-region-focusable'];
 
 /**
- * What axe finds on a page, of any impact. Asked again of the same document, in another colour scheme or width, it looks at what
- * these can change; at everything in `npm run test:long`.
+ * The findings of axe on a page, of any impact. For the same document in another colour scheme or width it checks only the rules
+ * that depend on these; in `npm run test:long` it checks all rules.
  */
 export async function axeFindings(page: Page): Promise<string[]> {
   const isAgain = (await page.evaluate('typeof axe')) !== 'undefined';

@@ -7,7 +7,7 @@ import type { NewLeaf } from '../../src/shared/store/batches.ts';
 import type { StoredStamp } from '../../src/shared/store/stamps.ts';
 import type { TsaLab } from './tsa-lab.ts';
 
-/** Stamps of one batch, and the batch, as a worker would have made them of an answer of the lab's TSA. Nothing is stored. */
+/** Stamps of one batch, and the batch, like a worker makes them from an answer of the lab's TSA. Nothing is stored. */
 export function makeBatchedStamps(
   tsa: TsaLab,
   count: number,

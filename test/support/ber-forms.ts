@@ -6,7 +6,7 @@ import { TAG } from '../../src/shared/rfc3161/asn1/tags.ts';
 
 export const END_MARK = Buffer.from([0, 0]);
 
-/** A tag with a length of `octets` octets, however small it is. */
+/** A tag with a length of `octets` octets, even if the value is small. */
 export function longForm(tag: number, contents: Buffer, octets: number): Buffer {
   const length = Buffer.alloc(octets);
   length.writeUIntBE(contents.length, Math.max(0, octets - 6), Math.min(6, octets));
@@ -17,9 +17,9 @@ export const indefinite = (tag: number, ...contents: readonly Uint8Array[]): Buf
   Buffer.concat([Buffer.from([tag, 0x80]), ...contents, END_MARK]);
 
 /**
- * Writes an element anew, each part of it in a form that `choose` picks (a number from 0 to 255 each time).
+ * Rewrites an element; `choose` picks the form of each part (a number from 0 to 255 each time).
  *
- * @param keeps whether an element stays as it is, with all that is in it
+ * @param keeps whether an element stays unchanged, with its contents
  */
 export function berOf(element: Der, choose: () => number, keeps: (element: Der) => boolean = () => false): Buffer {
   if (keeps(element)) return derOf(element);
@@ -36,7 +36,7 @@ export function berOf(element: Der, choose: () => number, keeps: (element: Der) 
   return Buffer.concat([headerOf(element.tag, inner.length), inner]);
 }
 
-/** More octets than needed, up to five: OpenSSL's own reader of files takes no more in the outermost header. */
+/** More octets than needed, up to five: OpenSSL's file reader accepts no more in the outermost header. */
 const lengthOctets = (contents: Buffer, choose: () => number): number =>
   Math.min(5, Math.ceil(Math.log2(contents.length + 1) / 8) + 1 + (choose() % 4));
 
@@ -52,7 +52,7 @@ function octetsInPieces(contents: Buffer, choose: () => number, depth: number): 
   return choose() < 128 ? indefinite(0x24, ...pieces) : tlv(0x24, ...pieces);
 }
 
-/** A `choose` for `berOf` that repeats `numbers` and adds how often, so that it is the same each time and does not run in circles. */
+/** A `choose` for `berOf` that repeats `numbers` and adds the count of repetitions, so that it is deterministic and does not cycle. */
 export function chooserOf(numbers: Uint8Array): () => number {
   let at = 0;
   return () => {

@@ -10,7 +10,7 @@ import { listen } from './raw-http.ts';
 
 export const rawPath = '/api/v1/verify/v1/raw';
 
-/** The reader of bodies alone, with memory and limits of a size to be tried, behind one path that answers with what it has read. */
+/** Only the body reader, with small memory and limits, behind one path that returns the body it read. */
 export async function startBodies(reader: BodyReaderOptions = {}, bodyLimit = 1024 * 1024) {
   const app = fastify({ ...createEdgeServerOptions(), bodyLimit });
   registerErrorHandler(app);

@@ -5,7 +5,7 @@ import { checkoutDir } from '../../scripts/stack/context.ts';
 import { viewsFolder } from '../../src/shared/views/engine.ts';
 
 const assets = pathToFileURL(join(viewsFolder, 'assets/')).href;
-/** The service serves these folders beside the assets, so the scripts of the pages import from them as if they lay there. */
+/** The service serves these folders beside the assets, and the scripts of the pages import from them as neighbours. */
 const beside = { './proof/': 'src/shared/proof/', './@noble/hashes/': 'node_modules/@noble/hashes/' };
 
 registerHooks({
@@ -19,5 +19,5 @@ registerHooks({
   },
 });
 
-/** A script of the pages. They are typed for a browser, so they are not part of this program. */
+/** A script of the pages. These are typed for a browser, so they are not part of this program. */
 export const loadScript = (file: string) => import(assets + file);

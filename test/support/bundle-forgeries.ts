@@ -10,14 +10,14 @@ import { fault, good, tstInfo } from './tsa-changes.ts';
 import { CERTIFICATE_FAULTS, revocationLists } from './tsa-faults-chain.ts';
 import type { Case, FaultyCase, SpecimenOptions, TsaLab } from './tsa-lab.ts';
 
-/** Bundles that are whole, and whose seals a TSA made that may not. */
+/** Complete bundles with seals of a TSA that may not make them. */
 
-/** Signers who may not sign: `verify.py` refuses them, and does not only list them as not checked. */
+/** Signers that may not sign: `verify.py` refuses them, instead of only listing them as not checked. */
 const refusedByAll = /^(eku_|signer_is_ca|signer_key_usage|key_too_weak|signature_algorithm_weak|certificate_revoked|tsa_name)/;
-/** OpenSSL gives nothing on the name of a signature algorithm: the digest that is named beside it decides. */
+/** OpenSSL ignores the name of a signature algorithm: the digest named beside it decides. */
 const notChecked = 'the signature called ecdsa-with-SHA1';
 
-/** A name with two blanks for one: OpenSSL takes both for the same (RFC 5280 §7.1). */
+/** A name with two blanks instead of one: OpenSSL treats both as equal (RFC 5280 §7.1). */
 const spaced = (name: Buffer): Buffer =>
   sequence(
     ...parseDer(name).children!.map((set) => {
@@ -27,8 +27,8 @@ const spaced = (name: Buffer): Buffer =>
   );
 
 /**
- * The true signer has a second purpose. The token names him by an issuer with more blanks, and brings a certificate of nobody that bears exactly this name:
- * who looks at that one finds nothing wrong.
+ * The true signer has a second purpose. The token names its issuer with more blanks, and contains an unrelated certificate with exactly this name:
+ * a verifier that checks that certificate finds no fault.
  */
 function withDecoy({ pki, signer }: TsaLab): SpecimenOptions {
   const serial = 987_654_321n;
@@ -45,7 +45,7 @@ function withDecoy({ pki, signer }: TsaLab): SpecimenOptions {
   };
 }
 
-/** What a terminal would show as another line. */
+/** Characters that a terminal shows as another line. */
 const commanding = tstInfo((der) => {
   const [, time = ''] = /(\d{14}\.\d+)Z/.exec(der.toString('latin1')) ?? [];
   return Buffer.from(der.toString('latin1').replace(`${time}Z`, `${time.slice(0, 15)}\rZ`.padEnd(time.length + 1, 'Z')), 'latin1');
@@ -57,14 +57,14 @@ export const sealForgeries: readonly FaultyCase[] = [
   fault('gen_time_malformed', 'the time commands the terminal', commanding),
 ];
 
-/** A certificate that came to be replaced: what was signed before stays good (RFC 3161 §4). */
+/** A certificate that was replaced later: earlier signatures stay valid (RFC 3161 §4). */
 export const replacedLater = good('its certificate was replaced later', (lab) => ({
   crls: revocationLists(lab, Date.now(), { signer: true }, 4),
 }));
 
 const named = (pem: string, name: string) => pem.replaceAll(' CERTIFICATE-----', ` ${name}-----`);
 
-/** Ways to have somebody trusted without his name: how a certificate stands among those that a bundle names. */
+/** Ways to get a certificate trusted without being named: how it appears among the certificates of a bundle. */
 export const anchorForgeries: readonly (readonly [what: string, edit: (anchors: string, rogue: string) => string])[] = [
   ['an X509 CERTIFICATE', (anchors, rogue) => anchors + named(rogue, 'X509 CERTIFICATE')],
   ['a TRUSTED CERTIFICATE', (anchors, rogue) => named(rogue, 'TRUSTED CERTIFICATE') + anchors],
@@ -75,14 +75,14 @@ export const anchorForgeries: readonly (readonly [what: string, edit: (anchors: 
   ['one behind other text', (anchors, rogue) => `${anchors}Trust me.\n${rogue}`],
 ];
 
-/** The token that a lab makes for a digest, and the lists that its verifier is given. */
+/** The token of a lab for a digest, and the revocation lists for its verifier. */
 function sealOf(lab: TsaLab, { make }: Pick<Case, 'make'>, digest: Buffer, timeMs: number): { token: Buffer; crls: readonly Buffer[] } {
   const specimen = (options: SpecimenOptions = {}) => lab.specimen({ ...options, ask: { digest, nonce: undefined }, timeMs });
   const { answer, crls } = make({ ...lab, specimen });
   return { token: tokenIn(answer)!, crls };
 }
 
-/** A bundle with seals of a lab in place of its own; the root of the lab is its trust anchor. */
+/** A bundle with its seals replaced by those of a lab; the root of the lab is its trust anchor. */
 export function resealed(bundle: Bundle, lab: TsaLab, forgery: Pick<Case, 'make'>): Bundle {
   const recordText = String(bundle.get('closing-record.json'));
   const { merkle_root, completed_at } = JSON.parse(recordText) as { merkle_root: string; completed_at: string };
@@ -102,7 +102,7 @@ export function resealed(bundle: Bundle, lab: TsaLab, forgery: Pick<Case, 'make'
 /** The members of an evidence record: version, algorithms, chains. */
 const membersOf = (record: Buffer): Buffer[] => parseDer(record).children!.map(derOf);
 
-/** An evidence record whose tree has an OCTET STRING that looks, printed by OpenSSL, like a list with this hash in it. */
+/** An evidence record whose tree has an OCTET STRING that OpenSSL prints like a list with this hash in it. */
 export function forgedTree(record: Buffer, digest: string): Buffer {
   const [version, algorithms] = membersOf(record);
   const token = derOf(parseDer(record).children![2]!.children![0]!.children![0]!.children!.at(-1)!);

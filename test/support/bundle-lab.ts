@@ -13,9 +13,9 @@ import { type RunningService, startService } from './service.ts';
 import { providersSettings, type RunningTsa, startTsa } from './tsa-service.ts';
 import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from './workflows.ts';
 
-/** Evidence bundles, taken apart, bent, put together again, and checked where nothing is but what `verify.py` asks for. */
+/** Unpacks, changes and repacks evidence bundles, and checks them where only the programs for `verify.py` exist. */
 
-/** A bundle by the names of its files, in their order. */
+/** The files of a bundle by name, in order. */
 export type Bundle = ReadonlyMap<string, Buffer>;
 
 export async function unzip(zip: Uint8Array): Promise<Map<string, Buffer>> {
@@ -32,7 +32,7 @@ export function zipped(files: Bundle): Promise<Buffer> {
   return buffer(zip.outputStream);
 }
 
-/** The list of hashes as it has to be for these files. */
+/** The correct list of hashes for these files. */
 export function withSums(files: Bundle): Map<string, Buffer> {
   const bent = new Map(files);
   bent.delete('SHA256SUMS');
@@ -45,10 +45,10 @@ interface ScriptRun {
   readonly output: string;
 }
 
-/** Python itself: what stands first on PATH may be a script that looks for it. */
+/** The real Python: the first one on PATH may be a wrapper script. */
 const python = execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim();
 
-/** Runs `verify.py` of these files with a PATH where nothing is but these programs. */
+/** Runs the `verify.py` of these files with only these programs on PATH. */
 export async function runScript(
   files: Bundle,
   args: readonly string[] = [],
@@ -82,7 +82,7 @@ export interface BundleLab {
   ): Promise<{ readonly workflow: StartedWorkflow; readonly zip: Buffer; readonly files: Bundle }>;
 }
 
-/** A service whose stamps come from a development TSA. `provider`: more members of its entry; `given`: one that runs already. */
+/** A service with stamps from a development TSA. `provider`: more members of its entry; `given`: an already running TSA. */
 export async function startBundleLab(
   onEnd: (close: () => void | Promise<void>) => void,
   provider: Readonly<Record<string, unknown>> = {},
@@ -106,7 +106,7 @@ export async function startBundleLab(
         const { status } = await stampOutput(service, workflow, { output_hash: sha256(content) });
         if (status !== 201) throw new Error(`stamping answered ${status}`);
       };
-      // Only what waits together is batched.
+      // Only requests that wait together are batched.
       if ('aggregate' in provider) await Promise.all(contents.map(stamp));
       else for (const content of contents) await stamp(content);
       const { status } = await completeWorkflow(service, workflow);

@@ -2,10 +2,10 @@ import { type Bundle, withSums } from './bundle-lab.ts';
 
 type Bend = (good: Bundle, other: Bundle) => Bundle;
 
-/** A way to bend a bundle; the reason that `qstamp verify` gives, and what `verify.py` says of it. */
+/** A way to change a bundle, with the reason from `qstamp verify` and the message of `verify.py`. */
 type Manipulation = readonly [what: string, reason: string, says: RegExp, bend: Bend];
 
-/** Other octets in one file, and the hashes in SHA256SUMS right again: whoever forges a bundle does that too. */
+/** Other octets in one file, with corrected hashes in SHA256SUMS, like a forger would do. */
 export const octets =
   (name: string, edit: (content: Buffer) => Buffer): Bend =>
   (good) => {
@@ -30,7 +30,7 @@ const outputs = lines('outputs.txt');
 const proofs = lines('proofs/1.txt');
 export const stamps = lines('stamps/1.txt');
 
-/** Files of another workflow in place of these. */
+/** Replaces these files with those of another workflow. */
 export const taken =
   (...names: readonly string[]): Bend =>
   (good, other) =>

@@ -9,10 +9,10 @@ import { issueSigner } from '../../src/tsa/pki.ts';
 import type { Seams } from '../../src/tsa/seams.ts';
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from './tsa-lab.ts';
 
-/** Certificates in any relation to each other, and tokens that bring them along. */
+/** Certificates in any relation to each other, and tokens that contain them. */
 
 export const lab = createTsaLab();
-/** From when the certificates are valid, milliseconds since the epoch. */
+/** Start of the validity of the certificates, milliseconds since the epoch. */
 export const FROM_MS = LAB_NOW_MS - 365 * DAY_MS;
 
 export interface CaOptions {
@@ -49,7 +49,7 @@ export function tokenBy(identity: SigningIdentity, certificates: readonly Buffer
   }).answer;
 }
 
-/** Judges raw. */
+/** Verifies a raw token. */
 export function judgeRaw(token: Buffer, material: Partial<TrustMaterial>): Promise<VerifyResult> {
   return verifyToken(token, { trust: createTrustStore({ anchors: [], ...material }), nowMs: LAB_NOW_MS });
 }

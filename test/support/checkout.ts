@@ -12,25 +12,25 @@ const parts = [
   ...['config', 'deploy', 'src', 'scripts', 'views'],
 ];
 
-/** A command that runs in a checkout, in a process group of its own as at a terminal. */
+/** A command that runs in a checkout, in its own process group like at a terminal. */
 export interface RunningCommand {
   readonly pid: number;
-  /** All that it printed so far, both streams. */
+  /** All output so far, both streams. */
   output(): string;
-  /** Resolves with the match once the output holds it; rejects with the output when the command ends before. */
+  /** Resolves with the match once it is in the output; rejects with the output if the command ends earlier. */
   until(pattern: RegExp): Promise<RegExpExecArray>;
-  /** A signal to the whole group, as Ctrl-C at a terminal is. */
+  /** Sends a signal to the whole group, like Ctrl-C at a terminal. */
   interrupt(signal?: NodeJS.Signals): void;
   readonly exitCode: Promise<number | null>;
 }
 
-/** A checkout of its own: the sources as they are, the dependencies too unless they are to be missing. */
+/** A separate checkout with the same sources, and the dependencies unless they should be missing. */
 export interface Checkout {
   readonly dir: string;
   run(command: string, args: readonly string[], env?: NodeJS.ProcessEnv): RunningCommand;
   /** Processes that run in this checkout or name it in their arguments. */
   processes(): string[];
-  /** Removes it, and what `npm start` has there in containers and their volumes. */
+  /** Removes it, with the containers and volumes of its `npm start`. */
   dispose(): Promise<void>;
 }
 
@@ -81,18 +81,18 @@ function listProcesses(dir: string): string[] {
     .flatMap((entry) => {
       try {
         const command = readFileSync(`/proc/${entry}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
-        // PostgreSQL's processes have a root of their own; what they hold open shows where their data is.
+        // PostgreSQL's processes have their own root; their open files show where their data is.
         const mounts = readFileSync(`/proc/${entry}/mountinfo`, 'utf8');
         const isHere = command.includes(dir) || readlinkSync(`/proc/${entry}/cwd`).startsWith(dir) || mounts.includes(`${dir}/`);
         return isHere && command ? [`${entry} ${command}`] : [];
       } catch {
-        // It ended while we looked, or it is not ours to look at.
+        // It ended meanwhile, or we may not read it.
         return [];
       }
     });
 }
 
-/** Hard links where they can be: quick, and an `npm ci` there cannot empty the folder that we run from. */
+/** Hard links if possible: they are fast, and an `npm ci` there cannot empty our own folder. */
 function copyModules(dir: string): void {
   const copy = (mode: string) => spawnSync('cp', [mode, join(checkoutDir, 'node_modules'), dir], { stdio: 'ignore' }).status === 0;
   if (!copy('-al')) {
@@ -108,7 +108,7 @@ async function removeContainers(dir: string): Promise<void> {
   await runCommand(program, [...args, '--project-name', project, 'down', '--volumes', '--timeout', '5'], { cwd: dir });
 }
 
-/** Copies what `npm start` needs into a folder of its own. */
+/** Copies the files that `npm start` needs into a separate folder. */
 export function createCheckout({ installed = true } = {}): Checkout {
   const dir = realpathSync(mkdtempSync(join(tmpdir(), 'qstamp-checkout-')));
   for (const part of parts.filter((name) => existsSync(join(checkoutDir, name)))) {

@@ -17,7 +17,7 @@ function findOnPath(names: readonly string[]): string {
   return found;
 }
 
-/** The machine's own Chromium, quiet: it looks nothing up by itself. */
+/** The Chromium of the machine, without background requests. */
 const launchChromium = (): Promise<Browser> =>
   chromium.launch({
     executablePath: findOnPath(['chromium', 'chromium-browser', 'google-chrome']),
@@ -34,13 +34,13 @@ const launchChromium = (): Promise<Browser> =>
 
 let running: Promise<Browser> | undefined;
 
-/** A profile of its own in the one Chromium of this test process, which runs until the process ends. */
+/** A separate profile in the one Chromium of this test process, which runs until the process ends. */
 export async function openProfile(options: BrowserContextOptions = {}): Promise<BrowserContext> {
   running ??= launchChromium();
   return (await running).newContext(options);
 }
 
-/** An empty page in a profile of its own, which is closed when the test ends. */
+/** An empty page in a separate profile, closed when the test ends. */
 export async function openPage(): Promise<Page> {
   const profile = await openProfile();
   onTestFinished(() => profile.close());

@@ -13,18 +13,18 @@ import type { Command } from '../../src/cli/command.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { createTerminal } from '../../src/cli/terminal.ts';
 
-/** Where nobody listens. */
+/** An address without a server. */
 const nowhere = 'http://127.0.0.1:9';
 
 export interface Surroundings {
   readonly url?: string;
   readonly serviceToken?: string | undefined;
   readonly stdin?: string;
-  /** What a person answers to each question; undefined: there is no person. */
+  /** The answer of a person to each question; undefined: there is no person. */
   readonly answer?: string;
 }
 
-/** A folder with these files, gone when the test is, and the commands in it: as a process would run them, without starting one, which costs more than most of them do. */
+/** A folder with these files until the test ends. Its commands run like a process but in this one, because a start costs more than most commands. */
 export function folderWith(commands: readonly Command[], files: Readonly<Record<string, string | Uint8Array>>, usual: Surroundings = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'qstamp-cli-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -77,7 +77,7 @@ export interface SeenRequest {
   readonly body: string;
 }
 
-/** An HTTP server that answers as it is told, and what it was asked. */
+/** An HTTP server with given answers, and the requests that it got. */
 export async function startStub(answer: (response: ServerResponse, request: SeenRequest, attempt: number) => void) {
   const seen: SeenRequest[] = [];
   const server = createServer(async (request, response) => {

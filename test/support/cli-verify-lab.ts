@@ -7,10 +7,10 @@ import { createPki } from '../../src/tsa/pki.ts';
 import { folderWith } from './cli-in-process.ts';
 import { ask } from './tsa-lab.ts';
 
-/** Stamps of a development TSA, the mock provider and strangers, as files that `qstamp verify` is run on in a folder. */
+/** Stamps of a development TSA, the mock provider and foreign TSAs, as files in a folder for `qstamp verify`. */
 
 export const hourMs = 3_600_000;
-/** Years ago, so that whatever ran out since then ran out long ago. */
+/** Years ago, so that everything that expired since then expired long ago. */
 export const genTimeMs = Date.UTC(2024, 1, 29, 12);
 export const genTime = '2024-02-29T12:00:00Z';
 /** The names of the development TSA. */
@@ -26,7 +26,7 @@ interface AnswerOptions {
   readonly atMs?: number;
 }
 
-/** What the TSA answers about this content. */
+/** The answer of the TSA for this content. */
 export function answerFor(content: string, { hash = 'sha256', identity = pki.signer, atMs = genTimeMs }: AnswerOptions = {}): Buffer {
   const asked = ask({ hash, digest: digestOf(content, hash), nonce: undefined });
   return issueResponse({ identity, policies: ['2.999.1'], accuracy: { seconds: 1 } }, asked.der, { timeMs: atMs, serial: 1n });
@@ -35,7 +35,7 @@ export function answerFor(content: string, { hash = 'sha256', identity = pki.sig
 export const tokenId = '01890a5d-ac96-774b-bcce-b302099a8057';
 const verifyUrl = `/api/v1/verify/v1/token/${tokenId}`;
 
-/** What a service that can be believed in nothing saved beside a file. */
+/** The stamp file that an untrustworthy service would save beside a file. */
 export const recordOf = (content: string, token: string) =>
   JSON.stringify({
     qstamp: 1,

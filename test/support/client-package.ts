@@ -5,27 +5,27 @@ import { pathToFileURL } from 'node:url';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { runCommand } from '../../scripts/stack/run.ts';
 
-/** `@qstamp/client` as its users get it. */
+/** `@qstamp/client` like its users get it. */
 export interface InstalledClient {
-  /** A folder that was empty before the package was installed. */
+  /** The folder, otherwise empty, in which the package is installed. */
   readonly folder: string;
-  /** What was packed. */
+  /** The packed files. */
   readonly archive: string;
-  /** The package itself, out of that folder. */
+  /** The package, loaded from that folder. */
   load(): Promise<typeof import('../../clients/typescript/src/index.ts')>;
   dispose(): void;
 }
 
-/** As where there is no registry: what the package depends on comes from this checkout. */
+/** Without a registry: the dependencies of the package come from this checkout. */
 export const offline = ['--offline', '--no-audit', '--no-fund', '--install-links'];
 export const dependency = join(checkoutDir, 'node_modules/@noble/hashes');
 
-/** Packs the client of a checkout as `npm publish` would, and installs the package into an empty folder. */
+/** Packs the client of a checkout like `npm publish`, and installs the package into an empty folder. */
 export async function installClient(): Promise<InstalledClient> {
   const place = mkdtempSync(join(tmpdir(), 'qstamp-client-'));
   const dispose = () => rmSync(place, { recursive: true });
   try {
-    // Of a copy: other tests may pack at the same time. Below `npm test` npm would skip the script that builds it, as .npmrc says.
+    // From a copy, because other tests may pack at the same time. Under `npm test` npm would skip the build script, because of .npmrc.
     const source = join(place, 'clients/typescript');
     cpSync(join(checkoutDir, 'clients/typescript'), source, { recursive: true });
     rmSync(join(source, 'dist'), { recursive: true, force: true });

@@ -15,7 +15,7 @@ export interface CommandOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Runs `qstamp` as its users do, and waits for its end. */
+/** Runs `qstamp` like its users, and waits for its end. */
 export async function runCommand(args: readonly string[], { cwd, env = {} }: CommandOptions): Promise<CommandOutcome> {
   const command = [join(checkoutDir, 'bin/qstamp.mjs'), ...args];
   const { code, stdout, stderr } = await runToEnd(process.execPath, command, { cwd, env: { ...inherited, ...env } });
@@ -36,7 +36,7 @@ export async function runMeasured(
   return { ...outcome, peakMebibytes: Number(readFileSync(join(cwd, 'peak'), 'utf8')) / 1024 };
 }
 
-/** Runs a command for operators in the process of the test, which costs less. */
+/** Runs an operator command in the process of the test, which is cheaper. */
 export async function runOperator(
   run: (command: OperatorCommand) => Promise<number>,
   args: readonly string[],
@@ -55,7 +55,7 @@ export const jsonLines = ({ stdout }: Pick<CommandOutcome, 'stdout'>): Record<st
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-/** An empty folder, gone when the test is. */
+/** An empty folder, removed when the test ends. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'qstamp-command-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));

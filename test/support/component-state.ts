@@ -4,7 +4,7 @@ import type { RunningService } from './service.ts';
 
 const withinMs = 5_000;
 
-/** Readiness and status say so within 5 s of the fault, or of its end; the page has the note. */
+/** Readiness and status change within 5 s of the fault or its end; the page has the note. */
 export async function expectState(service: RunningService, checks: { redis: string; mongodb: string }, note: string): Promise<void> {
   const isWell = Object.values(checks).every((check) => check === 'ok');
   await eventually(async () => {

@@ -11,7 +11,7 @@ export interface Member {
   readonly name: string;
   readonly content: Buffer | string;
   readonly compress?: boolean;
-  /** Its CRC-32 and sizes stand behind it, as whoever writes a stream has to put them. */
+  /** Its CRC-32 and sizes follow it, as in a streamed zip. */
   readonly isStreamed?: boolean;
 }
 
@@ -51,7 +51,7 @@ export function zipOf(members: readonly Member[]): Promise<Buffer> {
 export const mimetype: Member = { name: 'mimetype', content: containerType };
 export const file: Member = { name: 'a', content: 'a' };
 
-/** Texts of the same length, changed wherever they stand, or in their last place only. */
+/** Texts of the same length, replaced everywhere, or only at the last place. */
 function patched(container: Buffer, from: string, to: string, where: 'everywhere' | 'last' = 'everywhere'): Buffer {
   const text = container.toString('latin1');
   const at = text.lastIndexOf(from);
@@ -59,7 +59,7 @@ function patched(container: Buffer, from: string, to: string, where: 'everywhere
   return Buffer.from(changed, 'latin1');
 }
 
-/** A number in the header of the last entry in the directory, and beside it in the local header where it is given. */
+/** A number in the header of the last directory entry, and also in the local header if given. */
 async function withHeader(
   token: Member,
   central: readonly [offset: number, value: number],
@@ -71,7 +71,7 @@ async function withHeader(
   return container;
 }
 
-/** @param token a member with a good proof */
+/** @param token a member with a valid proof */
 export function badContainers(token: Member): readonly [what: string, why: string, make: () => Promise<Uint8Array>][] {
   const containing = (...members: Member[]) => zipOf([mimetype, ...members]);
   const withSize = (bytes: number) => withHeader(token, [24, bytes], [22, bytes]);

@@ -8,22 +8,22 @@ interface AnswerDescription {
   readonly content?: Readonly<Record<string, { readonly schema: object }>>;
 }
 
-/** An answer as a test got it. */
+/** An answer that a test received. */
 export interface Answer {
   readonly method: string;
-  /** With its query, as it was asked for. */
+  /** The requested address with its query. */
   readonly path: string;
   readonly status: number;
   readonly contentType: string | null;
   readonly body: string;
 }
 
-/** Statuses that any address may answer with, which an operation need not name (E3). */
+/** Statuses that any address may return, so an operation need not list them (E3). */
 const unnamed = [400, 408, 431, 500];
 
 const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
-/** Judges answers by the service's own OpenAPI document; answers what is wrong with one, or undefined. */
+/** Checks answers against the OpenAPI document of the service; returns the fault of one, or undefined. */
 export function createContractCheck(document: OpenApiDocument): (answer: Answer) => string | undefined {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   addFormats.default(ajv);
@@ -56,9 +56,9 @@ export function createContractCheck(document: OpenApiDocument): (answer: Answer)
 let check: Promise<(answer: Answer) => string | undefined> | undefined;
 
 /**
- * Holds an answer to the document that the service at `baseUrl` serves; all services of one test file are of one build.
+ * Checks an answer against the document of the service at `baseUrl`; all services of one test file have the same build.
  *
- * @throws Error that says what the document does not know.
+ * @throws Error that names the part missing from the document.
  */
 export async function checkByContract(baseUrl: string, answer: Answer): Promise<void> {
   check ??= fetch(`${baseUrl}/openapi.json`)

@@ -1,4 +1,4 @@
-/** True in `npm run test:long`, which tries everything in full; `npm test` takes a part of the costly numbers. */
+/** True in `npm run test:long`, which runs everything; `npm test` runs a part of the expensive tests. */
 export const isLong = process.env.TEST_LONG === '1';
 
 /** How often to try: `full` in `npm run test:long`, `gate` in `npm test`. */

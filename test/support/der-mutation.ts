@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { type Der, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
 import { tlv } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 
-/** DER as a tree that can be bent: written out again with lengths that fit, so that a mutation reaches what lies behind the gate. */
+/** DER as a tree for mutations: written again with correct lengths, so that a mutation gets past the gate. */
 export interface MutableDer {
   tag: number;
-  /** Empty when there are children. */
+  /** Empty if there are children. */
   contents: Buffer;
   children: MutableDer[];
 }
@@ -14,7 +14,7 @@ export function mutableOf(der: Uint8Array): MutableDer {
   const copy = (element: Der): MutableDer => {
     const contents = element.source.subarray(element.content, element.end);
     if (element.children.length > 0) return { tag: element.tag, contents: Buffer.alloc(0), children: element.children.map(copy) };
-    // DER within an OCTET STRING (TSTInfo, values of extensions) is bent as well.
+    // DER within an OCTET STRING (TSTInfo, values of extensions) is mutated too.
     const inner = element.tag === 0x04 && contents[0] === 0x30 ? tryParse(contents) : undefined;
     return {
       tag: element.tag,
@@ -57,7 +57,7 @@ export const mutations = fc.array(fc.tuple(fc.constantFrom(...KINDS), fc.nat(), 
   maxLength: 3,
 });
 
-/** Does the mutations one after the other to a tree of its own; what cannot be done to an element leaves it as it is. */
+/** Applies the mutations one after the other to a copy of the tree; an impossible one leaves the element unchanged. */
 export function mutated(der: Uint8Array, list: readonly Mutation[]): Buffer {
   const root = mutableOf(der);
   for (const [kind, at, from, noise] of list) {

@@ -1,4 +1,4 @@
 import { isMainThread, parentPort } from 'node:worker_threads';
 
-/** Preloaded (`--import`): every thread ends when it gets its first message, and has answered nothing. */
+/** Preloaded (`--import`): every thread ends at its first message, without an answer. */
 if (!isMainThread) parentPort?.once('message', () => process.exit(1));

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** A request and the answer that the FastAPI server of this interface gave to it; `msg` `*` is any text. */
+/** A request and the answer of the FastAPI server with this interface; `msg` `*` is any text. */
 export interface ErrorCase {
   readonly method: string;
   readonly path: string;
@@ -17,7 +17,7 @@ export interface ErrorItem {
   readonly msg: string;
 }
 
-/** What sends a request and tells the answer: over a socket or into an app. */
+/** Sends a request and returns the answer: over a socket or into an app. */
 export type Send = (request: {
   readonly method: string;
   readonly path: string;
@@ -30,7 +30,7 @@ export const errorCases: readonly ErrorCase[] = JSON.parse(readFileSync(new URL(
 export const nameOf = ({ method, path, body, raw_body }: ErrorCase): string =>
   `${method} ${path} ${raw_body ?? JSON.stringify(body) ?? ''}`.trim().slice(0, 120);
 
-/** Sends the request of a case; the answer in the shape of the case, to be compared with `expectedOf`. */
+/** Sends the request of a case; returns the answer in the shape of the case, for comparison with `expectedOf`. */
 export async function replay({ method, path, body, raw_body, content_type }: ErrorCase, send: Send, headers: Record<string, string> = {}) {
   const payload = raw_body ?? (body === undefined ? undefined : JSON.stringify(body));
   const type = content_type ?? (body === undefined ? undefined : 'application/json');
@@ -45,7 +45,7 @@ function itemsOf(body: unknown): ErrorItem[] {
   return detail.map(({ type, loc, msg }) => ({ type, loc, msg }));
 }
 
-/** What vitest's `toEqual` takes for a case. */
+/** The value for vitest's `toEqual` in a case. */
 export function expectedOf({ status, detail }: ErrorCase, anyText: unknown): unknown {
   return { status, ...(detail && { detail: detail.map(({ type, loc, msg }) => ({ type, loc, msg: msg === '*' ? anyText : msg })) }) };
 }

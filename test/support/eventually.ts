@@ -1,7 +1,7 @@
-/** How long to wait until the next look: the longer it has taken, the longer, as a look at the service is work for it. */
+/** How long to wait until the next check: it grows with the total time, because each check is work for the service. */
 const pauseMs = (elapsedMs: number): number => Math.min(250, Math.max(25, elapsedMs / 10));
 
-/** Waits until `check` answers something truthy, and answers that; fails after `withinMs`. It looks less and less often, or every `everyMs`. */
+/** Waits until `check` returns a truthy value, and returns it; fails after `withinMs`. Checks less and less often, or every `everyMs`. */
 export async function eventually<T>(check: () => Promise<T | undefined | false>, withinMs = 20_000, everyMs?: number): Promise<T> {
   const startedAt = Date.now();
   for (;;) {

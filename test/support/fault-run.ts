@@ -9,28 +9,28 @@ import { eventually, type JsonAnswer, randomHash, stampInternal } from './reques
 import type { RunningService } from './service.ts';
 import { type StartedWorkflow, stampOutput, startWorkflow } from './workflows.ts';
 
-/** What one fault did to clients, half of whom send an Idempotency-Key. */
+/** The effect of one fault on clients; half of them send an Idempotency-Key. */
 export interface FaultFigures {
   readonly fault: string;
   readonly requests: number;
   readonly 201: number;
   readonly 504: number;
   readonly 503: number;
-  /** Answered otherwise. */
+  /** Other answers. */
   readonly other: number;
-  /** Not answered: the connection broke, or nobody listened. */
+  /** No answer: the connection broke, or there was no server. */
   readonly unheard: number;
-  /** Told 201, or 504 "accepted", and not stored. */
+  /** Got 201, or 504 "accepted", but not stored. */
   readonly lost: number;
-  /** Hashes that stand twice among the stamps or in the chain, though their client obeyed. */
+  /** Hashes that occur twice among the stamps or in the chain, although their client obeyed. */
   readonly doubled: number;
-  /** Told 503, and stored. */
+  /** Got 503, but stored. */
   readonly false503: number;
-  /** Told 504 "did not confirm", and not stored: true, and the price of it. */
+  /** Got 504 "did not confirm", and not stored: a true answer, and its cost. */
   readonly untaken: number;
-  /** How far the rows of the counters are from the stamps that are stored, once all have come. */
+  /** The difference between the counters and the stored stamps, once all have arrived. */
   readonly miscounted: number;
-  /** The same after these hours were counted again. */
+  /** The same after these hours were recounted. */
   readonly miscountedStill: number;
   /** Milliseconds from the end of the fault to the next 201. */
   readonly recoveryMs: number;
@@ -39,29 +39,29 @@ export interface FaultFigures {
 interface Told {
   readonly hash: string;
   readonly at: number;
-  /** None where the connection broke. */
+  /** Undefined if the connection broke. */
   readonly answer: JsonAnswer | undefined;
 }
 
-/** The connection was refused: the request surely never left. */
+/** The connection was refused: the request was certainly not sent. */
 const wasRefused = (error: unknown): boolean =>
   error instanceof TypeError && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ECONNREFUSED';
 
-/** How long a client waits that was told nothing. */
+/** How long a client waits without an instruction. */
 const retryMs = 200;
 
 interface FaultOptions {
   readonly name: string;
   readonly service: RunningService;
-  /** A multiple of four: half of them stamp, half of them stamp outputs of one workflow; half of each with an Idempotency-Key. */
+  /** A multiple of four: half make stamps, half stamp outputs of one workflow; half of each use an Idempotency-Key. */
   readonly clients: number;
-  /** Breaks something, mends it, and resolves. */
+  /** Breaks something, repairs it, and resolves. */
   readonly fault: () => Promise<void>;
 }
 
 /**
  * Keeps clients busy while something breaks and for a while afterwards, and then counts. A client sends one request after the other, and
- * repeats it when it may: at a 503, obeying `Retry-After`; where nobody listened; and with an Idempotency-Key until it has a 201.
+ * repeats it if allowed: after a 503, obeying `Retry-After`; if there was no server; and with an Idempotency-Key until it has a 201.
  */
 export async function runFault({ name, service, clients, fault }: FaultOptions): Promise<FaultFigures> {
   const workflow = await startWorkflow(service);
@@ -122,7 +122,7 @@ async function count(service: RunningService, workflow: StartedWorkflow, told: r
     count: await missing(),
   }));
 
-  // The rows themselves: who asks the service is told what was counted just now from the stamps.
+  // Reads the rows directly, because the service would recount the stamps for its answer.
   const rows = db.collection<PeriodDocument>('counts');
   const miscount = async () => {
     const counted = (await rows.find({}).toArray()).reduce((sum, { done }) => sum + (done?.stamps ?? 0), 0);

@@ -2,8 +2,8 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { Collection, Db } from 'mongodb';
 
 /**
- * Preloaded into a worker (`node --import`): right before its next write to a collection it stops, as by SIGSTOP, at a moment that no signal from
- * outside could meet. The file `$FREEZE_BEFORE_WRITE.<collection>` asks for it; of several workers one removes the file, says who it is in `.frozen`, and stops.
+ * Preloaded into a worker (`node --import`): right before its next write to a collection it stops, like with SIGSTOP, at a moment that no signal from
+ * outside could hit. The file `$FREEZE_BEFORE_WRITE.<collection>` requests it; of several workers one removes the file, writes its process id to `.frozen`, and stops.
  */
 const asked = process.env.FREEZE_BEFORE_WRITE;
 const isWorker = process.argv[1]?.endsWith('src/workers/main.ts');

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from './eventually.ts';
 
-/** Stops workers at the worst moments, see `freeze-before-write.ts`. */
+/** Freezes workers at the worst moments, see `freeze-before-write.ts`. */
 export interface Freezing {
-  /** For the processes that are to freeze. */
+  /** For the processes to freeze. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Resolves when one of them has come to its next write to that collection, and stands still, with its process id. SIGCONT is its way on. */
+  /** Resolves with the process id when one of them is frozen at its next write to that collection. SIGCONT lets it continue. */
   beforeWrite(collection: string): Promise<number>;
   dispose(): void;
 }

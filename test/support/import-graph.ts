@@ -9,7 +9,7 @@ const importOfExpression = /\bimport\s*\(\s*(?!['"])/;
 
 export const withoutComments = (source: string): string => source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
 
-/** What a module imports, type imports and dynamic imports too. A string that only looks like an import counts: better too strict. */
+/** The imports of a module, including type imports and dynamic imports. A string that only looks like an import counts too, to be strict. */
 function findImports(path: string, source: string): string[] {
   const code = withoutComments(source);
   if (importOfExpression.test(code)) throw new Error(`${path}: import() of an expression cannot be checked`);

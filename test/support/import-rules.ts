@@ -1,9 +1,9 @@
 import { type ImportGraph, withoutComments } from './import-graph.ts';
 
-/** The rooms of `src/`; none imports another, all may import `shared` (rule 1). */
+/** The rooms of `src/`: they do not import each other, but all may import `shared` (rule 1). */
 const rooms = ['api', 'workers', 'operator', 'cli', 'tsa'];
 
-/** The folders of the API and of the workers, one for each capability, each with those that it may import, by their `index.ts` only (rule 1). */
+/** The folders of the API and of the workers, one for each capability, with the ones that each may import, only by their `index.ts` (rule 1). */
 const capabilities: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   api: {
     server: [],
@@ -26,12 +26,12 @@ const capabilities: Readonly<Record<string, Readonly<Record<string, readonly str
   },
 };
 
-/** The one capability without a door: what it has is for all. */
+/** The only capability without an `index.ts`: all of it is public. */
 const openCapability = 'server';
 
 /**
- * The layers of `src/shared`, each with those that it may import: only such as stand above it (rule 1). Store and queue meet in
- * neither: what they both speak of is in `domain`.
+ * The layers of `src/shared`, each with the ones that it may import: only layers above it (rule 1). Shared types of store and queue are in
+ * `domain`, not in either of them.
  */
 const layers: Readonly<Record<string, readonly string[]>> = {
   proof: [],
@@ -46,38 +46,38 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   views: ['domain', 'contract', 'runtime'],
 };
 
-/** The layers inside the RFC 3161 library, lowest first, and its one door. */
+/** The layers inside the RFC 3161 library, lowest first, and its only entry. */
 const libraryLayers = ['refusal', 'asn1', 'x509', 'cms', 'tsp', 'ers', 'issue'];
 const libraryDoor = 'src/shared/rfc3161/index.ts';
-/** What the library takes from outside: hash trees of evidence records, which browsers compute too. */
+/** The library's external imports: hash trees of evidence records, which browsers compute too. */
 const libraryMayUse = ['src/shared/proof/hash-tree.js'];
 
-/** What commands of operators do as workers do: they ask TSAs, and renew evidence (rule 1). */
+/** Work that operator commands share with workers: they ask TSAs, and renew evidence (rule 1). */
 const operatorMayUse = ['src/workers/providers/index.ts', 'src/workers/renewal/index.ts'];
 
-/** Rule 2: pure layers, each with the packages that it may import. Browsers run `proof` as it is. */
+/** Rule 2: pure layers, each with the packages that it may import. Browsers run `proof` unchanged. */
 const pureLayers: Readonly<Record<string, readonly string[]>> = { proof: [], rfc3161: ['node:crypto'], domain: ['node:crypto'] };
 
-/** What the command may import: what is pure, and the interface. */
+/** The command may import pure layers and the interface. */
 const commandLayers = ['proof', 'rfc3161', 'domain', 'contract', 'archive'];
 
-/** All that the command knows of HTTP (rule 1). */
+/** The only HTTP code of the command (rule 1). */
 const clientDoor = 'clients/typescript/src/index.ts';
 
 const mains = ['src/api/main.ts', 'src/workers/main.ts'];
 
-/** Rule 3: packages that have one home. */
+/** Rule 3: packages that only one place may import. */
 const homes: readonly { readonly matches: RegExp; readonly places: readonly string[] }[] = [
   { matches: /^(fastify|@fastify\/.*)$/, places: ['src/api'] },
   { matches: /^(bullmq|ioredis)$/, places: ['src/shared/queue', 'src/api/server/rate-limits.ts', ...mains] },
   { matches: /^(mongodb|bson)$/, places: ['src/shared/store'] },
   { matches: /^nodemailer$/, places: ['src/workers/workflows'] },
-  // Asking somebody over HTTP: the workers ask providers, the TSA and the metrics are asked.
+  // HTTP clients: the workers ask providers. The TSA and the metrics only serve.
   { matches: /^(node:https|undici)$/, places: ['src/workers'] },
   { matches: /^node:http2?$/, places: ['src/workers', 'src/tsa', 'src/shared/runtime/metrics.ts', 'src/api'] },
 ];
 
-/** Two processes import each module of `shared` (rule 3), but for these, each for a reason. */
+/** At least two processes import each module of `shared` (rule 3), with these exceptions, each for a reason. */
 const sharedForOne: Readonly<Record<string, string>> = {
   'src/shared/contract': 'the interface is described in one place, whoever reads a part of it (rule 7)',
   'src/shared/rfc3161': 'a library in itself',
@@ -91,7 +91,7 @@ const isIn = (path: string, ...places: readonly string[]) => places.some((place)
 const roomOf = (path: string) => rooms.find((room) => isIn(path, `src/${room}`)) ?? (isIn(path, 'src/shared') ? 'shared' : undefined);
 const layerOf = (path: string) => /^src\/shared\/([^/]+)\/./.exec(path)?.[1];
 const libraryLayerOf = (path: string) => /^src\/shared\/rfc3161\/([^/]+)\/./.exec(path)?.[1];
-/** The room and the capability of a file, where it is in one. */
+/** The room and the capability of a file, if any. */
 function capabilityOf(path: string): { readonly room: string; readonly name: string; readonly isDoor: boolean } | undefined {
   const [, room = '', name = '', file = ''] = /^src\/([^/]+)\/([^/]+)\/(.+)$/.exec(path) ?? [];
   return room in capabilities ? { room, name, isDoor: file === 'index.ts' || name === openCapability } : undefined;
@@ -104,7 +104,7 @@ const packageOf = (specifier: string) =>
 
 type Fault = (from: string, target: string) => string | undefined;
 
-/** One line of the law each: what is wrong with an import, or undefined. */
+/** One function for each rule: the fault of an import, or undefined. */
 const law: readonly Fault[] = [
   (from) => (roomOf(from) === undefined ? 'rule 1, every source file is in a room' : undefined),
   (_, target) => (/^(test|scripts|bench)\//.test(target) ? 'rule 1, the service imports only what is in src' : undefined),
@@ -199,7 +199,7 @@ export function findCycles(graph: ImportGraph): string[] {
   return cycles;
 }
 
-/** Everything that the files of a room import, and what those import. */
+/** All direct and indirect imports of the files of a room. */
 function reachedFrom(graph: ImportGraph, room: string): ReadonlySet<string> {
   const reached = new Set([...graph.keys()].filter((path) => isIn(path, `src/${room}`)));
   for (const path of reached) for (const target of graph.get(path) ?? []) if (graph.has(target)) reached.add(target);
@@ -215,7 +215,7 @@ function findLonely(graph: ImportGraph): string[] {
     .map((path) => `${path}: rule 3, what is not imported by two processes does not live in shared`);
 }
 
-/** Files of the API that see requests and also what services work with (rule 4). The doors put both together. */
+/** Files of the API that import both request handling and what services use (rule 4). Only entry files combine them. */
 function findMixed(graph: ImportGraph): string[] {
   const isOfServices = (target: string) => isIn(target, 'src/shared/store', 'src/shared/queue', 'src/shared/trust');
   return [...graph]
@@ -224,7 +224,7 @@ function findMixed(graph: ImportGraph): string[] {
     .map(([path]) => `${path}: rule 4, what sees a request does no business, and a service sees none`);
 }
 
-/** What breaks the rules of the architecture that imports can break (rules 1 to 4), one line each. */
+/** Violations of the architecture rules visible in imports (rules 1 to 4), one line each. */
 export function checkImports(graph: ImportGraph): string[] {
   const imports = [...graph].flatMap(([from, targets]) => targets.map((target) => ({ from, target })));
   const broken = imports.flatMap(({ from, target }) =>
@@ -239,7 +239,7 @@ export function checkImports(graph: ImportGraph): string[] {
   return [...broken, ...missing, ...findCycles(graph), ...findLonely(graph), ...findMixed(graph)];
 }
 
-/** What breaks a rule though nothing is imported for it, and where it may stand all the same. */
+/** Violations that need no import, and where they are allowed. */
 const lines: readonly { readonly rule: string; readonly matches: RegExp; readonly isAllowedIn: (path: string) => boolean }[] = [
   {
     rule: 'rule 3, only entry points read the environment, and hand on what they read',
@@ -263,7 +263,7 @@ const lines: readonly { readonly rule: string; readonly matches: RegExp; readonl
   },
 ];
 
-/** What breaks rules 3, 7 and 8 in the text of a module, one line each. */
+/** Violations of rules 3, 7 and 8 in the text of a module, one line each. */
 export function checkSource(path: string, source: string): string[] {
   const code = withoutComments(source);
   return lines.filter(({ matches, isAllowedIn }) => !isAllowedIn(path) && matches.test(code)).map(({ rule }) => `${path}: ${rule}`);

@@ -3,7 +3,7 @@ import { verifyResponse, verifyToken } from '../../src/shared/rfc3161/tsp/verify
 import { createTrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
 import { LAB_NOW_MS, type Specimen } from './tsa-lab.ts';
 
-/** Judges a specimen of the lab as its company says: as the answer to its request, or raw. */
+/** Verifies a specimen of the lab with its own settings: as the answer to its request, or raw. */
 export function judge(specimen: Specimen): Promise<VerifyResult> {
   const trust = createTrustStore({ anchors: specimen.anchors, crls: specimen.crls });
   const { answer, nowMs } = specimen;

@@ -1,7 +1,7 @@
 import type { JsonObject } from './requests.ts';
 import type { Part } from './service.ts';
 
-/** What a process has logged, line by line. */
+/** The log of a process, line by line. */
 export const logLines = (part: Pick<Part, 'output'>): JsonObject[] =>
   part
     .output()
@@ -9,7 +9,7 @@ export const logLines = (part: Pick<Part, 'output'>): JsonObject[] =>
     .filter(Boolean)
     .map((line) => JSON.parse(line) as JsonObject);
 
-/** What it has logged of failures, in short. */
+/** A summary of the failures in its log. */
 export const failuresIn = (part: Pick<Part, 'output'>): unknown[][] =>
   logLines(part)
     .filter(({ level, outcome }) => outcome === 'failed' || !['trace', 'debug', 'info'].includes(String(level)))

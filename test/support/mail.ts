@@ -20,7 +20,7 @@ export interface MailServer {
   close(): Promise<void>;
 }
 
-/** What an SMTP server may answer; thrown in a hook. `responseCode` as in RFC 5321 §4.2. */
+/** A possible answer of an SMTP server; thrown in a hook. `responseCode` as in RFC 5321 §4.2. */
 export const smtpReply = (responseCode: number, message: string): Error => Object.assign(new Error(message), { responseCode });
 
 /** A real SMTP server on loopback; `hooks` make it refuse, or speak TLS. */

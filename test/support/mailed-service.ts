@@ -1,7 +1,7 @@
 import { type MailServer, startMailServer } from './mail.ts';
 import { type Service, type Settings, startService } from './service.ts';
 
-/** A service for all tests of a file, without the limit of starts, whose mails arrive at a real SMTP server. */
+/** A service for all tests of a file, without the limit of starts, with mails to a real SMTP server. */
 export async function startMailedService(
   settings: Settings = {},
 ): Promise<{ readonly service: Service; readonly mail: MailServer; readonly stop: () => Promise<void> }> {

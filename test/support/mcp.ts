@@ -5,14 +5,14 @@ export interface McpAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The text as JSON; undefined where there is none. */
+  /** The text as JSON; undefined if it is not JSON. */
   readonly body: unknown;
 }
 
 /** A request of JSON-RPC 2.0. */
 export const rpc = (method: string, params?: unknown, id: unknown = 1): JsonObject => ({ jsonrpc: '2.0', id, method, params });
 
-/** Posts octets and text as they are, anything else as JSON. */
+/** Posts octets and text unchanged, anything else as JSON. */
 export async function postMcp(service: RunningService, body: unknown, headers: Record<string, string> = {}): Promise<McpAnswer> {
   const answer = await service.fetch('/mcp', {
     method: 'POST',
@@ -69,7 +69,7 @@ export const modernRequest = (method: string, params: JsonObject = {}, meta: Jso
 
 export const modernCall = (name: string, given: unknown): JsonObject => modernRequest('tools/call', { name, arguments: given });
 
-/** Posts it with the headers that belong to it; `null` leaves one out. */
+/** Posts it with its matching headers; `null` omits one. */
 export function postModern(service: RunningService, message: JsonObject, changed: Record<string, string | null> = {}): Promise<McpAnswer> {
   const { method, params } = message as { method?: string; params?: { name?: string } };
   const named = {

@@ -23,8 +23,8 @@ export const memorySettings: Settings = {
 };
 
 /**
- * The app of the API with its real services, over a store in memory and a queue whose worker is the mock provider in this process.
- * No socket is opened and nothing is limited. `log` takes what it logs from level warn on.
+ * The app of the API with its real services, a store in memory and a queue whose worker is the mock provider in this process.
+ * It opens no socket and has no limits. `log` gets its log lines from level warn.
  */
 export async function buildMemoryApp(
   options: { settings?: Settings; log?: string[]; store?: ServicePorts['store'] } = {},

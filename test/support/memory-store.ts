@@ -7,7 +7,7 @@ import type { WorkflowRecord } from '../../src/shared/store/workflows.ts';
 
 type Store = ServicePorts['store'];
 
-/** A step of a workflow that only the real store can take: tests that need it run on the real one. */
+/** A workflow step that only the real store supports: tests that need it use the real one. */
 const beyondMemory = async (): Promise<never> => {
   throw new ServiceError('store_unavailable', 'The store in memory takes no such step.');
 };
@@ -21,7 +21,7 @@ const noActivity = (): ActivityTotals => ({
   renewed: 0,
 });
 
-/** The store of one app, in memory: what requests write and read again, without outputs and the later states of a workflow. */
+/** The store of one app, in memory: the data that requests write and read, without outputs and later workflow states. */
 export function createMemoryStore(): Store {
   const stamps = new Map<string, StoredStamp>();
   const contents = new Map<string, Buffer>();

@@ -3,14 +3,14 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { createProofVerifier } from '../../src/shared/proof/merkle-proof.js';
 import { createMerkle, type InclusionProof, type TreeHead } from '../../src/shared/proof/merkle-tree.js';
 
-/** Merkle trees as RFC 9162 defines them, and those that others published. */
+/** Merkle trees by the definition of RFC 9162, and published ones. */
 
-/** With the SHA-256 of the browser, so that the definition, which `node:crypto` hashes, shares nothing with them. */
+/** With the SHA-256 of the browser, so that the definition, which uses `node:crypto`, shares nothing with them. */
 const merkle = createMerkle(sha256);
 export const { leafHash, createMerkleTree, createTreeHeadBuilder } = merkle;
 export const { verifyInclusion, verifyConsistency } = createProofVerifier(merkle);
 
-/** A tree of which only its last size counts. */
+/** A tree with only its last size. */
 export function createInclusionProver(inputs: Iterable<Uint8Array>) {
   const tree = createMerkleTree();
   for (const input of inputs) tree.append(input);
@@ -23,7 +23,7 @@ export const proveInclusion = (inputs: Iterable<Uint8Array>, leafIndex: number):
 
 const hex = (text: string) => Uint8Array.from(Buffer.from(text, 'hex'));
 
-/** RFC 9162 §2.1.1, transcribed as it is defined: the oracle that nothing of ours shares code with. */
+/** RFC 9162 §2.1.1, copied from its definition: an oracle that shares no code with ours. */
 export function definedRoot(inputs: readonly Uint8Array[]): Uint8Array {
   const hash = (...parts: Uint8Array[]) => Uint8Array.from(createHash('sha256').update(Buffer.concat(parts)).digest());
   if (inputs.length === 0) return hash();
@@ -33,7 +33,7 @@ export function definedRoot(inputs: readonly Uint8Array[]): Uint8Array {
   return hash(Uint8Array.of(1), definedRoot(inputs.slice(0, k)), definedRoot(inputs.slice(k)));
 }
 
-/** RFC 9162 §2.1.3.1, transcribed as it is defined. */
+/** RFC 9162 §2.1.3.1, copied from its definition. */
 export function definedPath(index: number, inputs: readonly Uint8Array[]): Uint8Array[] {
   if (inputs.length === 1) return [];
   let k = 1;

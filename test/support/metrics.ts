@@ -2,7 +2,7 @@ import type { Part } from './service.ts';
 
 export const metricsUrl = ({ output }: Pick<Part, 'output'>): string => /"metricsUrl":"([^"]+)"/.exec(output())?.[1] ?? '';
 
-/** What Prometheus would read of a process. */
+/** The metrics of a process that Prometheus would read. */
 export const scrape = async (from: Pick<Part, 'output'>): Promise<string> => (await fetch(metricsUrl(from))).text();
 
 /** The value of one line of the text format. */

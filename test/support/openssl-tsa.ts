@@ -5,19 +5,19 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 /**
- * OpenSSL as a stranger: a TSA that is not ours (`openssl ts -reply`), a client that is not ours (`-query`), and a verifier
- * that is not ours (`-verify`). Nothing of src/ is used here, so agreement with it means something.
+ * OpenSSL as an independent party: a TSA (`openssl ts -reply`), a client (`-query`), and a verifier
+ * (`-verify`). Nothing of src/ is used here, so agreement with it means something.
  */
 
 const run = promisify(execFile);
 
 export interface OpensslOutcome {
   ok: boolean;
-  /** stdout and stderr together: OpenSSL explains a refusal on either. */
+  /** stdout and stderr together, because OpenSSL explains a refusal on either. */
   output: string;
 }
 
-/** Runs `openssl`; a non-zero exit is an outcome, not an exception. */
+/** Runs `openssl`; a non-zero exit is a result, not an exception. */
 export async function openssl(...args: string[]): Promise<OpensslOutcome> {
   try {
     const { stdout, stderr } = await run('openssl', args);
@@ -33,7 +33,7 @@ async function must(...args: string[]): Promise<void> {
   if (!outcome.ok) throw new Error(`openssl ${args.join(' ')}: ${outcome.output}`);
 }
 
-/** Gives `use` a folder of its own and removes it afterwards. */
+/** Gives `use` a new folder and removes it afterwards. */
 async function inFolder<T>(use: (dir: string) => Promise<T>): Promise<T> {
   const dir = await mkdtemp(join(tmpdir(), 'qstamp-openssl-'));
   try {
@@ -74,7 +74,7 @@ export interface OpensslTsa {
   /** The intermediate CA, or an empty string. */
   intermediatePem: string;
   signerPem: string;
-  /** DER of a TimeStampResp for a DER TimeStampReq. OpenSSL writes a rejection when it cannot sign; that is an answer too. */
+  /** DER of a TimeStampResp for a DER TimeStampReq. If OpenSSL cannot sign, it writes a rejection, which is also an answer. */
   reply(query: Uint8Array): Promise<Buffer>;
   /** DER of the bare TimeStampToken. */
   replyToken(query: Uint8Array): Promise<Buffer>;
@@ -188,11 +188,11 @@ export interface OpensslVerifyOptions {
   /** A whole TimeStampResp, or with `tokenIn` a bare TimeStampToken. */
   answer: Uint8Array;
   tokenIn?: boolean;
-  /** Judge against the request (nonce, policy, imprint) or only against the imprint in hex. */
+  /** Verify against the request (nonce, policy, imprint) or only against the imprint in hex. */
   against: { query: Uint8Array } | { digest: string };
   rootPem: string;
   untrustedPem?: string;
-  /** Judge validity at this time, seconds since the epoch; default now. */
+  /** Verify at this time, seconds since the epoch; default now. */
   atTime?: number;
 }
 

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Settings } from './service.ts';
 
-/** As the README has it: a TSA certificate's own extensions. */
+/** The extensions of a TSA certificate from the README. */
 const tsaExtensions = [
   'basicConstraints=critical,CA:false',
   'keyUsage=critical,digitalSignature',
   'extendedKeyUsage=critical,timeStamping',
 ];
 
-/** What `openssl` is given for each kind of key that the verifier takes. */
+/** The `openssl` arguments for each kind of key that the verifier accepts. */
 export const keyKinds = {
   'p-256': ['ec', '-pkeyopt', 'ec_paramgen_curve:P-256'],
   'p-384': ['ec', '-pkeyopt', 'ec_paramgen_curve:P-384'],
@@ -40,7 +40,7 @@ export interface OwnKey {
 
 const openssl = (dir: string, ...args: readonly string[]) => execFileSync('openssl', args, { cwd: dir, stdio: 'pipe' });
 
-/** A root and a TSA certificate that the `openssl` command makes, in a folder that ends with the test unless `onEnd` is another one's. */
+/** A root and a TSA certificate made by `openssl`, in a folder that is removed after the test, or by the given `onEnd`. */
 export function makeOwnKey(
   options: {
     kind?: readonly string[];

@@ -8,9 +8,9 @@ import { encodeEvidenceRecord, issueResponse, tokenIn } from '../../src/shared/r
 import { createPki } from '../../src/tsa/pki.ts';
 import { ask } from './tsa-lab.ts';
 
-/** What the workflows of the sample pages publish, so that a browser can recompute them (W18, W20). */
+/** The published data of the workflows of the sample pages, so that a browser can recompute them (W18, W20). */
 
-/** Of a workflow's page: what its closing record is made of. */
+/** The parts of a workflow's page that make its closing record. */
 type Facts = Pick<WorkflowPage, 'workflowId' | 'tier' | 'briefingHash' | 'startedAt' | 'emailVerifiedAt' | 'completedAt'>;
 
 export interface PublishedOutput {
@@ -52,13 +52,13 @@ function closingTextOf(facts: Facts, hashes: readonly string[]): string {
   );
 }
 
-/** The hashes that a workflow of these outputs is closed with. */
+/** The closing hashes of a workflow with these outputs. */
 export const sealHashes = (facts: Facts, hashes: readonly string[]) => ({
   root: rootOf(hashes),
   closingRecord: hashOfClosingText(closingTextOf(facts, hashes)),
 });
 
-/** A token of a development TSA for a hash, of a time. */
+/** A token of a development TSA for a hash and a time. */
 export function tokenFor(hash: string, stampedAt: string): Buffer {
   const timeMs = Date.parse(stampedAt);
   const pki = createPki({ nowMs: timeMs - 86_400_000 });
@@ -73,7 +73,7 @@ export function tokenFor(hash: string, stampedAt: string): Buffer {
 export const evidenceFor = ({ hash, stamp }: StampedHash): Buffer =>
   encodeEvidenceRecord('sha256', { token: tokenFor(hash, stamp.stampedAt) });
 
-/** Serves what a sample publishes beside its page, at `path`; returns the page that names these addresses. */
+/** Serves the published data of a sample at `path`; returns the page with these addresses. */
 export function servePublished(app: FastifyInstance, path: string, model: WorkflowPage, hashes: readonly string[]): WorkflowPage {
   const outputs = publishedOutputs(model.briefingHash, hashes);
   app.get<{ Querystring: { first: string } }>(`${path}/outputs.json`, ({ query }) => {

@@ -9,7 +9,7 @@ import { sealHashes } from './page-record.ts';
 
 export { startSample, statusSamples } from './status-samples.ts';
 
-/** Models as the service would make them, for the tests of the pages. */
+/** Models like those of the service, for the tests of the pages. */
 
 export const contentOf = (number: number): Buffer => Buffer.from(`output number ${number}\n`);
 export const sha256Of = (content: Buffer | string): string => createHash('sha256').update(content).digest('hex');
@@ -220,7 +220,7 @@ export const verifySamples = {
   }),
 } satisfies Record<string, VerifyPage>;
 
-/** What `/verify` answers to these tokens: an evidence record, another one without an accuracy, a token that is none, and one of the mock provider. */
+/** The answers of `/verify` to these tokens: an evidence record, one without an accuracy, an invalid token, and a mock token. */
 const pasted: Readonly<Record<string, VerdictShown>> = {
   good: proved({ provider: null, isQualified: false }),
   second: proved({

@@ -17,7 +17,7 @@ import {
   workflowSamples,
 } from './page-samples.ts';
 
-/** Every sample page, each at an address of its own. */
+/** Every sample page, each at its own address. */
 export const samplePaths = [
   ...Object.keys(workflowSamples).map((name) => `/workflow/${name}`),
   ...Object.keys(verifySamples).map((name) => `/verify/${name}`),
@@ -32,7 +32,7 @@ const operator = { name: 'Acme Stamps S.à r.l.', url: 'https://acme.example', c
 
 const longTotal = 250;
 
-/** `/workflow/<workflowId>` as the service serves it: paged, and searched by hash over all pages. */
+/** `/workflow/<workflowId>` like in the service: in pages, and searchable by hash over all pages. */
 function longWorkflow(long: WorkflowPage, query: { page?: string; find?: string }): WorkflowPage {
   const { find } = query;
   const numbers = Array.from({ length: longTotal }, (_, i) => i + 1);
@@ -43,7 +43,7 @@ function longWorkflow(long: WorkflowPage, query: { page?: string; find?: string 
   };
 }
 
-/** Serves every sample page with the views and the security headers of the service; nothing else of it runs. */
+/** Serves every sample page with the views and security headers of the service, without the rest of it. */
 export async function createPageServer(): Promise<FastifyInstance> {
   const app = Fastify();
   await registerViews(app, { operator });

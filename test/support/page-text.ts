@@ -1,6 +1,6 @@
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", nbsp: '\u00a0' };
 
-/** The words of a piece of HTML: a tag within a line leaves nothing behind, any other a new line. */
+/** The words of a piece of HTML: an inline tag is removed, any other becomes a new line. */
 export const plainText = (html: string): string =>
   html
     .replace(/<(script|style|svg)\b.*?<\/\1>/gs, '')
@@ -8,5 +8,5 @@ export const plainText = (html: string): string =>
     .replace(/<[^>]+>/g, '\n')
     .replace(/&(#?\w+);/g, (entity, name: string) => entities[name] ?? entity);
 
-/** The words of a page as it was sent, without what frames it: what a reader sees of it where no style hides any. */
+/** The words of a page as sent, without header and footer, and without effects of styles. */
 export const mainText = (page: string): string => plainText(/<main\b.*<\/main>/s.exec(page)?.[0] ?? '');

@@ -9,7 +9,7 @@ export interface PageVerdict {
   readonly text: string;
 }
 
-/** Drops an evidence bundle, and files, on the page /verify of a service, and answers the verdict that it shows. */
+/** Drops an evidence bundle and files on the page /verify of a service, and returns the verdict shown. */
 export type AskPage = (serviceUrl: string, zip: Buffer, files?: Readonly<Record<string, string>>) => Promise<PageVerdict>;
 
 export async function openVerifyPage(onEnd: (close: () => Promise<void>) => void): Promise<AskPage> {

@@ -14,7 +14,7 @@ import { stampItem } from './stamp-items.ts';
 
 const log = pino({ level: 'silent' });
 
-/** Both ends of the queues of a database of Redis, which are closed with the test. */
+/** Both ends of the queues of a Redis database, closed when the test ends. */
 export async function openQueueLab(url?: string) {
   const redisUrl = url ?? (await freshRedisUrl());
   const closing: (() => unknown)[] = [];
@@ -42,12 +42,12 @@ export async function openQueueLab(url?: string) {
     /** Adds a job of one stamp, or of another payload. */
     add: async (jobId: string, payload: object = { replyTo: 'nobody', items: [stampItem()] }, name = 'stamp', options = {}) =>
       void (await stamps.add(name, payload as StampJob, { ...jobOptionsOf('stamp'), jobId, ...options })),
-    /** Runs jobs of stamps. */
+    /** Runs stamp jobs. */
     consume: (stamp: JobProcessors['stamp'], told: Pick<Parameters<typeof consumeJobs>[0], 'onFailed' | 'onGivenUp'> = {}) => {
       const consumer = consumeJobs({ redis, processors: { stamp } as JobProcessors, concurrency: 8, log, ...told });
       closing.push(() => consumer.close());
     },
-    /** Waits for something, without the pauses between the tries of a job. */
+    /** Waits for a condition, and skips the pauses between the tries of a job. */
     untilRetried: (check: () => Promise<boolean>) =>
       eventually(async () => {
         await stamps.promoteJobs();

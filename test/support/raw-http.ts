@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
-/** A listening app and plain sockets to it, for what an HTTP client would never send. */
+/** A listening app and plain sockets to it, for data that an HTTP client would never send. */
 export async function listen(app: FastifyInstance): Promise<{ readonly port: number; open(): Promise<Socket> }> {
   const port = Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port);
   return { port, open: () => openTo(`http://127.0.0.1:${port}`) };
 }
 
-/** A plain socket to who listens there. */
+/** A plain socket to that server. */
 export async function openTo(url: string): Promise<Socket> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   await once(socket, 'connect');
@@ -21,7 +21,7 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-/** The next whole answer on a socket; rejects when the socket ends before it. */
+/** The next complete answer on a socket; rejects if the socket ends earlier. */
 export async function answerOn(socket: Socket): Promise<RawAnswer> {
   let received = Buffer.alloc(0);
   for (;;) {

@@ -1,20 +1,20 @@
 import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 
-/** An entry of a zip file that no library would write; what it holds is stored, or said to be compressed. */
+/** A zip entry that no library would write; its content is stored, or declared as compressed. */
 export interface RawEntry {
   readonly name: string;
   readonly content: Buffer;
-  /** So many zeros behind the content; they take no room on the disk. */
+  /** This many zeros after the content; they use no disk space. */
   readonly zeros?: number;
-  /** What the headers say of its size, in place of the truth. */
+  /** The size in the headers, instead of the true one. */
   readonly claims?: { readonly packed: number; readonly unpacked: number };
   readonly isDeflated?: boolean;
 }
 
 const most32 = 0xffffffff;
 
-/** Writes a zip file (APPNOTE.TXT §4.3) as it is told; sizes beyond 32 bits stand in an extra field (§4.5.3). */
+/** Writes a zip file (APPNOTE.TXT §4.3) with these entries; sizes above 32 bits are in an extra field (§4.5.3). */
 export function writeRawZip(path: string, entries: readonly RawEntry[]): void {
   const file = openSync(path, 'w');
   let at = 0;

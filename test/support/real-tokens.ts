@@ -5,7 +5,7 @@ import { verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore, type TrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
 import { LAB_NOW_MS } from './tsa-lab.ts';
 
-/** Tokens that TSAs of the world made, each with its trust anchor: test/fixtures/real-tokens. */
+/** Tokens of real TSAs, each with its trust anchor: test/fixtures/real-tokens. */
 export interface RealToken {
   readonly finding: string;
   /** A file in the folder. */
@@ -28,7 +28,7 @@ export const REAL_TOKENS: readonly RealToken[] = JSON.parse(readReal('cases.json
 export const trustOf = ({ anchors, intermediates }: RealToken, areCaPurposesIgnored = false): TrustStore =>
   createTrustStore({ anchors: anchors.map(readReal), intermediates: intermediates.map(readReal), areCaPurposesIgnored });
 
-/** Judges the bytes by what the token is to be judged by. */
+/** Verifies the bytes with the settings for this token. */
 export function judgeReal({ imprintAlg, imprint }: RealToken, bytes: Uint8Array, trust: TrustStore): Promise<VerifyResult> {
   return verifyToken(bytes, { trust, nowMs: LAB_NOW_MS, expected: { algorithm: imprintAlg, digest: Buffer.from(imprint, 'hex') } });
 }

@@ -17,7 +17,7 @@ export interface StampOptions {
   /** genTime, milliseconds since the epoch; default `LAB_NOW_MS`. */
   timeMs?: number;
   identity?: SigningIdentity;
-  /** How many the token has, its last one again and again; default: the signer's and those of its chain. */
+  /** Number of certificates in the token, its last one repeated; default: the signer's and those of its chain. */
   certificates?: number;
 }
 
@@ -37,9 +37,9 @@ export interface RecordLab {
   readonly tsa: TsaLab;
   /** DER of a TimeStampToken over a digest. */
   stamp(imprint: Imprint, options?: StampOptions): Buffer;
-  /** One token for as many random digests. */
+  /** One token for this many random digests. */
   batch(size: number, algorithm?: DigestAlgorithm, options?: StampOptions): Batch;
-  /** Judges at `LAB_NOW_MS`, unless told otherwise. */
+  /** Verifies at `LAB_NOW_MS` by default. */
   judge(record: Buffer, digests?: readonly Imprint[], context?: Partial<EvidenceRecordContext>): Promise<VerifyResult>;
 }
 

@@ -20,11 +20,11 @@ import { DEVELOPMENT_POLICY } from '../../src/tsa/server.ts';
 import { berOf } from './ber-forms.ts';
 import { sha256 } from './requests.ts';
 
-/** A record that somebody brings, the hash that he says it is for, and the codes with which it may be refused. */
+/** A record, the hash claimed for it, and the allowed refusal codes. */
 export interface Manipulated {
   readonly record: Buffer;
   readonly hash: string;
-  /** Of the file, in more algorithms. */
+  /** Hashes of the file in more algorithms. */
   readonly hashes?: readonly string[];
   readonly codes: RegExp;
 }
@@ -38,7 +38,7 @@ interface Batch {
 const some = (count: number) => Array.from({ length: count }, () => randomBytes(32));
 const concatenated = (...hashes: readonly Buffer[]): Buffer => Buffer.from(sha256(Buffer.concat(hashes)), 'hex');
 
-/** Ways in which a record of a batch is turned into one that proves nothing; each call makes another one. */
+/** Ways to turn a record of a batch into one that proves nothing; each call makes another one. */
 export function recordManipulations(identity: SigningIdentity) {
   const sign = (root: Buffer): Buffer => signImprint({ algorithm: 'sha256', digest: root });
   function signImprint(imprint: Imprint): Buffer {
@@ -96,7 +96,7 @@ export function recordManipulations(identity: SigningIdentity) {
   }
 
   return {
-    /** As it was given out: taken. */
+    /** Unchanged: accepted. */
     none: (): Manipulated => ({ ...anyLeaf(), codes: /^$/ }),
     truncated: (): Manipulated => {
       const { record, hash } = anyLeaf();

@@ -1,6 +1,6 @@
 import { createRequestCheck, type SentRequest } from './request-check.ts';
 
-/** `fetch` for a client of ours: every request is held to the document of the service at `baseUrl`, and kept. */
+/** `fetch` for our clients: every request is checked against the document of the service at `baseUrl`, and recorded. */
 export function recordedFetch(baseUrl: string): { readonly fetch: typeof globalThis.fetch; readonly sent: SentRequest[] } {
   const sent: SentRequest[] = [];
   const check = globalThis

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 
-/** Cuts the connections to a Redis database that bear this name; their owners may dial anew. */
+/** Closes the connections to a Redis database with this name; their owners may reconnect. */
 export async function cutConnections(url: string, name: string): Promise<void> {
   const redis = new Redis(url);
   try {

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { eventually, type JsonAnswer, randomHash, stampInternal } from './requests.ts';
 import type { RunningService } from './service.ts';
 
-/** Refused because the queue is away (E10). The caller is not left waiting: that would be 504, and a code of its own. */
+/** Refused because the queue is away (E10). The caller does not wait: that would be 504, with another code. */
 export async function refusedAtOnce(send: () => Promise<JsonAnswer>): Promise<void> {
   const answer = await send();
   expect(answer.status).toBe(503);
@@ -10,12 +10,12 @@ export async function refusedAtOnce(send: () => Promise<JsonAnswer>): Promise<vo
   expect(answer.body).toEqual({ detail: expect.any(String), code: 'queue_unavailable', request_id: expect.any(String) });
 }
 
-/** Between two stamps: Redis is known to be silent while something waits for it. */
+/** Between two stamps. The service notices a silent Redis only while a request waits for it. */
 const steadyMs = 50;
 
 /**
- * Stamps one hash after the other, without waiting for answers, until one of them is refused. What left before the service noticed that
- * Redis hangs may have been made, and is not refused (E11).
+ * Stamps one hash after the other, without waiting for answers, until one is refused. Requests sent before the service noticed that
+ * Redis hangs may be stamped, and are not refused (E11).
  */
 export async function untilRefused(service: RunningService): Promise<void> {
   const statuses = new Set<number>();
@@ -23,7 +23,7 @@ export async function untilRefused(service: RunningService): Promise<void> {
     async () => {
       stampInternal(service, { hash: randomHash() }).then(
         ({ status }) => statuses.add(status),
-        // The service may be stopped before the last of them is answered.
+        // The service may stop before the last one has an answer.
         () => undefined,
       );
       return statuses.has(503);

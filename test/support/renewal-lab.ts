@@ -16,11 +16,11 @@ import { eventually, randomHash, sha256, stampInternal } from './requests.ts';
 import { type RunningService, type Service, startService } from './service.ts';
 import { providersSettings, type RunningTsa, startTsa } from './tsa-service.ts';
 
-/** A service whose evidence is to be renewed: a TSA whose certificate ends, stamps, and runs of renewals. */
+/** A service for renewal tests: a TSA whose certificate ends, stamps, and renewal runs. */
 
 export const dayMs = 24 * 3_600_000;
 
-/** A TSA whose certificate ends in a month, until it takes another one. */
+/** A TSA whose certificate ends in a month, until it gets another one. */
 export async function startOldTsa(): Promise<RunningTsa & { readonly old: SigningIdentity; rollOver(): void }> {
   const nowMs = Date.now();
   const pki = createPki({ nowMs });
@@ -33,7 +33,7 @@ export async function startOldTsa(): Promise<RunningTsa & { readonly old: Signin
   };
 }
 
-/** A service whose worker has looked for what is due once, as it does when it starts: from now on only the test does. */
+/** A service whose worker has checked for due evidence at start; from then on only the test does. */
 export async function startRenewable(tsa: RunningTsa, members: object = {}): Promise<Service> {
   const service = await startService({ settings: providersSettings([{ tsa, ...members }]) });
   const notes = collectionOf(await openDatabase(service), 'checks');
@@ -41,7 +41,7 @@ export async function startRenewable(tsa: RunningTsa, members: object = {}): Pro
   return service;
 }
 
-/** `contents`: of random hashes so many. */
+/** `contents`: a number means this many random hashes. */
 export async function stampSome(service: RunningService, contents: number | readonly string[]) {
   const hashes = typeof contents === 'number' ? Array.from({ length: contents }, () => randomHash()) : contents.map(sha256);
   const answers = await Promise.all(hashes.map((hash) => stampInternal(service, { hash })));
@@ -49,7 +49,7 @@ export async function stampSome(service: RunningService, contents: number | read
 }
 export type Stamped = Awaited<ReturnType<typeof stampSome>>[number];
 
-/** `npm run renew` in the process of the test, which costs less; answers what it prints. */
+/** `npm run renew` in the process of the test, which is cheaper; returns its output. */
 export async function renew({ settings }: Service): Promise<string> {
   const config = loadConfig(settings);
   const log = pino({ level: 'silent' });
@@ -83,7 +83,7 @@ export async function recordOf(service: RunningService, { tokenId }: Stamped): P
 
 export const tokensIn = (record: Buffer) => readEvidenceRecord(record).chains.flatMap(({ timeStamps }) => timeStamps.length);
 
-/** As a stranger judges it, who trusts the root alone; with `content`, by its SHA-512 too. */
+/** Verifies with only the root as anchor; with `content`, also by its SHA-512. */
 export const judge = (tsa: RunningTsa, record: Buffer, { hash }: Pick<Stamped, 'hash'>, nowMs = Date.now(), content?: string) =>
   verifyEvidenceRecord(record, {
     trust: createTrustStore({ anchors: [tsa.pki.root.certificate] }),

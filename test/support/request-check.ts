@@ -15,7 +15,7 @@ interface Document {
   };
 }
 
-/** A request as a client sent it. */
+/** A request sent by a client. */
 export interface SentRequest {
   readonly method: string;
   /** With its query. */
@@ -25,7 +25,7 @@ export interface SentRequest {
   readonly body: string;
 }
 
-/** Headers that every client sends, and no operation describes. */
+/** Headers that every client sends and no operation describes. */
 const usual = [
   'accept',
   'accept-encoding',
@@ -41,8 +41,8 @@ const usual = [
 const pointerOf = (...parts: readonly string[]) => parts.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).join('/');
 
 /**
- * Judges what a client sends by the service's own OpenAPI document: an address, a header or a member that is not there is a fault, and so is
- * a body that the document would not take. Answers what is wrong, or undefined.
+ * Checks a client's request against the OpenAPI document of the service: an unknown address, header or member is a fault, and so is
+ * a body that does not match the document. Returns the fault, or undefined.
  */
 export function createRequestCheck(document: Document): (request: SentRequest) => string | undefined {
   const ajv = new Ajv2020({ strict: false, allErrors: true });

@@ -20,7 +20,7 @@ export interface JsonAnswer {
   readonly body: JsonObject;
 }
 
-/** Every answer is held to the service's own OpenAPI document. */
+/** Every answer is checked against the OpenAPI document of the service. */
 async function ask(service: RunningService, path: string, init: RequestInit): Promise<JsonAnswer> {
   const response = await service.fetch(path, init);
   const text = await response.text();
@@ -62,7 +62,7 @@ export async function listStampIds(service: RunningService): Promise<string[]> {
   }
 }
 
-/** That the service has a valid stamp for each of these answers, sooner or later: all are listed, and of many every tenth is verified. */
+/** Checks that the service gets a valid stamp for each of these answers: all are listed, and of many every tenth is verified. */
 export async function expectStamped(service: RunningService, answers: readonly JsonAnswer[], withinMs?: number): Promise<void> {
   const ids = answers.map(({ body }) => String(body.token_id));
   await eventually(async () => new Set(ids).isSubsetOf(new Set(await listStampIds(service))), withinMs);

@@ -6,7 +6,7 @@ import { createPageServer } from './page-server.ts';
 export interface SamplePages {
   readonly app: FastifyInstance;
   readonly url: string;
-  /** Opens a page, lets `use` look at it, and returns what the browser complained about and asked for. */
+  /** Opens a page, runs `use` on it, and returns the complaints and requests of the browser. */
   visit<T>(
     path: string,
     options: BrowserContextOptions,
@@ -17,7 +17,7 @@ export interface SamplePages {
 async function open(): Promise<SamplePages> {
   const app = await createPageServer();
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
-  // A page that goes on to another address keeps its renderer, whose start is most of what a new one costs.
+  // A page keeps its renderer when it navigates; starting a renderer is most of the cost of a new page.
   const idle = new Map<string, Page>();
   const takePage = async (options: BrowserContextOptions): Promise<Page> => {
     const key = JSON.stringify(options);

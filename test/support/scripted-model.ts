@@ -1,6 +1,6 @@
 import { sendJson, startStub } from './cli-in-process.ts';
 
-/** A model that speaks chat completions: it has one file written, and then says that it is done. `seen` has what it was asked. */
+/** A model for chat completions: it asks to write one file, and then says that it is done. `seen` has its requests. */
 export const startScriptedModel = (file: { readonly name: string; readonly content: string }, says: string) =>
   startStub((response, _request, attempt) => {
     const called = { name: 'write_file', arguments: JSON.stringify(file) };

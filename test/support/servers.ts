@@ -14,7 +14,7 @@ function shared(name: 'TEST_REDIS_URL' | 'TEST_MONGODB_URL'): string {
   return url;
 }
 
-/** An empty database of the shared Redis that no other test of this run uses, as a URL. */
+/** The URL of an empty database of the shared Redis that no other test of this run uses. */
 export async function freshRedisUrl(): Promise<string> {
   const url = shared('TEST_REDIS_URL');
   const redis = new Redis(url);
@@ -27,28 +27,28 @@ export async function freshRedisUrl(): Promise<string> {
   }
 }
 
-/** A database that nothing else uses, of the MongoDB at `serverUrl`, as a URL. */
+/** The URL of an unused database of the MongoDB at `serverUrl`. */
 export function freshDatabase(serverUrl: string): string {
   const url = new URL(serverUrl);
   url.pathname = `/test_${randomUUID().replaceAll('-', '')}`;
   return url.href;
 }
 
-/** A database of the shared MongoDB that nothing else uses, as a URL. */
+/** The URL of an unused database of the shared MongoDB. */
 export const freshMongoUrl = (): string => freshDatabase(shared('TEST_MONGODB_URL'));
 
-/** What opens a store on an empty database. */
+/** The options to open a store on an empty database. */
 export const freshStore = () => ({ MONGODB_URL: freshMongoUrl(), MASTER_KEY: createSecretKey(randomBytes(32)) });
 
-/** A server of one test alone, which it may break: stop, kill (SIGKILL), start again on the same port and data, pause, resume. */
+/** A server for one test, which may break it: stop, kill (SIGKILL), start again on the same port and data, pause, resume. */
 export type PrivateServer<S extends StackServer = StackServer> = S & {
   /** Where it keeps its data and its log. */
   readonly dataDir: string;
-  /** Ends the server and throws its data away. */
+  /** Ends the server and deletes its data. */
   dispose(): Promise<void>;
 };
 
-/** A server of one test alone, started as told. */
+/** Starts a server for one test. */
 export async function startPrivate<S extends StackServer>(
   start: (context: ReturnType<typeof createTemporaryContext>['context']) => Promise<S>,
 ) {
@@ -69,9 +69,9 @@ export async function startPrivate<S extends StackServer>(
   }
 }
 
-/** A Redis of one test alone. */
+/** A Redis for one test. */
 export const startPrivateRedis = (): Promise<PrivateServer> => startPrivate((context) => startRedis(context));
 
-/** A MongoDB of one test alone; on DocumentDB its two processes can be broken apart (`postgres`, `gateway`). */
+/** A MongoDB for one test; on DocumentDB its two processes can be broken separately (`postgres`, `gateway`). */
 export const startPrivateMongo = (): Promise<PrivateServer<StackServer | DocumentDbServer>> =>
   startPrivate<StackServer | DocumentDbServer>((context) => startMongo(context));

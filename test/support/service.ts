@@ -15,30 +15,30 @@ import { freshMongoUrl, freshRedisUrl } from './servers.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** An API or a worker that runs. */
+/** A running API or worker. */
 export interface Part {
   /** Where it listens; empty for a worker. */
   readonly url: string;
-  /** Everything that it has logged so far. */
+  /** Its log so far. */
   output(): string;
-  /** Finishes what is under way and closes; the exit code where it is a process. */
+  /** Finishes running work and closes; returns the exit code of a process. */
   stop(): Promise<number | null>;
 }
 
-/** One real process of the service, spoken to over its sockets only. */
+/** One real process of the service, used only over its sockets. */
 export interface ServiceProcess extends Part {
   readonly pid: number;
-  /** SIGKILL, as a machine that dies. */
+  /** SIGKILL, like a machine failure. */
   kill(): Promise<void>;
 }
 
 export type Settings = Readonly<Record<string, string>>;
 
 /**
- * Opens what a process of this kind opens, on the same servers and a port of its own, but in the process of the test: a process
+ * Opens the same parts as a process of this kind, on the same servers and its own port, but in the process of the test: a process
  * costs more to start than most tests take.
  *
- * @throws ConfigError where a process would end with its one line.
+ * @throws ConfigError if a process would end with its one line.
  */
 export async function startPart(kind: 'api' | 'workers', settings: Settings): Promise<Part> {
   const lines: string[] = [];
@@ -59,7 +59,7 @@ export async function startPart(kind: 'api' | 'workers', settings: Settings): Pr
   }
 }
 
-/** Starts `src/<kind>/main.ts` with these settings and nothing else of the environment; resolves when it serves. */
+/** Starts `src/<kind>/main.ts` with only these settings as environment; resolves when it serves. */
 export async function startProcess(kind: 'api' | 'workers', settings: Settings): Promise<ServiceProcess> {
   const child: ChildProcess = spawn(process.execPath, [`src/${kind}/main.ts`], {
     cwd: root,
@@ -89,22 +89,22 @@ export async function startProcess(kind: 'api' | 'workers', settings: Settings):
   };
 }
 
-/** What a test needs of a service that it neither stops nor breaks. */
+/** The parts of a service for tests that neither stop nor break it. */
 export interface RunningService {
   readonly url: string;
   readonly settings: Settings;
-  /** Everything that its API has logged so far. */
+  /** The log of its API so far. */
   output(): string;
   /** A request to the API. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
 }
 
-/** A whole service on a database and a queue of its own: the API, and workers of the same make. */
+/** A whole service with its own database and queue: the API, and workers of the same kind. */
 export type Service<P extends Part = Part> = P &
   RunningService & {
-    /** The API that runs, or ran last. */
+    /** The running API, or the last one. */
     api(): P;
-    /** Starts the API again, at the address that it had; it was stopped or killed. */
+    /** Starts the stopped or killed API again, at the same address. */
     startApi(): Promise<void>;
     startWorker(): Promise<P>;
     readonly workers: P[];
@@ -112,9 +112,9 @@ export type Service<P extends Part = Part> = P &
 
 interface ServiceOptions {
   readonly settings?: Settings;
-  /** 1 unless told. */
+  /** Default 1. */
   readonly workers?: number;
-  /** It outlives the test that starts it; the file stops it. */
+  /** It lives longer than the test that starts it; the test file stops it. */
   readonly keep?: boolean;
 }
 
@@ -123,7 +123,7 @@ export const serviceToken = 'test-service-token';
 /** The master key of every service that a test starts. */
 export const testMasterKey = randomBytes(32).toString('base64');
 
-/** Settings of a service on servers that nobody else uses; `overrides` win. */
+/** Settings of a service on unshared servers; `overrides` win. */
 export const testSettings = async (overrides: Settings = {}): Promise<Settings> => ({
   NODE_ENV: 'test',
   PORT: '0',
@@ -140,7 +140,7 @@ export const testSettings = async (overrides: Settings = {}): Promise<Settings> 
   ...overrides,
 });
 
-/** The lines of a worker's log that tell what a provider said when it was asked at start. */
+/** The lines of a worker's log with the answers of its providers at start. */
 const askedProviders = (worker: Part) => worker.output().match(/"verdict":"(ok|failed)"/g) ?? [];
 
 async function assemble<P extends Part>(
@@ -152,7 +152,7 @@ async function assemble<P extends Part>(
   const startWorker = async () => {
     const worker = await start('workers', settings);
     workers.push(worker);
-    // It asks its TSAs once when it starts: a test that makes one of them fail means its own requests.
+    // It asks its TSAs once at start, but a test that makes one fail means its own requests.
     const { TSP_PROVIDERS_FILE: file } = settings;
     if (file) await eventually(async () => askedProviders(worker).length >= (JSON.parse(readFileSync(file, 'utf8')) as unknown[]).length);
     return worker;
@@ -186,27 +186,27 @@ export async function addWorker({ settings }: { readonly settings: Settings }): 
   return worker;
 }
 
-/** One more worker of a service, in a process of its own: what it takes to kill one. It ends with the test. */
+/** One more worker of a service, in its own process, so that it can be killed. It ends with the test. */
 export async function addWorkerProcess({ settings }: { readonly settings: Settings }): Promise<ServiceProcess> {
   const worker = await startProcess('workers', settings);
   onTestFinished(async () => void (await worker.stop()));
   return worker;
 }
 
-/** A service in the process of the test, on real servers; everything is stopped when the test, or its file's setup, ends. */
+/** A service in the process of the test, on real servers; it stops when the test, or the setup of its file, ends. */
 export const startService = (options: ServiceOptions = {}): Promise<Service> => assemble(startPart, options);
 
-/** The same in processes of its own, for what only they show: being killed, memory, all that is printed. */
+/** The same in separate processes, for tests about kills, memory and printed output. */
 export const startProcesses = (options: ServiceOptions = {}): Promise<Service<ServiceProcess>> => assemble(startProcess, options);
 
 const shared = new Map<string, Promise<Service>>();
 
-/** What services that many tests share are set to, beside what every test service is. */
+/** The settings of services shared by many tests, in addition to those of every test service. */
 const sharedSettings: Settings = { RATE_WORKFLOW_START_PER_HOUR: '0', SEALED_MAX_BYTES: '100000' };
 
 /**
- * The one service with these options in this test process, which runs until the process ends. Other tests have left stamps and workflows there:
- * look only at your own.
+ * The one service with these options in this test process; it runs until the process ends. Other tests have left stamps and workflows there:
+ * use only your own.
  */
 export function sharedService({ settings = {}, workers = 1 }: Omit<ServiceOptions, 'keep'> = {}): Promise<RunningService> {
   const key = JSON.stringify([settings, workers]);

@@ -10,7 +10,7 @@ import type { Seams } from '../../src/tsa/seams.ts';
 import { judge } from './judge.ts';
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from './tsa-lab.ts';
 
-/** Signature algorithms as TSAs name them, rightly and wrongly, and tokens that are signed with them. */
+/** Signature algorithms named rightly or wrongly, like TSAs do, and tokens signed with them. */
 
 export const lab = createTsaLab();
 
@@ -58,12 +58,12 @@ interface Pss {
   mask?: Digest | 'sha1';
   salt?: number;
   trailer?: number;
-  /** The salt that is used, when it is not the one announced. */
+  /** The salt used, if it differs from the announced one. */
   usedSalt?: number;
   maskOid?: string;
 }
 
-/** RSASSA-PSS as `announced`; the signature is made with SHA-256 or what is announced. */
+/** RSASSA-PSS as `announced`; the signature uses SHA-256 or the announced digest. */
 export function pss(announced: Pss): SignatureScheme {
   const { hash, mask, salt, trailer } = announced;
   const parameters = sequence(
@@ -81,7 +81,7 @@ export function pss(announced: Pss): SignatureScheme {
   );
 }
 
-/** A token signed by `pair` as `how`, with what else is bent. */
+/** A token signed by `pair` as `how`, with other changes. */
 export function signedBy(pair: KeyPairKeyObjectResult, how: SignatureScheme, seams: Seams = {}): Promise<VerifyResult> {
   const identity = issueSigner(lab.pki.intermediate, { nowMs: LAB_NOW_MS - DAY_MS, key: { ...pair, scheme: how } });
   return judge(lab.specimen({ profile: { identity }, seams }));

@@ -6,7 +6,7 @@ import { installRedis, startRedisProgram } from '../../scripts/stack/redis.ts';
 import { findProgram } from '../../scripts/stack/run.ts';
 import { type PrivateServer, startPrivate } from './servers.ts';
 
-/** @throws Error where this machine has no C compiler. */
+/** @throws Error if this machine has no C compiler. */
 function compile(folder: string): string {
   const library = join(folder, 'slow-sync.so');
   try {
@@ -17,7 +17,7 @@ function compile(folder: string): string {
   return library;
 }
 
-/** A Redis of one test alone whose disk can be made slow; a program of this machine even where a Docker engine answers. */
+/** A Redis for one test whose disk can be slowed; always a local program, even if a Docker engine answers. */
 export async function startRedisOnSlowableDisk() {
   let told = '';
   const start = async (context: StackContext) => {
@@ -27,7 +27,7 @@ export async function startRedisOnSlowableDisk() {
     return startRedisProgram(context, program, 'a program of this machine', { env });
   };
   const server: PrivateServer = await startPrivate(start);
-  /** From now on the disk takes so long to sync; it ends no sync that is under way. */
+  /** From now on a disk sync takes this long; a running sync continues. */
   const slowDown = (syncMs: number) => writeFileSync(told, String(syncMs));
   return { ...server, slowDown };
 }

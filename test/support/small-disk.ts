@@ -4,16 +4,16 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerProcess, StackServer } from '../../scripts/stack/server-process.ts';
 
-/** A file system of its own, of some megabytes, that can be filled. */
+/** A separate file system of some megabytes that can be filled. */
 export interface SmallDisk {
-  /** Leaves not one block free. */
+  /** Fills every block. */
   fill(): void;
-  /** Gives the space back. */
+  /** Frees the space. */
   free(): void;
   unmount(): void;
 }
 
-/** Mounts one at `folder`. @throws Error where we may not mount. */
+/** Mounts one at `folder`. @throws Error if we may not mount. */
 export function mountSmallDisk(folder: string, megabytes: number): SmallDisk {
   mkdirSync(folder, { recursive: true });
   try {
@@ -40,7 +40,7 @@ export function mountSmallDisk(folder: string, megabytes: number): SmallDisk {
   };
 }
 
-/** Starts a server again whenever it ends, as compose and Kubernetes do. */
+/** Starts a server again whenever it ends, like compose and Kubernetes. */
 export function keepRunning(server: Pick<StackServer | ServerProcess, 'start' | 'onUnexpectedExit'>): void {
   const restart = async () => {
     for (;;) {

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { StampItem } from '../../src/shared/queue/stamp-job.ts';
 import { randomHash } from './requests.ts';
 
-/** A stamp as the API hands it to the queue. */
+/** A stamp like the API gives it to the queue. */
 export const stampItem = (): StampItem => ({
   tokenId: randomUUIDv7(),
   imprint: { algorithm: 'sha256', digest: randomHash() },

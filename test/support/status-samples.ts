@@ -1,7 +1,7 @@
 import type { PageModels } from '../../src/api/server/views.ts';
 import type { StatusFigures } from '../../src/api/status/status.ts';
 
-/** Models of the status page and of the start page, as the service would make them. */
+/** Models of the status page and of the start page, like those of the service. */
 
 const counters = {
   stamps: 48_213,

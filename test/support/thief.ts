@@ -3,17 +3,17 @@ import type { Db } from 'mongodb';
 import { readMockToken } from '../../src/shared/domain/mock-token.ts';
 
 const secretBytes = 32;
-/** What is longer holds a token or a content, and no key. */
+/** Longer values contain a token or content, and no key. */
 const longestBytes = 512;
 
-/** Every document of every collection, those of GridFS too. */
+/** Every document of every collection, including GridFS. */
 export async function dumpDatabase(db: Db): Promise<Record<string, Record<string, unknown>[]>> {
   const dump: Record<string, Record<string, unknown>[]> = {};
   for (const { name } of await db.listCollections().toArray()) dump[name] = await db.collection(name).find().toArray();
   return dump;
 }
 
-/** Every run of bytes in a value: bytes as they are, texts as they are and as hexadecimal and base64 digits. */
+/** Every byte sequence in a value: bytes unchanged, texts unchanged and decoded from hexadecimal and base64. */
 function* bytesIn(value: unknown): Generator<Buffer> {
   if (value instanceof Uint8Array) yield Buffer.from(value);
   else if (typeof value === 'string') yield* [Buffer.from(value), Buffer.from(value, 'hex'), Buffer.from(value, 'base64')];
@@ -28,7 +28,7 @@ export function* keysIn(dump: unknown): Generator<Buffer> {
   }
 }
 
-/** What a thief of a dump opens with these keys, when he knows callers and their idempotency keys. */
+/** What a thief of a dump can open with these keys, if the thief knows callers and their idempotency keys. */
 export function openedBy(
   keys: Iterable<Buffer>,
   dump: Awaited<ReturnType<typeof dumpDatabase>>,

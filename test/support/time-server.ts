@@ -2,9 +2,9 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { onTestFinished } from 'vitest';
 
-/** How a time server answers; `undefined`: not at all. */
+/** The answer of a time server; `undefined`: none. */
 export interface TimeAnswer {
-  /** How far its clock is ahead of ours. */
+  /** How much its clock is ahead of ours. */
   readonly offsetMs?: number;
   /** Changes an answer before it leaves. */
   readonly bend?: (answer: Buffer) => Buffer;
@@ -25,7 +25,7 @@ export function writeNtpTime(packet: Buffer, offset: number, timeMs: number): vo
   packet.writeUInt32BE(Math.floor(((timeMs / 1_000) % 1) * 2 ** 32), offset + 4);
 }
 
-/** A time server on UDP that says what it is told to; it ends with the test. */
+/** A time server on UDP with given answers; it ends with the test. */
 export async function startTimeServer(answer: TimeAnswer | undefined = {}): Promise<RunningTimeServer> {
   const socket = createSocket('udp4');
   socket.bind(0, '127.0.0.1');

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A self-signed certificate for an address, made by OpenSSL; who is to trust it reads `certFile`. */
+/** A self-signed certificate for an address, made by OpenSSL; clients trust it by reading `certFile`. */
 export function createTlsIdentity(address: string): { key: string; cert: string; certFile: string } {
   const dir = mkdtempSync(join(tmpdir(), 'qstamp-tls-'));
   const [keyFile, certFile] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];

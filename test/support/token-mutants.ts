@@ -12,10 +12,10 @@ import { openssl } from './openssl-tsa.ts';
 import { judgeReal, type RealToken, readReal, trustOf } from './real-tokens.ts';
 import { withFile } from './with-file.ts';
 
-/** What is told of a token, but for its own bytes and what came along. */
+/** The statement about a token, without its bytes and added data. */
 const statementOf = ({ token: _, unchecked: __, ...statement }: Verified) => statement;
 
-/** What the signature covers, and the signature. */
+/** The signed data and the signature. */
 const coveredOf = ({ eContent, signer }: SignedData) => ({
   eContent,
   signedAttributes: derOf(signer.signedAttributes),
@@ -24,14 +24,14 @@ const coveredOf = ({ eContent, signer }: SignedData) => ({
 
 const readSigned = (bytes: Buffer): SignedData => signedDataOf(parseDer(normalizeBer(bytes).der));
 
-/** A change of structure, of form, and of one octet, each of which may be none. */
+/** A change of structure, of form, and of one octet; each may be empty. */
 const changes = fc.record({
   structure: fc.option(mutations, { nil: [], freq: 3 }),
   form: fc.option(fc.uint8Array({ minLength: 16, maxLength: 64 }), { nil: undefined, freq: 2 }),
   octet: fc.option(fc.tuple(fc.nat(), fc.integer({ min: 1, max: 255 })), { nil: undefined, freq: 1 }),
 });
 
-/** In other forms, but for what is signed and must be DER; what is no DER at all stays as it is. */
+/** In other forms, except signed parts that must be DER; data that is not DER stays unchanged. */
 function inForms(structured: Buffer, form: Uint8Array, signedParts: readonly Buffer[]): Buffer {
   try {
     return berOf(parseDer(structured), chooserOf(form), (element) => signedParts.some((part) => part.equals(derOf(element))));
@@ -42,10 +42,10 @@ function inForms(structured: Buffer, form: Uint8Array, signedParts: readonly Buf
 }
 
 /**
- * Changes a good token `runs` times in every way that its encoding has, and expects each mutant to be refused, or to be the same token:
+ * Mutates a valid token `runs` times in every way of its encoding, and expects each mutant to be refused, or to be the same token:
  * the same statement, with content, signed attributes and signature octet for octet. OpenSSL must read the same content out of it.
  *
- * @returns how many were refused and taken, and of how many taken ones OpenSSL read no content at all
+ * @returns how many were refused and accepted, and for how many accepted ones OpenSSL read no content
  */
 export async function expectMutantsHarmless(one: RealToken, runs: number): Promise<{ refused: number; taken: number; unread: number }> {
   const original = readReal(one.token);
@@ -86,7 +86,7 @@ export async function expectMutantsHarmless(one: RealToken, runs: number): Promi
   return { refused, taken: taken.length, unread };
 }
 
-/** The content of a token as OpenSSL reads it, whatever it thinks of the signature; undefined: it cannot read the token. */
+/** The content of a token as OpenSSL reads it, even if it refuses the signature; undefined: it cannot read the token. */
 function opensslContent(token: Buffer): Promise<Buffer | undefined> {
   return withFile(token, async (path) => {
     const unjudged = ['-noverify', '-nosigs', '-no_attr_verify', '-no_content_verify'];

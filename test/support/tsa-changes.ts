@@ -4,7 +4,7 @@ import type { Attribute, ResponseParts, SignerParts, TokenParts, TstInfoFields }
 import type { SigningIdentity } from '../../src/shared/rfc3161/issue/issue.ts';
 import type { Case, FaultyCase, SpecimenOptions, TsaLab } from './tsa-lab.ts';
 
-/** In what a token differs from a good one: each helper names the place, and its argument the members that are others there. */
+/** How a token differs from a valid one: each helper names the place, and its argument the changed members. */
 
 type Change<T> = Partial<T> | ((good: T) => Partial<T>);
 const changed = <T>(good: T, change: Change<T>): T => ({ ...good, ...(typeof change === 'function' ? change(good) : change) });
@@ -16,7 +16,7 @@ export const signerInfo = (change: Change<SignerParts>): SpecimenOptions => ({ s
 /** TSTInfo, before it is signed, and its DER. */
 export const fields = (change: Change<TstInfoFields>): SpecimenOptions => ({ seams: { fields: (good) => changed(good, change) } });
 export const tstInfo = (eContent: (der: Buffer) => Buffer): SpecimenOptions => ({ seams: { eContent } });
-/** All signed attributes, before they are signed, and what stands in the place of one. */
+/** All signed attributes before signing, and the replacement of one. */
 export const attributes = (change: (good: readonly Attribute[]) => readonly Attribute[] | undefined): SpecimenOptions => ({
   seams: { attributes: change },
 });
@@ -24,11 +24,11 @@ export const attribute = (type: string, change: (good: Attribute) => readonly At
   attributes((all) => all.flatMap((one) => (one.type === type ? change(one) : [one])));
 export const signingCertificate = (value: Buffer, type: string = OID.signingCertificateV2): SpecimenOptions =>
   attribute(OID.signingCertificateV2, () => [{ type, values: [value] }]);
-/** Beside those that are there. */
+/** In addition to the existing ones. */
 export const moreCertificates = (...more: readonly Buffer[]): SpecimenOptions =>
   token(({ certificates }) => ({ certificates: [...certificates, ...more] }));
 export const signedBy = (identity: SigningIdentity): SpecimenOptions => ({ profile: { identity } });
-/** Judged as a raw token is: the request would hide the fault behind another one. */
+/** Verified like a raw token, because the request would hide the fault behind another one. */
 export const unasked = (options: SpecimenOptions): SpecimenOptions => ({ ...options, withoutRequest: true });
 
 type Options = SpecimenOptions | ((lab: TsaLab) => SpecimenOptions);

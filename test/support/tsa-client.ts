@@ -1,6 +1,6 @@
 import { QUERY_TYPE } from '../../src/tsa/server.ts';
 
-/** POSTs a query as a plain client would, believing everything it gets; a broken connection rejects. */
+/** POSTs a query like a plain client that checks nothing; a broken connection rejects. */
 export async function postQuery(url: string, query: Uint8Array, init: RequestInit = {}) {
   const response = await fetch(url, {
     method: 'POST',

@@ -8,7 +8,7 @@ import { eventually } from './requests.ts';
 import { type RunningService, type Service, startService } from './service.ts';
 import { providersSettings, type RunningTsa, startTsa } from './tsa-service.ts';
 
-/** A service with a door and the TSA behind it, for all tests of a file; both are there once the tests run. */
+/** A service with a door and its TSA, for all tests of a file; both exist once the tests run. */
 export function useDoor(): { readonly service: RunningService; readonly tsa: RunningTsa } {
   const closers: (() => void | Promise<void>)[] = [];
   const onEnd = (close: () => void | Promise<void>) => void closers.push(close);
@@ -28,7 +28,7 @@ export function useDoor(): { readonly service: RunningService; readonly tsa: Run
 
 export const randomDigest = (hash: 'sha256' | 'sha384' | 'sha512'): Buffer => createHash(hash).update(randomBytes(16)).digest();
 
-/** The PEM that the door shows; a worker tells the certificates within two seconds of its first answer. */
+/** The PEM from the door; a worker reports the certificates within two seconds of its first answer. */
 export async function certificateChain(service: RunningService, path: string): Promise<string> {
   await eventually(async () => (await service.fetch(path)).status === 200);
   const response = await service.fetch(path);
@@ -42,7 +42,7 @@ export interface DoorReply {
   readonly body: Buffer;
 }
 
-/** POSTs to the RFC 3161 door, as a client of its own kind would. */
+/** POSTs to the RFC 3161 door like a time-stamp client. */
 export async function postToDoor(
   service: RunningService,
   body: Uint8Array | string,
@@ -56,7 +56,7 @@ export async function postToDoor(
   return { status: response.status, headers: response.headers, body: Buffer.from(await response.arrayBuffer()) };
 }
 
-/** What a TimeStampResp says of itself: its PKIStatus, and its PKIFailureInfo where it has one. */
+/** The PKIStatus of a TimeStampResp, and its PKIFailureInfo if present. */
 export function statusOf(reply: DoorReply): string {
   if (reply.headers.get('content-type') !== 'application/timestamp-reply') return `no TimeStampResp, but ${reply.status} ${reply.body}`;
   const [info, token] = parseDer(reply.body).children;

@@ -42,7 +42,7 @@ const followed =
   (answer: Buffer) =>
     Buffer.concat([answer, Buffer.from(octets)]);
 
-/** ordering is the last field when there is no nonce. */
+/** ordering is the last field if there is no nonce. */
 const orderingOf1: SpecimenOptions = {
   ask: { nonce: undefined },
   profile: { ordering: true },

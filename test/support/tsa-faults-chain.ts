@@ -10,7 +10,7 @@ import { createPki, type IntermediateOptions, issueIntermediate, issueSigner, ty
 import { fault, fields, moreCertificates, signedBy, signerInfo, token } from './tsa-changes.ts';
 import { DAY_MS, type FaultyCase, LAB_NOW_MS, type SpecimenOptions, type TsaLab } from './tsa-lab.ts';
 
-/** Refusals 37–46: the signer's certificate and everything above it. The token itself is signed as it should be. */
+/** Refusals 37–46: the signer's certificate and everything above it. The token itself is signed correctly. */
 
 const CERTIFIED_MS = LAB_NOW_MS - 365 * DAY_MS;
 
@@ -21,13 +21,13 @@ const endEntity = [x509.basicConstraints(false), x509.keyUsage(x509.KEY_USAGE.di
 const purposes = (...oids: readonly string[]) => extensions(...endEntity, x509.extendedKeyUsage(oids));
 const caUsage = x509.keyUsage(x509.KEY_USAGE.digitalSignature, x509.KEY_USAGE.keyCertSign);
 
-/** Signed below an intermediate CA of its own. */
+/** Signed below a separate intermediate CA. */
 export function below(lab: TsaLab, intermediate: Omit<IntermediateOptions, 'algorithm' | 'nowMs'>): SpecimenOptions {
   const issuer = issueIntermediate(lab.pki.root, { algorithm: 'p-256', nowMs: CERTIFIED_MS, ...intermediate });
   return signedBy(issueSigner(issuer, { nowMs: CERTIFIED_MS }));
 }
 
-/** Lists of the intermediate CA and of the root, with what each has revoked. */
+/** Lists of the intermediate CA and of the root, with their revocations. */
 export function revocationLists(lab: TsaLab, revokedAtMs: number, of: { signer?: boolean; intermediate?: boolean }, reason = 1): Buffer[] {
   const template = { number: 1n, thisUpdateMs: LAB_NOW_MS - 1000, nextUpdateMs: LAB_NOW_MS + DAY_MS };
   const entry = (serialNumber: Buffer) => ({ serialNumber, revokedAtMs, reason });

@@ -10,7 +10,7 @@ import { issueSigner } from '../../src/tsa/pki.ts';
 import { attribute, attributes, fault, moreCertificates, signedBy, signerInfo, signingCertificate, token, unasked } from './tsa-changes.ts';
 import { type FaultyCase, LAB_NOW_MS, type TsaLab } from './tsa-lab.ts';
 
-/** Refusals 24–36: SignerInfo, its attributes, and which certificate it means. */
+/** Refusals 24–36: SignerInfo, its attributes, and the certificate that it names. */
 
 const contentType = (name: string, change: (good: Attribute) => readonly Attribute[]) =>
   fault('content_type_attribute', name, attribute(OID.contentType, change));

@@ -6,7 +6,7 @@ import { fault, fields, tstInfo, unasked } from './tsa-changes.ts';
 import { contentsOf } from './tsa-faults-answer.ts';
 import { DAY_MS, type FaultyCase, LAB_NOW_MS, type SpecimenOptions } from './tsa-lab.ts';
 
-/** Refusals 15–23: true tokens for something else than what was asked. */
+/** Refusals 15–23: genuine tokens that do not match the request. */
 
 type Hash = 'md5' | 'sha1' | 'sha256' | 'sha384' | 'sha512';
 const identifier = (oid: string) => der.sequence(der.objectIdentifier(oid));
@@ -18,7 +18,7 @@ const genTime = (text: string, name: string) => fault('gen_time_malformed', `gen
 const at = (timeMs: number): SpecimenOptions => ({ timeMs });
 const FULL_SECOND_MS = Math.floor(LAB_NOW_MS / 1000) * 1000;
 
-/** genTime as UTCTime: good as a time, but not the type that RFC 3161 §2.4.2 names. */
+/** genTime as UTCTime: a valid time, but not the type that RFC 3161 §2.4.2 requires. */
 function asUtcTime(info: Buffer, text: string): Buffer {
   const [from, to] = [der.generalizedTime(text), der.utcTime(text.slice(2))];
   const start = info.indexOf(from);

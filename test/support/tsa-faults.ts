@@ -6,8 +6,8 @@ import { TSTINFO_FAULTS } from './tsa-faults-tstinfo.ts';
 import type { FaultyCase } from './tsa-lab.ts';
 
 /**
- * A token for each refusal of a verifier, 1–46 but for 5: that one is about HTTP (`createFault` of the development TSA). Each differs from
- * a good answer in the one thing its name says; everything else, signatures included, is as it should be.
+ * A token for each refusal of a verifier, 1–46 except 5, which is about HTTP (`createFault` of the development TSA). Each differs from
+ * a valid answer only in what its name says; everything else, including signatures, is correct.
  */
 export const FAULTY_CASES: readonly (FaultyCase & { refusal: number | undefined })[] = [
   ...ANSWER_FAULTS,

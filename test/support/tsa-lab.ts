@@ -8,14 +8,14 @@ import type { KeyAlgorithm } from '../../src/tsa/certificate.ts';
 import { createPki, issueSigner, type Pki, type SignerOptions } from '../../src/tsa/pki.ts';
 import { issueResponseWith, type Seams } from '../../src/tsa/seams.ts';
 
-/** A bench for tokens: one PKI, one fixed time, and each token in the company of everything needed to judge it. */
+/** A bench for tokens: one PKI, one fixed time, and each token with everything needed to verify it. */
 
 export const LAB_POLICY = '2.999.3161.1';
 /** The time at which lab tokens are made, milliseconds since the epoch. */
 export const LAB_NOW_MS = Date.UTC(2026, 10, 21, 12, 0, 0, 250);
 export const DAY_MS = 24 * 3600 * 1000;
 
-/** What was asked: the members that a verifier compares, and the DER that was sent. */
+/** The request: the members that a verifier compares, and the DER sent. */
 export interface Asked {
   hash: 'md5' | 'sha1' | 'sha256' | 'sha384' | 'sha512';
   digest: Buffer;
@@ -53,7 +53,7 @@ export function ask(options: AskOptions = {}): Asked {
   return { hash, digest, nonce, policy, certReq, der };
 }
 
-/** An answer and what it is to be judged by. */
+/** An answer and the settings to verify it. */
 export interface Specimen {
   asked: Asked;
   /** DER of the TimeStampResp. */
@@ -64,7 +64,7 @@ export interface Specimen {
   crls: readonly Buffer[];
   /** The verifier's clock; the request was sent at `LAB_NOW_MS`. */
   nowMs: number;
-  /** Judge without the request, as a raw token is: the request would hide the fault behind another one. */
+  /** Verify without the request, like a raw token, because the request would hide the fault behind another one. */
   withoutRequest: boolean;
 }
 
@@ -86,13 +86,13 @@ export interface TsaLab {
   profile: TsaProfile;
   /** A TSA certificate of the lab's intermediate CA. */
   signer(options?: SignerOptions): SigningIdentity;
-  /** With no options: a token without fault. */
+  /** Without options: a valid token. */
   specimen(options?: SpecimenOptions): Specimen;
 }
 
 const rsaPkis = new Map<KeyAlgorithm, Pki>();
 
-/** RSA keys are dear to make: a process makes them once. */
+/** RSA keys are slow to make, so a process makes them once. */
 function labPki(algorithm: KeyAlgorithm): Pki {
   const pki = rsaPkis.get(algorithm) ?? createPki({ algorithm, nowMs: LAB_NOW_MS - 365 * DAY_MS });
   if (algorithm.startsWith('rsa')) rsaPkis.set(algorithm, pki);
@@ -122,13 +122,13 @@ export function createTsaLab(algorithm: KeyAlgorithm = 'p-256'): TsaLab {
   };
 }
 
-/** One way to be refused, or to be accepted all the same. */
+/** One way to be refused, or to be accepted anyway. */
 export interface Case {
   name: string;
   make(lab: TsaLab): Specimen;
 }
 
 export interface FaultyCase extends Case {
-  /** The one reason for which it must be refused. */
+  /** The only allowed reason for the refusal. */
   code: ReasonCode;
 }

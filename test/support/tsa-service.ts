@@ -12,10 +12,10 @@ export interface RunningTsa {
   readonly url: string;
 }
 
-/** Registers what is to be done when the test, or its file, is over. */
+/** Registers a function to run when the test, or its file, ends. */
 type OnEnd = (close: () => void | Promise<void>) => void;
 
-/** A TSA with true cryptography that can be made to fail; ends with the test unless `onEnd` is another one's. */
+/** A TSA with real cryptography that can be made to fail; ends with the test, or by the given `onEnd`. */
 export async function startTsa(options: { pki?: Pki; onEnd?: OnEnd } = {}): Promise<RunningTsa> {
   const pki = options.pki ?? createPki({ nowMs: Date.now() });
   const server = createTsaServer({ pki, clock: Date.now });
@@ -31,7 +31,7 @@ export interface ProviderEntry {
   readonly [member: string]: unknown;
 }
 
-/** Settings that make these TSAs, in this order, the providers of a service. */
+/** Settings that use these TSAs, in this order, as the providers of a service. */
 export function providersSettings(entries: readonly ProviderEntry[], onEnd: OnEnd = onTestFinished): Settings {
   const dir = mkdtempSync(join(tmpdir(), 'qstamp-providers-'));
   onEnd(() => rmSync(dir, { recursive: true }));

@@ -11,9 +11,9 @@ import { attributes, fields, good, moreCertificates, signedBy, signerInfo, signi
 import { below, revocationLists } from './tsa-faults-chain.ts';
 import { type Case, DAY_MS, LAB_NOW_MS, type SpecimenOptions, type TsaLab } from './tsa-lab.ts';
 
-/** Answers that look unusual and are right: a verifier that refuses one of them refuses TSAs that people use. */
+/** Unusual but correct answers: a verifier that refuses one of them refuses real TSAs. */
 
-/** The same name with PrintableString in place of UTF8String. */
+/** The same name with PrintableString instead of UTF8String. */
 const asPrintable = (name: Buffer): Buffer =>
   der.sequence(
     ...parseDer(name).children.map((set) =>
@@ -73,7 +73,7 @@ export const GOOD_VARIANTS: readonly Case[] = [
   ),
   good('ordering spelled out as FALSE', {
     ask: { nonce: undefined },
-    // ordering is the last field when there is no nonce.
+    // ordering is the last field if there is no nonce.
     ...tstInfo((info) => der.sequence(contentsOf(parseDer(info)), der.boolean(false))),
   }),
   good('unsigned attributes that are nobody’s business', signerInfo({ unsignedAttributes: [{ type: '2.999.3161.5', values: [HELLO] }] })),
@@ -143,7 +143,7 @@ function strayCertificates({ pki }: TsaLab): SpecimenOptions {
   return token(({ certificates }) => ({ certificates: [...strays, der.sequence(), ...certificates, pki.root.certificate] }));
 }
 
-/** Right as well, but OpenSSL 3.0 cannot read them, or wants to be told that an anchor need not be a root. */
+/** Also correct, but OpenSSL 3.0 cannot read them, or needs an option to accept an anchor that is not a root. */
 export const WIDER_VARIANTS: readonly Case[] = [
   good('an attribute certificate beside the others, named by the signing certificate attribute', attributeCertificateNamed),
   good(

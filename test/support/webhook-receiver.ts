@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { eventually } from './eventually.ts';
 
-/** What WEBHOOK_SECRET is in tests. */
+/** The WEBHOOK_SECRET of tests. */
 export const webhookSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 
 export interface ReceivedWebhook {
@@ -11,7 +11,7 @@ export interface ReceivedWebhook {
   readonly body: string;
 }
 
-/** A receiver whose answers are these statuses, the last one for ever; `hang` answers nothing. */
+/** A receiver that answers with these statuses, repeating the last one; `hang` gives no answer. */
 export async function startReceiver(...statuses: (number | 'hang')[]) {
   const received: ReceivedWebhook[] = [];
   const server = createServer((request, response) => {
@@ -34,11 +34,11 @@ export async function startReceiver(...statuses: (number | 'hang')[]) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook?who=me`,
     received,
-    /** What it answers from now on. */
+    /** Sets the answer from now on. */
     answer: (status: number | 'hang') => void statuses.splice(0, Infinity, status),
   };
 }
 
-/** Waits until so many webhooks have come. */
+/** Waits until this many webhooks have arrived. */
 export const arrived = (received: readonly ReceivedWebhook[], count = 1, withinMs?: number) =>
   eventually(async () => received.length >= count && received, withinMs);

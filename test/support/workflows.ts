@@ -19,7 +19,7 @@ export const startRequest = (overrides: JsonObject = {}): JsonObject => ({
 export const startWorkflowRaw = (service: RunningService, body: unknown, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
   postJson(service, '/api/v1/workflow/start', body, headers);
 
-/** Starts a workflow and fails unless that is answered with 201. */
+/** Starts a workflow and fails unless the answer is 201. */
 export async function startWorkflow(service: RunningService, overrides: JsonObject = {}): Promise<StartedWorkflow> {
   const request = startRequest(overrides);
   const answer = await startWorkflowRaw(service, request);
@@ -61,13 +61,13 @@ export const completeWorkflow = (
 export const redactWorkflow = (service: RunningService, { id, headers }: StartedWorkflow): Promise<JsonAnswer> =>
   postEmpty(service, `/api/v1/workflow/${id}/redact-pii`, headers);
 
-/** Answers a challenge as a program does; `link` as it was mailed. */
+/** Answers a challenge like a program; `link` is the mailed one. */
 export async function openLink(link: string, headers: Record<string, string> = { accept: 'application/json' }): Promise<JsonAnswer> {
   const response = await fetch(link, { headers });
   return { status: response.status, headers: response.headers, body: (await response.json()) as JsonObject };
 }
 
-/** The page of a workflow once its chain was recomputed: where the machine is busy, that takes longer than a reader is kept waiting. */
+/** The page of a workflow once its chain is recomputed: on a busy machine that takes longer than a page request waits. */
 export const readPage = (service: RunningService, path: string, init: RequestInit = {}): Promise<string> =>
   eventually(async () => {
     const html = await (await service.fetch(path, init)).text();

@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => checkout.dispose());
 
-/** An npm of our own making, first on PATH; `$INSTALL` does what npm would. */
+/** A fake npm, first on PATH; `$INSTALL` does the work of npm. */
 function fakeNpm(script: string): NodeJS.ProcessEnv {
   const bin = join(checkout.dir, 'bin');
   mkdirSync(bin);
@@ -31,7 +31,7 @@ function fakeNpm(script: string): NodeJS.ProcessEnv {
 const install = `mkdir node_modules && ln -s "${checkoutDir}/node_modules/node-${process.platform}-${process.arch}" node_modules/ && cp "${checkoutDir}/node_modules/.package-lock.json" node_modules/`;
 const bootstrap = (args: readonly string[], env: NodeJS.ProcessEnv) =>
   checkout.run(process.execPath, ['scripts/bootstrap.mjs', 'scripts/told.ts', ...args], env);
-/** What the script said of itself. */
+/** The report of the script. */
 const told = (command: RunningCommand) => JSON.parse(/^\{.*\}$/m.exec(command.output())?.[0] ?? '{}');
 const calls = (output: string) => output.split('\n').filter(Boolean).length;
 
@@ -46,7 +46,7 @@ test('missing dependencies are installed once, and the script runs with Node 24,
   expect(log).toMatch(/^ci /);
 });
 
-test('dependencies that are not what the lock says are installed anew', async () => {
+test('dependencies that differ from the lock are reinstalled', async () => {
   const env = fakeNpm(`rm -rf node_modules && ${install}`);
   mkdirSync(join(checkout.dir, 'node_modules'));
   const lock = JSON.stringify({ packages: { 'node_modules/left-over': { version: '1.0.0' } } });
@@ -56,14 +56,14 @@ test('dependencies that are not what the lock says are installed anew', async ()
   expect(told(command)).toMatchObject({ node: expect.stringMatching(/^v24\./) });
 });
 
-test('an install that fails says why, and what to do, without a stack', async () => {
+test('a failed install gives the reason and the remedy, without a stack', async () => {
   const command = bootstrap([], fakeNpm('echo "npm error network is down" >&2; exit 3'));
   expect(await command.exitCode).toBe(1);
   expect(command.output()).toContain('network is down');
   expect(command.output()).toMatch(/\nnpm ci failed: check the network .*\n$/);
 });
 
-test('Ctrl-C in the middle of the install ends the install too', async () => {
+test('Ctrl-C during the install ends the install too', async () => {
   const command = bootstrap([], fakeNpm('exec sleep 1000'));
   await expect.poll(() => checkout.processes().some((line) => line.includes('sleep 1000')), { timeout: 10_000 }).toBe(true);
   command.interrupt();
@@ -71,7 +71,7 @@ test('Ctrl-C in the middle of the install ends the install too', async () => {
   await expect.poll(() => checkout.processes(), { timeout: 10_000 }).toEqual([]);
 });
 
-test('signals are passed on to the script, whose exit code counts', async () => {
+test('signals are passed to the script, and its exit code is used', async () => {
   const command = bootstrap(['wait'], fakeNpm(install));
   await command.until(/"node"/);
   process.kill(command.pid, 'SIGTERM');

@@ -25,7 +25,7 @@ function write(name: string, text: string): string {
   return file;
 }
 
-/** A program in `bin`, which is then all that PATH holds. */
+/** A program in `bin`; PATH then contains only this folder. */
 function writeProgram(name: string, script: string): string {
   const file = write(`bin/${name}`, `#!/bin/sh\n${script}\n`);
   chmodSync(file, 0o755);
@@ -44,14 +44,14 @@ afterEach(() => {
   dispose();
 });
 
-test('way 1: what the environment names is taken as it is, and nothing is started', async () => {
+test('way 1: servers named in the environment are used unchanged, and nothing is started', async () => {
   const env = { REDIS_URL: 'redis://elsewhere', MONGODB_URL: 'mongodb://elsewhere/stamps' };
   const stack = await startStack(context, { env });
   expect(stack).toMatchObject({ redisUrl: env.REDIS_URL, mongoUrl: env.MONGODB_URL, servers: {} });
   await stack.stop();
 });
 
-/** Stands for an engine: it answers the one question that says whether there is any. */
+/** A fake engine: it answers only the question whether there is one. */
 async function startEngine(statusCode: number): Promise<string> {
   const socket = join(context.dataDir, 'engine.sock');
   const server = createServer((request, response) => void response.writeHead(request.url === '/_ping' ? statusCode : 404).end('OK'));
@@ -61,7 +61,7 @@ async function startEngine(statusCode: number): Promise<string> {
   return `unix://${socket}`;
 }
 
-test('way 2: an engine is what answers as one, at DOCKER_HOST; its client alone is none', async () => {
+test('way 2: an engine counts if it answers at DOCKER_HOST; its client alone is not enough', async () => {
   writeProgram('docker', 'echo 28.2.2');
   process.env.DOCKER_HOST = `unix://${context.dataDir}/nobody.sock`;
   const said: string[] = [];
@@ -71,12 +71,12 @@ test('way 2: an engine is what answers as one, at DOCKER_HOST; its client alone 
   expect(await engineAnswers(context)).toBe(true);
 });
 
-test('way 2: an engine that is failing, or needs more than a connection, is none', async () => {
+test('way 2: an engine that fails or needs more than a connection is not used', async () => {
   expect(await answersAsEngine(await startEngine(500))).toBe(false);
   expect(await answersAsEngine('ssh://elsewhere')).toBe(false);
 });
 
-test('way 2: Docker Compose counts from the version on that reads our file, as a plugin or as a program of its own', async () => {
+test('way 2: Docker Compose is used from the version that reads our file, as a plugin or as a program', async () => {
   expect(await findCompose(context)).toBeUndefined();
   writeProgram('docker-compose', 'echo 1.29.2');
   expect(await findCompose(context)).toBeUndefined();
@@ -88,7 +88,7 @@ test('way 2: Docker Compose counts from the version on that reads our file, as a
   expect(await findCompose(context)).toEqual(['docker', 'compose']);
 });
 
-test('way 2: with an engine and no Docker Compose, npm start says so and takes the next way', async () => {
+test('way 2: with an engine but no Docker Compose, npm start says so and tries the next way', async () => {
   process.env.DOCKER_HOST = await startEngine(200);
   const said: string[] = [];
   const durable = { ...context, durable: true, progress: createProgress((line) => said.push(line)) };
@@ -96,9 +96,9 @@ test('way 2: with an engine and no Docker Compose, npm start says so and takes t
   expect(said).toEqual(['  a container engine answers, but there is no Docker Compose 2.24 or newer: continuing without containers']);
 });
 
-test('way 2: npm start has compose run its own Redis, in the foreground, with a port on loopback and the password that compose made', async () => {
+test('way 2: npm start lets compose run its Redis in the foreground, with a loopback port and the password made by compose', async () => {
   process.env.DOCKER_HOST = await startEngine(200);
-  // Stands for Docker Compose: writes down what it is told; its Redis is up from `up` on.
+  // A fake Docker Compose: records its arguments; its Redis runs from `up` on.
   writeProgram(
     'docker',
     `echo "$START_REDIS_PORT $@" >> "${context.dataDir}/calls"
@@ -125,7 +125,7 @@ test('way 2: npm start has compose run its own Redis, in the foreground, with a 
   expect([readFileSync(kept, 'utf8').trim(), statSync(kept).mode & 0o777]).toEqual([server.url, 0o600]);
 });
 
-test('way 3: a program counts from the version on that we need', async () => {
+test('way 3: a program is used from the version that we need', async () => {
   const answer = (version: string) => findVersion(writeProgram('redis-server', `echo "Redis server v=${version} sha=0"`), [6, 2], context);
   expect(await answer('6.2.14')).toEqual({ text: '6.2.14', usable: true });
   expect(await answer('7.0.15')).toEqual({ text: '7.0.15', usable: true });
@@ -133,12 +133,12 @@ test('way 3: a program counts from the version on that we need', async () => {
   expect(await answer('unknown')).toEqual({ text: 'of unknown version', usable: false });
 });
 
-test('way 5: where nothing is to be had, the error names the three ways', async () => {
+test('way 5: if no server is available, the error names the three ways', async () => {
   await expect(startRedis(context)).rejects.toThrow(/set REDIS_URL .*start Docker.*redis-server on PATH/);
   await expect(startMongo(context)).rejects.toThrow(/set MONGODB_URL .*start Docker.*mongod on PATH/);
 });
 
-test('a cached thing that two starts make at once is what the first has made, and nothing half-made is left', async () => {
+test('if two starts fill the cache at once, the first finished result is used, and no partial one is left', async () => {
   process.env.PATH = path;
   const own = { ...context, cacheDir: join(context.dataDir, 'cache') };
   mkdirSync(join(own.cacheDir, 'thing-key.partial-999999999-gone'), { recursive: true });
@@ -157,7 +157,7 @@ test('a cached thing that two starts make at once is what the first has made, an
   expect(readdirSync(own.cacheDir)).toEqual(['thing-key']);
 });
 
-test("the mirror is that of the machine's own apt", () => {
+test('the mirror is the one in the apt settings of the machine', () => {
   const etc = join(context.dataDir, 'apt');
   mkdirSync(etc);
   expect(findMirror(etc)).toBeUndefined();
@@ -167,14 +167,14 @@ test("the mirror is that of the machine's own apt", () => {
   expect(findMirror(etc)).toBe('https://first.example/debian/');
 });
 
-test('the terminal shows warnings and errors of the service, and what is no log line', () => {
+test('the terminal shows warnings and errors of the service, and lines that are not log lines', () => {
   expect(describeLogLine('{"level":"info","msg":"ready"}')).toBeUndefined();
   expect(describeLogLine('{"level":"error","msg":"no luck","err":{"message":"refused"}}')).toBe('error: no luck: refused');
   expect(describeLogLine('PORT: got "x"; it takes a number')).toBe('PORT: got "x"; it takes a number');
   expect(describeLogLine('null')).toBe('null');
 });
 
-test('an abort ends a command and its children, and is thrown when they are gone', async () => {
+test('an abort ends a command and its children, and is thrown once they have ended', async () => {
   process.env.PATH = path;
   const stop = new AbortController();
   const pids: number[] = [];

@@ -18,7 +18,7 @@ let good: { readonly workflow: StartedWorkflow; readonly zip: Buffer; readonly f
 let other: typeof good;
 beforeAll(async () => {
   lab = await startBundleLab((close) => void ends.push(close));
-  // The briefing of the other workflow is an output of this one.
+  // The briefing of the other workflow is an output of this workflow.
   [good, other] = await Promise.all([lab.completed(['a', 'b', 'c'], 'do it'), lab.completed(['x', 'y', 'z'], 'a')]);
 });
 afterAll(async () => {
@@ -35,7 +35,7 @@ async function judge(zip: Uint8Array, files: readonly string[] = [], ca = 'root.
 }
 
 describe('W22: qstamp workflow bundle', () => {
-  test('saves the bundle of any workflow by its id, and of one’s own', async () => {
+  test('saves the bundle of any workflow by its id, and of the own workflow', async () => {
     const own = JSON.stringify({
       qstamp: 1,
       kind: 'workflow',
@@ -58,8 +58,8 @@ describe('W22: qstamp workflow bundle', () => {
   });
 });
 
-describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
-  test('a zip file may be an output, and a file that is in no bundle is judged by the stamp beside it', async () => {
+describe('W22: qstamp verify BUNDLE.zip FILE..., without the service', () => {
+  test('a zip file may be an output, and a file in no bundle is judged by the stamp beside it', async () => {
     const output = await zipped(new Map([['a.txt', Buffer.from('a')]]));
     const { run } = inFolder({ 'bundle.zip': good.zip, 'output.zip': output, stamped: 'stamped', 'stamped.tsr': 'no token' });
     const outcome = await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip', 'output.zip', 'b', 'stamped']);
@@ -71,7 +71,7 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     ]);
   });
 
-  test('judges the bundle by the reader’s own trust, and tells each file its number', async () => {
+  test('judges the bundle by the reader’s trust anchors, and gives each file its number', async () => {
     const { code, said } = await judge(good.zip, ['b']);
     expect(code).toBe(0);
     expect(said).toMatchObject([
@@ -100,7 +100,7 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     expect(stdout).not.toContain('closing record signed by');
   });
 
-  test('tells what the record calls the briefing, which existed when the closing record was stamped', async () => {
+  test('names the file recorded as briefing, which existed when the closing record was stamped', async () => {
     const files = { 'bundle.zip': good.zip, 'other.zip': other.zip, brief: 'do it', a: 'a' };
     const { run } = inFolder(files);
     const { code, stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip', 'brief']);
@@ -115,7 +115,7 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     expect([unproved.code, jsonLines(unproved)[1]]).toMatchObject([1, { verdict: 'not_proved', issued_at: null, claimed: null }]);
   });
 
-  test('V9: tells what was not checked of each token that a time rests on: those of root and closing record, and an output’s own', async () => {
+  test('V9: lists what was not checked for each token that proves a time: those of root, closing record and output', async () => {
     const dayMs = 24 * 3_600_000;
     const nowMs = Date.now();
     const elsewhere = createPki({ nowMs: nowMs - 900 * dayMs });
@@ -175,7 +175,7 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     expect(ends?.not_checked).toContainEqual(expect.stringContaining(`certificate expired at ${ends?.certificates_ended_at}`));
   });
 
-  test('judges each bundle by itself, and looks for a file in all of them, wherever it is named', async () => {
+  test('judges each bundle separately, and looks for a file in all of them, in any argument order', async () => {
     const { run } = inFolder({ 'bundle.zip': good.zip, 'other.zip': other.zip, a: 'a', q: 'q' });
     const { code, stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'x', 'bundle.zip', 'other.zip', 'b', 'a']);
     expect(code).toBe(0);
@@ -194,7 +194,7 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     ]);
   });
 
-  test('a bundle that does not hold, or cannot be read, takes nothing from a file in another', async () => {
+  test('an invalid or unreadable bundle does not affect a file in another bundle', async () => {
     const bent = await zipped(withSums(new Map(other.files).set('root.bin', Buffer.from('x'))));
     const { run } = inFolder({ 'bundle.zip': good.zip, 'bent.zip': bent, 'rubbish.zip': 'rubbish' });
     const { code, stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'bent.zip', 'bundle.zip', 'b', 'x']);
@@ -214,7 +214,7 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     ]);
   });
 
-  test('says of time-stamps that are not in the bundle only that there is none', async () => {
+  test('only reports missing time-stamps of the bundle as missing', async () => {
     const stamps = String(good.files.get('stamps/1.txt')).replace(/^2 .*$/m, '2 none');
     const withoutOwn = withSums(new Map(good.files).set('stamps/1.txt', Buffer.from(stamps)));
     const own = await judge(await zipped(withoutOwn));
@@ -227,14 +227,14 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     expect(stdout).not.toContain('mock');
   });
 
-  test('a file that is no output is not valid, and the bundle stays what it is', async () => {
+  test('a file that is not an output is not valid, and the verdict on the bundle stays', async () => {
     const { code, said } = await judge(good.zip, ['x', 'b']);
     expect(code).toBe(1);
     expect(said.map(({ verdict }) => verdict)).toEqual(['valid', 'not_valid', 'valid']);
     expect(said[1]).toMatchObject({ reason: expect.stringMatching(/^not_in_bundle: /), sequence_numbers: [] });
   });
 
-  test('nothing is proved to whom trusts somebody else, whatever certificates the bundle brings', async () => {
+  test('without the right trust anchor nothing is proved, whatever certificates the bundle contains', async () => {
     const { code, said } = await judge(good.zip, ['b'], 'other.pem');
     expect(code).toBe(1);
     expect(said).toMatchObject([
@@ -243,7 +243,7 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     ]);
   });
 
-  test('a bundle of the mock provider holds, and proves nothing', async () => {
+  test('a bundle of the mock provider is consistent, but proves nothing', async () => {
     const service = await startService({ settings: { RATE_WORKFLOW_START_PER_HOUR: '0' } });
     const workflow = await startWorkflow(service);
     await stampOutput(service, workflow, { output_hash: sha256('b') });
@@ -274,7 +274,7 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., where nobody listens', () => {
     expect(said[0]?.error).toMatchObject({ message: expect.stringContaining(says) });
   });
 
-  test('a zip file that was stamped itself is judged by its stamp', async () => {
+  test('a stamped zip file is judged by its stamp', async () => {
     const { run } = inFolder({ 'bundle.zip': good.zip, 'bundle.zip.tst': good.files.get('root.tst')! });
     expect(await run(['verify', '--ca', 'root.pem', 'bundle.zip'])).toMatchObject({
       code: 1,

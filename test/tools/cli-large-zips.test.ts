@@ -24,7 +24,7 @@ const record = JSON.stringify({
   workflow_id: '01a202c0-9c61-7125-b2bd-9dd1c07b9678',
 });
 
-/** A bundle without outputs and time-stamps; `bent` takes the place of the entry of its name, or comes last. */
+/** A bundle without outputs and time-stamps; `bent` replaces the entry of its name, or comes last. */
 function bundleWith(...bent: readonly RawEntry[]): RawEntry[] {
   const files = {
     'README.txt': 'Read me.\n',
@@ -88,9 +88,9 @@ const cases: readonly (readonly [what: string, file: string, says: string, entri
   ['a file of 10 GB', 'file.asics', 'a is larger than the container', containerWith({ name: 'a', content: nothing, claims }, proof)],
 ];
 
-// Each is a process of its own, whose memory is measured.
+// Each runs in its own process, with its memory measured.
 test.each(cases.filter((_, index) => index % tries(1, 2) === 0))(
-  'with %s, %s is judged in one sentence and in 200 MiB',
+  'with %s, %s gives a verdict in one sentence and within 200 MiB',
   async (_what, file, says, entries) => {
     const cwd = temporaryFolder();
     writeRawZip(join(cwd, file), entries);

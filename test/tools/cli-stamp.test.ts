@@ -20,7 +20,7 @@ const stampOf = (hash: string, tier = 'basic') => ({
   sealed_storage_url: tier === 'sealed' ? '/api/v1/sealed/x/y' : null,
 });
 
-/** A service that stamps what it is sent, as the interface says. */
+/** A service that stamps requests according to the interface. */
 const startStamping = () =>
   startStub((response, { body }) => {
     const { hash, content_b64, tier } = JSON.parse(body);
@@ -30,7 +30,7 @@ const startStamping = () =>
 const sizeAndStamp = (bytes: string) => `(${bytes}): stamped at ${issuedAt} by acme (qualified, says the service), saved as`;
 
 describe('standard input', () => {
-  test('is stamped, and its stamp named by its hash', async () => {
+  test('is stamped, and the stamp file is named by the hash', async () => {
     const { url, seen } = await startStamping();
     const { run, json } = folderWith([stamp], {});
     const saved = `stdin-${sha256('piped').slice(0, 16)}.qstamp.json`;
@@ -55,7 +55,7 @@ describe('standard input', () => {
   });
 });
 
-test('goes on behind a file that fails, and says which did: 5', async () => {
+test('goes on after a file that fails and names it: exit code 5', async () => {
   const { url } = await startStamping();
   const { run, path } = folderWith([stamp], { a: 'a', z: 'z', 'a.qstamp.json': 'no stamp' });
   mkdirSync(path('folder'));
@@ -69,8 +69,8 @@ test('goes on behind a file that fails, and says which did: 5', async () => {
   ]);
 });
 
-describe('a file that was stamped before', () => {
-  test('keeps its stamp and asks nobody', async () => {
+describe('a file that is already stamped', () => {
+  test('keeps its stamp, without a request', async () => {
     const { url, seen } = await startStamping();
     const { run, json } = folderWith([stamp], { a: 'a' });
     await run(['stamp', 'a'], { url });
@@ -81,7 +81,7 @@ describe('a file that was stamped before', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('is stamped sealed where only its hash was: the earlier stamp is kept beside', async () => {
+  test('can be stamped sealed if only its hash was stamped: the earlier stamp file is kept', async () => {
     const { url, seen } = await startStamping();
     const { run, json } = folderWith([stamp], { a: 'a' });
     await run(['stamp', 'a'], { url });
@@ -95,7 +95,7 @@ describe('a file that was stamped before', () => {
     expect(seen).toHaveLength(2);
   });
 
-  test('a sealed stamp that could not be made changes nothing, and may be tried again', async () => {
+  test('stays unchanged if the sealed stamp fails, and can be tried again', async () => {
     const { run, json, path } = folderWith([stamp], { a: 'a' });
     const { url } = await startStamping();
     await run(['stamp', 'a'], { url });
@@ -107,7 +107,7 @@ describe('a file that was stamped before', () => {
     expect(json('a.basic.qstamp.json')).toEqual(earlier);
   });
 
-  test('is not stamped sealed where another stamp is in the way of keeping the earlier one: 5, and nobody is asked', async () => {
+  test('is not stamped sealed if another file blocks the backup of the earlier stamp: exit code 5, without a request', async () => {
     const { url, seen } = await startStamping();
     const { run, path } = folderWith([stamp], { a: 'a' });
     await run(['stamp', 'a'], { url });
@@ -117,24 +117,27 @@ describe('a file that was stamped before', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test.each([[], ['--tier', 'sealed']])('is said to be changed since when: 5 %s %s', async (...options) => {
-    const { url } = await startStamping();
-    const { run, json, path } = folderWith([stamp], { a: 'a' });
-    await run(['stamp', 'a'], { url });
-    writeFileSync(path('a'), 'b');
-    const refused = await run(['stamp', 'a', ...options], { url });
-    expect(refused).toMatchObject({
-      code: 5,
-      stdout: '',
-      stderr: `a: the file has changed since it was stamped at ${issuedAt} (a.qstamp.json); --force replaces that stamp\n`,
-    });
-    expect(json('a.qstamp.json').sha256).toBe(sha256('a'));
-    expect((await run(['stamp', '--force', 'a', ...options], { url })).code).toBe(0);
-    expect(json('a.qstamp.json').sha256).toBe(sha256('b'));
-  });
+  test.each([[], ['--tier', 'sealed']])(
+    'exit code 5 if the file has changed since it was stamped, with that time (options: %s %s)',
+    async (...options) => {
+      const { url } = await startStamping();
+      const { run, json, path } = folderWith([stamp], { a: 'a' });
+      await run(['stamp', 'a'], { url });
+      writeFileSync(path('a'), 'b');
+      const refused = await run(['stamp', 'a', ...options], { url });
+      expect(refused).toMatchObject({
+        code: 5,
+        stdout: '',
+        stderr: `a: the file has changed since it was stamped at ${issuedAt} (a.qstamp.json); --force replaces that stamp\n`,
+      });
+      expect(json('a.qstamp.json').sha256).toBe(sha256('a'));
+      expect((await run(['stamp', '--force', 'a', ...options], { url })).code).toBe(0);
+      expect(json('a.qstamp.json').sha256).toBe(sha256('b'));
+    },
+  );
 });
 
-test('E7, E10, E11: tries again after 429, 503 and 504, with the same idempotency key', async () => {
+test('E7, E10, E11: retries after 429, 503 and 504, with the same idempotency key', async () => {
   const statuses = [429, 503, 504];
   const { url, seen } = await startStub((response, _request, attempt) => {
     const status = statuses[attempt - 1];
@@ -159,7 +162,7 @@ test.each([
   ['JSON of another service', 200, { status: 'ok' }, '0', 1, 'the server at URL is not this service'],
   ['faults of another service', 500, { detail: ['no'] }, '0', 1, 'the service answered 500: the service gave no reason'],
   ['words that would command the terminal', 500, { detail: 'no\n\x1b[2Jb: stamped' }, '0', 1, 'the service answered 500: no [2Jb: stamped'],
-])('%s is 4, and nothing is saved', async (_name, status, body, retryAfter, attempts, sentence) => {
+])('%s gives exit code 4, and nothing is saved', async (_name, status, body, retryAfter, attempts, sentence) => {
   const { url, seen } = await startStub((response) => sendJson(response, status, body, { 'retry-after': retryAfter }));
   const { run, path } = folderWith([stamp], { a: 'a' });
   expect(await run(['stamp', 'a'], { url })).toMatchObject({ code: 4, stdout: '', stderr: `a: ${sentence.replace('URL', url)}\n` });
@@ -167,14 +170,14 @@ test.each([
   expect(existsSync(path('a.qstamp.json'))).toBe(false);
 });
 
-test('a stamp of another hash is not saved: 5', async () => {
+test('a stamp of another hash is not saved: exit code 5', async () => {
   const { url } = await startStub((response) => sendJson(response, 201, stampOf(sha256('b'))));
   const { run, path } = folderWith([stamp], { a: 'a' });
   expect(await run(['stamp', 'a'], { url })).toMatchObject({ code: 5, stderr: 'a: the service stamped different content\n' });
   expect(existsSync(path('a.qstamp.json'))).toBe(false);
 });
 
-test('a connection that breaks off is 4', async () => {
+test('a broken connection gives exit code 4', async () => {
   const { url } = await startStub((response) => response.destroy());
   expect(await folderWith([stamp], { a: 'a' }).run(['stamp', 'a'], { url })).toMatchObject({
     code: 4,

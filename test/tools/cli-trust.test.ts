@@ -23,7 +23,7 @@ const kept = ({ stdout }: { readonly stdout: string }) =>
     .filter(Boolean)
     .map((line) => JSON.parse(line).sha256);
 
-test('shows subject and fingerprint, asks, and keeps what was said yes to', async () => {
+test('shows subject and fingerprint, asks, and keeps the certificate after a yes', async () => {
   const { run, path } = inFolder();
   const { code, asked, stdout } = await run(['trust', 'add', 'one.pem'], { answer: 'y' });
   expect([code, stdout]).toEqual([0, 'CN=Root CA,O=qstamp development: trusted from now on\n']);
@@ -35,7 +35,7 @@ test('shows subject and fingerprint, asks, and keeps what was said yes to', asyn
   expect(listed).toContain(`SHA-256 ${readableFingerprint(fingerprint)}`);
 });
 
-test('shows the name of a certificate on one line, without what would make it look like several', async () => {
+test('shows the name of a certificate on one line, without characters that fake several lines', async () => {
   const { certificate } = issueRoot({ algorithm: 'p-256', nowMs: Date.now(), commonName: `x\u2028${' '.repeat(45)}SHA-256 00:00` });
   const { run } = folderWith([trustAdd, trustList], { 'x.pem': pem('CERTIFICATE', certificate) });
   const { asked, stdout } = await run(['trust', 'add', 'x.pem'], { answer: 'y' });
@@ -48,7 +48,7 @@ test.each(['n', '', 'no', 'yesterday'])('the answer "%s" keeps nothing', async (
   expect(kept(await run(['trust', 'list', '--json']))).toEqual([]);
 });
 
-test('where nobody can be asked only --yes keeps it', async () => {
+test('without a terminal only --yes keeps it', async () => {
   const { run } = inFolder();
   expect(await run(['trust', 'add', 'one.pem'])).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
   expect(kept(await run(['trust', 'list', '--json']))).toEqual([]);
@@ -56,7 +56,7 @@ test('where nobody can be asked only --yes keeps it', async () => {
   expect([added.asked, added.stdout]).toEqual([[], expect.stringContaining(readableFingerprint(fingerprint))]);
 });
 
-test('DER and PEM, several in a file, the same one twice', async () => {
+test('accepts DER and PEM, several in a file, the same one twice', async () => {
   const { run } = inFolder();
   for (const file of ['one.der', 'both.pem']) expect((await run(['trust', 'add', '--yes', '--json', file])).code).toBe(0);
   const both = [fingerprint, fingerprintOf(other.root.certificate)].sort();
@@ -75,7 +75,7 @@ test.each([
   expect(await run(['trust', 'remove', given])).toMatchObject({ code: 5, stderr: expect.stringContaining('no saved trust anchor') });
 });
 
-test('what is no certificate is told by name: 5, and a broken file among those that are kept too', async () => {
+test('a file that is not a certificate is named: exit code 5; a broken kept file is named too', async () => {
   const { run, path } = inFolder();
   const sentence = 'none.pem: A trust anchor is neither PEM nor DER.';
   expect(await run(['trust', 'add', '--yes', 'none.pem'])).toMatchObject({ code: 5, stderr: `qstamp: ${sentence}\n` });

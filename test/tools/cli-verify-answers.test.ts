@@ -19,8 +19,8 @@ import {
   tokenOf,
 } from '../support/cli-verify-lab.ts';
 
-describe('by itself, where nobody listens', () => {
-  test('valid by an anchor that is named, at genTime and with what was not checked', async () => {
+describe('without the service', () => {
+  test('valid by a named anchor, with genTime and the list of what was not checked', async () => {
     const { run } = folder(tokenOf('a'));
     const { code, stdout, stderr } = await run(['verify', '--ca', 'root.pem', 'a']);
     expect([code, stderr]).toEqual([0, '']);
@@ -33,14 +33,14 @@ describe('by itself, where nobody listens', () => {
     expect(lines.slice(3)).toEqual([`not checked: ${unchecked.join('; ')}\n`]);
   });
 
-  test('by an anchor that is kept; --ca takes the place of all that are', async () => {
+  test('valid by a kept anchor; --ca replaces all kept anchors', async () => {
     const { run } = folder(tokenOf('a'));
     expect((await run(['trust', 'add', '--yes', 'root.pem'])).code).toBe(0);
     expect((await run(['verify', 'a'])).code).toBe(0);
     expect(only(await run(['verify', '--json', '--ca', 'other.pem', 'a'])).verdict).toBe('not_proved');
   });
 
-  test('--json: one line with everything that was proved', async () => {
+  test('--json: one line with all proved facts', async () => {
     const { run } = folder(tokenOf('a'));
     const outcome = await run(['verify', '--json', '--ca', 'root.pem', 'a']);
     expect(only(outcome)).toMatchObject({
@@ -63,7 +63,7 @@ describe('by itself, where nobody listens', () => {
     expect(outcome.stdout.trim()).not.toContain('\n');
   });
 
-  test('V9: without an anchor it is not proved: 1, with the fingerprint to compare and no claim', async () => {
+  test('V9: without an anchor it is not proved: exit code 1, the fingerprint to compare, and no claim', async () => {
     const { run } = folder(tokenOf('a'));
     const { code, stdout } = await run(['verify', 'a']);
     expect(code).toBe(1);
@@ -82,7 +82,7 @@ describe('by itself, where nobody listens', () => {
     });
   });
 
-  test('--intermediate: what the token did not bring along, without being trusted for it', async () => {
+  test('--intermediate: supplies certificates missing from the token, without trusting them', async () => {
     const identity = { ...pki.signer, chain: [] };
     const { run } = folder(tokenOf('a', { identity }), { 'ca.der': pki.intermediate.certificate });
     const judge = async (...options: string[]) => only(await run(['verify', '--json', 'a', ...options])).verdict;
@@ -91,7 +91,7 @@ describe('by itself, where nobody listens', () => {
     expect(await judge('--ca', 'root.pem', '--intermediate', 'ca.der')).toBe('valid');
   });
 
-  test('a forged signature is not valid, whomever one trusts', async () => {
+  test('a forged signature is never valid, whatever anchors are given', async () => {
     const bytes = answerFor('a');
     bytes[bytes.length - 1]! ^= 1;
     const { run } = folder(bytes.toString('base64'));
@@ -104,7 +104,7 @@ describe('by itself, where nobody listens', () => {
     }
   });
 
-  test('a record that was changed by hand changes nothing: the file is digested anew, the time is the token’s', async () => {
+  test('edits in the stamp file change nothing: the file is hashed again, and the time comes from the token', async () => {
     const { run } = folder(tokenOf('a'), {}, 'forged');
     expect((await run(['verify', 'a', '--ca', 'root.pem'])).stdout).toContain(`existed at ${genTime}`);
     const forged = folder(tokenOf('a'), { a: 'forged' }, 'forged');
@@ -115,7 +115,7 @@ describe('by itself, where nobody listens', () => {
     [`stamped at ${genTime}`, ['--ca', 'root.pem']],
     [`stamped at ${genTime}, as its token says`, ['--ca', 'other.pem']],
     [`stamped at ${genTime}, as its token says`, []],
-  ])('V9: a changed file is said to have changed since it was %s, by %j', async (when, options) => {
+  ])('V9: the output says that the file has changed since it was %s, with %j', async (when, options) => {
     const { run, path } = folder(tokenOf('a'));
     writeFileSync(path('a'), 'b');
     const { code, stdout } = await run(['verify', 'a', ...options]);
@@ -125,7 +125,7 @@ describe('by itself, where nobody listens', () => {
     );
   });
 
-  test.each(['root.pem', 'other.pem'])('V10, V11: --crl, a revoked signer is refused by %s', async (anchor) => {
+  test.each(['root.pem', 'other.pem'])('V10, V11: --crl: a revoked signer is refused with %s', async (anchor) => {
     const revoked = [{ serialNumber: pki.signer.serialNumber, revokedAtMs: genTimeMs - hourMs, reason: 1 }];
     const list = issueCrl(
       { number: 1n, thisUpdateMs: genTimeMs + hourMs, nextUpdateMs: genTimeMs + 2 * hourMs, revoked },
@@ -138,7 +138,7 @@ describe('by itself, where nobody listens', () => {
     });
   });
 
-  test('the imprint’s own algorithm is computed', async () => {
+  test('the file is hashed with the algorithm of the imprint', async () => {
     const { run } = folderWith([verify], { a: 'a', 'a.tsr': answerFor('a', { hash: 'sha512' }), 'root.pem': pki.rootPem });
     expect(only(await run(['verify', '--json', '--ca', 'root.pem', 'a']))).toMatchObject({
       verdict: 'valid',

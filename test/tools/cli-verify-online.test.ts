@@ -14,7 +14,7 @@ describe('--online', () => {
   });
   const startLiar = (valid: boolean) => startStub((response) => sendJson(response, 200, lie(valid, valid ? null : 'x: y.')));
 
-  test('V9: a service that always says valid makes nothing valid', async () => {
+  test('V9: a service that always answers valid cannot make anything valid', async () => {
     const { url } = await startLiar(true);
     const cases = [
       [folder(tokenOf('a')), 'not_proved'],
@@ -31,7 +31,7 @@ describe('--online', () => {
     expect(stdout).toContain('the service says: valid, existed at 2001-01-01T00:00:00Z (acme a: valid, qualified), which proves nothing\n');
   });
 
-  test('is asked for the token with the file’s own digest, and both are told', async () => {
+  test('sends the token and the digest of the file to the service, and shows both verdicts', async () => {
     const { url, seen } = await startLiar(true);
     const token = tokenOf('a');
     const { run } = folder(token);
@@ -42,7 +42,7 @@ describe('--online', () => {
     ]);
   });
 
-  test('a service that says otherwise, or nothing, is not passed over', async () => {
+  test('a different or missing answer of the service is reported', async () => {
     const { run } = folder(tokenOf('a'));
     const line = ['verify', '--online', '--json', '--ca', 'root.pem', 'a'];
     const denied = await run(line, { url: (await startLiar(false)).url });
@@ -54,7 +54,7 @@ describe('--online', () => {
     ]);
   });
 
-  test('the token of an id is fetched and judged here; of one without a token nothing is proved', async () => {
+  test('the token of an id is fetched and verified locally; without a token nothing is proved', async () => {
     const answers = (token: Buffer | undefined) =>
       startStub((response, { line }) => {
         if (!line.endsWith('/token')) sendJson(response, 200, lie(true));

@@ -27,7 +27,7 @@ function tokenOver(text: string): string {
 
 const stampOver = (text: string) => ({ stamp_id: stampId, issued_at: '2024-02-29T12:00:00Z', token: tokenOver(text), verify_url: '/' });
 
-/** A completed workflow over the contents `a`, `b`, `c` …, as the service proves the one of that number. */
+/** The service's proof of the output with this number, in a completed workflow over the contents `a`, `b`, `c` …. */
 function proofOf(number: number, contents: readonly string[] = ['a', 'b', 'c'], id = workflowId): InclusionProofShown {
   const tree = createMerkleTree();
   for (const content of contents) tree.append(digestOf(content));
@@ -66,8 +66,8 @@ async function judge(proof: unknown, file = 'b', ca = 'root.pem') {
   return { code, result: stdout === '' ? undefined : (JSON.parse(stdout) as Record<string, unknown>) };
 }
 
-describe('qstamp verify --proof, where nobody listens', () => {
-  test('W21: a file existed when a record was stamped; what that record says of workflow and number is told as a claim', async () => {
+describe('qstamp verify --proof, without the service', () => {
+  test('W21: proves that a file existed when a record was stamped; workflow and number from the record are shown as claims', async () => {
     expect(await judge(proofOf(2))).toMatchObject({
       code: 0,
       result: {
@@ -118,12 +118,12 @@ describe('qstamp verify --proof, where nobody listens', () => {
     expect(result).toMatchObject({ claimed: null, issued_at: null });
   });
 
-  test('what nobody vouches for is not proved: an open workflow, an anchor that does not reach the token', async () => {
+  test('not proved without a trusted token: an open workflow, an anchor that does not reach the token', async () => {
     expect(await judge({ ...whole, closing_record: null })).toMatchObject({ code: 1, result: { verdict: 'not_proved' } });
     expect(await judge(whole, 'b', 'other.pem')).toMatchObject({ code: 1, result: { verdict: 'not_proved' } });
   });
 
-  test('a file that is no proof is said to be none, and nothing is judged', async () => {
+  test('a file that is not a proof is reported, and nothing is judged', async () => {
     for (const proof of ['rubbish', {}, { ...whole, inclusion_path: ['00'] }, { ...whole, closing_record: { ...seal, record: {} } }]) {
       const { code, result } = await judge(proof);
       expect([code, JSON.stringify(result)]).toEqual([5, expect.stringContaining('is not an inclusion proof')]);

@@ -56,7 +56,7 @@ const judge = async (bytes: Buffer, content?: string) => {
   return JSON.parse(stdout);
 };
 
-test('a file with its record beside it is judged by its hash, and told until when that holds', async () => {
+test('a file with its record beside it is judged by its hash, with the end of the validity shown', async () => {
   expect(await judge(record)).toMatchObject({
     verdict: 'valid',
     issued_at: '2025-02-27T12:00:00Z',
@@ -68,7 +68,7 @@ test('a file with its record beside it is judged by its hash, and told until whe
   expect(stdout).toMatch(/an evidence record with 0 renewals, to be renewed before 2035-/);
 });
 
-test('the file of another stamp of the batch is not it', async () => {
+test('the file of another stamp of the batch is refused', async () => {
   expect(await judge(record, 'b')).toMatchObject({ verdict: 'not_valid', reason: expect.stringMatching(/^evidence_imprint_missing: /) });
   const { code, stdout } = await folder(record, 'b').run(['verify', '--ca', 'root.pem', 'a']);
   expect(code).toBe(1);
@@ -80,20 +80,20 @@ test('a record under two algorithms is judged by both digests of the file', asyn
   expect((await judge(renewed)).not_checked.join()).not.toContain('Later chains');
 });
 
-test('a record over several hashes is judged by the file, and by nothing without it', async () => {
+test('a record over several hashes is judged by the file, and cannot be judged without it', async () => {
   expect(await judge(several)).toMatchObject({ verdict: 'valid' });
   const { run } = folderWith([verify], { 'x.ers': several, 'root.pem': pki.rootPem });
   const { stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'x.ers']);
   expect(JSON.parse(stdout)).toMatchObject({ verdict: 'not_proved', reason: expect.stringMatching(/^evidence_hash_needed: /) });
 });
 
-test('without an anchor a record proves nothing, and says whose certificate it ends at', async () => {
+test('without an anchor a record proves nothing, and the output names the last certificate', async () => {
   const { stdout } = await folder(record).run(['verify', 'a']);
   expect(stdout).toMatch(/^a: NOT PROVED, trust_store_empty: /);
   expect(stdout).toContain('its chain ends at');
 });
 
-test('a container holds a record as it is, under one algorithm or two, and is judged by it', async () => {
+test('a container includes a record unchanged, under one algorithm or two, and is judged by it', async () => {
   for (const bytes of [record, renewed]) {
     const { run, path } = folderWith([pack, verify], { a: 'a', 'a.ers': bytes, 'root.pem': pki.rootPem });
     expect((await run(['pack', 'a'])).code).toBe(0);

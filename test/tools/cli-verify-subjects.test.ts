@@ -4,7 +4,7 @@ import { verify } from '../../src/cli/commands/verify.ts';
 import { folderWith } from '../support/cli-in-process.ts';
 import { answerFor, digestOf, folder, genTime, mockToken, only, pki, recordOf, tokenId, tokenOf } from '../support/cli-verify-lab.ts';
 
-describe('what is verified without the service', () => {
+describe('verification without the service', () => {
   test('a token beside a file, named, in base64, or alone', async () => {
     const answer = answerFor('a');
     const base64 = answer.toString('base64');
@@ -20,21 +20,21 @@ describe('what is verified without the service', () => {
     expect(stdout).toContain('not checked: a file: only the token was verified');
   });
 
-  test('V6: a token in BER, cut out of a stranger’s document, with the certificates that it did not bring along', async () => {
+  test('V6: a BER token from a foreign document, with the certificates that it lacks', async () => {
     const read = (name: string) => readFileSync(new URL(`../fixtures/real-tokens/t/1a17295b84f874d7${name}`, import.meta.url));
     const { run } = folderWith([verify], { 'a.tst': read('.tst'), 'root.pem': read('-anchor.pem'), 'ca.pem': read('-inter.pem') });
     const outcome = await run(['verify', '--json', 'a.tst', '--ca', 'root.pem', '--intermediate', 'ca.pem']);
     expect(only(outcome)).toMatchObject({ verdict: 'valid', imprint: { algorithm: 'sha512' }, issued_at: '2024-09-13T11:20:02Z' });
   });
 
-  test('standard input, by the record that was saved for it', async () => {
+  test('standard input, by the stamp file saved for it', async () => {
     const { run } = folder(tokenOf('a'));
     const line = ['verify', '-', '--token', 'a.qstamp.json', '--ca', 'root.pem'];
     expect((await run(line, { stdin: 'a' })).stdout).toContain(`-: valid, existed at ${genTime}`);
     expect((await run(line, { stdin: 'b' })).code).toBe(1);
   });
 
-  test('a mock token is proof to nobody: not proved, and of a changed file not valid', async () => {
+  test('a mock token proves nothing: not proved, and not valid for a changed file', async () => {
     const { run, path } = folder(mockToken('a'));
     const { code, stdout } = await run(['verify', '--ca', 'root.pem', 'a']);
     expect([code, stdout]).toEqual([1, expect.stringMatching(/^a: NOT PROVED, mock_not_rfc3161: .*\n {2}only its own service can verify/)]);
@@ -46,7 +46,7 @@ describe('what is verified without the service', () => {
   });
 
   test.each(['AAAA'.repeat(20), Buffer.from('{"valid":true}'.repeat(5)).toString('base64')])(
-    'V4: rubbish is not valid, with a reason: %s',
+    'V4: garbage is not valid, with a reason: %s',
     async (rubbish) => {
       const { run } = folder(rubbish);
       for (const subject of ['a', rubbish]) {
@@ -58,7 +58,7 @@ describe('what is verified without the service', () => {
     },
   );
 
-  test('a certificate whose name cannot be read is judged and told like any other', async () => {
+  test('a certificate with an unreadable name is judged and shown like any other', async () => {
     const answer = answerFor('a');
     const commonName = Buffer.from('0603550403', 'hex');
     const places: number[] = [];
@@ -81,7 +81,7 @@ describe('what is verified without the service', () => {
     ['lonely', 'lonely: there is no stamp beside it (lonely.qstamp.json)'],
     ['gone.qstamp.json', 'gone.qstamp.json: the stamped file is not beside it (gone)'],
     ['bad', 'bad: bad.qstamp.json is not a stamp that this command saved'],
-  ])('what cannot be read is 5, in a sentence: %s', async (subject, sentence) => {
+  ])('an unreadable file gives exit code 5 and a sentence: %s', async (subject, sentence) => {
     const { run } = folder(tokenOf('a'), {
       lonely: 'a',
       'gone.qstamp.json': recordOf('a', tokenOf('a')),
@@ -95,12 +95,12 @@ describe('what is verified without the service', () => {
     ['--ca', 'a', 'a: A trust anchor is neither PEM nor DER.'],
     ['--ca', 'missing', 'missing: there is no such file'],
     ['--crl', 'a', 'a: A revocation list is neither PEM nor DER.'],
-  ])('%s %s is told by name: 5', async (option, file, sentence) => {
+  ])('%s %s is named in the error: exit code 5', async (option, file, sentence) => {
     const { run } = folder(tokenOf('a'));
     expect(await run(['verify', 'a', option, file])).toMatchObject({ code: 5, stderr: `qstamp: ${sentence}\n` });
   });
 
-  test('an id is known to the service only: 2', async () => {
+  test('an id needs the service: exit code 2', async () => {
     expect(await folder(tokenOf('a')).run(['verify', tokenId])).toMatchObject({ code: 2, stderr: expect.stringContaining('--online') });
   });
 });

@@ -13,7 +13,7 @@ import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
 const commands = [stamp, verify, workflowAdd, workflowStart];
 
-test('V9: stamps and outputs of a real TSA are proved from their files alone, when the service is gone', async () => {
+test('V9: files alone prove stamps and outputs of a real TSA, without the service', async () => {
   const tsa = await startTsa();
   const service = await startService({ settings: providersSettings([{ tsa, qualified: true }]) });
   const { run, path, record } = folderWith(

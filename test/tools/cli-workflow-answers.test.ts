@@ -38,7 +38,7 @@ describe('status (W16)', () => {
     mail: { status: 'sent', attempts: 1, sent_at: '2026-01-02T00:00:01Z' },
   };
 
-  test('tells what the service says, and that it is the service that says it (V9)', async () => {
+  test('shows the answer of the service, and that it comes from the service (V9)', async () => {
     const { url, seen } = await startStub((response) => sendJson(response, 200, state));
     const { code, stdout } = await inFolder().run(['workflow', 'status'], { url });
     expect(code).toBe(0);
@@ -93,7 +93,7 @@ describe('status (W16)', () => {
 describe('redact (W10)', () => {
   const redacted = { workflow_id: workflowId, status: 'redacted', user_email: '[REDACTED]' };
 
-  test('asks first, as it cannot be undone', async () => {
+  test('asks first, because it cannot be undone', async () => {
     const { url, seen } = await startStub((response) => sendJson(response, 200, redacted));
     const { run } = inFolder();
     expect((await run(['workflow', 'redact'], { url })).code).toBe(2);
@@ -132,14 +132,14 @@ describe('add', () => {
     expect(json('a.txt.qstamp.json')).toMatchObject({ kind: 'workflow_output', output, token: 'MAA=', workflow_id: workflowId });
   });
 
-  test('of the mock provider there is none', async () => {
+  test('saves no token of the mock provider', async () => {
     const { url } = await startAdding((response) => sendJson(response, 404, { detail: 'None.' }));
     const { run, json } = inFolder({ 'a.txt': 'a' });
     expect((await run(['workflow', 'add', 'a.txt'], { url })).code).toBe(0);
     expect(json('a.txt.qstamp.json')).toMatchObject({ output, token: null });
   });
 
-  test('an output whose token cannot be fetched is saved all the same, and it is said: 4', async () => {
+  test('an output is saved even if its token cannot be fetched, with a message: exit code 4', async () => {
     const { url } = await startAdding((response) => sendJson(response, 500, { detail: 'Broken.' }));
     const { run, json } = inFolder({ 'a.txt': 'a', 'b.txt': 'b' });
     const { code, stderr } = await run(['workflow', 'add', 'a.txt', 'b.txt'], { url });
@@ -164,7 +164,7 @@ describe('start', () => {
     status: 'pending',
   };
 
-  test('never overwrites the token of another: 5, and nobody is asked', async () => {
+  test('never overwrites the token of another workflow: exit code 5, without a request', async () => {
     const { url, seen } = await startStub((response) => sendJson(response, 201, started));
     const { run, json } = inFolder();
     expect(await run([...line, hash], { url })).toMatchObject({
@@ -175,7 +175,7 @@ describe('start', () => {
     expect(seen).toEqual([]);
   });
 
-  test('what the service refuses leaves no file behind: 3, in the words of the service', async () => {
+  test('a refusal of the service leaves no file: exit code 3, with the text of the service', async () => {
     const detail = [{ loc: ['body', 'user_email'], msg: 'not an address', type: 'value_error' }];
     const { url, seen } = await startStub((response) => sendJson(response, 422, { detail }));
     const { run, path } = folderWith(commands, {});
@@ -187,7 +187,7 @@ describe('start', () => {
   });
 });
 
-test.each(['status', 'resend', 'redact', 'add a'])('%s without a workflow says how to come by one: 5', async (command) => {
+test.each(['status', 'resend', 'redact', 'add a'])('%s without a workflow explains how to get one: exit code 5', async (command) => {
   const outcome = await folderWith(commands, { a: 'a' }).run(['workflow', ...command.split(' ')]);
   expect(outcome).toMatchObject({ code: 5, stderr: expect.stringContaining('"qstamp workflow start" makes one') });
 });

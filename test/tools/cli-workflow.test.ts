@@ -28,7 +28,7 @@ const inFolder = (files: Record<string, string>) => {
 
 const start = ['workflow', 'start', '--email', 'client@example.com', '--agent', 'agent-7'];
 
-test('W6, W16: a workflow from its briefing to its page, by way of a second link', async () => {
+test('W6, W16: a workflow from its briefing to its page, with a second link', async () => {
   const { run, json, path } = inFolder({ 'briefing.md': 'a logo', 'logo.png': 'png', 'notes.txt': 'txt', data: 'bin' });
   const asProcess = (...line: string[]) => runCommand(line, { cwd: dirname(path('data')), env: { QSTAMP_URL: service.url } });
   const started = await asProcess(...start, '--json', '--briefing', 'briefing.md', '--tier', 'verified', '--metadata', 'case=7');
@@ -65,7 +65,7 @@ test('W6, W16: a workflow from its briefing to its page, by way of a second link
     stdout: expect.stringContaining('output 3 (layout)'),
   });
 
-  // The mock provider's outputs are proof to nobody; the service knows them all the same.
+  // Outputs of the mock provider prove nothing, but the service knows them.
   const verified = await run('verify', '--online', '--json', 'logo.png', 'notes.txt', 'data');
   expect(verified.code).toBe(1);
   for (const result of jsonLines(verified)) expect(result).toMatchObject({ verdict: 'not_proved', online: { valid: true } });
@@ -84,7 +84,7 @@ test('W6, W16: a workflow from its briefing to its page, by way of a second link
   expect((await run('workflow', 'add', '--type', 'code', 'briefing.md')).code).toBe(3);
 });
 
-test('outputs are added in the order given, and the first that fails ends it', async () => {
+test('outputs are added in the order given, until the first failure', async () => {
   const names = Array.from({ length: 6 }, (_, index) => `${index}.txt`);
   const { run } = inFolder(Object.fromEntries(names.map((name) => [name, name])));
   expect((await run(...start, '--briefing-hash', sha256('x'))).code).toBe(0);

@@ -49,7 +49,7 @@ describe('qstamp stamp', () => {
     expect((await getJson(service, '/api/v1/internal/v1/stamps?limit=1', internalHeaders)).body.total).toBe(before);
   });
 
-  test('exits 3 with the words of the service when it refuses', async () => {
+  test('exits with 3 and the text of the service if it refuses', async () => {
     const { run } = inProcess({ a: 'a', large: 'x'.repeat(100_001) });
     const unauthorized = await run(['stamp', 'a'], { serviceToken: 'nobody' });
     expect([unauthorized.code, unauthorized.stderr]).toEqual([3, expect.stringMatching(/^a: the service answered 401: .*X-Service-Token/)]);
@@ -65,7 +65,7 @@ describe('qstamp stamp', () => {
     expect([manyWords.code, manyWords.stderr]).toEqual([3, expect.stringMatching(/422: metadata: .*4096 bytes/)]);
   });
 
-  test('alone it tells all, with --version its version; an address that is none is 2', async () => {
+  test('without arguments it shows its help, with --version its version; an invalid address is 2', async () => {
     const { run } = inFolder({ a: 'a' });
     expect(await run([])).toMatchObject({ code: 0, stdout: expect.stringMatching(/qstamp stamp[\s\S]*Exit codes/) });
     expect((await run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);

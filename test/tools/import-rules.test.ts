@@ -9,7 +9,7 @@ import { checkImports, checkSource, findCycles } from '../support/import-rules.t
 const sources = listSources(checkoutDir, 'src');
 const read = (path: string) => readFileSync(join(checkoutDir, path), 'utf8');
 
-/** Imports modules in a process of their own that may neither connect nor listen, and must end by itself. */
+/** Imports modules in a separate process that may neither connect nor listen, and must end by itself. */
 function importAll(modules: readonly string[]): { status: number | null; stderr: string } {
   const program = `
     import net from 'node:net';
@@ -32,7 +32,7 @@ describe('the sources keep the rules of the architecture', () => {
     expect(findCycles(readImportGraph(checkoutDir, folder))).toEqual([]);
   });
 
-  test('rules 3, 7 and 8: the environment, asking over HTTP, fields of the interface, secrets of TSAs', () => {
+  test('rules 3, 7 and 8: the environment, HTTP requests, fields of the interface, secrets of TSAs', () => {
     expect(sources.flatMap((path) => checkSource(path, read(path)))).toEqual([]);
   });
 
@@ -44,7 +44,7 @@ describe('the sources keep the rules of the architecture', () => {
 });
 
 describe('the check of the rules', () => {
-  /** An import that breaks each line of the law, and how it is told. */
+  /** For each rule an import that breaks it, and the message. */
   const planted: readonly (readonly [from: string, target: string, rule: string])[] = [
     ['src/a.ts', 'src/shared/domain/a.ts', 'rule 1, every source file'],
     ['src/api/stamps/a.ts', 'scripts/stack/b.ts', 'rule 1, the service imports only'],
@@ -87,7 +87,7 @@ describe('the check of the rules', () => {
     expect(checkImports(graph)).toContainEqual(expect.stringContaining(rule));
   });
 
-  test('finds a file that sees a request and reads the store', () => {
+  test('finds a file that handles a request and reads the store', () => {
     const graph = new Map([
       ['src/api/stamps/a.ts', ['fastify', 'src/shared/store/a.ts']],
       ['src/shared/store/a.ts', []],
@@ -98,12 +98,12 @@ describe('the check of the rules', () => {
   test.each([
     ['connects', "import net from 'node:net'; net.connect(1);"],
     ['listens', "import http from 'node:http'; http.createServer().listen(0);"],
-  ])('finds a module that %s when it is imported', (what, source) => {
+  ])('finds a module that %s on import', (what, source) => {
     const { status, stderr } = importAll([`data:text/javascript,${encodeURIComponent(source)}`]);
     expect([status, stderr]).toEqual([1, expect.stringContaining(`a module ${what} when it is imported`)]);
   });
 
-  test('finds a cycle however long, and a file that is not there', () => {
+  test('finds a cycle of any length, and a missing file', () => {
     const at = (name: string) => `src/api/${name}.ts`;
     const ring = new Map([
       [at('a'), [at('b')]],
@@ -121,7 +121,7 @@ describe('the check of the rules', () => {
     ['rule 3', 'src/cli/a.ts', 'const answer = await fetch(url);'],
     ['rule 7', 'src/api/stamps/a.ts', 'const body = z.object({ hash: z.string() });'],
     ['rule 8', 'src/api/stamps/a.ts', 'readFileSync(settings.auth.passwordFile)'],
-  ])('finds what breaks %s in %s: %s', (rule, path, source) => {
+  ])('finds a violation of %s in %s: %s', (rule, path, source) => {
     expect(checkSource(path, source)).toEqual([expect.stringContaining(rule)]);
   });
 });

@@ -26,7 +26,7 @@ const only = ({ stdout }: { readonly stdout: string }) => JSON.parse(stdout) as 
 const proof = await bareToken('a');
 const token: Member = { name: 'META-INF/timestamp.tst', content: proof };
 
-/** The verdict on a container, as a program reads it. */
+/** The verdict on a container as JSON. */
 async function judge(container: Uint8Array, ca = 'root.pem') {
   const { run } = folderWith([verify], { 'x.asics': container, ...anchors });
   const outcome = await run(['verify', '--json', '--ca', ca, 'x.asics']);
@@ -34,7 +34,7 @@ async function judge(container: Uint8Array, ca = 'root.pem') {
 }
 
 describe('qstamp pack', () => {
-  test('writes a container that is verified without anything beside it, with the same bytes each time', async () => {
+  test('writes a container that verifies by itself, with the same bytes each time', async () => {
     const { run, path } = folderWith([pack, verify], stamped);
     expect(await run(['pack', 'a'])).toMatchObject({ code: 0, stdout: 'a: packed with its stamp as a.asics\n' });
     const container = readFileSync(path('a.asics'));
@@ -49,7 +49,7 @@ describe('qstamp pack', () => {
     expect(readFileSync(path('a.asics')).equals(container)).toBe(true);
   });
 
-  test('a stranger unpacks it: file and token are what they were', async () => {
+  test('other programs can unpack it: file and token are unchanged', async () => {
     const { run, path } = folderWith([pack], stamped);
     await run(['pack', 'a']);
     const program = 'import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); assert z.testzip() is None; print(z.namelist(), z.read("a"))';
@@ -57,7 +57,7 @@ describe('qstamp pack', () => {
     expect(stdout).toBe("['mimetype', 'a', 'META-INF/timestamp.tst'] b'a'\n");
   });
 
-  test('size and CRC-32 of each file stand before it, as java.util.zip.ZipInputStream wants of what is not compressed', async () => {
+  test('size and CRC-32 of each file come before it, because java.util.zip.ZipInputStream requires this for uncompressed files', async () => {
     const { run, path } = folderWith([pack], stamped);
     await run(['pack', 'a']);
     const headers = await headersOf(readFileSync(path('a.asics')));
@@ -71,7 +71,7 @@ describe('qstamp pack', () => {
     expect(readdirSync(path('.'))).not.toContain(`${name}.asics`);
   });
 
-  test('packs no file that is not the stamped one, and none without a time-stamp token', async () => {
+  test('packs only the stamped file, and only with a time-stamp token', async () => {
     const { run } = folderWith([pack], { ...stamped, a: 'changed' });
     expect((await run(['pack', 'a'])).code).toBe(1);
     const mock = folderWith([pack], { ...stamped, 'a.qstamp.json': recordOf('a', 'cXN0YW1wLW1vY2stdG9rZW4=') });
@@ -84,7 +84,7 @@ describe('qstamp pack', () => {
 describe('a file that changes after it was judged', () => {
   const imprint = sha256Imprint(createHash('sha256').update('a').digest('hex'));
 
-  test('is not packed, and nothing is left of the container', async () => {
+  test('is not packed, and no partial container is left', async () => {
     for (const now of ['b', 'ab', '']) {
       const { path } = folderWith([], { a: now });
       const packed = writeContainer(path('a.asics'), { path: path('a'), imprint }, proof);
@@ -93,7 +93,7 @@ describe('a file that changes after it was judged', () => {
     }
   });
 
-  test('or is gone: a container that was there is left as it is', async () => {
+  test('or is deleted: an existing container stays unchanged', async () => {
     const { path } = folderWith([], { b: 'b', 'a.asics': 'older', 'b.asics': 'older' });
     for (const [name, code] of [
       ['a', 'ENOENT'],
@@ -106,7 +106,7 @@ describe('a file that changes after it was judged', () => {
 });
 
 describe('qstamp verify FILE.asics', () => {
-  test('reads containers of others: entries in another order, a compressed file, more in META-INF', async () => {
+  test('reads foreign containers: entries in another order, a compressed file, more in META-INF', async () => {
     const manifest: Member = { name: 'META-INF/manifest.xml', content: '<x/>' };
     const more: Member = { name: 'META-INF/timestamp002.tst', content: 'of another time' };
     const { said } = await judge(await zipOf([mimetype, token, manifest, more, { ...file, compress: true }]));
@@ -114,7 +114,7 @@ describe('qstamp verify FILE.asics', () => {
     expect(JSON.stringify(said)).not.toContain('manifest.xml');
   });
 
-  test('V9: the name of an entry fills no line with blanks, so that its end would stand on one of its own', async () => {
+  test('V9: an entry name cannot use blanks to put its end on a separate line', async () => {
     const imitation = 'contract.pdf: valid, existed at 2001';
     const blanks = ` \t\u00a0\u2028\u2029\u3000\u3164\u2800`.repeat(9);
     const name = `META-INF/x${blanks}${imitation}`;
@@ -125,14 +125,14 @@ describe('qstamp verify FILE.asics', () => {
     expect(stdout).toContain(`META-INF/x ${imitation} in the container`);
   });
 
-  test('reads containers of versions before, where sizes and CRC-32 stand behind the file', async () => {
+  test('reads containers of earlier versions, with sizes and CRC-32 after the file', async () => {
     expect(await judge(await zipOf([mimetype, { ...file, isStreamed: true }, token]))).toMatchObject({
       code: 0,
       said: { verdict: 'valid' },
     });
   });
 
-  test('judges what is inside as it judges anything: another file, an unknown authority, rubbish for a token', async () => {
+  test('judges the contents like separate files: another file, an unknown authority, garbage instead of a token', async () => {
     const other = await judge(await zipOf([mimetype, { ...file, content: 'b' }, token]));
     expect(other).toMatchObject({ code: 1, said: { verdict: 'not_valid', reason: expect.stringMatching(/^imprint_mismatch/) } });
     expect(await judge(await zipOf([mimetype, file, token]), 'other.pem')).toMatchObject({ code: 1, said: { verdict: 'not_proved' } });

@@ -9,12 +9,12 @@ import { startService } from '../support/service.ts';
 const hourMs = 3_600_000;
 const timeOf = (timeMs: number) => `${new Date(timeMs).toISOString().slice(0, 16)}Z`;
 
-/** The hours until now, also where one of them begins while the test runs. */
+/** The hours until now, even if a new one begins while the test runs. */
 const lastHours = () => [timeOf(Date.now() - 2 * hourMs), timeOf(Date.now() + hourMs)];
 
 const recount = (args: readonly string[], env: Record<string, string>) => runOperator(recountCommand, args, env);
 
-test('what a killed process did not count, or counted twice, is made right from the stamps; failures and latencies stay', async () => {
+test('missing and double counts of a killed process are corrected from the stamps; failures and latencies stay', async () => {
   const service = await startService();
   for (let stamp = 0; stamp < 3; stamp += 1) await stampInternal(service, { hash: randomHash() });
   await stampAgent(service, 'basic', { hash: randomHash() });
@@ -39,13 +39,13 @@ test('what a killed process did not count, or counted twice, is made right from 
   expect(told(await read())).toEqual(told(right));
 });
 
-test('what cannot be understood is one line and exit code 2', async () => {
+test('invalid arguments give one line and exit code 2', async () => {
   const lines = [[], ['2026-11-25', '2026-11-24']];
   const outcomes = await Promise.all(lines.map((args) => recount(args, { MONGODB_URL: 'mongodb://127.0.0.1:1/' })));
   for (const outcome of outcomes) expect(outcome).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(/^qstamp: [^\n]+\n$/) });
 });
 
-test('without a store the command says so in a line, and does not call it counted (E10)', async () => {
+test('without a store the command says so in one line, and does not report success (E10)', async () => {
   expect(await recount(lastHours(), { MONGODB_URL: 'mongodb://127.0.0.1:1/' })).toEqual({
     code: 1,
     stdout: '',

@@ -23,7 +23,7 @@ test('every module of the gateway is pinned by a hash', () => {
   expect(modules.filter(([, name, version]) => !sums.includes(`${name} ${version} h1:`))).toEqual([]);
 });
 
-test('npm run sbom tells every installed package as CycloneDX, and finds no unknown licence', () => {
+test('npm run sbom lists every installed package as CycloneDX, and finds no unknown licence', () => {
   const printed = execFileSync(process.execPath, [join(checkoutDir, 'scripts/sbom.ts')], { encoding: 'utf8' });
   expect(printed).toMatch(/^MIT\s+\d+\s+\d+$/m);
   const bom: Bom & { bomFormat: string } = JSON.parse(readFileSync(join(localDir, 'sbom.cdx.json'), 'utf8'));

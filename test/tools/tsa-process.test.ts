@@ -28,7 +28,7 @@ const judge = (answer: Buffer, rootPem: string, timeMs = nowMs) =>
   opensslVerify({ answer, against: { query: asked.der }, rootPem, atTime: Math.floor(timeMs / 1000) });
 
 describe('the PKI of the development TSA on disk', () => {
-  test('is the same after a restart, and what was stamped before verifies', async () => {
+  test('is the same after a restart, and earlier stamps verify', async () => {
     const first = await openTsaState(dir, 'p-256', nowMs);
     const before = stamp(first.signer);
     const second = await openTsaState(dir, 'p-256', nowMs + 1000);
@@ -39,7 +39,7 @@ describe('the PKI of the development TSA on disk', () => {
     expect(await readFile(second.rootFile, 'utf8')).toBe(first.rootPem);
   });
 
-  test('its CAs have revoked nobody, and say so to verifiers that insist on hearing it', async () => {
+  test('has empty revocation lists, for verifiers that require them', async () => {
     const { crlFile, rootFile, signer } = await openTsaState(dir, 'p-256', nowMs);
     const at = (name: string) => join(dir, name);
     await writeFile(at('signer.pem'), pem('CERTIFICATE', signer.certificate));
@@ -48,7 +48,7 @@ describe('the PKI of the development TSA on disk', () => {
     expect((await openssl('verify', '-x509_strict', '-crl_check_all', ...files)).output).toContain('signer.pem: OK');
   });
 
-  test('the TSA certificate is renewed under the same root before it runs out', async () => {
+  test('renews the TSA certificate under the same root before it expires', async () => {
     const first = await openTsaState(dir, 'p-256', nowMs);
     const later = nowMs + 10 * YEAR_MS;
     const renewed = await openTsaState(dir, 'p-256', later);
@@ -57,7 +57,7 @@ describe('the PKI of the development TSA on disk', () => {
     expect((await openTsaState(dir, 'p-256', later)).signer.certificate).toEqual(renewed.signer.certificate);
   });
 
-  test('nobody else can read it', async () => {
+  test('is readable by its owner only', async () => {
     await openTsaState(dir, 'p-256', nowMs);
     await writeProvidersFile(dir, { url: 'http://127.0.0.1:1', policy: '2.999.1', isAggregating: true });
     expect((await stat(dir)).mode & 0o777).toBe(0o700);
@@ -80,7 +80,7 @@ describe('the development TSA as a process', () => {
     return child;
   }
 
-  test('says where it listens, serves, writes a providers file, and stops on SIGTERM', async () => {
+  test('prints its address, serves, writes a providers file, and stops on SIGTERM', async () => {
     const child = start();
     const [{ url, providersFile, rootFile }] = await once(child, 'message');
     const rootPem = await readFile(rootFile, 'utf8');

@@ -20,14 +20,14 @@ afterAll(() => tsa.close());
 const judge = (answer: Buffer) => opensslVerify({ answer, against: { query: asked.der }, rootPem: pki.rootPem });
 
 describe('faults of the development TSA', () => {
-  test('come in the order in which they are queued, one for each request', async () => {
+  test('occur in the order queued, one for each request', async () => {
     tsa.failNext(createFault('status:503'), createFault('html'));
     expect((await postQuery(url, asked.der)).status).toBe(503);
     expect((await postQuery(url, asked.der)).headers.get('content-type')).toBe('text/html');
     expect((await judge((await postQuery(url, asked.der)).body)).ok).toBe(true);
   });
 
-  test('an unknown name or argument in the address is said, not ignored', async () => {
+  test('give an error for an unknown name or argument in the address', async () => {
     for (const fault of ['nope', 'toString', 'slow:abc']) {
       const { status, body } = await postQuery(`${url}/?fault=${fault}`, asked.der);
       expect(status).toBe(400);

@@ -11,7 +11,7 @@ async function joined(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(all).toString();
 }
 
-test('a token is fetched as it is; where many stamps share one, the evidence record of the stamp', async () => {
+test('a token is fetched unchanged; if stamps share a token, the evidence record of the stamp', async () => {
   const stub = await startStub((response, { line }) => {
     if (line === 'GET /api/v1/verify/v1/token/alone/token') response.writeHead(200).end('token');
     else if (line === 'GET /api/v1/verify/v1/token/one%20of%20many/token') response.writeHead(200, { 'qstamp-batch': 'x' }).end('root');
@@ -27,7 +27,7 @@ test('a token is fetched as it is; where many stamps share one, the evidence rec
   await expect(qstamp.fetchToken('mock')).rejects.toThrow(client.NotFound);
 });
 
-test('content is sent as it is to renew the evidence, and not as JSON', async () => {
+test('content is sent unchanged to renew the evidence, not as JSON', async () => {
   const answer = { token_id: 'id', imprint: { algorithm: 'sha512', digest: 'ab' }, is_renewed: false };
   const stub = await startStub((response) => sendJson(response, 200, answer));
   const qstamp = new client.Qstamp({ url: stub.url, serviceToken: 'secret' });
@@ -41,7 +41,7 @@ test('content is sent as it is to renew the evidence, and not as JSON', async ()
   ]);
 });
 
-test('a bundle may take longer than a try; what is not there yet is asked for again', async () => {
+test('a bundle may take longer than a try; a missing one is requested again', async () => {
   const stub = await startStub(async (response, _request, attempt) => {
     if (attempt === 1) return sendJson(response, 503, { detail: 'Busy.', code: 'overloaded' }, { 'retry-after': '0' });
     response.writeHead(200).flushHeaders();
@@ -56,7 +56,7 @@ test('a bundle may take longer than a try; what is not there yet is asked for ag
   expect(stub.seen.map(({ line }) => line)).toEqual(['GET /workflow/id/evidence.zip', 'GET /workflow/id/evidence.zip']);
 });
 
-test('a bundle that breaks off is no bundle, and one that nobody wants any longer is ended', async () => {
+test('a broken-off bundle is an error, and an aborted one ends', async () => {
   const broken = await startStub((response) => {
     response.writeHead(200, { 'content-length': '100' }).write('a', () => response.destroy());
   });
@@ -76,7 +76,7 @@ test('a bundle that breaks off is no bundle, and one that nobody wants any longe
   await end;
 });
 
-test('a silent service is told by the time that it was given', async () => {
+test('a silent service gives an error with the time limit', async () => {
   const stub = await startStub(() => undefined);
   const qstamp = new client.Qstamp({ url: stub.url, timeoutMs: 100, maxRetries: 1 });
   await expect(qstamp.stampText('a')).rejects.toThrow(`${stub.url} cannot be reached: no answer within 0.1 s`);

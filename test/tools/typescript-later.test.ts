@@ -10,11 +10,11 @@ const run = { user_email: 'client@example.com', agent_id: 'agent-7', briefing: '
 const client = await (await installedClient()).load();
 const service = await sharedService({ settings: { WEBHOOK_SECRET: webhookSecret } });
 
-/** A client whose every request is held to /openapi.json. */
+/** A client whose every request is checked against /openapi.json. */
 const connect = (at: RunningService = service, options: { serviceToken?: string } = { serviceToken }) =>
   new client.Qstamp({ url: at.url, fetch: recordedFetch(at.url).fetch, ...options });
 
-test('N1: who does not wait gets id and address at once, and waits for the stamp when he likes', async () => {
+test('N1: a caller that does not wait gets id and address at once, and can wait for the stamp later', async () => {
   const idle = await startService({ workers: 0 });
   const hashes = [randomHash(), randomHash()];
   for (const options of [{ serviceToken }, {}]) {
@@ -33,7 +33,7 @@ test('N1: who does not wait gets id and address at once, and waits for the stamp
   }
 });
 
-test('S9: with its key again it is the stamp, once that is there', async () => {
+test('S9: a repeat with the same key gives the stamp once it exists', async () => {
   const qstamp = connect();
   const idempotencyKey = randomHash();
   const accepted = await qstamp.later.stampText('a', { idempotencyKey });
@@ -41,14 +41,14 @@ test('S9: with its key again it is the stamp, once that is there', async () => {
   expect(await qstamp.later.stampText('a', { idempotencyKey })).toMatchObject({ token_id: accepted.token_id, content_sha256: sha256('a') });
 });
 
-test('a stamp that nobody asked for is waited for until the signal says no', async () => {
+test('waits for an unknown stamp until the signal aborts', async () => {
   const giveUp = AbortSignal.timeout(1_500);
   await expect(connect().untilStamped('01a200f2-0f4b-734d-866a-e67e7c47f5d8', { signal: giveUp })).rejects.toMatchObject({
     name: 'TimeoutError',
   });
 });
 
-test('the service is asked to wait for less than one try may take', async () => {
+test('asks the service to wait less than the time limit of one try', async () => {
   const results = [
     { valid: false, reason: 'unknown_token_id: no stamp' },
     { valid: true, reason: null },
@@ -64,7 +64,7 @@ test('the service is asked to wait for less than one try may take', async () => 
   expect(preferences).toEqual(['wait=10', 'wait=10', 'wait=2', 'wait=2', undefined, undefined]);
 });
 
-test('N6: outputs that nobody waits for keep the order of the calls, and join before the workflow is completed', async () => {
+test('N6: outputs without a waiting caller keep the order of the calls, and join before completion', async () => {
   const qstamp = connect();
   const outputs = [1, 2, 3].map((place) => ({ output_hash: sha256(`of many ${place}`), output_type: 'image' }));
   const workflow = await qstamp.workflow(run, async (each) => {
@@ -80,7 +80,7 @@ test('N6: outputs that nobody waits for keep the order of the calls, and join be
   expect(await workflow.state()).toMatchObject({ status: 'completed', output_count: 6 });
 });
 
-test('N2, N3, N6: who asks for a webhook gets what the call answered, signed', async () => {
+test('N2, N3, N6: a requested webhook contains the answer of the call, signed', async () => {
   const { url: callback_url, received } = await startReceiver();
   const payload = async (place: number) => {
     const { body, headers } = (await arrived(received, place + 1))[place]!;

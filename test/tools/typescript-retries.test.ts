@@ -12,7 +12,7 @@ const refusal = (code: string, more: object = {}) => ({ detail: 'A sentence.', c
 const stamps = { hash: sha256('a') };
 
 describe('@qstamp/client tries again, with the same key', () => {
-  test('E10: after Retry-After where something is not available, after its own time where nothing answers', async () => {
+  test('E10: waits for Retry-After if a part is unavailable, and for its own delay if there is no answer', async () => {
     const times: number[] = [];
     const stub = await startStub((response, _request, attempt) => {
       times.push(performance.now());
@@ -29,7 +29,7 @@ describe('@qstamp/client tries again, with the same key', () => {
     expect(times[1]! - times[0]!).toBeGreaterThanOrEqual(990);
   });
 
-  test('E7, E9: who is told to wait too long, or that it failed, is told so at once', async () => {
+  test('E7, E9: too long a wait or a failure is reported at once', async () => {
     const answers: readonly (readonly [number, object, string | undefined])[] = [
       [429, refusal('rate_limited'), '3600'],
       [502, refusal('provider_failed'), undefined],
@@ -46,14 +46,14 @@ describe('@qstamp/client tries again, with the same key', () => {
     expect(stub.seen).toHaveLength(3);
   });
 
-  test('where no answer comes, no try begins after the longest wait', async () => {
+  test('without an answer, no try starts after the longest wait', async () => {
     const stub = await startStub(() => undefined);
     const qstamp = new client.Qstamp({ url: stub.url, timeoutMs: 200, maxWaitMs: 150 });
     await expect(qstamp.stampHash(stamps.hash)).rejects.toMatchObject({ name: 'ServiceUnreachable' });
     expect(stub.seen).toHaveLength(1);
   });
 
-  test('a service token is not taken to where the service redirects', async () => {
+  test('a service token is not sent to a redirect target', async () => {
     const other = await startStub((response) => sendJson(response, 201, stampOf(stamps.hash)));
     const stub = await startStub((response) => void response.writeHead(307, { location: `${other.url}/elsewhere` }).end());
     const qstamp = new client.Qstamp({ url: stub.url, serviceToken: 'secret' });
@@ -61,7 +61,7 @@ describe('@qstamp/client tries again, with the same key', () => {
     expect(other.seen).toHaveLength(0);
   });
 
-  test('a wait is given up when the caller gives up', async () => {
+  test('a wait ends when the caller aborts', async () => {
     const stub = await startStub((response) => sendJson(response, 503, refusal('overloaded'), { 'retry-after': '30' }));
     const giveUp = new AbortController();
     const call = new client.Qstamp({ url: stub.url }).stampHash(stamps.hash, { signal: giveUp.signal });
@@ -72,7 +72,7 @@ describe('@qstamp/client tries again, with the same key', () => {
 });
 
 describe('@qstamp/client and the real service: nothing is made twice', () => {
-  /** Every first answer to a request is lost on its way back. */
+  /** The first answer to each request is lost on its way back. */
   const losing = (): typeof fetch => {
     const answered = new Set<string>();
     return async (input, init) => {
@@ -85,7 +85,7 @@ describe('@qstamp/client and the real service: nothing is made twice', () => {
   };
   const connect = ({ url }: Service, options: object = {}) => new client.Qstamp({ url, serviceToken, ...options });
 
-  test('S9, W8: an answer that got lost is asked for again', async () => {
+  test('S9, W8: a lost answer is requested again', async () => {
     const service = await startService({ settings: { RATE_WORKFLOW_START_PER_HOUR: '0' } });
     const qstamp = connect(service, { fetch: losing() });
     const { token_id } = await qstamp.stampText('once');
@@ -96,7 +96,7 @@ describe('@qstamp/client and the real service: nothing is made twice', () => {
     expect((await workflow.complete()).output_count).toBe(3);
   });
 
-  test('E11: a stamp on its way has an address, and the same key leads to it', async () => {
+  test('E11: a pending stamp has an address, and the same key leads to it', async () => {
     const service = await startService({ workers: 0, settings: { STAMP_WAIT_MS: '100' } });
     const options = { idempotencyKey: randomHash() };
     const pending = await connect(service, { maxWaitMs: 1_000 })
@@ -105,7 +105,7 @@ describe('@qstamp/client and the real service: nothing is made twice', () => {
     expect(pending).toBeInstanceOf(client.Pending);
     const { stampId, address } = pending as InstanceType<typeof client.Pending>;
     expect(address).toBe(`/api/v1/verify/v1/token/${stampId}`);
-    // This one waits for as long as the service says, and has it.
+    // This client waits as long as the service says, and gets the stamp.
     const again = connect(service).stampText('slow', options);
     await service.startWorker();
     expect((await again).token_id).toBe(stampId);
@@ -116,7 +116,7 @@ describe('@qstamp/client and the real service: nothing is made twice', () => {
 describe('@qstamp/client stamps many', () => {
   const hashes = Array.from({ length: 1_001 }, (_, index) => sha256(String(index)));
 
-  test('a thousand in one request; each succeeds or fails for itself, and what is on its way is asked for again', async () => {
+  test('a thousand in one request; each succeeds or fails alone, and pending ones are requested again', async () => {
     const stub = await startStub((response, { body }, attempt) => {
       const items: { hash: string }[] = JSON.parse(body);
       const answers: object[] = items.map(({ hash }) => stampOf(hash));
@@ -136,7 +136,7 @@ describe('@qstamp/client stamps many', () => {
     expect(last).not.toBe(first);
   });
 
-  test('L3: pieces of an agent and of a workflow fit into a minute; what was made is told when a later piece is refused', async () => {
+  test('L3: request sizes of agents and workflows fit the limit per minute; finished stamps are returned when a later part is refused', async () => {
     const stub = await startStub((response, { line, body }, attempt) => {
       if (attempt === 3) return sendJson(response, 429, refusal('rate_limited'), { 'retry-after': '3600' });
       const items: { hash: string }[] = JSON.parse(body);
@@ -156,7 +156,7 @@ describe('@qstamp/client stamps many', () => {
     expect(stub.seen.slice(3).map(({ body }) => JSON.parse(body).length)).toEqual([100, 1]);
   });
 
-  test('what stays on its way is told with its address; what was refused as one is one error', async () => {
+  test('a stamp that stays pending is returned with its address; a refusal of the whole request is one error', async () => {
     const pending = refusal('stamp_pending', { index: 0, status: 504, token_id: 'id', verify_url: '/there' });
     const stub = await startStub((response, _request, attempt) => {
       if (attempt === 1) return sendJson(response, 504, [pending], { 'retry-after': '3600' });
@@ -178,7 +178,7 @@ describe('@qstamp/client verifies webhooks', () => {
   const now = 1731705121;
   const other = `whsec_${Buffer.from('another secret').toString('base64')}`;
 
-  test('signed by one of the secrets, among several signatures, with headers as servers have them', async () => {
+  test('accepts a signature by one of the secrets, among several, with headers in server form', async () => {
     const payload = { event_type: 'ping', data: { success: true } };
     expect(await client.verifyWebhook(body, headers, { secret, now })).toEqual(payload);
     expect(await client.verifyWebhook(Buffer.from(body), new Headers(headers), { secret: [other, secret], now })).toEqual(payload);

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => stop?.());
 
-/** A client of the service whose every request is held to /openapi.json. */
+/** A client of the service; every request is checked against /openapi.json. */
 function connect(options: { serviceToken?: string } = {}) {
   const recorded = recordedFetch(service.url);
   return { qstamp: new client.Qstamp({ url: service.url, fetch: recorded.fetch, ...options }), sent: recorded.sent };
@@ -31,7 +31,7 @@ function connect(options: { serviceToken?: string } = {}) {
 describe('@qstamp/client, packed and installed: stamping', () => {
   const text = 'What an agent wrote. Ünïcödé.\n';
 
-  test('a file by path and address, a Blob, bytes, a stream, a text and a hash are the same stamp, and only the hash is sent', async () => {
+  test('a path, a file URL, a Blob, bytes, a stream, a text and a hash give the same stamp, and only the hash is sent', async () => {
     const { qstamp, sent } = connect();
     const path = join(installed.folder, 'output.txt');
     writeFileSync(path, text);
@@ -58,7 +58,7 @@ describe('@qstamp/client, packed and installed: stamping', () => {
     expect(qstamp.addressOf(stamps[0]!.verify_url)).toBe(`${service.url}${stamps[0]!.verify_url}`);
   });
 
-  test('a file that changed is not valid, and a wrong path or a text for bytes is no stamp of something else', async () => {
+  test('a changed file is not valid; a wrong path, or a text instead of bytes, is an error', async () => {
     const { qstamp } = connect();
     const path = join(installed.folder, 'changing.txt');
     writeFileSync(path, 'before');
@@ -72,7 +72,7 @@ describe('@qstamp/client, packed and installed: stamping', () => {
     await expect(qstamp.stampHash('abc')).rejects.toThrow('64 hexadecimal characters');
   });
 
-  test('with a service token, stamps are of its product; metadata and tier go along', async () => {
+  test('with a service token, stamps belong to its product; metadata and tier are sent', async () => {
     const { qstamp, sent } = connect({ serviceToken });
     const { token_id, tier } = await qstamp.stampText(text, { tier: 'plus', metadata: { run: '7' } });
     expect(tier).toBe('plus');
@@ -80,7 +80,7 @@ describe('@qstamp/client, packed and installed: stamping', () => {
     expect(await listStampIds(service)).toContain(token_id);
   });
 
-  test('L1, L2: many in one request, as an agent and for a product; one that is refused is an error of its own', async () => {
+  test('L1, L2: many in one request, as an agent and for a product; a refused one is a separate error', async () => {
     const hashes = Array.from({ length: 5 }, randomHash);
     const many = hashes.map((hash, index) => (index === 2 ? { hash, metadata: { long: 'x'.repeat(5_000) } } : hash));
     for (const options of [{}, { serviceToken }]) {
@@ -93,7 +93,7 @@ describe('@qstamp/client, packed and installed: stamping', () => {
     }
   });
 
-  test('content is sent when asked, in tier sealed', async () => {
+  test('content is sent only on request, in tier sealed', async () => {
     const { qstamp } = connect();
     const content = Uint8Array.from({ length: 100_000 }, (_, index) => index % 251);
     const { tier, content_sha256, sealed_storage_url } = await qstamp.stampBytes(content, { sendContent: true });
@@ -105,7 +105,7 @@ describe('@qstamp/client, packed and installed: stamping', () => {
 });
 
 describe('@qstamp/client: errors by kind', () => {
-  test('E1, E4, S9: a refusal says its status, code, request id and faults', async () => {
+  test('E1, E4, S9: a refusal has its status, code, request id and faults', async () => {
     const { qstamp } = connect();
     const faulty = qstamp.stampText('a', { metadata: { a: 'b'.repeat(5_000) } });
     await expect(faulty).rejects.toMatchObject({ name: 'InvalidRequest', status: 422, issues: [{ loc: ['body', 'metadata'] }] });
@@ -120,7 +120,7 @@ describe('@qstamp/client: errors by kind', () => {
     await expect(nowhere.state()).rejects.toThrow(client.NotFound);
   });
 
-  test('nobody, somebody else, and a call that is given up', async () => {
+  test('no server, another server, and an aborted call', async () => {
     const options = { maxRetries: 1, timeoutMs: 2_000 };
     await expect(new client.Qstamp({ url: 'http://127.0.0.1:9', ...options }).stampText('a')).rejects.toThrow(client.ServiceUnreachable);
     const other = new client.Qstamp({ url: service.url, fetch: async () => new Response('<html>', { status: 200 }) });
@@ -133,7 +133,7 @@ describe('@qstamp/client: errors by kind', () => {
 describe('@qstamp/client: workflows', () => {
   const start = { user_email: 'client@example.com', agent_id: 'agent-7', briefing: 'Paint a bridge.' };
 
-  test('W8: outputs are numbered in the order of the calls, and the record closes when the work is done', async () => {
+  test('W8: outputs are numbered in the order of the calls, and the record closes when all are done', async () => {
     const { qstamp } = connect();
     let access = { workflow_id: '', workflow_token: '' };
     const numbers = await qstamp.workflow(start, async (workflow) => {
@@ -152,14 +152,14 @@ describe('@qstamp/client: workflows', () => {
     expect(await qstamp.openWorkflow(access).complete()).toMatchObject({ output_count: 4, status: 'completed' });
   });
 
-  test('L4: many outputs in one request are numbered as they are given', async () => {
+  test('L4: many outputs in one request are numbered in the order given', async () => {
     const workflow = await connect().qstamp.startWorkflow(start);
     const given = Array.from({ length: 7 }, () => ({ output_hash: randomHash(), output_type: 'image' }));
     const [first, many] = await Promise.all([workflow.stampText('first'), workflow.stampMany(given)]);
     expect([first, ...many.map(({ made }) => made)].map((made) => made?.sequence_number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   });
 
-  test('what fails stays open; `await using` waits for its outputs and completes nothing', async () => {
+  test('if the work fails, the workflow stays open; `await using` waits for its outputs but does not complete it', async () => {
     const { qstamp } = connect();
     let failed = qstamp.openWorkflow({ workflow_id: '', workflow_token: '' });
     const run = qstamp.workflow(start, async (workflow) => {
@@ -178,7 +178,7 @@ describe('@qstamp/client: workflows', () => {
     expect(await used.state()).toMatchObject({ status: 'pending', output_count: 1 });
   });
 
-  test('W2: of tier verified, the link is waited for; it is mailed again and erased when asked', async () => {
+  test('W2: in tier verified it waits for the link, which can be mailed again; the address can be erased', async () => {
     const { qstamp } = connect();
     const workflow = await qstamp.startWorkflow({ ...start, tier: 'verified', idempotencyKey: randomHash() });
     await expect(workflow.stampText('too early')).rejects.toThrow(client.Conflict);
@@ -205,7 +205,7 @@ test('the quickstart of the README is ten lines long, and runs in plain Node', a
   expect(await (await fetch(page)).text()).toContain('my-agent');
 });
 
-test('its types are whole: a strict program without types of Node, and with a library of 2022, compiles by them', async () => {
+test('its types are complete: a strict program compiles with them, without types of Node and with the library of 2022', async () => {
   const program = `import { Pending, Qstamp, type StampToken, verifyWebhook } from '@qstamp/client';
     const qstamp = new Qstamp({ url: 'http://127.0.0.1:8080' });
     export const stamp: Promise<StampToken> = qstamp.stampText('a', { tier: 'plus' });

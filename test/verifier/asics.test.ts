@@ -12,13 +12,13 @@ const { inflate: browserInflate }: { inflate: Inflate } = await loadScript('infl
 const token: Member = { name: 'META-INF/timestamp.tst', content: 'a time-stamp token' };
 const open = (container: Uint8Array, inflate: Inflate) => openContainer(blobSource(new Blob([new Uint8Array(container)])), inflate);
 
-/** What command and page each unpack by. */
+/** The decompressors of command and page. */
 describe.each([
   ['node:zlib', nodeInflate],
   ['DecompressionStream', browserInflate],
 ])('ASiC-S containers (EN 319 162-1 §4.3), unpacked by %s', (_name, inflate) => {
   const ways = [{ compress: true }, { compress: false }, { compress: false, isStreamed: true }, { compress: true, isStreamed: true }];
-  test.each(ways)('token, file and what is not read, %o', async (how) => {
+  test.each(ways)('reads token and file, and lists entries that it does not read, %o', async (how) => {
     const content = Buffer.from('0123456789'.repeat(100_000));
     const others = ['META-INF/manifest.xml', 'META-INF/ASiCArchiveManifest.xml', 'META-INF/timestamp002.tst'];
     const container = await open(
@@ -37,13 +37,13 @@ describe.each([
     expect(hash.digest('hex')).toBe(createHash('sha256').update(content).digest('hex'));
   });
 
-  test('an evidence record is taken where there is no token', async () => {
+  test('accepts an evidence record if there is no token', async () => {
     const record = { name: 'META-INF/evidencerecord.ers', content: 'an evidence record' };
     expect(await open(await zipOf([mimetype, file, record]), inflate)).toMatchObject({ proofName: record.name, unread: [] });
     expect(await open(await zipOf([mimetype, file, record, token]), inflate)).toMatchObject({ unread: [record.name] });
   });
 
-  test('the file inside is opened only to be read: a fault that nobody awaits would end the process', async () => {
+  test('opens the file inside only when it is read, because an unhandled fault would end the process', async () => {
     const [, , make] = badContainers(token).find(([what]) => what === 'a file larger than it says')!;
     const content = (await open(await make(), inflate)).readFile();
     await delay(20);

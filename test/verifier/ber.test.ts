@@ -37,8 +37,8 @@ const trees = fc.letrec<{ tree: Buffer; leaf: Buffer }>((tie) => ({
 })).tree;
 const choices = fc.uint8Array({ minLength: 16, maxLength: 64 });
 
-describe('BER is read as the DER of the same value (V6)', () => {
-  it('DER is itself, with nothing rewritten', () => {
+describe('BER is read like the DER of the same value (V6)', () => {
+  it('DER stays unchanged', () => {
     fc.assert(
       fc.property(trees, (der) => {
         expect(normalizeBer(der)).toEqual({ der, rewritten: [] });
@@ -58,7 +58,7 @@ describe('BER is read as the DER of the same value (V6)', () => {
     for (const der of found) expect(normalizeBer(der)).toEqual({ der, rewritten: [] });
   });
 
-  it('every form of a value gives its DER, and says where it was another form', () => {
+  it('every form of a value gives its DER, and reports where the form differed', () => {
     fc.assert(
       fc.property(trees, choices, (der, numbers) => {
         const ber = berOf(parseDer(der), chooserOf(numbers));
@@ -112,7 +112,7 @@ describe('BER is read as the DER of the same value (V6)', () => {
     expect(codeOf(hex(ber))).toBe(code);
   });
 
-  it('has the limits of DER (9)', () => {
+  it('has the same limits as DER (9)', () => {
     let deep = indefinite(0x30);
     for (let level = 1; level < TOKEN_LIMITS.maxDepth; level++) deep = indefinite(0x30, deep);
     expect(codeOf(deep)).toBe('accepted');
@@ -127,7 +127,7 @@ describe('BER is read as the DER of the same value (V6)', () => {
     expect(codeOf(open)).toBe('der_too_deep');
   });
 
-  it('leaves what is inside octet strings alone', () => {
+  it('does not change the contents of octet strings', () => {
     const inner = longForm(0x30, integer(5), 3);
     expect(normalizeBer(indefinite(0x30, octetString(inner))).der).toEqual(sequence(octetString(inner)));
     expect(derOf(parseDer(normalizeBer(tlv(0x24, octetString(inner))).der))).toEqual(octetString(inner));

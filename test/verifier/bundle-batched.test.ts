@@ -15,7 +15,7 @@ let askPage: AskPage;
 let files: Bundle;
 let other: Bundle;
 beforeAll(async () => {
-  // Whatever is asked for within a second shares one token.
+  // Requests within a second share one token.
   lab = await startBundleLab((close) => void ends.push(close), { aggregate: { window_ms: 1_000 } });
   askPage = await openVerifyPage((close) => void ends.push(close));
   const isBatched = (bundle: Bundle) => bundle.has('root.ers') && bundle.has('closing-record.ers');
@@ -36,7 +36,7 @@ async function judge(bent: Bundle) {
   return { code: outcome.code, said: jsonLines(outcome), page: page.verdict };
 }
 
-test('W22: evidence records are in the bundle, each with its token beside it, and all verifiers are green', async () => {
+test('W22: the bundle contains evidence records, each with its token beside it, and all verifiers accept it', async () => {
   expect([...files.keys()]).toEqual(expect.arrayContaining(['root.tst', 'root.ers', 'closing-record.tst', 'closing-record.ers']));
   expect(String(files.get('stamps/1.txt'))).toMatch(/^1 record \S+\n2 record \S+\n3 record \S+\n$/);
   const { code, output } = await runScript(new Map([...files, ['../b', Buffer.from('b')]]), ['b']);
@@ -52,7 +52,7 @@ test('W22: evidence records are in the bundle, each with its token beside it, an
   });
 });
 
-/** Another hash in the tree: the blind stands behind the imprint, each is an OCTET STRING of 32 in a list of its own. */
+/** Another hash in the tree: the blind follows the imprint; each is an OCTET STRING of 32 octets in its own list. */
 const otherHash = (content: Buffer) => {
   const record = Buffer.from(content);
   record[record.indexOf(Buffer.of(0x04, 0x20)) + 2 + 32 + 4]! ^= 1;
@@ -78,7 +78,7 @@ test.each([
     /own time-stamp of output 2 .* has extra octets after it/,
   ],
   ['the record is rubbish', octets('root.ers', () => Buffer.from('rubbish')), /time-stamp of root is not a time-stamp token/],
-] as const)('W22: all verifiers are red where %s', async (_what, bend, says) => {
+] as const)('W22: all verifiers reject it if %s', async (_what, bend, says) => {
   const bent = bend(files, other);
   const { code, output } = await runScript(bent);
   expect(output).toMatch(says);
@@ -88,7 +88,7 @@ test.each([
 
 const digestOfRoot = () => (JSON.parse(String(files.get('closing-record.json'))) as { merkle_root: string }).merkle_root;
 
-test('W22: text within a record is not taken for its elements', async () => {
+test('W22: text within a record is not read as its elements', async () => {
   const forged = withSums(new Map(files).set('root.ers', forgedTree(files.get('root.ers')!, digestOfRoot())));
   expect(await runScript(forged)).toMatchObject({ code: 1, output: expect.stringContaining('the time-stamp of root is for another hash') });
   expect(await judge(forged)).toMatchObject({ code: 1, page: 'not_valid', said: [{ verdict: 'not_valid' }, { verdict: 'not_valid' }] });

@@ -13,11 +13,11 @@ import { revocationLists } from '../support/tsa-faults-chain.ts';
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
 import { startTsa } from '../support/tsa-service.ts';
 
-/** One bundle and three judges: `verify.py`, the command, and the page /verify in a browser. They say the same. */
+/** One bundle and three judges with the same verdict: `verify.py`, the command, and the page /verify in a browser. */
 
 const ends: (() => void | Promise<void>)[] = [];
 const tsaLab = createTsaLab();
-/** Its TSA is that of the other laboratory, as is everything else, but its certificates were revoked. */
+/** Like `tsaLab`, but its certificates were revoked. */
 const revokedLab = createTsaLab();
 let lab: BundleLab;
 let askPage: AskPage;
@@ -25,7 +25,7 @@ let good: Bundle;
 let other: Bundle;
 beforeAll(async () => {
   const tsa = await startTsa({ onEnd: (close) => void ends.push(close) });
-  // The service trusts the roots of the laboratories, too, and knows what was revoked in one of them.
+  // The service also trusts the roots of the laboratories, and has the revocations of one of them.
   const rootPem = [tsa, tsaLab, revokedLab].map(({ pki }) => pki.rootPem).join('');
   const crl = Buffer.from(
     revocationLists(revokedLab, LAB_NOW_MS - DAY_MS, { signer: true, intermediate: true })
@@ -42,21 +42,21 @@ afterAll(async () => {
   for (const end of ends.reverse()) await end();
 });
 
-/** What the command says to a reader who trusts this root alone. */
+/** The verdict of the command for a reader who trusts only this root. */
 async function judgedByCommand(zip: Buffer, rootPem: string) {
   const { run } = folderWith([verify], { 'bundle.zip': zip, 'root.pem': rootPem });
   const [command] = jsonLines(await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip']));
   return command!;
 }
 
-/** What all three say to a reader who trusts this root alone. */
+/** The verdicts of all three for a reader who trusts only this root. */
 async function judged(bundle: Bundle, rootPem = lab.tsa.pki.rootPem) {
   const script = await runScript(new Map([...bundle, ['../root.pem', Buffer.from(rootPem)]]), ['--ca', 'root.pem']);
   const zip = await zipped(bundle);
   return { script, command: await judgedByCommand(zip, rootPem), page: await askPage(lab.service.url, zip) };
 }
 
-/** `npm test` shows every third row to all three judges. The command, which costs least, judges each. */
+/** In `npm test` all three judge every third row; the command, which is the cheapest, judges each. */
 const shownToAll = <Row>(rows: readonly Row[]) => rows.filter((_, index) => index % tries(1, 3) === 0);
 
 describe('W22: a good bundle holds', () => {
@@ -71,13 +71,13 @@ describe('W22: a good bundle holds', () => {
     expect(page.verdict).toBe('valid');
   });
 
-  test('whose seals the laboratory of the forgeries made', async () => {
+  test('with seals from the laboratory of the forgeries', async () => {
     const { script, command, page } = await judged(resealed(good, tsaLab, { make: ({ specimen }) => specimen() }), tsaLab.pki.rootPem);
     expect([script.code, command.verdict, page.verdict]).toEqual([0, 'valid', 'valid']);
   });
 });
 
-describe('W22: nobody is fooled', () => {
+describe('W22: all judges detect forgeries', () => {
   test('the command finds each manipulation', async () => {
     for (const [what, reason, , bend] of manipulations) {
       const command = await judgedByCommand(await zipped(bend(good, other)), lab.tsa.pki.rootPem);
@@ -85,7 +85,7 @@ describe('W22: nobody is fooled', () => {
     }
   });
 
-  test.each(shownToAll(manipulations))('where %s', async (_what, _reason, says, bend) => {
+  test.each(shownToAll(manipulations))('if %s', async (_what, _reason, says, bend) => {
     const { script, command, page } = await judged(bend(good, other));
     expect(command.verdict).toBe('not_valid');
     expect(script).toMatchObject({ code: 1, output: expect.stringMatching(says) });
@@ -111,12 +111,12 @@ describe('W22: nobody is fooled', () => {
     expect(page).toMatchObject({ verdict: 'not_valid', text: expect.stringContaining(forgery.code) });
   });
 
-  test('by a signer whose certificate was revoked later, because another took its place: it holds', async () => {
+  test('a signer whose certificate was later replaced and revoked: the bundle is valid', async () => {
     const { script, command, page } = await judged(resealed(good, tsaLab, replacedLater), tsaLab.pki.rootPem);
     expect([script.code, command.verdict, page.verdict]).toEqual([0, 'valid', 'valid']);
   });
 
-  test.each(anchorForgeries)('by an anchor that is %s: he is not trusted, or he is named', async (_what, edit) => {
+  test.each(anchorForgeries)('by an anchor that is %s: it is not trusted, or the output names it', async (_what, edit) => {
     const forged = resealed(good, tsaLab, { make: ({ specimen }) => specimen() });
     const anchors = edit(lab.tsa.pki.rootPem, tsaLab.pki.rootPem);
     const { code, output } = await runScript(withSums(new Map(forged).set('certificates/anchors.pem', Buffer.from(anchors, 'latin1'))));
@@ -128,7 +128,7 @@ describe('W22: nobody is fooled', () => {
 describe('W22: the page /verify', () => {
   const said = (files: Readonly<Record<string, string>>, zip: Buffer) => askPage(lab.service.url, zip, files);
 
-  test('tells which output each file is, and what was not checked', async () => {
+  test('shows which output each file is, and what was not checked', async () => {
     const { text } = await said({ 'my b': 'b', brief: 'do it', x: 'x' }, await zipped(good));
     expect(text).toMatch(
       /This bundle is valid\s+Its 3 outputs, in this order, existed no later than 20[\d-]+ [\d:]+ UTC, if you trust the provider tsa-1\./,
@@ -142,7 +142,7 @@ describe('W22: the page /verify', () => {
     expect(text).toContain('the signers of the outputs’ own time-stamps (3)');
   });
 
-  test('claims nothing of a bundle without time-stamps, of one that another authority stamped, and of a zip file that cannot be read', async () => {
+  test('claims nothing about a bundle without time-stamps, a bundle stamped by another authority, or an unreadable zip file', async () => {
     const sealless = withSums(new Map([...good].filter(([name]) => !name.endsWith('.tst'))));
     expect(await said({ b: 'b' }, await zipped(sealless))).toMatchObject({
       verdict: 'not_proved',
@@ -157,7 +157,7 @@ describe('W22: the page /verify', () => {
   });
 });
 
-describe('W22: verify.py, with what comes with Python and OpenSSL alone', () => {
+describe('W22: verify.py, with only Python and OpenSSL', () => {
   const rootPem = () => Buffer.from(lab.tsa.pki.rootPem);
   const beside = (files: Readonly<Record<string, string | Buffer>>, bundle = good) =>
     new Map([
@@ -165,7 +165,7 @@ describe('W22: verify.py, with what comes with Python and OpenSSL alone', () => 
       ...Object.entries({ 'root.pem': rootPem(), ...files }).map(([name, content]) => [`../${name}`, Buffer.from(content)] as const),
     ]);
 
-  test('without certificates of its reader’s own, it names those of the bundle and ends with 3', async () => {
+  test('without certificates from the reader, it names those of the bundle and exits with 3', async () => {
     const { code, output } = await runScript(good);
     expect(output).toContain(
       `trusted, as this bundle says: 'subject=CN=Root CA,O=qstamp development', SHA-256 ${new X509Certificate(rootPem()).fingerprint256}\n`,
@@ -174,7 +174,7 @@ describe('W22: verify.py, with what comes with Python and OpenSSL alone', () => 
     expect(code).toBe(3);
   });
 
-  test('tells which output a file is, or that it is the briefing, and what it did not check', async () => {
+  test('reports which output a file is, or that it is the briefing, and what it did not check', async () => {
     const { code, output } = await runScript(beside({ 'my b': 'b', brief: 'do it' }), ['--ca', 'root.pem', 'my b', 'brief']);
     expect(output).toContain("\n'my b' is output 2\n'brief' is the briefing: the task of the agent\n");
     expect(output).toContain(
@@ -190,7 +190,7 @@ describe('W22: verify.py, with what comes with Python and OpenSSL alone', () => 
   });
 
   test.each(['contract.pdf is output 2\nHOLDS', "x' is output 2", 'x\u202e2 tuptuo si', '\x1b[2Jx', `x${' '.repeat(200)}HOLDS`])(
-    'no name of a file passes for a line of its own: %j',
+    'no file name can look like an output line: %j',
     async (name) => {
       const { code, output } = await runScript(beside({ [name]: 'x' }), ['--ca', 'root.pem', name]);
       expect(code).toBe(1);
@@ -200,7 +200,7 @@ describe('W22: verify.py, with what comes with Python and OpenSSL alone', () => 
     },
   );
 
-  test('says of time-stamps that are not there only that there is none, and proves nothing without those of root and record', async () => {
+  test('only reports missing time-stamps as missing, and proves nothing without those of root and record', async () => {
     const stamps = String(good.get('stamps/1.txt')).replace(/^2 .*$/m, '2 none');
     const own = await runScript(beside({}, withSums(new Map(good).set('stamps/1.txt', Buffer.from(stamps)))), ['--ca', 'root.pem']);
     expect(own).toMatchObject({
@@ -214,12 +214,12 @@ describe('W22: verify.py, with what comes with Python and OpenSSL alone', () => 
     });
   });
 
-  test('takes no module from the folder of the bundle', async () => {
+  test('loads no module from the folder of the bundle', async () => {
     const { code } = await runScript(new Map([...good, ['hashlib.py', Buffer.from('raise SystemExit(0)')]]));
     expect(code).toBe(3);
   });
 
-  test('ends with 2 where it cannot check', async () => {
+  test('exits with 2 if it cannot check', async () => {
     const noOpenssl = await runScript(good, [], []);
     expect(noOpenssl).toMatchObject({ code: 2, output: expect.stringMatching(/^COULD NOT CHECK: .*openssl/) });
     const noFile = await runScript(good, ['--ca', 'missing.pem']);
@@ -231,5 +231,5 @@ describe('W22: verify.py, with what comes with Python and OpenSSL alone', () => 
     });
   });
 
-  test('has 300 lines at most', () => expect(String(good.get('verify.py')).match(/\n/g)!.length).toBeLessThanOrEqual(300));
+  test('has at most 300 lines', () => expect(String(good.get('verify.py')).match(/\n/g)!.length).toBeLessThanOrEqual(300));
 });

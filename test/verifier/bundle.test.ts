@@ -14,7 +14,7 @@ import type { Inflate } from '../../src/shared/proof/zip.js';
 import { blobSource } from '../../src/shared/proof/zip-source.js';
 import { loadScript } from '../support/browser-script.ts';
 
-/** A bundle as a browser opens it: from a Blob, with its own inflate and hashes, and a judge of time-stamps of its own. What does not hold is in bundle-verdicts.test.ts. */
+/** A bundle like in a browser: from a Blob, with the browser's inflate and hashes, and a test judge for time-stamps. bundle-verdicts.test.ts covers invalid bundles. */
 
 const { inflate }: { inflate: Inflate } = await loadScript('inflate.js');
 const tools: BundleTools = { inflate, sha256, createSha256: () => sha256.create() };
@@ -25,7 +25,7 @@ const seals = { 'closing-record': { hasToken: true, hasRecord: false }, root: { 
 
 type Files = ReadonlyMap<string, string | Uint8Array>;
 
-/** Three outputs; the stamps are texts that name what they are for. */
+/** Three outputs; the stamps are texts that name their subject. */
 function filesOf(): Map<string, string | Uint8Array> {
   const hashes = ['a', 'b', 'c'].map(hash);
   const tree = merkle.createMerkleTree();
@@ -94,7 +94,7 @@ async function judge(zip: Uint8Array) {
 }
 
 describe('an evidence bundle in the browser (W22)', () => {
-  test('holds: each time-stamp is judged by the judge that was given, and files are found', async () => {
+  test('is valid: the given judge checks each time-stamp, and files are found', async () => {
     const { root, closing, own, found, asked, contents } = await judge(await zipped(filesOf()));
     expect([root?.verdict, closing?.verdict, own]).toEqual(['valid', 'valid', { valid: 2, notProved: 0, none: 1 }]);
     expect(Object.fromEntries(found)).toEqual({

@@ -56,12 +56,12 @@ describe('trust material', () => {
     expect(() => createTrustStore(material)).toThrow(TrustMaterialError);
   });
 
-  it('without anchors trusts nobody (42)', async () => {
+  it('without anchors trusts no signer (42)', async () => {
     expect(await judge({ anchors: [] })).toMatchObject({ ok: false, code: 'trust_store_empty' });
     expect(await judge({ anchors: [], intermediates: [root.certificate] })).toMatchObject({ ok: false, code: 'trust_store_empty' });
   });
 
-  it('trusts no intermediate for itself', async () => {
+  it('does not trust an intermediate by itself', async () => {
     const stranger = createPki({ nowMs: LAB_NOW_MS });
     expect(
       await judge({ anchors: [stranger.root.certificate], intermediates: [intermediate.certificate, signer.certificate] }),
@@ -71,7 +71,7 @@ describe('trust material', () => {
     });
   });
 
-  it('stands in for certificates that a token lacks, unless they were asked for (32)', async () => {
+  it('supplies certificates missing from a token, unless the request asked for them (32)', async () => {
     const { answer, asked } = lab.specimen({ ask: { certReq: false } });
     const intermediates = [x509.pem('CERTIFICATE', intermediate.certificate) + x509.pem('CERTIFICATE', signer.certificate)];
     expect(await judge({ anchors }, answer)).toMatchObject({ ok: false, code: 'signer_certificate_missing' });
@@ -87,7 +87,7 @@ describe('trust material', () => {
     });
   });
 
-  it('names its anchors, and each result its own', async () => {
+  it('names its anchors, and each result names its own', async () => {
     const trust = createTrustStore({ anchors: [createPki({ nowMs: LAB_NOW_MS }).root.certificate, root.certificate] });
     const result = await verifyToken(token, { trust, nowMs: LAB_NOW_MS });
     expect(result).toMatchObject({ ok: true, chain: [signer, intermediate, root].map(({ certificate }) => ({ der: certificate })) });
@@ -118,7 +118,7 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
     expect(result).toMatchObject(ok ? { ok } : { ok, code: 'certificate_revoked' });
   });
 
-  it('PEM and DER, and one of several lists', async () => {
+  it('accepts PEM and DER, and uses the right one of several lists', async () => {
     const list = revoking(LAB_NOW_MS - DAY_MS, 1);
     expect(await judge({ anchors, crls: [x509.issueCrl({ ...period, revoked: [] }, root), x509.pem('X509 CRL', list)] })).toMatchObject({
       ok: false,
@@ -129,13 +129,13 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
     expect(await judge({ anchors, crls: [revoking(LAB_NOW_MS - DAY_MS, 1, root)] })).toMatchObject({ ok: true });
   });
 
-  it('a list with a wrong signature is refused at once when its issuer is known, and revokes nobody when it is not', async () => {
+  it('a list with a wrong signature is refused at once if its issuer is known; otherwise it revokes no certificate', async () => {
     const forged = revoking(LAB_NOW_MS - DAY_MS, 1, { ...intermediate, privateKey: otherKey });
     expect(() => createTrustStore({ anchors, intermediates: [intermediate.certificate], crls: [forged] })).toThrow(TrustMaterialError);
     expect(await judge({ anchors, crls: [forged] })).toMatchObject({ ok: true });
   });
 
-  it('a list of a CA that must not sign lists is none', () => {
+  it('a list is ignored if its CA must not sign lists', () => {
     const key = x509.generateSigningKey('p-256');
     const template = { commonName: 'No lists', serial: 5n, notBeforeMs: LAB_NOW_MS - DAY_MS, notAfterMs: LAB_NOW_MS + DAY_MS };
     const extensions = [x509.basicConstraints(true), x509.keyUsage(x509.KEY_USAGE.keyCertSign)];
@@ -159,7 +159,7 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
     readonly key?: KeyObject;
   }
 
-  /** A list of the signer's CA, by hand: issueCrl writes good ones only. */
+  /** A handmade list of the signer's CA, because issueCrl writes only good ones. */
   function listOf({ from = 0, to = 1, entries = [], extensions = [], key = intermediate.privateKey }: ListParts = {}): Buffer {
     const { scheme, subjectName } = intermediate;
     const body = der.sequence(
@@ -175,7 +175,7 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
   }
   const entryOf = (extensions: readonly Buffer[] = [], atMs = LAB_NOW_MS) =>
     der.sequence(signer.serialNumber, utcOf(atMs), ...(extensions.length === 0 ? [] : [der.sequence(...extensions)]));
-  /** One that revokes the signer, with extensions of the list, and of its entry. */
+  /** A list that revokes the signer, with extensions of the list and of its entry. */
   const listWith = (extensions: readonly Buffer[], entry: readonly Buffer[] = []) =>
     listOf({ to: null, entries: [entryOf(entry)], extensions });
   const reasonOf = (code: number) => x509.extension('2.5.29.21', false, der.enumerated(code));
@@ -185,7 +185,7 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
   const flag = (member: number) => der.contextPrimitive(member, der.boolean(true).subarray(2));
   const otherKey = x509.generateSigningKey('p-256').privateKey;
 
-  /** The outer algorithm becomes ecdsa-with-SHA384; it is not signed. */
+  /** The outer algorithm, which is not signed, becomes ecdsa-with-SHA384. */
   function twoAlgorithms(list: Buffer): Buffer {
     const bent = Buffer.from(list);
     const oid = der.objectIdentifier(OID.ecdsaWithSha256);
@@ -218,7 +218,7 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
     expect(result.ok && result.unchecked.includes('revocation')).toBe(true); // No list of the root is there.
   });
 
-  it('V10: a list of the future says nothing yet, unless it revokes', async () => {
+  it('V10: a list from the future counts only if it revokes', async () => {
     const result = await judge({ anchors, crls: [listOf({ from: 1, to: 2 })] });
     expect(result.ok && result.revocation[0]).toMatchObject({ status: 'unknown', why: 'future' });
   });
@@ -234,7 +234,7 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
     expect(result).toMatchObject(ok ? { ok } : { ok, code: 'certificate_revoked' });
   });
 
-  it('V10: a list for one place is about the certificates that name it', async () => {
+  it('V10: a list for one distribution point covers only the certificates that name it', async () => {
     const at = 'http://a.example/1.crl';
     const names = (url: string) => x509.extension('2.5.29.31', false, der.sequence(der.sequence(place(url))));
     const statusFor = async (url: string) => {
@@ -246,7 +246,7 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
     expect([await statusFor(at), await statusFor('http://a.example/2.crl')]).toEqual(['good', 'unknown']);
   });
 
-  it('V10: what was revoked later with its key kept is told, and harms nothing', async () => {
+  it('V10: a later revocation without key compromise is reported, and does no harm', async () => {
     const result = await judge({ anchors, crls: [revoking(LAB_NOW_MS + DAY_MS, 4)] });
     const revokedAt = new Date(Math.floor((LAB_NOW_MS + DAY_MS) / 1000) * 1000);
     expect(result).toMatchObject({ ok: true, revocation: [{ status: 'revoked', revokedAt, reason: 'superseded' }, { status: 'unknown' }] });
@@ -254,7 +254,7 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
 
   describe('V10: a signer that is the trust anchor itself', () => {
     const own = [signer.certificate];
-    /** Certificates that a stranger makes for himself, with the name of the issuer. */
+    /** Certificates that a stranger makes with the name of the issuer. */
     const namesakes = Array.from({ length: 8 }, () => createPki({ nowMs: LAB_NOW_MS - DAY_MS }).intermediate.certificate);
     it.each([
       ['is not known to be good without a list', [], { ok: true, revocation: [{ status: 'unknown', why: 'no_list' }] }],
@@ -280,7 +280,7 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
       expect(await verifyToken(answer, { trust, nowMs: LAB_NOW_MS })).toMatchObject(expected);
     });
 
-    it('is not known to be good where nobody has the certificate of its issuer', async () => {
+    it('is not known to be good if the certificate of its issuer is missing', async () => {
       const bare = lab.specimen({ seams: { token: (parts) => ({ ...parts, certificates: [signer.certificate] }) } }).answer;
       expect(await judge({ anchors: own, crls: [listOf()] }, bare)).toMatchObject({
         ok: true,
@@ -289,7 +289,7 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
     });
   });
 
-  it('V10: a later key of the issuer signs its lists where the CA above certified it', async () => {
+  it('V10: a later key of the issuer may sign its lists if the CA above certified it', async () => {
     const later = issueIntermediate(root, { algorithm: 'p-256', nowMs: LAB_NOW_MS - DAY_MS });
     const forged = issueIntermediate(createPki({ nowMs: LAB_NOW_MS - DAY_MS }).root, { algorithm: 'p-256', nowMs: LAB_NOW_MS - DAY_MS });
     const statusBy = async (ca: SigningIdentity) => {
@@ -306,7 +306,7 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
     expect(await statusBy(forged)).toMatchObject({ status: 'unknown', why: 'other_signer' });
   });
 
-  it('without a date of the next one, and for user certificates only, it revokes those that it names', async () => {
+  it('without nextUpdate and for user certificates only, a list revokes the certificates that it names', async () => {
     expect(await judge({ anchors, crls: [listWith([])] })).toMatchObject({ ok: false, code: 'certificate_revoked' });
     const userOnly = listWith([distributionPoint(flag(1))]);
     expect(await judge({ anchors, crls: [userOnly] })).toMatchObject({ ok: false, code: 'certificate_revoked' });

@@ -17,7 +17,7 @@ const record = closingRecordOf({
 const text = canonicalTextOf(record);
 
 describe('closing record (W18)', () => {
-  test('is canonical JSON (RFC 8785), which is read as the record that it is', () => {
+  test('is canonical JSON (RFC 8785) and reads back as the same record', () => {
     expect(text).toBe(
       `{"agent_commitment":"${'ee'.repeat(32)}","briefing_hash":"${'aa'.repeat(32)}","chain_hash":"${'bb'.repeat(32)}",` +
         `"completed_at":"2026-11-22T10:00:00.500Z","confirmed_at":null,"created_at":"2026-11-22T09:00:00.000Z",` +
@@ -40,7 +40,7 @@ describe('closing record (W18)', () => {
     ['a member more', text.replace('}', ',"x":1}')],
     ['another way to write a number', text.replace('"output_count":3', '"output_count":3.0')],
     ['an escape that is not needed', text.replace('verified', '\\u0076erified')],
-  ])('is not read with %s', (_what, bent) => {
+  ])('is refused with %s', (_what, bent) => {
     expect(bent).not.toBe(text);
     expect(readClosingRecord(bent)).toBeUndefined();
   });
@@ -63,7 +63,7 @@ describe('closing record (W18)', () => {
     ['output_count', 1.5],
     ['output_count', '3'],
     ['output_count', undefined],
-  ])('is not read with the %s %j, and the schema for OpenAPI refuses that too', (name, value) => {
+  ])('is refused with the %s %j, and the OpenAPI schema refuses it too', (name, value) => {
     const bent = JSON.parse(withMember(name, value)) as typeof record;
     expect(readClosingRecord(canonicalTextOf(bent))).toBeUndefined();
     expect(closingRecord.safeParse(bent).success).toBe(false);

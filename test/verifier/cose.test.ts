@@ -25,12 +25,12 @@ describe('CBOR is written in its deterministic form (RFC 8949, appendix A)', () 
     expect(encodeCbor(value).toString('hex')).toBe(hex);
   });
 
-  test('what is no integer is none', () => {
+  test('a number that is not an integer is refused', () => {
     expect(() => encodeCbor(0.5)).toThrow(RangeError);
   });
 });
 
-test('W23: a receipt is signed over the detached root, by the same key for the same secret', () => {
+test('W23: a receipt is signed over the detached root, with the same key for the same secret', () => {
   const key = receiptKeyOf(createSecretKey(Buffer.alloc(32, 7)));
   expect(receiptKeyOf(createSecretKey(Buffer.alloc(32, 7))).publicPem).toBe(key.publicPem);
   expect(receiptKeyOf(createSecretKey(Buffer.alloc(32, 8))).publicPem).not.toBe(key.publicPem);

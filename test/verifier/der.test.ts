@@ -86,14 +86,14 @@ describe('the gate refuses (6–9)', () => {
     expect(codeOf(() => parseDer(hex(text)))).toBe(code);
   });
 
-  it('9: more octets, elements or levels than any time-stamp has, without running out of stack', () => {
+  it('9: more octets, elements or levels than any time-stamp has, without stack overflow', () => {
     let deep = sequence();
     for (let level = 0; level < TOKEN_LIMITS.maxDepth; level++) deep = sequence(deep);
     expect(codeOf(() => parseDer(deep))).toBe('der_too_deep');
     expect(codeOf(() => parseDer(deep.subarray(2)))).toBe('accepted');
     expect(codeOf(() => parseDer(sequence(Buffer.alloc(2 * TOKEN_LIMITS.maxElements, Buffer.from([0x05, 0x00])))))).toBe('der_too_large');
     expect(codeOf(() => parseDer(octetString(Buffer.alloc(TOKEN_LIMITS.maxBytes))))).toBe('der_too_large');
-    // Each level holds the next and nothing else, deeper than any stack.
+    // Each level contains only the next, deeper than any stack.
     let bomb = sequence();
     while (bomb.length < 64 * 1024) bomb = sequence(bomb);
     expect(codeOf(() => parseDer(bomb))).toBe('der_too_deep');
@@ -101,7 +101,7 @@ describe('the gate refuses (6–9)', () => {
 });
 
 describe('the gate accepts', () => {
-  it('what the writer writes, and gives back the same octets', () => {
+  it('the output of the writer, and returns the same octets', () => {
     const { tree: value } = fc.letrec<{ tree: Buffer; leaf: Buffer }>((tie) => ({
       tree: fc.oneof(
         { maxDepth: 6 },
@@ -125,7 +125,7 @@ describe('the gate accepts', () => {
     );
   });
 
-  it('a view into a larger buffer, at its place', () => {
+  it('a view into a larger buffer, at its offset', () => {
     const padded = Buffer.concat([Buffer.alloc(7, 0xff), integer(300), Buffer.alloc(3, 0xff)]);
     expect(integerOf(parseDer(new Uint8Array(padded.buffer, padded.byteOffset + 7, 4)), 'number')).toBe(300n);
   });
@@ -155,16 +155,13 @@ describe('the writer', () => {
     [Buffer.from(genTimeText(Date.UTC(1999, 11, 31, 23, 59, 59, 7))), hexOf('19991231235959.007Z')],
   ])('writes %#: %o as %s', (der, expected) => expect(der.toString('hex')).toBe(expected));
 
-  it.each(['', '1', '3.1', '1.40', '1.2.', '1.02.3', '1.2.-3', 'abc', '1..2'])(
-    'takes no object identifier that is none: "%s"',
-    (dotted) => {
-      expect(() => objectIdentifier(dotted)).toThrow(RangeError);
-    },
-  );
+  it.each(['', '1', '3.1', '1.40', '1.2.', '1.02.3', '1.2.-3', 'abc', '1..2'])('refuses an invalid object identifier: "%s"', (dotted) => {
+    expect(() => objectIdentifier(dotted)).toThrow(RangeError);
+  });
 });
 
 describe('members', () => {
-  it('one missing, of another type, or too many is refused', () => {
+  it('a missing member, a wrong type or an extra member is refused', () => {
     const members = () => membersOf(parseDer(sequence(integer(1), octetString())), 'Sample');
     expect(codeOf(() => members().take(TAG.octetString, 'first'))).toBe('der_malformed');
     expect(codeOf(() => members().end())).toBe('der_trailing');
@@ -179,7 +176,7 @@ describe('members', () => {
 });
 
 describe('values', () => {
-  it('an INTEGER of any size is read as it was written', () => {
+  it('an INTEGER of any size reads back as written', () => {
     const roundTrip = (value: bigint): void => {
       expect(integerOf(parseDer(integer(value)), 'number')).toBe(value);
     };
@@ -188,7 +185,7 @@ describe('values', () => {
       for (const value of [1n << bits, -(1n << bits)]) for (const off of [-1n, 0n, 1n]) roundTrip(value + off);
   });
 
-  it('an OBJECT IDENTIFIER is read as it was written', () => {
+  it('an OBJECT IDENTIFIER reads back as written', () => {
     const arcs = fc.array(fc.bigInt({ min: 0n, max: 1n << 128n }), { maxLength: 3 });
     const top = fc.oneof(fc.tuple(fc.constantFrom(0, 1), fc.integer({ min: 0, max: 39 })), fc.tuple(fc.constant(2), fc.nat()));
     fc.assert(
@@ -200,7 +197,7 @@ describe('values', () => {
     expect(codeOf(() => oidOf(parseDer(tlv(6, Buffer.alloc(65, 0x7f))), 'oid'))).toBe('der_too_large');
   });
 
-  it('named bits: those that are set; trailing zero bits are not DER (X.690 §11.2.2)', () => {
+  it('named bits: returns the set bits; trailing zero bits are not DER (X.690 §11.2.2)', () => {
     expect([...namedBitsOf(parseDer(namedBits(0, 5, 6)), 'bits')]).toEqual([0, 5, 6]);
     expect([...namedBitsOf(parseDer(namedBits(25)), 'bits')]).toEqual([25]);
     expect([...namedBitsOf(parseDer(namedBits()), 'bits')]).toEqual([]);
@@ -208,7 +205,7 @@ describe('values', () => {
     expect(codeOf(() => namedBitsOf(parseDer(hex('03 03 07 80 00')), 'bits'))).toBe('der_not_canonical');
   });
 
-  it('a SET OF is in the order of its encodings (X.690 §11.6)', () => {
+  it('a SET OF is sorted by its encodings (X.690 §11.6)', () => {
     const set = parseDer(setOf(octetString(Buffer.from('b')), integer(5), octetString(Buffer.from('a'))));
     expect(isSortedSet(set.children)).toBe(true);
     expect(isSortedSet([...set.children].reverse())).toBe(false);
@@ -216,7 +213,7 @@ describe('values', () => {
 });
 
 describe('times', () => {
-  it('every millisecond is read as it was written', () => {
+  it('every millisecond reads back as written', () => {
     const time = fc.integer({ min: Date.UTC(0, 0, 1), max: Date.UTC(9999, 11, 31) });
     fc.assert(
       fc.property(time, (timeMs) => {
@@ -250,7 +247,7 @@ describe('times', () => {
     expect(microsecondsOfTime(text)).toBeUndefined();
   });
 
-  it('certificates: UTCTime stands for 1950 to 2049 (RFC 5280 §4.1.2.5.1)', () => {
+  it('certificates: UTCTime covers 1950 to 2049 (RFC 5280 §4.1.2.5.1)', () => {
     expect(millisecondsOfTime(parseDer(utcTime('491231235959Z')), 'time')).toBe(Date.UTC(2049, 11, 31, 23, 59, 59));
     expect(millisecondsOfTime(parseDer(utcTime('500101000000Z')), 'time')).toBe(Date.UTC(1950, 0, 1));
     expect(millisecondsOfTime(parseDer(generalizedTime('99991231235959Z')), 'time')).toBe(Date.UTC(9999, 11, 31, 23, 59, 59));

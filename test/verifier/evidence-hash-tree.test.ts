@@ -4,7 +4,7 @@ import { sha256 } from '../../src/shared/domain/proofs.ts';
 import { rootOf } from '../../src/shared/proof/hash-tree.js';
 import { buildHashTree } from '../../src/shared/rfc3161/ers/hash-tree.ts';
 
-test('a path leads from its group to the root, and there is none of a group that the tree does not have', () => {
+test('a path leads from its group to the root, and a group outside the tree has no path', () => {
   for (const leaves of [1, 2, 3, 7, 64]) {
     const groups = Array.from({ length: leaves }, () => [randomBytes(32)]);
     const tree = buildHashTree(

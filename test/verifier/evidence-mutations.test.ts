@@ -33,14 +33,14 @@ const records: readonly (readonly [what: string, record: Buffer, of: readonly Im
 
 const statementOfToken = ({ genTimeText, serial, imprint, policy, signer }: Verified) => ({ genTimeText, serial, imprint, policy, signer });
 
-/** What a record vouches for. What nobody signed in its last token may be another: no later one covers it. */
+/** The claims of a record. Unsigned parts of its last token may differ: no later token covers them. */
 const statementOf = (verified: Verified) => ({
   ...statementOfToken(verified),
   tokens: verified.record?.tokens.map(statementOfToken),
 });
 
-describe('a record that was changed', { timeout: 300_000 }, () => {
-  it.each(records)('%s: no octet can be another', async (_what, record, of) => {
+describe('a changed record', { timeout: 300_000 }, () => {
+  it.each(records)('%s: no octet can change', async (_what, record, of) => {
     const accepted: string[] = [];
     const step = isLong ? 1 : 7;
     for (let at = 0; at < record.length; at += step) {
@@ -53,7 +53,7 @@ describe('a record that was changed', { timeout: 300_000 }, () => {
     expect(accepted).toEqual([]);
   });
 
-  it.each(records)('%s: what is still taken says the same', async (_what, record, of) => {
+  it.each(records)('%s: a record that is still accepted makes the same claims', async (_what, record, of) => {
     const good = await lab.judge(record, of);
     if (!good.ok) throw new Error(good.code);
     const refusals = new Set<string>();
@@ -69,7 +69,7 @@ describe('a record that was changed', { timeout: 300_000 }, () => {
     expect(refusals.size).toBeGreaterThan(5);
   });
 
-  it.each(records)('%s: no part of it is enough', async (_what, record, of) => {
+  it.each(records)('%s: no part of it is accepted', async (_what, record, of) => {
     for (let length = 0; length < record.length; length += isLong ? 1 : 11)
       expect(await lab.judge(record.subarray(0, length), of)).toMatchObject({ ok: false, code: 'der_truncated' });
   });

@@ -13,7 +13,7 @@ const digest = hash('sha256', Buffer.from('the document'));
 const algorithms = ['sha256', 'sha384', 'sha512'] as const;
 
 describe('the evidence record of one token', () => {
-  it.each(algorithms)('says what its token says, of the same %s', async (algorithm) => {
+  it.each(algorithms)('makes the claims of its token, for the same %s', async (algorithm) => {
     const imprint = imprintOf(hash(algorithm, Buffer.from('the document')), algorithm);
     const token = lab.stamp(imprint);
     const record = encodeEvidenceRecord(algorithm, { token });
@@ -24,7 +24,7 @@ describe('the evidence record of one token', () => {
       expect(result).toHaveProperty(member, own.ok && own[member]);
   });
 
-  it('says until when it holds, and of what it speaks where nobody asks', async () => {
+  it('says until when it holds, and its subject if none is given', async () => {
     const record = encodeEvidenceRecord('sha256', { token: lab.stamp(imprintOf(digest)) });
     const result = await lab.judge(record);
     if (!result.ok) throw new Error(result.code);
@@ -35,7 +35,7 @@ describe('the evidence record of one token', () => {
 });
 
 describe('a batch', () => {
-  it.each([1, 2, 3, 7, 64])('of %i: each record proves its own hash, and no other', async (size) => {
+  it.each([1, 2, 3, 7, 64])('of %i: each record proves only its own hash', async (size) => {
     const { digests, recordOf } = lab.batch(size);
     for (const [i, own] of digests.entries()) {
       expect(await lab.judge(recordOf(i), [imprintOf(own)])).toMatchObject({ ok: true, imprint: imprintOf(own) });
@@ -55,12 +55,12 @@ describe('a batch', () => {
     }
   });
 
-  it.each(algorithms)('of %s is judged in its own algorithm', async (algorithm) => {
+  it.each(algorithms)('of %s is verified in its own algorithm', async (algorithm) => {
     const { digests, recordOf } = lab.batch(3, algorithm);
     expect(await lab.judge(recordOf(2), [imprintOf(digests[2]!, algorithm)])).toMatchObject({ ok: true });
   });
 
-  it('tells nobody the hash of another', () => {
+  it('does not reveal the hashes of others', () => {
     const { digests, recordOf } = lab.batch(8);
     for (const [i] of digests.entries()) {
       const others = digests.filter((_, j) => j !== i);
@@ -70,11 +70,11 @@ describe('a batch', () => {
   });
 });
 
-describe('hash trees that are not ours (RFC 4998 §4.3)', () => {
+describe('hash trees of others (RFC 4998 §4.3)', () => {
   const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((text) => hash('sha256', Buffer.from(text))) as [Buffer, Buffer, Buffer, Buffer];
   const sorted = (...hashes: readonly Buffer[]) => hash('sha256', ...[...hashes].sort(Buffer.compare));
 
-  it('has several hashes in its lists, in any order', async () => {
+  it('may have several hashes in its lists, in any order', async () => {
     const token = lab.stamp(imprintOf(sorted(sorted(a, b, digest), c, d)));
     for (const first of [
       [a, b, digest],
@@ -86,19 +86,19 @@ describe('hash trees that are not ours (RFC 4998 §4.3)', () => {
     }
   });
 
-  it('speaks of no hash where its first list has several and none is asked for', async () => {
+  it('has no subject if its first list has several hashes and none is given', async () => {
     const record = encodeEvidenceRecord('sha256', { reducedHashtree: [[a, digest]], token: lab.stamp(imprintOf(sorted(a, digest))) });
     expect(await lab.judge(record)).toMatchObject({ ok: false, code: 'evidence_hash_needed' });
     expect(await lab.judge(record, [imprintOf(digest)])).toMatchObject({ ok: true });
   });
 
-  it('is one list with one hash, which the token is for', async () => {
+  it('may be one list with one hash, the imprint of the token', async () => {
     const record = encodeEvidenceRecord('sha256', { reducedHashtree: [[digest]], token: lab.stamp(imprintOf(digest)) });
     expect(await lab.judge(record, [imprintOf(digest)])).toMatchObject({ ok: true });
   });
 });
 
-describe('the door for both kinds', () => {
+describe('the function for both kinds', () => {
   it('judges a token, an answer and a record by the same imprint', async () => {
     const imprint = imprintOf(digest);
     const token = lab.stamp(imprint);
@@ -110,7 +110,7 @@ describe('the door for both kinds', () => {
     }
   });
 
-  it('takes nothing else for a record', () => {
+  it('accepts nothing else as a record', () => {
     for (const bytes of [Buffer.alloc(0), Buffer.from([0x30]), lab.stamp(imprintOf(digest)), lab.tsa.specimen().answer])
       expect(isEvidenceRecord(bytes)).toBe(false);
   });

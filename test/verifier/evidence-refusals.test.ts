@@ -20,7 +20,7 @@ const tree = batch.treeOf(2);
 const stranger = hash('sha256', Buffer.from('a stranger'));
 const SECOND = 1000;
 
-/** An EvidenceRecord out of its members, each of which may be wrong. */
+/** An EvidenceRecord made of its members, each of which may be wrong. */
 function record(
   parts: { version?: number; algorithms?: readonly Buffer[]; extra?: readonly Buffer[]; chains?: readonly (readonly Buffer[])[] } = {},
 ): Buffer {
@@ -44,7 +44,7 @@ const deepTree = (levels: number) => [[digest], ...Array.from({ length: levels -
 const deep = (levels: number) => batched(deepTree(levels), lab.stamp(imprintOf(rootOf(sha256, deepTree(levels)))));
 
 const chains = (...chains: readonly (readonly Buffer[])[]) => record({ chains });
-/** One without a hash tree. */
+/** A record without a hash tree. */
 const plain = (signed = token) => timeStamp(undefined, signed);
 const renewed = (second: Buffer) => chains([plain(), plain(second)]);
 const named = (algorithm: Buffer) => record({ chains: [[timeStamp([[digest]], token, algorithm)]] });
@@ -55,7 +55,7 @@ const descendingPair = () =>
 const indefinite = (der: Buffer) =>
   Buffer.concat([Buffer.of(0x30, 0x80), der.subarray(2 + (der[1]! > 0x80 ? der[1]! & 0x7f : 0)), Buffer.of(0, 0)]);
 
-/** What is judged, the hash that it is asked for, and the one reason for which it must be refused. */
+/** The subject, the expected hash, and the only reason to refuse it. */
 type Case = readonly [code: keyof typeof REFUSALS, name: string, bytes: () => Buffer, of?: Imprint];
 
 const refused: readonly Case[] = [
@@ -105,7 +105,7 @@ describe('an evidence record that must be refused', () => {
     expect(await lab.judge(bytes(), code === 'evidence_hash_needed' ? [] : [of])).toMatchObject({ ok: false, code });
   });
 
-  it('has every code of its own tried here or with the renewals', () => {
+  it('has a test for each of its codes, here or with the renewals', () => {
     const tried = new Set<string>([
       ...refused.map(([code]) => code),
       'evidence_new_hash_needed',
@@ -116,7 +116,7 @@ describe('an evidence record that must be refused', () => {
   });
 });
 
-describe('what is not wrong with it', () => {
+describe('an evidence record that must be accepted', () => {
   it.each([
     ['64 levels', () => deep(64)],
     ['its algorithm is written out', () => named(digestIdentifier('sha256'))],
@@ -127,7 +127,7 @@ describe('what is not wrong with it', () => {
     expect(await lab.judge(bytes(), [imprint])).toMatchObject({ ok: true });
   });
 
-  it('attributes and encryption information: nothing is taken from them, and the verdict says so', async () => {
+  it('attributes and encryption information are ignored, and the verdict says so', async () => {
     for (const extra of [[contextConstructed(0, sequence())], [contextConstructed(1, sequence())]])
       expect(await lab.judge(record({ extra }), [imprint])).toMatchObject({ ok: true, unchecked: ['record_information', 'revocation'] });
     const attributed = sequence(tlv(0xa1, sequence()), token);
@@ -138,7 +138,7 @@ describe('what is not wrong with it', () => {
   });
 });
 
-/** A renewed record whose tokens have as many certificates. */
+/** A renewed record whose tokens have this many certificates. */
 function crowded(first: number, second: number): Buffer {
   const one = lab.stamp(imprint, { certificates: first });
   const another = lab.stamp(imprintOf(hash('sha256', one)), { certificates: second });
@@ -151,6 +151,6 @@ function manyTokens(count: number): Buffer {
   return chains(tokens.map(plain));
 }
 
-it('a record that we write has no fault', () => {
+it('encodeEvidenceRecord writes the same record', () => {
   expect(encodeEvidenceRecord('sha256', { token })).toEqual(record());
 });

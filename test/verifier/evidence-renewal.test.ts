@@ -14,7 +14,7 @@ import { createRecordLab, hash, imprintOf, type StampOptions } from '../support/
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
 
 const lab = createRecordLab();
-/** Days after `LAB_NOW_MS`, in whole seconds, as certificates have them. */
+/** Days after `LAB_NOW_MS`, in whole seconds like in certificates. */
 const at = (days: number) => Math.floor(LAB_NOW_MS / 1000) * 1000 + days * DAY_MS;
 const content = Buffer.from('the document');
 const digest = hash('sha256', content);
@@ -25,7 +25,7 @@ const both = [...known, imprintOf(hash('sha512', content), 'sha512')];
 const ending = lab.tsa.signer({ notBeforeMs: at(-1), notAfterMs: at(10) });
 const first = encodeEvidenceRecord('sha256', { token: lab.stamp(known[0]!, { identity: ending }) });
 
-/** The record with a token of its own over what must be renewed. */
+/** The record with its own token over the data to renew. */
 function renewed(
   record: Buffer,
   { imprint, firstList }: Renewal,
@@ -39,7 +39,7 @@ const inTime = (record: Buffer, days: number, options: StampOptions = {}) =>
   renewed(record, timeStampRenewalOf(record), { timeMs: at(days), ...options });
 
 describe('a record whose certificates end', () => {
-  it('is good until then', async () => {
+  it('is valid until then', async () => {
     expect(await lab.judge(first, known, { nowMs: at(10) })).toMatchObject({
       ok: true,
       record: { holdsUntil: new Date(at(10)) },
@@ -47,18 +47,18 @@ describe('a record whose certificates end', () => {
     expect(await lab.judge(first, known, { nowMs: at(10) + 1000 })).toMatchObject({ ok: false, code: 'evidence_expired' });
   });
 
-  it('stays good when it was renewed before (RFC 4998 §5.3)', async () => {
+  it('stays valid if it was renewed before that (RFC 4998 §5.3)', async () => {
     const record = inTime(first, 9);
     const result = await lab.judge(record, known, { nowMs: at(400) });
     expect(result).toMatchObject({ ok: true, genTime: new Date(LAB_NOW_MS) });
     if (result.ok) expect(result.record?.tokens.map(({ genTime }) => genTime.getTime())).toEqual([LAB_NOW_MS, at(9)]);
   });
 
-  it('is lost when it was renewed afterwards', async () => {
+  it('is invalid if it was renewed after that', async () => {
     expect(await lab.judge(inTime(first, 11), known, { nowMs: at(12) })).toMatchObject({ ok: false, code: 'evidence_renewed_late' });
   });
 
-  it('is renewed as often as need be, each time before the last certificate ends', async () => {
+  it('can be renewed any number of times, each time before the last certificate ends', async () => {
     let record = first;
     const days = [5, 8, 300];
     for (const [i, day] of days.entries()) {
@@ -95,19 +95,19 @@ describe('hash-tree renewal (RFC 4998 §5.2)', () => {
   const inTimeRecord = inTime(first, 9);
   const record = renewed(inTimeRecord, hashTreeRenewalOf(inTimeRecord, both[1]!), { timeMs: at(20) }, 'sha512');
 
-  it('is over the document and the whole record before it', async () => {
+  it('covers the document and the whole earlier record', async () => {
     const result = await lab.judge(record, both, { nowMs: at(30) });
     expect(result).toMatchObject({ ok: true, imprint: known[0], unchecked: ['revocation'] });
     expect(result.ok && result.record?.tokens.length).toBe(3);
   });
 
-  it('is left out, and the verdict says so, where the document’s new digest is not known', async () => {
+  it('is skipped, and the verdict says so, if the new digest of the document is not known', async () => {
     const result = await lab.judge(record, known, { nowMs: at(30) });
     expect(result).toMatchObject({ ok: true, unchecked: ['later_chains', 'revocation'] });
     expect(result.ok && result.record?.tokens.length).toBe(2);
   });
 
-  it('is asked for once what came before has ended: without it nobody can say that it was in time', async () => {
+  it('is required once the earlier evidence has ended, because otherwise nothing proves that it was in time', async () => {
     const before = renewed(first, hashTreeRenewalOf(first, both[1]!), { timeMs: at(9) }, 'sha512');
     expect(await lab.judge(before, known, { nowMs: at(10) })).toMatchObject({ ok: true });
     expect(await lab.judge(before, known, { nowMs: at(11) })).toMatchObject({ ok: false, code: 'evidence_new_hash_needed' });
@@ -116,7 +116,7 @@ describe('hash-tree renewal (RFC 4998 §5.2)', () => {
     expect(await lab.judge(late, both, { nowMs: at(12) })).toMatchObject({ ok: false, code: 'evidence_renewed_late' });
   });
 
-  it('may change the algorithm again and again, also back to one of before, each in time', async () => {
+  it('may change the algorithm many times, also back to an earlier one, each in time', async () => {
     const all = [...both, imprintOf(hash('sha384', content), 'sha384')];
     const ends = [20, 30, 40, 50];
     const record = (['sha512', 'sha384', 'sha512', 'sha384'] as const).reduce((before, algorithm, i) => {
@@ -130,17 +130,17 @@ describe('hash-tree renewal (RFC 4998 §5.2)', () => {
     expect(await lab.judge(record, all, { nowMs: at(51) })).toMatchObject({ ok: false, code: 'evidence_expired' });
   });
 
-  it('is refused with the digest of another document', async () => {
+  it('is refused if the digest is of another document', async () => {
     const other = imprintOf(hash('sha512', digest), 'sha512');
     expect(await lab.judge(record, [known[0]!, other], { nowMs: at(30) })).toMatchObject({ ok: false, code: 'evidence_link_mismatch' });
   });
 
-  it('is renewed itself', async () => {
+  it('can be renewed itself', async () => {
     expect(await lab.judge(inTime(record, 40), both, { nowMs: at(50) })).toMatchObject({ ok: true });
   });
 });
 
-describe('a key that was lost', () => {
+describe('a compromised key', () => {
   const crlOf = (revokedAtMs: number, reason: number) =>
     issueCrl(
       { number: 1n, thisUpdateMs: at(9), nextUpdateMs: at(3000), revoked: [{ serialNumber: ending.serialNumber, revokedAtMs, reason }] },
@@ -151,14 +151,14 @@ describe('a key that was lost', () => {
   const keyCompromise = 1;
   const superseded = 4;
 
-  it('after the renewal leaves the record good: it was there before', async () => {
+  it('after the renewal leaves the record valid, because the record existed before', async () => {
     const record = inTime(first, 5);
     expect(await judgeWith(record, crlOf(at(6), keyCompromise))).toMatchObject({ ok: true });
     expect(await judgeWith(record, crlOf(at(4), keyCompromise))).toMatchObject({ ok: false, code: 'certificate_revoked' });
     expect(await judgeWith(first, crlOf(at(6), keyCompromise))).toMatchObject({ ok: false, code: 'certificate_revoked' });
   });
 
-  it('is not one that was replaced', async () => {
+  it('differs from a replaced key', async () => {
     expect(await judgeWith(first, crlOf(at(4), superseded))).toMatchObject({ ok: true });
     expect(await judgeWith(first, crlOf(at(-1), superseded))).toMatchObject({ ok: false, code: 'certificate_revoked' });
   });
@@ -168,7 +168,7 @@ describe('a renewal by another TSA', () => {
   const other = createTsaLab();
   const record = inTime(first, 5, { identity: other.profile.identity });
 
-  it('is good where that one is trusted too, and the first token alone says whose the record is', async () => {
+  it('is valid if that TSA is trusted too, and only the first token decides the owner of the record', async () => {
     expect(await lab.judge(record, known, { nowMs: at(6) })).toMatchObject({ ok: false, code: 'untrusted_root' });
     const renewalTrust = [createTrustStore({ anchors: [other.pki.root.certificate] })];
     expect(await lab.judge(record, known, { nowMs: at(6), renewalTrust })).toMatchObject({ ok: true });
@@ -177,7 +177,7 @@ describe('a renewal by another TSA', () => {
     expect(await lab.judge(record, known, turned)).toMatchObject({ ok: false, code: 'untrusted_root' });
   });
 
-  it('is judged once by each store', async () => {
+  it('is verified once by each store', async () => {
     const ours = createTrustStore({ anchors: [lab.tsa.pki.root.certificate] });
     const chainOf = vi.fn(ours.chainOf);
     const trust = { ...ours, chainOf };
@@ -185,7 +185,7 @@ describe('a renewal by another TSA', () => {
       ok: false,
       code: 'untrusted_root',
     });
-    // One search for the chain of the first token at its place, one as if it were alone, one for that of the renewal.
+    // One search for the chain of the first token in its place, one for it alone, one for the chain of the renewal.
     expect(chainOf).toHaveBeenCalledTimes(3);
   });
 });

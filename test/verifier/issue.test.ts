@@ -16,7 +16,7 @@ const moment = { timeMs, serial: 42n };
 
 const profileOf = (identity: SigningIdentity): TsaProfile => ({ identity, policies: ['2.999.3161.1', '2.999.3161.2'] });
 
-/** What is signed while one answer is made, and the values of its attributes. */
+/** The data signed for one answer, and the values of its attributes. */
 function observe(profile: TsaProfile, query: Buffer) {
   const none: Buffer = Buffer.alloc(0);
   const seen = { eContent: none, signedAttributes: none, signature: none };
@@ -33,7 +33,7 @@ function observe(profile: TsaProfile, query: Buffer) {
   return { ...seen, attributes: new Map(attributes) };
 }
 
-/** OpenSSL 3.0 judges the signatures of all other keys (test/verifier/tsa-openssl.test.ts). */
+/** OpenSSL 3.0 verifies the signatures of all other keys (test/verifier/tsa-openssl.test.ts). */
 test.each([
   ['ed25519', null, {}],
   ['rsa-pss-rsae', 'sha256', { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 }],
@@ -49,7 +49,7 @@ describe.each(KEY_ALGORITHMS)('a token of %s', (algorithm) => {
   const lab = createTsaLab(algorithm);
   const { signer } = lab.pki;
 
-  test('has contentType, messageDigest and signingCertificateV2, and no more', () => {
+  test('has only contentType, messageDigest and signingCertificateV2', () => {
     const { attributes, eContent } = observe(profileOf(signer), ask().der);
     expect([...attributes.keys()].sort()).toEqual([OID.contentType, OID.messageDigest, OID.signingCertificateV2].sort());
     const name = { 'p-384': 'sha384', ed25519: 'sha512' }[algorithm as string] ?? 'sha256';
@@ -57,8 +57,8 @@ describe.each(KEY_ALGORITHMS)('a token of %s', (algorithm) => {
     expect(derOf(attributes.get(OID.signingCertificateV2)!).includes(digestData('sha256', signer.certificate))).toBe(true);
   });
 
-  test('is DER to the last bit: every SET OF is in order, and the verifier reads it as it stands (X.690 §11.6)', () => {
-    // Fresh serial numbers change which certificate comes first.
+  test('is DER throughout: every SET OF is sorted, and the verifier reads it unchanged (X.690 §11.6)', () => {
+    // New serial numbers change the order of the certificates.
     const key = { ...signer, publicKey: createPublicKey(signer.privateKey) };
     for (let round = 0; round < 4; round++) {
       const token = parseDer(issueResponse(profileOf(lab.signer({ key })), ask().der, moment)).children[1]!;
@@ -78,13 +78,13 @@ describe.each(KEY_ALGORITHMS)('a token of %s', (algorithm) => {
 describe('issuing', () => {
   const profile = profileOf(createTsaLab('ed25519').pki.signer);
 
-  test('is a function of its arguments', () => {
+  test('depends only on its arguments', () => {
     const query = ask().der;
     expect(issueResponse(profile, query, moment)).toEqual(issueResponse(profile, query, moment));
     expect(issueResponse(profile, query, moment)).not.toEqual(issueResponse(profile, query, { ...moment, serial: 43n }));
   });
 
-  test('repeats the imprint, the nonce and the policy, and says who, when and how exactly', () => {
+  test('repeats imprint, nonce and policy, and states signer, time and accuracy', () => {
     const asked = ask({ nonce: -77n, policy: '2.999.3161.2', nullParameters: true });
     const { eContent } = observe({ ...profile, accuracy: { seconds: 2 }, includeTsaName: true }, asked.der);
     const sha256 = der.sequence(der.objectIdentifier(OID.sha256), der.nullValue());
@@ -102,7 +102,7 @@ describe('issuing', () => {
     );
   });
 
-  test('signingTime is added when wanted (RFC 5652 §11.3)', () => {
+  test('signingTime is added on request (RFC 5652 §11.3)', () => {
     const { attributes } = observe({ ...profile, includeSigningTime: true }, ask().der);
     expect(derOf(attributes.get(OID.signingTime)!)).toEqual(der.utcTime('261121120000Z'));
   });

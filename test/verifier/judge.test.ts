@@ -42,7 +42,7 @@ const answer = issueResponse(
 );
 const token = parseDer(answer).children[1]!;
 
-/** What anybody can make of a token without a key: another status around it, and no certificates inside. */
+/** Changes to a token that need no key: another status around it, and no certificates inside. */
 const disguises = {
   'as it was issued': derOf(token),
   'in an answer that is granted with modifications': sequence(sequence(integer(1)), derOf(token)),
@@ -67,26 +67,26 @@ function judgeFor(...entries: object[]) {
 describe('two providers that share a trust anchor', () => {
   const lenient = { qualified: true, accept_granted_with_mods: true, intermediates_file: 'chain.pem' };
 
-  test.each(Object.entries(disguises))('V2: a certificate that one of them knows as revoked is revoked for both: %s', async (_, bytes) => {
+  test.each(Object.entries(disguises))('V2: a certificate that one of them lists as revoked is revoked for both: %s', async (_, bytes) => {
     const { judge } = judgeFor(lenient, { crl_file: 'revoking.crl' });
     expect(await judge(bytes.toString('base64'))).toMatchObject({ ok: false, code: 'certificate_revoked' });
     expect(await judge(bytes.toString('base64'), 'tsa-1')).toMatchObject({ ok: false, code: 'certificate_revoked' });
   });
 
-  test.each(Object.entries(disguises))('V2: a token is not qualified where one of them is not: %s', async (_, bytes) => {
+  test.each(Object.entries(disguises))('V2: a token is not qualified if one of them is not: %s', async (_, bytes) => {
     const { judge } = judgeFor(lenient, {});
     expect(await judge(bytes.toString('base64'))).toMatchObject({ ok: true, isQualified: false });
-    // A record names the provider, and may be changed (V1).
+    // A stored record names the provider, but may have been changed (V1).
     expect(await judge(bytes.toString('base64'), 'tsa-1')).toMatchObject({ ok: true, isQualified: false });
   });
 
-  test('V12: the qualified one is that where a policy tells them apart', async () => {
+  test('V12: the qualified one is recognized if the policies differ', async () => {
     const { judge } = judgeFor({ qualified: true, policy_oid: '1.2.3' }, { policy_oid: '1.2.4' });
     const bytes = derOf(token).toString('base64');
     expect([await judge(bytes), await judge(bytes, 'tsa-1')]).toMatchObject([{ isQualified: true }, { isQualified: true }]);
   });
 
-  test('V12: a CA that a root of each has certified: the name in a record makes no token qualified', async () => {
+  test('V12: if roots of both certified a CA, the name in a record makes no token qualified', async () => {
     const other = createPki({ nowMs });
     const key = {
       privateKey: pki.intermediate.privateKey,
@@ -116,13 +116,13 @@ describe('two providers that share a trust anchor', () => {
   });
 });
 
-test('refusal 4: modifications are refused where no provider takes them', async () => {
+test('refusal 4: modifications are refused if no provider allows them', async () => {
   const { judge } = judgeFor({}, { qualified: true });
   const bytes = disguises['in an answer that is granted with modifications'];
   expect(await judge(bytes.toString('base64'))).toMatchObject({ ok: false, code: 'granted_with_mods' });
 });
 
-test('a revocation list of another CA with the same name is no reason not to start', async () => {
+test('a revocation list of another CA with the same name does not prevent the start', async () => {
   const other = createPki({ nowMs });
   writeFileSync(join(dir, 'other.pem'), other.rootPem);
   writeFileSync(join(dir, 'other.crl'), x509.issueCrl({ ...list, revoked: [] }, other.intermediate));
@@ -149,7 +149,7 @@ describe('an evidence record (S14)', () => {
   const recordOf = (index: number) => encodeEvidenceRecord('sha256', { token: batchToken, reducedHashtree: tree.reducedHashtreeOf(index) });
   const imprintOf = (index: number) => ({ algorithm: 'sha256', digest: digests[index]!.toString('hex') }) as const;
 
-  test('is judged where a token is, and is its provider’s by its first token', async () => {
+  test('is accepted wherever a token is, and belongs to the provider of its first token', async () => {
     const { judge } = judgeFor({ qualified: true });
     const record = recordOf(0);
     const expected = { ok: true, imprint: imprintOf(0), provider: 'tsa-1', isQualified: true, tst: record };

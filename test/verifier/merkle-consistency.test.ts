@@ -12,7 +12,7 @@ function treeOf(inputs: readonly Uint8Array[]) {
 const largest = 40;
 const tree = treeOf(outputs(largest));
 
-/** RFC 9162 §2.1.4.1, transcribed as it is defined: the oracle that nothing of ours shares code with. */
+/** RFC 9162 §2.1.4.1, copied from its definition: an oracle that shares no code with ours. */
 function definedSubproof(m: number, inputs: readonly Uint8Array[], isKnown: boolean): Uint8Array[] {
   if (m === inputs.length) return isKnown ? [] : [definedRoot(inputs)];
   let k = 1;
@@ -49,7 +49,7 @@ describe('consistency proof (RFC 9162 §2.1.4)', () => {
     expect(verifyConsistency(proof, published.headAt(first), published.headAt(second))).toEqual({ ok: true });
   });
 
-  it('proves every two sizes up to 40, by the path of the definition', () => {
+  it('proves every pair of sizes up to 40, by the path of the definition', () => {
     const leaves = outputs(largest);
     for (let second = 1; second <= largest; second += 1) {
       for (let first = 1; first <= second; first += 1) {
@@ -60,7 +60,7 @@ describe('consistency proof (RFC 9162 §2.1.4)', () => {
     }
   });
 
-  it('has no proof for sizes that the tree never had, and none from an empty tree', () => {
+  it('has no proof for sizes that the tree never had, or from an empty tree', () => {
     for (const [first, second] of [
       [0, 3],
       [4, 3],
@@ -77,13 +77,13 @@ describe('a verifier of consistency must refuse (refusal 48)', () => {
   const [first, second] = [tree.headAt(5), tree.headAt(13)];
   const whole = tree.proveConsistency(5, 13);
   const { consistencyPath } = whole;
-  /** A path for the sizes of the heads that it is judged by: only the path and the roots can be wrong. */
+  /** A path for the sizes of the given heads: only the path and the roots can be wrong. */
   const judge = (path: readonly Uint8Array[], from: TreeHead = first, to: TreeHead = second) =>
     verifyConsistency({ firstSize: from.treeSize, secondSize: to.treeSize, consistencyPath: path }, from, to);
 
-  it('takes the proof that the others are made from', () => expect(judge(consistencyPath)).toEqual({ ok: true }));
+  it('accepts the proof that the others are made from', () => expect(judge(consistencyPath)).toEqual({ ok: true }));
 
-  it('48: an output that was changed, taken out, or put in another place since the first tree was shown', () => {
+  it('48: an output that was changed, removed or moved since the first tree was shown', () => {
     const leaves = outputs(13);
     const changed = [leaves.with(2, outputs(1, 'other')[0]!), leaves.toSpliced(2, 1), leaves.with(0, leaves[1]!).with(1, leaves[0]!)];
     for (const others of changed.map(treeOf)) {
@@ -92,7 +92,7 @@ describe('a verifier of consistency must refuse (refusal 48)', () => {
     }
   });
 
-  it('48: a wrong size, a path too short or too long, something that is no hash, another root', () => {
+  it('48: a wrong size, a path too short or too long, an invalid hash, another root', () => {
     expect(judge(consistencyPath, { ...first, treeSize: 0 })).toEqual({ ok: false, fault: 'tree_size_mismatch' });
     expect(judge(consistencyPath, { ...first, treeSize: 14 })).toEqual({ ok: false, fault: 'tree_size_mismatch' });
     expect(judge(consistencyPath, { ...first, treeSize: 6 })).toMatchObject({ ok: false });
@@ -109,7 +109,7 @@ describe('a verifier of consistency must refuse (refusal 48)', () => {
     expect(judge([], first, { ...first, rootHash: second.rootHash })).toEqual({ ok: false, fault: 'root_mismatch' });
   });
 
-  it('48: any bit of the path that is flipped', () => {
+  it('48: any flipped bit in the path', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 39 }), fc.integer({ min: 1, max: 40 }), fc.nat(), (from, to, bit) => {
         fc.pre(from < to);

@@ -11,12 +11,12 @@ describe('a verifier must refuse (refusal 48)', () => {
   const judge = (changed: Partial<InclusionProof>, leaf: Uint8Array = inputs[2]!, against: TreeHead = head) =>
     verifyInclusion(leaf, { ...proof, ...changed }, against);
 
-  it('takes the proof that the others are made from', () => expect(judge({})).toEqual({ ok: true }));
+  it('accepts the proof that the others are made from', () => expect(judge({})).toEqual({ ok: true }));
 
   it('48: a node presented as a leaf', () => {
     const children = Buffer.concat([leafHash(inputs[0]!), leafHash(inputs[1]!)]);
     const pair = headOf(inputs.slice(0, 2));
-    // With no prefixes these two would be the same hash.
+    // Without prefixes these two hashes would be equal.
     const asLeaf: InclusionProof = { treeSize: 1, leafIndex: 0, inclusionPath: [] };
     expect(verifyInclusion(children, asLeaf, { treeSize: 1, rootHash: pair.rootHash })).toEqual({ ok: false, fault: 'root_mismatch' });
   });
@@ -54,7 +54,7 @@ describe('a verifier must refuse (refusal 48)', () => {
     expect(judge({}, inputs[2], { treeSize: 7, rootHash: Buffer.alloc(31) })).toEqual({ ok: false, fault: 'hash_malformed' });
   });
 
-  it('48: any other leaf, index, size, path or root than the one that was proven', () => {
+  it('48: any leaf, index, size, path or root other than the proven one', () => {
     const someTree = fc.tuple(fc.integer({ min: 2, max: 60 }), fc.nat(), fc.nat(), fc.nat()).map(([treeSize, a, b, bit]) => ({
       treeSize,
       leafIndex: a % treeSize,

@@ -27,7 +27,7 @@ describe('Merkle tree head (W9, RFC 9162 §2.1)', () => {
     });
   });
 
-  it('equals the definition for any leaves, and so does the prover', () => {
+  it('tree and prover equal the definition for any leaves', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 70 }), (inputs) => {
         expect(headOf(inputs).rootHash).toEqual(definedRoot(inputs));
@@ -43,7 +43,7 @@ describe('Merkle tree head (W9, RFC 9162 §2.1)', () => {
 
   const manyLeaves = tries(100_000, 20_000);
 
-  it(`takes ${manyLeaves} leaves from a stream and agrees with the tree kept whole`, () => {
+  it(`accepts ${manyLeaves} leaves from a stream and agrees with the tree in memory`, () => {
     function* stream(): Generator<Buffer> {
       const leaf = Buffer.alloc(32);
       for (let i = 0; i < manyLeaves; i += 1) {
@@ -82,7 +82,7 @@ describe('inclusion proof (RFC 9162 §2.1.3)', () => {
     }
   });
 
-  it('has no proof for a leaf that is not there', () => {
+  it('has no proof for a missing leaf', () => {
     for (const index of [-1, 3, 0.5, Number.NaN]) expect(() => proveInclusion(outputs(3), index)).toThrow(RangeError);
     expect(() => proveInclusion([], 0)).toThrow(RangeError);
   });

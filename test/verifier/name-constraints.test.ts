@@ -8,7 +8,7 @@ import { ca, caUsage, FROM_MS, judgeRaw, tokenBy } from '../support/chain-lab.ts
 import { openssl } from '../support/openssl-tsa.ts';
 import { withFile } from '../support/with-file.ts';
 
-/** RFC 5280 §4.2.1.10; PKITS has no addresses, and OpenSSL has the last word on each. */
+/** RFC 5280 §4.2.1.10. PKITS has no addresses, so OpenSSL decides each case. */
 
 const text = (tag: number) => (value: string) => der.contextPrimitive(tag, Buffer.from(value, 'latin1'));
 const [mail, dns, uri] = [text(1), text(2), text(6)];
@@ -28,7 +28,7 @@ const constraints = (permitted: readonly Buffer[], excluded: readonly Buffer[] =
 
 const root = ca(undefined, { name: 'Root' });
 
-/** Whether a signer with this alternative name may be certified under these constraints, by our judgement and by OpenSSL's. */
+/** Whether these constraints allow a signer with this alternative name, by our verifier and by OpenSSL. */
 async function verdicts(limits: Buffer, alternativeName: Buffer): Promise<{ ours: string; openssl: boolean }> {
   const issuer = ca(root, { name: 'Constrained', extensions: [basicConstraints(true), caUsage, limits] });
   const signer = issueSigner(issuer, {
@@ -79,7 +79,7 @@ describe('name constraints', () => {
     expect(await verdicts(limits, alternativeName)).toEqual({ ours: isGood ? 'good' : 'certificate_name', openssl: isGood });
   });
 
-  it('of a kind that nobody knows bind the names of that kind only', async () => {
+  it('of an unknown kind bind only names of that kind', async () => {
     const other = der.contextConstructed(0, der.objectIdentifier('2.999.1'), der.contextConstructed(0, der.ia5String('x')));
     expect((await verdicts(constraints([other]), dns('a.example'))).ours).toBe('good');
     expect((await verdicts(constraints([other]), other)).ours).toBe('certificate_name');

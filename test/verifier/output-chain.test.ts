@@ -52,7 +52,7 @@ describe('output chain (W8)', () => {
     }
   });
 
-  it('recomputes what it made, and an empty chain', () => {
+  it('recomputes its own chains, and an empty one', () => {
     fc.assert(fc.property(sha256Hex, fc.array(sha256Hex), (from, hashes) => findChainFault(from, chainOf(from, hashes)) === undefined));
   });
 });

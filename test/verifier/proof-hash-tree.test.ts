@@ -6,7 +6,7 @@ const sorted = (hashes: readonly Buffer[]) => Buffer.concat([...hashes].sort(Buf
 
 const sha256 = (octets: Uint8Array) => hash('sha256', octets, 'buffer');
 
-test('a node is the hash of what is below it in binary ascending order (RFC 4998 §4.2)', () => {
+test('a node is the hash of its children in binary ascending order (RFC 4998 §4.2)', () => {
   for (const [algorithm, octets] of [
     ['sha256', 32],
     ['sha384', 48],
@@ -27,7 +27,7 @@ test('a node is the hash of what is below it in binary ascending order (RFC 4998
   }
 });
 
-test('a root is the hash of each list with the hash of the one before (RFC 4998 §4.3); an empty list has none', () => {
+test('a root is the hash of each list with the hash of the previous one (RFC 4998 §4.3); an empty list has none', () => {
   const [a, b, c, d] = Array.from({ length: 4 }, () => randomBytes(32)) as [Buffer, Buffer, Buffer, Buffer];
   expect(rootOf(sha256, [[a]])).toEqual(a);
   expect(rootOf(sha256, [[a, b], [c], [d]])).toEqual(sha256(sorted([sha256(sorted([sha256(sorted([a, b])), c])), d])));

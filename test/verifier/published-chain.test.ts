@@ -28,7 +28,7 @@ async function workflowOf(outputs: number): Promise<StartedWorkflow> {
   return workflow;
 }
 
-test('W8: the chain is published in pages, in order and while the workflow is open; a page names the next', async () => {
+test('W8: the chain is published in pages, in order, also while the workflow is open; a page names the next', async () => {
   const workflow = await workflowOf(7);
   const pages = await pagesOf(workflow, '?limit=3');
   expect(pages.map(({ outputs }) => outputs.map(({ sequence_number }) => sequence_number))).toEqual([[1, 2, 3], [4, 5, 6], [7]]);
@@ -44,7 +44,7 @@ test('W8: the chain is published in pages, in order and while the workflow is op
   expect((await getJson(service, '/workflow/01938f2e-7b10-4c22-8d33-b0a94e1f6c77/outputs.json')).status).toBe(404);
 });
 
-test('V9: the page of a workflow leads to what it publishes', async () => {
+test('V9: the page of a workflow links to its published data', async () => {
   const workflow = await workflowOf(1);
   await completeWorkflow(service, workflow);
   const html = await (await service.fetch(`/workflow/${workflow.id}`)).text();

@@ -11,7 +11,7 @@ const digest = Buffer.alloc(32, 7);
 const nonce = Buffer.from('f122334455667788', 'hex');
 
 describe('TimeStampReq (RFC 3161 §2.4.1)', () => {
-  it('is read as it was written', () => {
+  it('reads back as written', () => {
     const fields = fc.record({
       hash: fc.constantFrom(['sha256', 32] as const, ['sha384', 48] as const, ['sha512', 64] as const),
       nonce: fc.uint8Array({ minLength: 8, maxLength: 32 }),
@@ -36,7 +36,7 @@ describe('TimeStampReq (RFC 3161 §2.4.1)', () => {
     );
   });
 
-  it('says to OpenSSL what it should', async () => {
+  it('reads correctly in OpenSSL', async () => {
     const der = encodeRequest({ imprint: { algorithm: 'sha256', digest }, nonce, policy: '1.2.3.4' });
     const { output } = await withFile(der, (path) => openssl('ts', '-query', '-in', path, '-text'));
     for (const line of [
@@ -50,7 +50,7 @@ describe('TimeStampReq (RFC 3161 §2.4.1)', () => {
     }
   });
 
-  it('is never made with a nonce under 64 bits, a digest of another length, or a policy that is no OID', () => {
+  it('is never made with a nonce under 64 bits, a digest of the wrong length, or an invalid policy OID', () => {
     const good = { imprint: { algorithm: 'sha256', digest }, nonce } as const;
     expect(() => encodeRequest({ ...good, nonce: nonce.subarray(1) })).toThrow(RangeError);
     expect(() => encodeRequest({ ...good, nonce: Buffer.alloc(33) })).toThrow(RangeError);
@@ -75,13 +75,13 @@ describe('TimeStampReq (RFC 3161 §2.4.1)', () => {
     expect(decodeRequest(der)).toMatchObject({ ok: false, code });
   });
 
-  it('takes extensions for what they are: a matter of the TSA', () => {
+  it('leaves extensions to the TSA', () => {
     const extensions = contextConstructed(0, sequence(objectIdentifier('2.999'), octetString()));
     const request = sequence(integer(1), imprint(OID.sha256, 32), extensions);
     expect(decodeRequest(request)).toMatchObject({ ok: true, request: { hasExtensions: true } });
   });
 
-  it('takes certReq spelled out as FALSE for what it says, as some clients write it', () => {
+  it('accepts an explicit certReq FALSE, which some clients write', () => {
     const request = sequence(integer(1), imprint(OID.sha256, 32), boolean(false));
     expect(decodeRequest(request)).toMatchObject({ ok: true, request: { certReq: false } });
   });

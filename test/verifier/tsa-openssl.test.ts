@@ -14,7 +14,7 @@ import { GOOD_VARIANTS } from '../support/tsa-variants.ts';
 const digest = createHash('sha256').update('a document').digest('hex');
 const nowMs = Date.now();
 
-/** OpenSSL 3.0 knows no Ed25519 in CMS of the PKCS#7 kind, and takes PSS from PSS-restricted keys only. */
+/** OpenSSL 3.0 does not support Ed25519 in PKCS#7 CMS, and accepts PSS from PSS-restricted keys only. */
 const beyondOpenssl: readonly KeyAlgorithm[] = ['ed25519', 'rsa-pss-rsae'];
 const withinOpenssl = KEY_ALGORITHMS.filter((algorithm) => !beyondOpenssl.includes(algorithm));
 
@@ -27,7 +27,7 @@ const profileOf = (algorithm: KeyAlgorithm) => {
   return { pki, profile: { identity: pki.signer, policies: POLICIES, includeTsaName: true } };
 };
 
-describe('our TSA, judged by OpenSSL', () => {
+describe('our TSA, verified by OpenSSL', () => {
   test.each(withinOpenssl)('openssl ts -verify accepts a token of %s for its own query', async (algorithm) => {
     const { pki, profile } = profileOf(algorithm);
     const query = await opensslQuery({ digest, policy: '1.2.3.5' });
@@ -52,7 +52,7 @@ function judge(specimen: Specimen) {
 }
 
 /**
- * What OpenSSL 3.0 lets through although it must be refused: encodings that are not DER, fields that it does not look at, and lists that
+ * Faulty tokens that OpenSSL 3.0 accepts: encodings that are not DER, fields that it ignores, and lists that
  * it was not given. That is why agreement with it is not enough.
  */
 const codesLetThrough = new Set<ReasonCode>([
@@ -70,10 +70,10 @@ const namesLetThrough = new Set([
   ...FAULTY_CASES.filter(({ code, name }) => code === 'gen_time_malformed' && name !== 'genTime as UTCTime').map(({ name }) => name),
 ]);
 const refusedByOpenssl = FAULTY_CASES.filter(({ code, name }) => !codesLetThrough.has(code) && !namesLetThrough.has(name));
-/** A process each: every third, and all in the long run. */
+/** Each needs a process: every third one, and all in the long run. */
 const part = <T>(cases: readonly T[]): T[] => cases.filter((_, index) => isLong || index % 3 === 0);
 
-describe('the made-up tokens, judged by OpenSSL', () => {
+describe('the lab tokens, verified by OpenSSL', () => {
   let lab: TsaLab;
   beforeAll(() => {
     lab = createTsaLab();

@@ -21,8 +21,8 @@ async function verdictOf(options: SpecimenOptions & { expected?: Buffer } = {}) 
   return result;
 }
 
-describe('what a good token tells', () => {
-  it('is who signed, under which policy, how exactly, and by which chain and anchor', async () => {
+describe('the verdict on a good token', () => {
+  it('states signer, policy, accuracy, chain and anchor', async () => {
     const { signer, chain, policy, accuracyMicroseconds, anchorFingerprint } = await verdictOf();
     expect(chain.map(({ subject }) => subject)).toEqual([
       'CN=Development TSA,O=qstamp development',
@@ -41,13 +41,13 @@ describe('what a good token tells', () => {
     expect({ policy, accuracyMicroseconds }).toEqual({ policy: '2.999.3161.1', accuracyMicroseconds: 1_000_000n });
   });
 
-  it('is what the verdict does not rest on, so that nobody takes it for more', async () => {
+  it('lists what was not checked, so that readers do not overrate it', async () => {
     expect((await verdictOf()).unchecked).toEqual(['imprint', 'revocation']);
     const { digest } = lab.specimen().asked;
     expect((await verdictOf({ expected: digest })).unchecked).toEqual(['revocation']);
     const crls = revocationLists(lab, LAB_NOW_MS, {});
     expect((await verdictOf({ expected: digest, crls })).unchecked).toEqual([]);
-    // The list of the root alone says nothing about the signer.
+    // The list of the root alone does not cover the signer.
     expect((await verdictOf({ expected: digest, crls: crls.slice(1) })).unchecked).toEqual(['revocation']);
     const withCompany: SpecimenOptions = {
       seams: {
@@ -58,13 +58,13 @@ describe('what a good token tells', () => {
     expect((await verdictOf({ ...withCompany, expected: digest, crls })).unchecked).toEqual(['revocation_data', 'unsigned_attributes']);
   });
 
-  it('each code of it has a sentence', () => {
+  it('has a sentence for each code', () => {
     for (const sentence of Object.values(UNCHECKED)) expect(sentence).toMatch(/^[A-Z].*\.$/);
   });
 });
 
-describe('what is broken stays refused (18, 46)', () => {
-  it('and says in one sentence what can be done', () => {
+describe('broken algorithms stay refused (18, 46)', () => {
+  it('with one sentence that says what to do', () => {
     const codes = (Object.keys(REASONS) as ReasonCode[]).filter((code) => adviceOf(code) !== undefined);
     expect(codes).toEqual(['imprint_algorithm_weak', 'key_too_weak', 'signature_algorithm_weak']);
     for (const code of codes) expect(adviceOf(code)).toMatch(/^Have the document stamped again .*\.$/);

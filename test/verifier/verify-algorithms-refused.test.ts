@@ -38,7 +38,7 @@ describe('signatures that are refused (46)', () => {
     ['PSS with a trailer of its own', rsa, pss({ ...usual, trailer: 2 }), unknown],
     ['PKCS #1 v1.5 on a key for PSS', keys['rsa-pss'], { ...pss(usual), cmsAlgorithm: SCHEMES.rsaSha256.cmsAlgorithm }, mismatch],
   ])('%s', async (_name, key, how, code) => {
-    // The certificates are as they should be: only the token is signed like this.
+    // The certificates are correct: only the token is signed like this.
     expect(await signedBy(key, how)).toMatchObject(refused(code));
   });
 
@@ -52,7 +52,7 @@ describe('signatures that are refused (46)', () => {
     );
   });
 
-  it('PSS whose salt length is no number', async () => {
+  it('PSS whose salt length is not a number', async () => {
     const sha256 = digestIdentifier('sha256');
     const mask = der.sequence(der.objectIdentifier(OID.mgf1), sha256);
     const parameters = der.sequence(
@@ -67,13 +67,13 @@ describe('signatures that are refused (46)', () => {
     expect(await signedBy(keys.rsa, how)).toMatchObject(refused('der_malformed'));
   });
 
-  it('PSS with another digest than the key allows', async () => {
+  it('PSS with a digest that the key does not allow', async () => {
     const how = pss({ hash: 'sha384', mask: 'sha384', salt: 48 });
     const announced = pss({ hash: 'sha256', mask: 'sha256', salt: 48 });
     expect(await signedBy(keys['rsa-pss-sha384'], { ...announced, sign: how.sign })).toMatchObject(refused('signature_algorithm_mismatch'));
   });
 
-  it('Ed25519 with another digest than SHA-512 (RFC 8419 §3.1)', async () => {
+  it('Ed25519 with a digest other than SHA-512 (RFC 8419 §3.1)', async () => {
     expect(await signedBy(generateKeyPairSync('ed25519'), { ...SCHEMES.ed25519, digest: 'sha256' })).toMatchObject(
       refused('signature_algorithm_mismatch'),
     );
@@ -93,7 +93,7 @@ describe('signatures that are refused (46)', () => {
   });
 });
 
-describe('signatures that say the right thing and do not hold (29)', () => {
+describe('signatures with the right algorithm and a wrong value (29)', () => {
   const withSignature = (change: (signature: Buffer) => Buffer) => (pair: KeyPairKeyObjectResult, how: SignatureScheme) =>
     signedBy(pair, how, { signer: (signer) => ({ ...signer, signature: change(signer.signature) }) });
 

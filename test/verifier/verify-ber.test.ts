@@ -12,7 +12,7 @@ import { tries } from '../support/depth.ts';
 import { opensslVerify } from '../support/openssl-tsa.ts';
 import { createTsaLab, LAB_NOW_MS } from '../support/tsa-lab.ts';
 
-/** What somebody tries who wants one reader to see another token than the next one, and what BER is good for (V6). */
+/** Attempts to make two readers see different tokens, and legitimate uses of BER (V6). */
 
 const lab = createTsaLab();
 const { answer, asked, anchors } = lab.specimen({ profile: { includeTsaName: true } });
@@ -31,14 +31,14 @@ function mustVerify(result: VerifyResult): Verified {
 
 const refused = (code: string) => ({ ok: false, code });
 
-/** The element at the end of a path of places. */
+/** The element at the end of a path of indexes. */
 const at = (root: Der, ...path: readonly number[]): Der => path.reduce((element, place) => element.children[place]!, root);
 const E_CONTENT = [1, 0, 2, 1, 0] as const;
 const SIGNER_INFO = [1, 0, 4, 0] as const;
 const SIGNED_ATTRIBUTES = [...SIGNER_INFO, 3] as const;
 const SIGNATURE = [...SIGNER_INFO, 5] as const;
 
-/** The token with one element written otherwise, and everything around it in DER, or in forms that `wrap` writes. */
+/** The token with one element in another form, and everything around it in DER or in the forms of `wrap`. */
 function withElement(path: readonly number[], other: (element: Der) => Buffer, wrap = tlv, element = token): Buffer {
   const [place, ...rest] = path;
   if (place === undefined) return other(element);
@@ -61,7 +61,7 @@ describe('a bare token in BER', () => {
       }),
       { numRuns: tries(300, 100), seed: 3161 },
     );
-    // OpenSSL reads the same out of them.
+    // OpenSSL reads the same content.
     const rootPem = `-----BEGIN CERTIFICATE-----\n${anchors[0]!.toString('base64')}\n-----END CERTIFICATE-----\n`;
     const digest = asked.digest.toString('hex');
     for (const form of forms.slice(0, tries(10, 3))) {
@@ -76,7 +76,7 @@ describe('a bare token in BER', () => {
     }
   });
 
-  it('is judged over the concatenated octets of its content, however they are cut', async () => {
+  it('is verified over the concatenated octets of its content, however they are split', async () => {
     const octets = contentsOf(at(token, ...E_CONTENT));
     const cut = (...pieces: readonly Buffer[]) =>
       raw(withElement(E_CONTENT, () => tlv(0x24, ...pieces.map((piece) => octetString(piece)))));
@@ -92,7 +92,7 @@ describe('a bare token in BER', () => {
   });
 });
 
-describe('what must be DER', () => {
+describe('parts that must be DER', () => {
   it.each([
     ['a long length', (set: Der) => longForm(set.tag, contentsOf(set), 4)],
     ['an indefinite length', (set: Der) => indefinite(set.tag, contentsOf(set))],
@@ -109,7 +109,7 @@ describe('what must be DER', () => {
           ({ tag, end, content }) => tag !== TAG.octetString && end - content < 20,
         ),
     ],
-  ])('the signed attributes as they stand: not with %s, whatever the signature is over', async (_name, bend) => {
+  ])('the signed attributes are refused with %s, whatever the signature covers', async (_name, bend) => {
     const bent = bend(signedAttributes);
     expect(await raw(withElement(SIGNED_ATTRIBUTES, bend))).toMatchObject(refused('der_length'));
     const resigned = sign('sha256', Buffer.concat([Buffer.from([0x31]), bent.subarray(1)]), lab.pki.signer.privateKey);
@@ -119,7 +119,7 @@ describe('what must be DER', () => {
     expect(await raw(withBoth)).toMatchObject(refused('der_length'));
   });
 
-  it('a TimeStampResp, wherever it comes from, with all that is in it', async () => {
+  it('a TimeStampResp from any source, including its contents', async () => {
     const [status, contentInfo] = parseDer(answer).children.map(derOf) as [Buffer, Buffer];
     const ber = indefinite(0x30, contentsOf(token));
     const forms = [
@@ -140,7 +140,7 @@ describe('what must be DER', () => {
     expect(await raw(ber)).toMatchObject({ ok: true });
   });
 
-  it('a bare token is no answer to a request', async () => {
+  it('a bare token is not an answer to a request', async () => {
     for (const bytes of [good.token, indefinite(0x30, contentsOf(token))]) {
       const times = { sentAtMs: LAB_NOW_MS, receivedAtMs: LAB_NOW_MS };
       expect((await verifyResponse(bytes, { trust, nowMs: LAB_NOW_MS, request: asked.der, ...times })).ok).toBe(false);
@@ -149,14 +149,14 @@ describe('what must be DER', () => {
 });
 
 describe('two readings of one token', () => {
-  it('no second content, signer or signature hides behind an end mark or a length', async () => {
+  it('no second content, signer or signature can hide behind an end mark or a length', async () => {
     const hidden = sequence(octetString(Buffer.from('hidden')));
     const attacks = [
       Buffer.concat([indefinite(0x30, contentsOf(token)), hidden]),
       indefinite(0x30, contentsOf(token), END_MARK, hidden),
       indefinite(0x30, contentsOf(token), hidden),
       longForm(0x30, Buffer.concat([contentsOf(token), END_MARK]), 4),
-      // Two octet strings where one belongs, and one in pieces with something else between them.
+      // Two octet strings in place of one, and one in pieces with something else between them.
       withElement(E_CONTENT, (one) => Buffer.concat([derOf(one), derOf(one)])),
       withElement(E_CONTENT, (one) => tlv(0x24, octetString(contentsOf(one)), tlv(0x80, Buffer.from('x')))),
       withElement(E_CONTENT, (one) => tlv(0x24, sequence(derOf(one)))),
@@ -170,7 +170,7 @@ describe('two readings of one token', () => {
     for (const [i, attack] of attacks.entries()) expect([i, (await raw(attack)).ok]).toEqual([i, false]);
   });
 
-  it('a certificate is the DER that its issuer signed', async () => {
+  it('a certificate must be the DER that its issuer signed', async () => {
     for (const place of [0, 1]) {
       const inBer = withElement([1, 0, 3, place], (certificate) => indefinite(certificate.tag, contentsOf(certificate)));
       expect(await raw(inBer)).toMatchObject(refused('der_length'));
@@ -179,7 +179,7 @@ describe('two readings of one token', () => {
     expect(await raw(stray)).toMatchObject({ ok: true });
   });
 
-  it('a second certificate with the name of the signer’s is ambiguous, also where it cannot be read: other readers may take it', async () => {
+  it('a second certificate with the signer’s name is ambiguous, even if unreadable, because other readers may accept it', async () => {
     const twin = contentsOf(parseDer(good.signer.der));
     const [inBer, withRest] = [indefinite(TAG.sequence, twin), tlv(TAG.sequence, twin, tlv(0x05))];
     for (const other of [inBer, withRest]) {
@@ -188,7 +188,7 @@ describe('two readings of one token', () => {
     }
   });
 
-  it('a change of one octet of a BER token is refused, or changes nothing that is told', async () => {
+  it('after a change of one octet, a BER token is refused or its verdict stays the same', async () => {
     const ber = berOf(token, chooserOf(Buffer.from([3, 100, 200, 50, 7, 250, 130, 90])), keepsSigned);
     let accepted = 0;
     for (let place = 0; place < ber.length; place++) {
@@ -204,7 +204,7 @@ describe('two readings of one token', () => {
         expect(result).toEqual({ ...good, token: bent });
       }
     }
-    // Only the length of the length can change and leave the value: leading zeros of a long form are few.
+    // Only leading zeros of a long length can change without changing the value, and they are few.
     expect(accepted).toBeLessThan(10);
   });
 });

@@ -11,7 +11,7 @@ import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
 const lab = createTsaLab();
 const malformed = { ok: false, code: 'certificate_malformed' };
 
-describe('certificates that are not as X.509 requires', () => {
+describe('certificates that break X.509', () => {
   const key = x509.generateSigningKey('p-256');
   const good = [x509.basicConstraints(false), x509.extendedKeyUsage([OID.timeStamping]), x509.subjectKeyIdentifier(key.publicKey)];
   const signerWith = (extensions: readonly Buffer[]) =>
@@ -22,7 +22,7 @@ describe('certificates that are not as X.509 requires', () => {
     expect(await signerWith([...good, x509.extendedKeyUsage([OID.timeStamping])])).toMatchObject(malformed);
   });
 
-  it('an extension whose value is not its type', async () => {
+  it('an extension whose value has the wrong type', async () => {
     const broken = [OID.basicConstraints, OID.keyUsage, OID.extKeyUsage, OID.subjectKeyIdentifier];
     for (const type of broken) {
       const rest = [x509.basicConstraints(false), x509.keyUsage(0), x509.extendedKeyUsage([OID.timeStamping])].filter(
@@ -36,7 +36,7 @@ describe('certificates that are not as X.509 requires', () => {
     }
   });
 
-  it('a period for the use of the key, which genTime must lie in', async () => {
+  it('a genTime outside the private key usage period', async () => {
     const time = (days: number) => Buffer.from(genTimeText(Math.floor((LAB_NOW_MS + days * DAY_MS) / 1000) * 1000));
     const period = (from: number | undefined, to: number | undefined, critical = false) => {
       const [start, end] = [from, to].map((days, tag) => (days === undefined ? [] : [der.contextPrimitive(tag, time(days))]));
@@ -65,7 +65,7 @@ describe('certificates that are not as X.509 requires', () => {
     expect(await signerWith([...good, elsewhere])).toMatchObject({ ok: false, code: 'untrusted_root' });
   });
 
-  it('a purpose that is no object identifier, a path length below zero, and purposes that are none', async () => {
+  it('an invalid purpose OID, a negative path length, and an empty list of purposes', async () => {
     const eku = (value: Buffer) => signerWith([x509.basicConstraints(false), x509.extension(OID.extKeyUsage, true, value)]);
     expect(await eku(der.sequence(der.integer(1)))).toMatchObject(malformed);
     expect(await eku(der.sequence())).toMatchObject(malformed);
@@ -95,7 +95,7 @@ describe('certificates that are not as X.509 requires', () => {
     place.contents = contents;
   };
 
-  it('is a test that re-signs: an unchanged certificate is good', async () => {
+  it('an unchanged certificate that is signed again is valid', async () => {
     expect(await resigned(() => undefined)).toMatchObject({ ok: true });
   });
 
@@ -130,9 +130,9 @@ describe('certificates that are not as X.509 requires', () => {
     expect(await resigned((body) => void body.children.splice(6, 1, spki))).toMatchObject({ ok: false, code: 'key_too_weak' });
   });
 
-  it('a signature in bits that are no octets', async () => {
+  it('a signature that is not a whole number of octets', async () => {
     const bent = (_body: MutableDer, certificate: MutableDer) => put(certificate.children[2]!, Buffer.from([1, 0]));
-    // One bit of the signature decides whether the gate or the reader says so.
+    // One bit of the signature decides whether the gate or the reader refuses it.
     expect(await resigned(bent)).toMatchObject({ ok: false, code: expect.stringMatching(/^(?:der_not_canonical|certificate_malformed)$/) });
   });
 });

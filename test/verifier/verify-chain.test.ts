@@ -8,10 +8,10 @@ import { basicConstraints, extendedKeyUsage, extension, KEY_USAGE, keyUsage, typ
 import { issueSigner } from '../../src/tsa/pki.ts';
 import { below, ca, caUsage, FROM_MS, judgeRaw, lab, pathLength, tokenBy } from '../support/chain-lab.ts';
 
-describe('who may certify whom (RFC 5280 §6)', () => {
+describe('which certificates may issue which (RFC 5280 §6)', () => {
   const root = ca(undefined, { name: 'Root' });
 
-  it('a CA allows as many CAs below itself as its pathLenConstraint says', async () => {
+  it('a CA allows as many CAs below it as its pathLenConstraint says', async () => {
     const limited = ca(undefined, { name: 'Limited', extensions: [pathLength(1), caUsage] });
     const first = ca(limited, { name: 'First' });
     const second = ca(first, { name: 'Second' });
@@ -28,7 +28,7 @@ describe('who may certify whom (RFC 5280 §6)', () => {
     expect(await judgeRaw(tokenBy(below(renewed), [renewed.certificate]), { anchors: [limited.certificate] })).toMatchObject({ ok: true });
   });
 
-  it('a root is one without basicConstraints too, where its key is for certifying', async () => {
+  it('a root may lack basicConstraints if its key usage allows certifying', async () => {
     const old = ca(undefined, { name: 'Old root', extensions: [caUsage] });
     expect(await judgeRaw(tokenBy(below(old)), { anchors: [old.certificate] })).toMatchObject({ ok: true });
     const silent = ca(undefined, { name: 'Silent root', extensions: [] });
@@ -39,14 +39,14 @@ describe('who may certify whom (RFC 5280 §6)', () => {
     ['basicConstraints are absent', [caUsage]],
     ['basicConstraints say that it is none', [basicConstraints(false), caUsage]],
     ['its key must not certify', [basicConstraints(true), keyUsage(KEY_USAGE.cRLSign, KEY_USAGE.digitalSignature)]],
-  ])('an issuer is no CA when %s', async (_name, extensions) => {
+  ])('an issuer is not a CA if %s', async (_name, extensions) => {
     const no = ca(root, { extensions });
     expect(await judgeRaw(tokenBy(below(no)), { anchors: [root.certificate] })).toMatchObject({ ok: false, code: 'issuer_not_ca' });
-    // Being configured makes it trusted, not a CA.
+    // Configuration makes it trusted, but not a CA.
     expect(await judgeRaw(tokenBy(below(no)), { anchors: [no.certificate] })).toMatchObject({ ok: false, code: 'issuer_not_ca' });
   });
 
-  it.each([1, 0])('a critical extension that is not processed ends it, in certificate %s of the chain', async (place) => {
+  it.each([1, 0])('an unsupported critical extension breaks the chain, in certificate %s of it', async (place) => {
     const unknown = [extension('2.999.30', true, sequence())];
     const top = ca(undefined, { name: 'Top', extensions: [basicConstraints(true), caUsage, ...(place === 0 ? unknown : [])] });
     const middle = ca(top, { name: 'Middle', extensions: [basicConstraints(true), caUsage, ...(place === 1 ? unknown : [])] });
@@ -56,18 +56,18 @@ describe('who may certify whom (RFC 5280 §6)', () => {
     });
   });
 
-  it('certificate policies may be critical: the policy of a token is its own', async () => {
+  it('certificate policies may be critical, because the policy of a token is separate', async () => {
     const policies = extension('2.5.29.32', true, sequence(sequence(objectIdentifier('2.999.1'))));
     const strict = ca(root, { extensions: [basicConstraints(true), caUsage, policies] });
     expect(await judgeRaw(tokenBy(below(strict)), { anchors: [root.certificate] })).toMatchObject({ ok: true });
   });
 
-  it('an extended key usage of the root counts as well (41)', async () => {
+  it('an extended key usage of the root counts too (41)', async () => {
     const other = ca(undefined, { extensions: [basicConstraints(true), caUsage, extendedKeyUsage([OID.serverAuth], false)] });
     expect(await judgeRaw(tokenBy(below(other)), { anchors: [other.certificate] })).toMatchObject({ ok: false, code: 'intermediate_eku' });
   });
 
-  it('an intermediate without the signature of its issuer is no part of a chain', async () => {
+  it('an intermediate without the signature of its issuer is not part of a chain', async () => {
     const middle = ca(root);
     const signer = below(middle);
     const bent = Buffer.from(middle.certificate);
@@ -78,7 +78,7 @@ describe('who may certify whom (RFC 5280 §6)', () => {
     });
   });
 
-  it('purposes beside time-stamping: the same one twice is one too many (39)', async () => {
+  it('a second purpose is refused, even if it is time-stamping again (39)', async () => {
     const signer = issueSigner(root, {
       nowMs: FROM_MS,
       extensions: () => [basicConstraints(false), extendedKeyUsage([OID.timeStamping, OID.timeStamping])],
@@ -93,7 +93,7 @@ describe('names (RFC 5280 §7.1)', () => {
   const named = (text: Buffer) =>
     below({ ...root, subjectName: sequence(organization, setOf(sequence(objectIdentifier(OID.commonName), text))) });
 
-  it('are the same in another string type, case and spacing', async () => {
+  it('are equal in another string type, case and spacing', async () => {
     const signer = named(tlv(0x13, Buffer.from('root of the World')));
     expect(await judgeRaw(tokenBy(signer), { anchors: [root.certificate] })).toMatchObject({ ok: true });
   });
@@ -106,7 +106,7 @@ describe('names (RFC 5280 §7.1)', () => {
     expect(await judgeRaw(tokenBy(named(text)), { anchors: [root.certificate] })).toMatchObject({ ok: false, code: 'untrusted_root' });
   });
 
-  it('of the SID are compared octet for octet: nobody signed them', async () => {
+  it('of the SID are compared octet for octet, because they are not signed', async () => {
     const { signer } = lab.pki;
     const upper = Buffer.from(signer.issuerName.toString('latin1').replace('Time', 'TIME'), 'latin1');
     const token = tokenBy(signer, signer.chain, { signer: (parts) => ({ ...parts, sid: sequence(upper, signer.serialNumber) }) });
@@ -116,7 +116,7 @@ describe('names (RFC 5280 §7.1)', () => {
     });
   });
 
-  it('of the TSA are the signer’s (45)', async () => {
+  it('of the TSA must be those of the signer (45)', async () => {
     const { signer } = lab.pki;
     const upper = Buffer.from(signer.subjectName.toString('latin1').replace('TSA', 'tsa'), 'latin1');
     const token = tokenBy(signer, signer.chain, { fields: (fields) => ({ ...fields, tsa: directoryName(upper) }) });
@@ -143,7 +143,7 @@ describe('weak links (46)', () => {
     });
   });
 
-  it('a root that signed itself with SHA-1 long ago and with SHA-256 today: nobody relies on its own signature', async () => {
+  it('a root with an old SHA-1 and a new SHA-256 self-signature, because its own signature is not used', async () => {
     const key = rsa(2048, sha1Ca);
     const root = { ...ca(undefined, { key }), scheme: SCHEMES.rsaSha256 };
     expect(await judgeRaw(tokenBy(below(root)), { anchors: [root.certificate] })).toMatchObject({ ok: true });
@@ -162,7 +162,7 @@ describe('weak links (46)', () => {
     });
   });
 
-  it('a curve written out instead of named', async () => {
+  it('a curve given by parameters instead of a name', async () => {
     const pair = generateKeyPairSync('ec', { namedCurve: 'P-256', paramEncoding: 'explicit' });
     const key = { ...pair, scheme: SCHEMES.ecdsaSha256 };
     expect(await judgeRaw(tokenBy(lab.signer({ key })), { anchors: [lab.pki.root.certificate] })).toMatchObject({

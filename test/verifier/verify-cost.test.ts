@@ -7,7 +7,7 @@ import { isSameName } from '../../src/shared/rfc3161/x509/name.ts';
 import { createTrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
 import { createTsaLab, LAB_NOW_MS } from '../support/tsa-lab.ts';
 
-/** What would cost a stranger nothing to send and the verifier much to read is refused by its size (9). */
+/** Input that is cheap to send and expensive to read is refused by its size (9). */
 
 const lab = createTsaLab();
 const { answer, anchors } = lab.specimen();
@@ -25,31 +25,31 @@ function withDigestAlgorithms(count: number): Buffer {
 }
 
 describe('a hostile token', () => {
-  it('names no million of failures', async () => {
+  it('cannot report a million failures', async () => {
     const failInfo = der.tlv(0x03, Buffer.concat([Buffer.of(0), Buffer.alloc(50_000, 0xff)]));
     expect(await judge(der.sequence(der.sequence(der.integer(2), failInfo)))).toMatchObject(tooLarge);
   });
 
-  it('tells of the words of a refusal only some', async () => {
+  it('shows only some of the words of a refusal', async () => {
     const words = der.sequence(...Array.from({ length: 5_000 }, () => der.utf8String('no')));
     const result = await judge(der.sequence(der.sequence(der.integer(2), words)));
     expect(result).toMatchObject({ ok: false, code: 'not_granted' });
     if (!result.ok) expect(result.detail.length).toBeLessThan(500);
   });
 
-  it('announces no thousand of digest algorithms', async () => {
+  it('cannot announce a thousand digest algorithms', async () => {
     expect(await judge(withDigestAlgorithms(2))).toMatchObject({ ok: true });
     expect(await judge(withDigestAlgorithms(1_000))).toMatchObject(tooLarge);
   });
 
-  it('has a name compared by its octets where that is longer than any name', () => {
+  it('has its name compared octet for octet if it is too long', () => {
     const nameOf = (text: string) => der.sequence(der.setOf(der.sequence(der.objectIdentifier('2.5.4.3'), der.utf8String(text))));
     expect(isSameName(nameOf('Some CA'), nameOf('some  ca'))).toBe(true);
     const long = `a${'\u0301\u0323'.repeat(20_000)}`;
     expect(isSameName(nameOf(long), nameOf(`A${long.slice(1)}`))).toBe(false);
   });
 
-  it('holds octet strings in pieces of pieces only so far as OpenSSL reads them', async () => {
+  it('may nest pieces of octet strings only as deep as OpenSSL reads them', async () => {
     const [type, content] = token.children;
     const [version, algorithms, encapsulated, ...rest] = content!.children[0]!.children;
     const [contentType, explicit] = encapsulated!.children;

@@ -13,7 +13,7 @@ import { encoded, type MutableDer, mutableOf } from '../support/der-mutation.ts'
 import { judge } from '../support/judge.ts';
 import { createTsaLab, LAB_NOW_MS } from '../support/tsa-lab.ts';
 
-/** What a stranger would try that the list of refusals does not spell out: two truths in one token, and forms that nobody checks. */
+/** Attacks outside the list of refusals: two truths in one token, and forms that others do not check. */
 
 const lab = createTsaLab();
 const { signer } = lab.pki;
@@ -43,7 +43,7 @@ describe('two signing certificate attributes (RFC 5035 §3)', () => {
     );
   });
 
-  it('of one kind are one too many, as are two values', async () => {
+  it('of one kind are refused, and so are two values', async () => {
     expect(await attributes((list) => [...list, v2Of(other)])).toMatchObject(refused('signed_attribute_repeated'));
     const both = { ...v2Of(signer), values: [...v2Of(signer).values, ...v2Of(other).values] };
     expect(await attributes((list) => [...without(list, OID.signingCertificateV2), both])).toMatchObject(
@@ -63,7 +63,7 @@ describe('two signing certificate attributes (RFC 5035 §3)', () => {
 });
 
 describe('issuerSerial (35)', () => {
-  it('names one issuer, and by its directory name', async () => {
+  it('names one issuer by its directory name', async () => {
     const naming = (...names: readonly Buffer[]) => {
       const issuerSerial = der.sequence(der.sequence(...names), signer.serialNumber);
       const id = der.sequence(der.octetString(sha('sha256', signer.certificate)), issuerSerial);
@@ -83,7 +83,7 @@ describe('protected algorithms (RFC 6211)', () => {
     type: OID.cmsAlgorithmProtection,
     values: [der.sequence(digest, der.retag(0xa1, signature))],
   });
-  it('are accepted when they are those in use, and refused when they are not', async () => {
+  it('are accepted if they are the ones used, and refused otherwise', async () => {
     const { cmsAlgorithm } = signer.scheme;
     const sha256 = digestIdentifier('sha256');
     expect(await attributes((list) => [...list, protection(sha256, cmsAlgorithm)])).toMatchObject(accepted);
@@ -121,7 +121,7 @@ describe('the signer named by its key identifier (31)', () => {
       }),
     );
 
-  it('is found, unless two certificates have the identifier or the version is that of the other name', async () => {
+  it('is found, unless two certificates have the identifier or the version is for the other kind of name', async () => {
     expect(await named(3, [])).toMatchObject(accepted);
     expect(await named(3, [one.certificate])).toMatchObject(accepted);
     expect(await named(3, [two.certificate])).toMatchObject(refused('signer_certificate_ambiguous'));
@@ -129,14 +129,14 @@ describe('the signer named by its key identifier (31)', () => {
   });
 });
 
-it('a SignerInfo of version 2 is taken where 1 belongs: other verifiers do not look at the number', async () => {
+it('accepts a SignerInfo of version 2 instead of 1, because other verifiers ignore the number', async () => {
   const of = (version: number) => judge(lab.specimen({ seams: { signer: (parts) => ({ ...parts, version }) } }));
   for (const version of [1, 2]) expect(await of(version), String(version)).toMatchObject(accepted);
   for (const version of [0, 3, 4, -2]) expect(await of(version), String(version)).toMatchObject(refused('cms_version'));
 });
 
 describe('SignedData (RFC 5652 §5.1)', () => {
-  it('is of version 5 with revocation information that is no CRL, or as old as without it; else of version 3', async () => {
+  it('is version 5 with revocation information that is not a CRL, or the version without it; otherwise 3', async () => {
     const ocsp = der.contextConstructed(1, der.objectIdentifier('1.3.6.1.5.5.7.16.2'), der.sequence());
     const of = (version: number, crls: readonly Buffer[]) => given({ token: (parts) => ({ ...parts, version, crls }) });
     expect(await of(5, [ocsp])).toMatchObject(accepted);
@@ -153,7 +153,7 @@ describe('SignedData (RFC 5652 §5.1)', () => {
     ['an attribute certificate of version 1', 1, 3],
     ['an attribute certificate of version 2', 2, 4],
     ['a certificate of another form', 3, 5],
-  ])('takes %s along, whatever it holds, and has the version that goes with it', async (_name, choice, version) => {
+  ])('accepts %s with any contents, and has the matching version', async (_name, choice, version) => {
     const certificate = der.contextConstructed(choice, der.sequence());
     expect(await holding(version, certificate)).toMatchObject({ ...accepted, unchecked: expect.arrayContaining(['other_certificates']) });
     for (const another of [3, 4, 5]) {
@@ -161,7 +161,7 @@ describe('SignedData (RFC 5652 §5.1)', () => {
     }
   });
 
-  it('takes certificates along that nobody asked for or that cannot be read, up to 256', async () => {
+  it('accepts up to 256 certificates that are unrequested or unreadable', async () => {
     expect(await holding(3, der.sequence())).toMatchObject(accepted);
     expect(await holding(3, ...Array.from({ length: 254 }, () => signer.certificate))).toMatchObject(accepted);
     expect(await holding(3, ...Array.from({ length: 255 }, () => signer.certificate))).toMatchObject(refused('der_too_large'));
@@ -178,7 +178,7 @@ describe('SignedData (RFC 5652 §5.1)', () => {
     };
     expect(await bent(() => undefined)).toMatchObject(accepted);
     expect(await bent((explicit, octets) => void explicit.children.push(octets))).toMatchObject(refused('der_trailing'));
-    // The same octets, so the signature would hold.
+    // The same octets, so the signature would be valid.
     expect(await bent((_, octets) => Object.assign(octets, { tag: 0x24, children: [{ ...octets }] }))).toMatchObject(
       refused('der_not_canonical'),
     );
@@ -194,14 +194,14 @@ describe('PKIStatusInfo (RFC 3161 §2.4.2)', () => {
     return judge({ ...specimen, answer: der.sequence(der.sequence(...members), encoded(at(mutableOf(specimen.answer), 1))) });
   };
 
-  it('may say something in words, in UTF-8', async () => {
+  it('may contain text in UTF-8', async () => {
     expect(await status(der.integer(0))).toMatchObject(accepted);
     expect(await status(der.integer(0), der.sequence(der.utf8String('Tout va bien')))).toMatchObject(accepted);
     expect(await status(der.integer(0), der.sequence(der.ia5String('All is well')))).toMatchObject(refused('der_malformed'));
     expect(await status(der.integer(0), der.utf8String('All is well'))).toMatchObject(refused('der_trailing'));
   });
 
-  it('is one of the six that there are', async () => {
+  it('is one of the six defined values', async () => {
     for (const unknown of [-1, 6, 256, 2 ** 47])
       expect(await status(der.integer(unknown)), String(unknown)).toMatchObject(refused('token_not_granted'));
     expect(await status(der.integer(1n << 64n))).toMatchObject(refused('token_not_granted'));
@@ -209,7 +209,7 @@ describe('PKIStatusInfo (RFC 3161 §2.4.2)', () => {
     expect(await status()).toMatchObject(refused('der_malformed'));
   });
 
-  it('has its failure bits in the form of DER', async () => {
+  it('has its failure bits in DER', async () => {
     const rejection = (failInfo: Buffer) => judge({ ...lab.specimen(), answer: der.sequence(der.sequence(der.integer(2), failInfo)) });
     expect(await rejection(der.namedBits(25, 2))).toMatchObject({
       ...refused('not_granted'),
@@ -219,8 +219,8 @@ describe('PKIStatusInfo (RFC 3161 §2.4.2)', () => {
   });
 });
 
-describe('bytes that are not a Buffer of their own', () => {
-  it('are read where they are', async () => {
+describe('bytes inside a larger buffer', () => {
+  it('are read in place', async () => {
     const { answer } = lab.specimen();
     const trust = createTrustStore({ anchors: [lab.pki.root.certificate] });
     const padded = new Uint8Array(answer.length + 20);

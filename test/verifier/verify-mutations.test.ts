@@ -31,7 +31,7 @@ function mustVerify(result: VerifyResult): Verified {
   return result;
 }
 
-/** What a token vouches for. */
+/** The claims of a token. */
 const statementOf = ({ genTimeText, serial, policy, imprint, nonce, ordering, signer, accuracyMicroseconds }: Verified) => ({
   genTimeText,
   serial,
@@ -43,7 +43,7 @@ const statementOf = ({ genTimeText, serial, policy, imprint, nonce, ordering, si
   accuracyMicroseconds,
 });
 
-/** Places in these bytes, each of them in the long run; else every third, beginning anywhere, and those that are wanted. */
+/** Positions in these bytes: all in the long run, otherwise every third from a random start, and the required ones. */
 function placesIn(bytes: Uint8Array, ...wanted: number[]): Set<number> {
   const step = tries(1, 3);
   const places = new Set(wanted);
@@ -51,12 +51,12 @@ function placesIn(bytes: Uint8Array, ...wanted: number[]): Set<number> {
   return places;
 }
 
-/** Each of these verifies tens of thousands of answers: a few seconds on a machine that does nothing else. */
+/** Each of these verifies tens of thousands of answers: a few seconds on an idle machine. */
 const patient = { timeout: 180_000 };
 
 describe('one octet changed', patient, () => {
   it.each(['p-256', 'rsa-2048', 'ed25519'] as const)(
-    'accepts nothing of a whole %s answer but PKIStatus 0→1 when mods are allowed',
+    'accepts no change in a whole %s answer except PKIStatus 0→1 if mods are allowed',
     async (algorithm) => {
       const { answer, fresh } = await bench(algorithm);
       // PKIStatusInfo follows the header of TimeStampResp: 30 03 02 01 <status>.
@@ -75,7 +75,7 @@ describe('one octet changed', patient, () => {
     },
   );
 
-  it('accepts nothing of a bare token, though nothing is asked of it', async () => {
+  it('accepts no change in a bare token, even without a request', async () => {
     const { token, raw } = await bench();
     const accepted: string[] = [];
     for (const at of placesIn(token)) {
@@ -88,7 +88,7 @@ describe('one octet changed', patient, () => {
     expect(accepted).toEqual([]);
   });
 
-  it('accepts no beginning of an answer', async () => {
+  it('accepts no truncated answer', async () => {
     const { answer, fresh, raw } = await bench();
     for (const length of placesIn(answer)) {
       expect(await fresh(answer.subarray(0, length))).toMatchObject({ ok: false, code: 'der_truncated' });
@@ -98,7 +98,7 @@ describe('one octet changed', patient, () => {
 });
 
 describe('structure changed', patient, () => {
-  it('survives mutations: what is still accepted vouches for the same, and every refusal has its reason', async () => {
+  it('survives mutations: accepted ones make the same claims, and every refusal has its reason', async () => {
     const { answer, fresh, raw } = await bench();
     const statement = statementOf(mustVerify(await fresh(answer)));
     const refusals = new Set<string>();
@@ -113,13 +113,13 @@ describe('structure changed', patient, () => {
       }),
       { numRuns: tries(10_000, 600) },
     );
-    // The mutations get past the gate and into every layer.
+    // The mutations pass the gate and reach every layer.
     expect([...refusals]).toEqual(
       expect.arrayContaining(['der_malformed', 'signature_invalid', 'message_digest_mismatch', ...(isLong ? ['not_signed_data'] : [])]),
     );
   });
 
-  it('answers noise with a reason', async () => {
+  it('refuses noise with a reason', async () => {
     const { fresh, raw } = await bench();
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 512 }), async (bytes) => {

@@ -15,13 +15,13 @@ import {
   opensslQuery,
 } from '../support/openssl-tsa.ts';
 
-/** Our request, OpenSSL's answer, our verifier: nothing of ours has a hand in the token. */
+/** Our request, OpenSSL's answer, our verifier: our code does not make the token. */
 
 const opened: OpensslTsa[] = [];
 afterAll(() => Promise.all(opened.map((tsa) => tsa.close())));
 
 let usual: Promise<OpensslTsa> | undefined;
-/** One with nothing special, for all tests that want no more. */
+/** A plain TSA for all tests that need nothing special. */
 const usualTsa = (): Promise<OpensslTsa> => (usual ??= foreignTsa({}));
 
 async function foreignTsa(options: OpensslTsaOptions): Promise<OpensslTsa> {
@@ -49,7 +49,7 @@ describe('a foreign TSA', () => {
     name: ['tsa_name = yes'],
     exact: ['clock_precision_digits = 6', 'accuracy = secs:1, millisecs:500, microsecs:100', 'ordering = yes'],
   };
-  /** What TSAs differ in, several things in one; and in the long run each alone. */
+  /** Differences between TSAs, several in one; in the long run also each alone. */
   const together: [string, OpensslTsaOptions][] = [
     [
       'P-256 below an intermediate CA, the whole chain in the signing certificate attribute, its name, microseconds, accuracy and ordering',
@@ -72,7 +72,7 @@ describe('a foreign TSA', () => {
     ['microseconds, accuracy and ordering', { settings: settingsOf.exact }],
   ];
 
-  it.each(isLong ? [...together, ...alone] : together)('is believed: %s', async (_name, options) => {
+  it.each(isLong ? [...together, ...alone] : together)('is accepted: %s', async (_name, options) => {
     const tsa = await foreignTsa(options);
     const digests = ['sha256', 'sha384', 'sha512'] as const;
     for (const algorithm of isLong || tsa === opened[0] ? digests : digests.slice(-1)) {
@@ -82,7 +82,7 @@ describe('a foreign TSA', () => {
     expect(result).toMatchObject({ ok: true, policy: OPENSSL_TSA_OTHER_POLICY });
   });
 
-  it('is believed with a bare token, and without certificates when they are configured', async () => {
+  it('is accepted with a bare token, and without certificates if they are configured', async () => {
     const tsa = await foreignTsa({ intermediate: true });
     const digest = createHash('sha256').update('the document').digest();
     const token = await tsa.replyToken(requestFor());
@@ -107,11 +107,11 @@ describe('a foreign TSA', () => {
       'eku_other_purpose',
     ],
     ['signing with SHA-1 (46)', { signerDigest: 'sha1' }, 'signature_algorithm_weak'],
-  ])('is not believed: %s', async (_name, options, code) => {
+  ])('is refused: %s', async (_name, options, code) => {
     expect(await exchange(await foreignTsa(options), requestFor())).toMatchObject({ ok: false, code });
   });
 
-  it('is not believed when it answers another request, or stands under another root', async () => {
+  it('is refused if it answers another request or has another root', async () => {
     const tsa = await usualTsa();
     const request = requestFor();
     expect(await exchange(tsa, request, { request: requestFor() })).toMatchObject({ ok: false, code: 'nonce_mismatch' });
@@ -125,7 +125,7 @@ describe('a foreign TSA', () => {
     expect(unknownPolicy).toMatchObject({ ok: false, code: 'not_granted', detail: expect.stringContaining('unacceptedPolicy') });
   });
 
-  it('whose SHA-1 imprint it would stamp is refused before and after (18)', async () => {
+  it('is refused with a SHA-1 imprint, before and after it stamps (18)', async () => {
     const tsa = await usualTsa();
     const digest = createHash('sha1').update('the document').digest('hex');
     const token = await tsa.replyToken(await opensslQuery({ digest, hash: 'sha1' }));
@@ -133,14 +133,14 @@ describe('a foreign TSA', () => {
     expect(await verifyToken(token, { trust, nowMs: Date.now() })).toMatchObject({ ok: false, code: 'imprint_algorithm_weak' });
   });
 
-  it('one octet changed: what is still accepted is in a certificate that nobody relies on, and changes nothing', async () => {
+  it('one octet changed: accepted changes are in an unused certificate, and have no effect', async () => {
     const tsa = await usualTsa();
     const token = await tsa.replyToken(requestFor());
     const trust = createTrustStore({ anchors: [tsa.rootPem] });
     const nowMs = Date.now();
     const good = await verifyToken(token, { trust, nowMs });
     if (!good.ok) throw new Error(good.code);
-    // OpenSSL puts the root into the token; the one that is relied on is the configured one.
+    // OpenSSL puts the root into the token, but the verifier uses the configured one.
     const root = good.chain.at(-1)!.der;
     const [from, to] = [token.indexOf(root), token.indexOf(root) + root.length];
     expect(from).toBeGreaterThan(0);

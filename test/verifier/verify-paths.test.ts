@@ -12,7 +12,7 @@ import { issueRoot, issueSigner } from '../../src/tsa/pki.ts';
 import { below, ca, FROM_MS, judgeRaw, lab, tokenBy } from '../support/chain-lab.ts';
 import { DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
 
-describe('several ways to an anchor', () => {
+describe('several paths to an anchor', () => {
   const rootKey = generateSigningKey('p-256');
   const root = ca(undefined, { key: rootKey, name: 'Root' });
   const oldRoot = ca(undefined, { name: 'Old root' });
@@ -25,7 +25,7 @@ describe('several ways to an anchor', () => {
   it.each([
     ['first', [expired.certificate, good.certificate]],
     ['last', [good.certificate, expired.certificate]],
-  ])('one that holds is enough, when the one that does not comes %s', async (_name, certificates) => {
+  ])('one valid path is enough if the invalid one comes %s', async (_name, certificates) => {
     const result = await judgeRaw(tokenBy(signer, certificates), { anchors });
     expect(result).toMatchObject({ ok: true, anchorFingerprint: createTrustStore({ anchors: [root.certificate] }).anchorFingerprints[0] });
   });
@@ -33,18 +33,18 @@ describe('several ways to an anchor', () => {
   it.each([
     ['above it', [expired.certificate, root.certificate], [good.certificate]],
     ['beside it', [expired.certificate, good.certificate], []],
-  ])('a trust anchor that had ended does not end the search where there is another one %s', async (_name, trusted, certificates) => {
+  ])('an expired trust anchor does not stop the search if there is another one %s', async (_name, trusted, certificates) => {
     expect(await judgeRaw(tokenBy(signer, certificates), { anchors: trusted })).toMatchObject({ ok: true });
   });
 
-  it('one that does not hold is none (43)', async () => {
+  it('an invalid path does not count (43)', async () => {
     expect(await judgeRaw(tokenBy(signer, [expired.certificate]), { anchors })).toMatchObject({
       ok: false,
       code: 'certificate_not_valid_at_gen_time',
     });
   });
 
-  it('a root with a new key is told from the old one of its name', async () => {
+  it('a root with a new key is distinguished from the old one with the same name', async () => {
     const renewed = ca(undefined, { name: 'Root' });
     expect(await judgeRaw(tokenBy(signer, [good.certificate]), { anchors: [renewed.certificate, root.certificate] })).toMatchObject({
       ok: true,
@@ -57,7 +57,7 @@ describe('several ways to an anchor', () => {
     expect(pinned).toMatchObject({ ok: true, chain: [{ der: signer.certificate }] });
   });
 
-  it('CAs that certified each other lead nowhere, and to an end', async () => {
+  it('CAs that certified each other give no path, and the search ends', async () => {
     const [oneKey, otherKey] = [generateSigningKey('p-256'), generateSigningKey('p-256')];
     const one = ca(ca(undefined, { name: 'Other', key: otherKey }), { name: 'One', key: oneKey });
     const other = ca(ca(undefined, { name: 'One', key: oneKey }), { name: 'Other', key: otherKey });
@@ -76,8 +76,8 @@ describe('several ways to an anchor', () => {
   });
 });
 
-describe('what is remembered', () => {
-  it('a known chain is judged at each genTime again (V5)', async () => {
+describe('the cache', () => {
+  it('checks a known chain again at each genTime (V5)', async () => {
     const root = ca(undefined, { name: 'Root' });
     const signer = issueSigner(root, { nowMs: FROM_MS, notAfterMs: LAB_NOW_MS + 1000 });
     const trust = createTrustStore({ anchors: [root.certificate] });
@@ -89,7 +89,7 @@ describe('what is remembered', () => {
     expect(await at(LAB_NOW_MS)).toMatchObject({ ok: true });
   });
 
-  it('what one token brought with it does not help another', async () => {
+  it('does not use certificates from one token for another', async () => {
     const trust = createTrustStore({ anchors: [lab.pki.root.certificate] });
     const full = lab.specimen().answer;
     const bare = tokenBy(lab.pki.signer, []);
@@ -103,7 +103,7 @@ describe('what is remembered', () => {
     }
   });
 
-  it('a store does not change with the bytes that it was made from, nor a result with the store', async () => {
+  it('leaves a store unchanged if its input bytes or a verified answer change later', async () => {
     const anchor = Buffer.from(lab.pki.root.certificate);
     const trust = createTrustStore({ anchors: [anchor] });
     const answer = lab.specimen().answer;
@@ -155,13 +155,13 @@ describe('further certificates of the signing certificate attribute (RFC 5035 §
     expect(await naming(signer, intermediate, root)).toMatchObject({ ok: true });
   });
 
-  it('need not all be used, nor be at hand', async () => {
+  it('need not all be used or available', async () => {
     expect(await naming(signer, intermediate, lab.signer())).toMatchObject({ ok: true });
     // It could be an attribute certificate, which limits no path.
     expect(await naming(signer, lab.signer())).toMatchObject({ ok: true });
   });
 
-  it('limit the chain to themselves', async () => {
+  it('limit the chain to these certificates', async () => {
     expect(await naming(signer, root)).toMatchObject({ ok: false, code: 'signing_certificate_hash_mismatch' });
     expect(await naming(intermediate, signer)).toMatchObject({ ok: false, code: 'signing_certificate_hash_mismatch' });
   });

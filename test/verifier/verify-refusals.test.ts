@@ -6,14 +6,14 @@ import { GOOD_VARIANTS, WIDER_VARIANTS } from '../support/tsa-variants.ts';
 
 const lab = createTsaLab();
 
-describe('what a verifier must refuse', () => {
+describe('tokens that a verifier must refuse', () => {
   it.each(FAULTY_CASES.map((one) => [`${one.refusal ?? '–'} ${one.code}: ${one.name}`, one] as const))('refuses %s', async (_name, one) => {
     const result = await judge(one.make(lab));
     expect(result).toMatchObject({ ok: false, code: one.code });
   });
 });
 
-describe('what a verifier must accept', () => {
+describe('tokens that a verifier must accept', () => {
   it.each([...GOOD_VARIANTS, ...WIDER_VARIANTS].map((one) => [one.name, one] as const))('accepts %s', async (_name, one) => {
     expect(await judge(one.make(lab))).toMatchObject({ ok: true });
   });

@@ -18,8 +18,8 @@ function raw(options: SpecimenOptions, context: Partial<TokenContext> = {}) {
   return verifyToken(lab.specimen(options).answer, { trust, nowMs: LAB_NOW_MS, ...context });
 }
 
-describe('what a good token says', () => {
-  it('is handed on to the last digit', async () => {
+describe('the statement of a good token', () => {
+  it('is returned to the last digit', async () => {
     const { answer, asked } = lab.specimen({
       profile: { ordering: true, accuracy: { seconds: 1, millis: 2, micros: 3 } },
       seams: { fields: (fields) => ({ ...fields, genTime: '20261121120000.1234567Z', serial: (1n << 160n) - 1n }) },
@@ -51,7 +51,7 @@ describe('what a good token says', () => {
     });
   });
 
-  it('the token in it is the TimeStampToken of the answer, and verifies alone', async () => {
+  it('contains the TimeStampToken of the answer, which verifies alone', async () => {
     const result = await fresh({});
     if (!result.ok) throw new Error(result.code);
     expect(await verifyToken(result.token, { trust, nowMs: LAB_NOW_MS })).toMatchObject({ ok: true, serial: result.serial });
@@ -72,13 +72,13 @@ describe('genTime and the clock (22, 23)', () => {
     expect(result).toMatchObject(expected === true ? { ok: true } : { ok: false, code: expected });
   });
 
-  it('an answer that is judged later must still be of its request’s time', async () => {
+  it('an answer that is verified later must still match the time of its request', async () => {
     const later = { nowMs: LAB_NOW_MS + 3_600_000 };
     expect(await fresh({}, later)).toMatchObject({ ok: true });
     expect(await fresh({ timeMs: LAB_NOW_MS + 600_000 }, later)).toMatchObject({ ok: false, code: 'gen_time_outside_window' });
   });
 
-  it('the tolerance is the caller’s', async () => {
+  it('the caller sets the tolerance', async () => {
     expect(await fresh({ timeMs: LAB_NOW_MS - 2001 }, { clockToleranceMs: 1000 })).toMatchObject({
       ok: false,
       code: 'gen_time_outside_window',
@@ -88,13 +88,13 @@ describe('genTime and the clock (22, 23)', () => {
     expect(await raw({}, { clockToleranceMs: 0 })).toMatchObject({ ok: true });
   });
 
-  it('accuracy as coarse as accepted, and no coarser', async () => {
+  it('the accuracy may be as coarse as allowed, and no coarser', async () => {
     const accuracy = { profile: { accuracy: { seconds: 2, millis: 500 } } };
     expect(await fresh(accuracy, { maxAccuracySeconds: 2.5 })).toMatchObject({ ok: true });
     expect(await fresh(accuracy, { maxAccuracySeconds: 2 })).toMatchObject({ ok: false, code: 'accuracy_too_coarse' });
   });
 
-  it('without an accuracy only where the policy of the TSA has one that is accepted', async () => {
+  it('the accuracy may be absent only if the TSA policy has an acceptable one', async () => {
     const none: SpecimenOptions = { seams: { fields: (fields) => ({ ...fields, accuracy: undefined }) } };
     expect(await fresh(none)).toMatchObject({ ok: true });
     expect(await fresh(none, { maxAccuracySeconds: 60 })).toMatchObject({ ok: false, code: 'accuracy_too_coarse' });
@@ -105,7 +105,7 @@ describe('genTime and the clock (22, 23)', () => {
     });
   });
 
-  it('an accuracy widens the window by a minute at most', async () => {
+  it('an accuracy widens the window by at most a minute', async () => {
     const vague = (timeMs: number) => fresh({ timeMs, profile: { accuracy: { seconds: 1_000_000_000 } } });
     expect(await vague(LAB_NOW_MS - 2 * MINUTE_MS)).toMatchObject({ ok: true });
     expect(await vague(LAB_NOW_MS - 2 * MINUTE_MS - 1)).toMatchObject({ ok: false, code: 'gen_time_outside_window' });
@@ -132,14 +132,14 @@ describe('the hash beside a raw token (15–16)', () => {
 describe('grantedWithMods (4)', () => {
   const withMods: SpecimenOptions = { seams: { response: (parts) => ({ ...parts, status: 1 }) } };
 
-  it('is accepted only when the caller says so, and then shown', async () => {
+  it('is accepted only if the caller allows it, and is then reported', async () => {
     for (const judge of [fresh, raw]) {
       expect(await judge(withMods)).toMatchObject({ ok: false, code: 'granted_with_mods' });
       expect(await judge(withMods, { acceptGrantedWithMods: true })).toMatchObject({ ok: true, grantedWithMods: true });
     }
   });
 
-  it('never stretches to what was asked for: nonce, imprint and policy stay', async () => {
+  it('never applies to the request: nonce, imprint and policy stay', async () => {
     const bent: SpecimenOptions = {
       ...withMods,
       ask: { policy: LAB_POLICY },
@@ -149,8 +149,8 @@ describe('grantedWithMods (4)', () => {
   });
 });
 
-describe('a rejection tells why', () => {
-  it('with the failure and the TSA’s words, quoted', async () => {
+describe('a rejection has a reason', () => {
+  it('with the failure and the quoted text of the TSA', async () => {
     const result = await fresh({ seams: { response: () => ({ status: 2, failInfo: [15], statusText: 'no "such"\n policy' }) } });
     expect(result).toMatchObject({
       ok: false,

@@ -6,7 +6,7 @@ import { encoded, mutableOf } from '../support/der-mutation.ts';
 import { judge } from '../support/judge.ts';
 import { createTsaLab } from '../support/tsa-lab.ts';
 
-/** TSTInfo (RFC 3161 §2.4.2) in forms that nobody checks. */
+/** TSTInfo (RFC 3161 §2.4.2) in forms that are rarely checked. */
 
 const lab = createTsaLab();
 const given = (seams: Seams) => judge(lab.specimen({ seams }));
@@ -14,7 +14,7 @@ const refused = (code: string) => ({ ok: false, code });
 const accepted = { ok: true };
 
 describe('genTime of TSTInfo (22)', () => {
-  it('is a GeneralizedTime, not a text that reads like one', async () => {
+  it('is a GeneralizedTime, not a text that looks like one', async () => {
     const tagged = (tag: number) =>
       given({
         eContent: (der) => {
@@ -29,9 +29,9 @@ describe('genTime of TSTInfo (22)', () => {
 });
 
 describe('accuracy of TSTInfo', () => {
-  it('has its parts in the form of DER, though their type is not seen', async () => {
+  it('has its parts in DER, although their tags hide the type', async () => {
     const accuracy = (...parts: readonly Buffer[]) => {
-      // With neither ordering nor nonce, accuracy is the last member.
+      // Without ordering and nonce, accuracy is the last member.
       const specimen = lab.specimen({
         ask: { nonce: undefined },
         profile: { accuracy: { seconds: 1 } },
@@ -53,7 +53,7 @@ describe('accuracy of TSTInfo', () => {
 
 describe('extensions of TSTInfo', () => {
   const of = (...extensions: readonly Buffer[]) => given({ fields: (fields) => ({ ...fields, extensions }) });
-  it('are handed on when nothing depends on them; none, and one twice, are no list', async () => {
+  it('are returned if they are not critical; an empty list and a repeated extension are refused', async () => {
     expect(await of(extension('2.999.1', false, nullValue()))).toMatchObject({
       ok: true,
       extensions: [{ type: '2.999.1', value: nullValue() }],

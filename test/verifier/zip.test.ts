@@ -26,7 +26,7 @@ async function readAll(zip: Uint8Array): Promise<string[]> {
   return files;
 }
 
-/** Bent in one place. */
+/** Changed in one place. */
 const bent = (zip: Buffer, bend: (zip: Buffer) => void) => {
   const copy = Buffer.from(zip);
   bend(copy);
@@ -45,13 +45,13 @@ describe.each([false, true])('zip files, in the format for more than 4 GB: %s', 
     ['another size before the file', 'two headers that differ', (zip) => zip.writeUInt32LE(7, local(zip) + 22)],
     ['a compression method that is not allowed', 'compression method', (zip) => zip.writeUInt16LE(12, listed(zip) + 10)],
     ['damaged octets', 'a is damaged|does not unpack', (zip) => zip.fill(0xff, local(zip) + 35, local(zip) + 39)],
-  ])('with %s are refused', async (_what, why, bend) => {
+  ])('are refused with %s', async (_what, why, bend) => {
     const said = await readAll(bent(await zipOf(isLarge), bend)).then(String, (error: Error) => `${error.name} ${error.message}`);
     expect(said).toMatch(new RegExp(`^Error .*(${why})`));
   });
 });
 
-test('the two ends of a large zip file must name the same directory', async () => {
+test('both end records of a large zip file must name the same directory', async () => {
   const zip = await zipOf(true);
   const largeEnd = zip.indexOf('PK\x06\x06', 0, 'latin1');
   for (const [at, octets] of [
@@ -65,7 +65,7 @@ test('the two ends of a large zip file must name the same directory', async () =
   }
 });
 
-test('octets behind the last block of a packed file are refused: other readers may show them', async () => {
+test('octets after the last block of a packed file are refused, because other readers may show them', async () => {
   const packed = deflateRawSync(Buffer.from('a'));
   const read = (...pieces: Buffer[]) =>
     Array.fromAsync(
@@ -81,12 +81,12 @@ test('octets behind the last block of a packed file are refused: other readers m
   await expect(read(packed.subarray(0, 1))).rejects.toThrow();
 });
 
-test('trouble of the source stays what it is', async () => {
+test('errors of the source are passed on unchanged', async () => {
   const zip = await zipOf(false);
   const good = blobSource(new Blob([new Uint8Array(zip)]));
   let isBroken = false;
   const gone = new RangeError('the disk is gone');
-  // The header of an entry is still read, and then no more.
+  // The header of an entry is still readable, the rest is not.
   const source: ZipSource = { size: good.size, read: (at, length) => (isBroken && at > 30 ? Promise.reject(gone) : good.read(at, length)) };
   const { entries, readSmall } = await openZip(source, { inflate, mostEntries: 10 });
   isBroken = true;

@@ -18,7 +18,7 @@ async function openFresh(): Promise<{ store: Store; url: string }> {
 }
 
 test.each(imprintAlgorithms)(
-  'S14: stamps of a %s batch read as they were written, with a record composed of both documents',
+  'S14: stamps of a %s batch read as they were written, and their record is composed of both documents',
   async (algorithm) => {
     const { store } = await openFresh();
     const { batch, stamps, leaves } = makeBatchedStamps(lab.tsa, 5, { algorithm });
@@ -39,7 +39,7 @@ test.each(imprintAlgorithms)(
   },
 );
 
-test('V2: a record that is not the one that was given out, octet for octet, has no stamp', async () => {
+test('V2: a record that differs in any octet from the issued one has no stamp', async () => {
   const { store } = await openFresh();
   const { batch, stamps, leaves } = makeBatchedStamps(lab.tsa, 3);
   await store.batches.insertOnce(batch, leaves);
@@ -51,7 +51,7 @@ test('V2: a record that is not the one that was given out, octet for octet, has 
     expect(await store.stamps.findIdByToken(other.toString('base64'))).toBeNull();
 });
 
-test('V1: a leaf whose batch or path is damaged proves nothing', async () => {
+test('V1: a leaf proves nothing if its batch or path is damaged', async () => {
   const { store, url } = await openFresh();
   const { batch, stamps, leaves } = makeBatchedStamps(lab.tsa, 3);
   await store.batches.insertOnce(batch, leaves);

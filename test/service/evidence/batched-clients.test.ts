@@ -17,10 +17,10 @@ import { completeWorkflow, readPage, stampOutput, startWorkflow } from '../../su
 const commands = [stamp, verify, pack, workflowAdd, workflowStart];
 const isRecordIn = (token: unknown): boolean => isEvidenceRecord(Buffer.from(String(token), 'base64'));
 
-/** Whatever comes within the window goes together. */
+/** All requests within this window form one batch. */
 const aggregate = { window_ms: 1_000 };
 
-test('S14: the command stamps, verifies and packs batched stamps as others, without the service; tools of assistants too', async () => {
+test('S14: the command and assistants stamp, verify and pack batched stamps like others, without the service', async () => {
   const tsa = await startTsa();
   const service = await startService({ settings: providersSettings([{ tsa, aggregate }]) });
   const files = { a: 'a', b: 'b', c: 'c', 'd.txt': 'd', 'root.pem': tsa.pki.rootPem };
@@ -57,7 +57,7 @@ test('S14: the command stamps, verifies and packs batched stamps as others, with
   expect(await run(['verify', '--ca', 'root.pem', 'b'])).toMatchObject({ code: 1, stdout: expect.stringContaining('NOT VALID, ') });
 });
 
-test('S14: outputs, root and closing record of workflows may be leaves; page, proofs and the command prove them all the same', async () => {
+test('S14: outputs, root and closing record of a workflow may be leaves; page, proofs and command prove them like others', async () => {
   const tsa = await startTsa();
   const service = await startService({ settings: { ...providersSettings([{ tsa, aggregate }]), RATE_WORKFLOW_START_PER_HOUR: '0' } });
   const workflows = await Promise.all([startWorkflow(service), startWorkflow(service)]);

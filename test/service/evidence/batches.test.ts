@@ -12,10 +12,10 @@ const derOf = (token: unknown): Buffer => Buffer.from(String(token), 'base64');
 const stampMany = (service: Service, count: number) =>
   Promise.all(Array.from({ length: count }, () => stampInternal(service, { hash: randomHash() })));
 
-/** So many go together, and none before, so that a test knows what a batch holds. */
+/** A batch is sent only at this size, so that a test knows its contents. */
 const together = (count: number) => ({ aggregate: { max_leaves: count, window_ms: 1_000 } });
 
-test('S14: what waits while a TSA is asked goes together; alone, a stamp is a plain token and waits for nobody', async () => {
+test('S14: requests that wait for a TSA form a batch; a single stamp is a plain token and does not wait', async () => {
   const tsa = await startTsa();
   const service = await startService({ settings: providersSettings([{ tsa, aggregate: {} }]) });
   const asked = () => tsa.server.received.length;
@@ -37,7 +37,7 @@ test('S14: what waits while a TSA is asked goes together; alone, a stamp is a pl
   }
 });
 
-test('S14: a batched stamp is verified as any other, by id, raw and as a page; its batch is stored once, and told of', async () => {
+test('S14: a batched stamp verifies like any other, by id, raw and as a page; its batch is stored once', async () => {
   const tsa = await startTsa();
   const service = await startService({ settings: providersSettings([{ tsa, ...together(7) }]) });
   const before = tsa.server.received.length;
@@ -80,7 +80,7 @@ test('S14: a batched stamp is verified as any other, by id, raw and as a page; i
   ).toBe(0);
 });
 
-test('S14: files for the root of a batch are called so, by the download and on the page; without the .ers no file is accused alone', async () => {
+test('S14: download and page name the files for the root of a batch; without the .ers no file is rejected', async () => {
   const tsa = await startTsa();
   const service = await startService({ settings: providersSettings([{ tsa, ...together(2) }]) });
   const [{ body }] = (await stampMany(service, 2)) as [JsonAnswer, JsonAnswer];
@@ -116,7 +116,7 @@ test('S14: files for the root of a batch are called so, by the download and on t
   expect(other).not.toContain('batch');
 });
 
-test('S14: only stamps of the callers that are named are batched, and never those of time-stamp clients', async () => {
+test('S14: only stamps of the named callers are batched, never those of time-stamp clients', async () => {
   const tsa = await startTsa();
   const aggregate = { ...together(4).aggregate, callers: ['agent'] };
   const service = await startService({ settings: { ...providersSettings([{ tsa, aggregate }]), TSA_DOOR: 'public' } });
@@ -128,7 +128,7 @@ test('S14: only stamps of the callers that are named are batched, and never thos
   expect(byProducts.map(({ body }) => isEvidenceRecord(derOf(body.token)))).toEqual([false, false, false, false]);
 });
 
-test('S14: the evidence record of a stamp with a token of its own is that token, without a hash tree', async () => {
+test('S14: if a stamp has its own token, its evidence record is that token without a hash tree', async () => {
   const tsa = await startTsa();
   const service = await startService({ settings: providersSettings([{ tsa }]) });
   const { body } = await stampInternal(service, { hash: randomHash() });

@@ -11,7 +11,7 @@ import { createTsaLab, type TsaLab } from '../../support/tsa-lab.ts';
 
 const lab = createTsaLab();
 
-/** A stamp as a worker makes it of an answer of the lab's TSA. */
+/** A stamp as a worker makes it from an answer of the lab’s TSA. */
 function stampOf(tsa: TsaLab, change: Parameters<TsaLab['specimen']>[0] = {}): StoredStamp {
   const { asked, answer } = tsa.specimen(change);
   const issuedAt = '2026-11-21T12:00:00.250Z';
@@ -33,14 +33,14 @@ function open(settings: ReturnType<typeof freshStore>): Store {
   return store;
 }
 
-test('V1: what a TSA answered is read as it came, octet for octet, though its certificates are kept once for all its tokens', async () => {
+test('V1: the answer of a TSA reads back octet for octet, although its certificates are stored once for all its tokens', async () => {
   const settings = freshStore();
   const store = open(settings);
   const withoutAny = stampOf(lab, { ask: { certReq: false } });
   const stamps = [stampOf(lab), stampOf(lab), stampOf(createTsaLab('ed25519')), withoutAny];
   await store.stamps.insertOnce(stamps);
   for (const stamp of stamps) {
-    // By the process that wrote it, and by another one.
+    // Read by the process that wrote it, and by another one.
     for (const reader of [store, open(settings)]) expect(await reader.stamps.find(stamp.tokenId)).toEqual(stamp);
     expect(await store.stamps.findIdByToken(stamp.proofs[0].token)).toBe(stamp.tokenId);
   }
@@ -55,7 +55,7 @@ test('V1: what a TSA answered is read as it came, octet for octet, though its ce
   }
 });
 
-test('V1: a stamp whose certificates are lost, or not where they were, proves nothing; an answer of another form is kept as it is', async () => {
+test('V1: a stamp proves nothing if its certificates are lost or moved; an answer in another form is kept unchanged', async () => {
   const settings = freshStore();
   const store = open(settings);
   const [whole, first, second] = [stampOf(lab), stampOf(lab), stampOf(lab)];
@@ -74,7 +74,7 @@ test('V1: a stamp whose certificates are lost, or not where they were, proves no
   expect((await open(settings).stamps.find(second.tokenId))?.proofs[0].token).toBe('');
 });
 
-test('V1: a stamp whose certificates are damaged proves nothing, and proves again once they are put right', async () => {
+test('V1: a stamp proves nothing while its certificates are damaged, and proves again after repair', async () => {
   const settings = freshStore();
   const stamp = stampOf(lab);
   await open(settings).stamps.insertOnce([stamp]);
@@ -91,7 +91,7 @@ test('V1: a stamp whose certificates are damaged proves nothing, and proves agai
   expect(await reader.stamps.find(stamp.tokenId)).toEqual(stamp);
 });
 
-test('V1: whoever asks for certificates gets all of them, however many others read at the same time', async () => {
+test('V1: every reader gets all certificates, however many others read at the same time', async () => {
   const db = await openDatabase({ settings: { MONGODB_URL: freshMongoUrl() } });
   const made = Array.from({ length: 600 }, (_, index) => Buffer.from(`certificates ${index}`));
   const all = new Map(made.map((der) => [hash('sha256', der, 'hex'), der] as const));

@@ -24,7 +24,7 @@ test('S16: evidence holds until the first certificate of its chain ends', async 
 });
 
 test.each(['rsa-2048'] as const)(
-  'ETSI TS 119 312: what %s has signed is renewed before 2029, however long its certificates last',
+  'ETSI TS 119 312: signatures by %s are renewed before 2029, however long the certificates last',
   async (algorithm) => {
     const { endsAt, renewBy } = evidenceTermOf(await verifiedBy(algorithm, 2_000));
     expect(day(renewBy)).toBe('2029-01-01');
@@ -33,7 +33,7 @@ test.each(['rsa-2048'] as const)(
   },
 );
 
-test('S16: a hash algorithm that ends concerns every token that uses it', async () => {
+test('S16: the end of a hash algorithm affects every token that uses it', async () => {
   const ends = [{ concerns: { hash: 'sha256' }, from: new Date('2027-01-01T00:00:00Z'), source: 'test' }] as const;
   expect(day(evidenceTermOf(await verifiedBy('p-256', 2_000), { revision: 'test', ends }).renewBy)).toBe('2027-01-01');
 });

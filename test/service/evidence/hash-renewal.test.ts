@@ -63,7 +63,7 @@ test.each([
   ['tokens', {}],
   ['batches', { aggregate: {}, max_concurrent: 1 }],
 ])(
-  'S17: whoever brings the content gets the evidence of %s a chain of SHA-512: one request for all, and it is renewed on',
+  'S17: sending the content adds a chain of SHA-512 to the evidence of %s: one TSA request for all, renewed from then on',
   async (_of, members) => {
     const tsa = await startOldTsa();
     const service = await startRenewable(tsa, members);
@@ -112,7 +112,7 @@ test.each([
         expect((await raw({ hashes: [sha512(content)] })).body.valid).toBe(false);
         expect((await verifyRaw(service, stamp.token)).body).toMatchObject({ valid: true, token_id: stamp.tokenId });
       }
-      // Who brought nothing has what all have.
+      // A stamp whose content was not sent has the usual evidence.
       expect(tokensIn(await recordOf(service, left))).toEqual([1 + renewals]);
       expect(await judge(tsa, await recordOf(service, left), left, Date.now() + year)).toMatchObject({ ok: true });
       await makeAllDue(service);
@@ -121,7 +121,7 @@ test.each([
   },
 );
 
-test('S17: what holds the secret address of a sealed content renews its evidence without sending it', async () => {
+test('S17: the secret address of a sealed content is enough to renew its evidence, without sending the content', async () => {
   const tsa = await startOldTsa();
   const service = await startRenewable(tsa);
   const content = 'confidential';
@@ -161,7 +161,7 @@ test('S17: a new hash that was changed in the database is found', async () => {
   });
 });
 
-test('S17: content that cannot help is refused, each with its code, and changes nothing', async () => {
+test('S17: content that does not help is refused, each case with its code, and changes nothing', async () => {
   const tsa = await startOldTsa();
   const service = await startRenewable(tsa, {});
   const [stamp] = (await stampSome(service, ['content'])) as [Stamped];
@@ -215,7 +215,7 @@ test('S17: the command sends the file, and saves the record once it covers the n
   expect(await run(['renew', 'a'])).toMatchObject({ code: 3, stderr: expect.stringContaining('not the content that was stamped') });
 });
 
-test('S17: seals of a workflow that got a new hash are proved by the bundle after the first certificates ended; outputs by the root', async () => {
+test('S17: after the first certificates ended, the bundle proves seals with a new hash, and the root proves outputs', async () => {
   const tsa = await startOldTsa();
   const service = await startRenewable(tsa);
   const workflow = await startWorkflow(service);
@@ -234,7 +234,7 @@ test('S17: seals of a workflow that got a new hash are proved by the bundle afte
     expect((await service.fetch(path, { method: 'POST', headers, body })).status).toBe(202);
   }
   expect(output.status).toBe(201);
-  // Nothing is due yet: that would be renewed first, and hold without the new hash.
+  // Nothing is due yet. Due evidence would be renewed first, and would hold without the new hash.
   const soon = { ...service, settings: { ...service.settings, RENEW_BEFORE_DAYS: '1' } };
   expect(await renew(soon)).toBe('3 renewed with 1 requests, 0 still due, 0 found to have ended');
   const renewed = await bundleNow();

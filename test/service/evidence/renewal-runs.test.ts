@@ -15,7 +15,7 @@ import { DAY_MS, LAB_NOW_MS } from '../../support/tsa-lab.ts';
 const lab = createRecordLab();
 const silent = pino({ level: 'silent' });
 
-/** Stores as several processes have them. */
+/** One store for each of several processes. */
 function openStores(count: number): Store[] {
   const config = freshStore();
   const stores = Array.from({ length: count }, () => openStore(config, silent));
@@ -28,7 +28,7 @@ const termOf = (days: number, fitDays = days) => ({
   renewBy: new Date(LAB_NOW_MS + fitDays * DAY_MS),
 });
 
-/** `fitDays`: for how long its algorithms are fit. */
+/** `fitDays`: how long its algorithms stay fit. */
 function proofOf(digest: Buffer, days: number, timeMs = LAB_NOW_MS, fitDays = days): TokenProof {
   const algorithm = digest.length === 64 ? 'sha512' : 'sha256';
   const { asked, answer } = lab.tsa.specimen({ ask: { digest, hash: algorithm }, timeMs });
@@ -53,7 +53,7 @@ function stampOf(days: number, fitDays = days, digest: Buffer = randomBytes(32))
   };
 }
 
-/** A TSA whose certificate lasts for so many days, an hour later. */
+/** A TSA whose certificate lasts this many days, an hour later. */
 const providerOf = (days: number, fitDays = days): TimestampProvider => ({
   name: 'tsa-1',
   isQualified: false,
@@ -86,7 +86,7 @@ async function renewalsOf(store: Store, given: readonly (StoredStamp | ReturnTyp
   });
 }
 
-test('S16: a run that ends while it writes is finished by the next one: none is renewed twice, none is left out, no TSA is asked again', async () => {
+test('S16: the next run finishes a run that ended while writing: no stamp renewed twice or left out, and no new TSA request', async () => {
   const [store] = openStores(1) as [Store];
   const stamps = Array.from({ length: 30 }, () => stampOf(30));
   await store.stamps.insertOnce(stamps);
@@ -113,7 +113,7 @@ test('S16: runs of several processes at once give each stamp one renewal', async
   expect(await renewalsOf(stores[0]!, stamps)).toEqual(Array(40).fill(1));
 });
 
-test('S16: what is not due is left alone, and what the new token does not outlive too', async () => {
+test('S16: a stamp is not renewed if it is not due, or if the new token ends no later', async () => {
   const [store] = openStores(1) as [Store];
   const [due, dueLater, notDue] = [stampOf(20), stampOf(60), stampOf(91)];
   await store.stamps.insertOnce([due, dueLater, notDue]);
@@ -123,7 +123,7 @@ test('S16: what is not due is left alone, and what the new token does not outliv
   expect(await store.evidenceTerms.noteRun(new Date(), new Date(LAB_NOW_MS + 90 * DAY_MS))).toMatchObject({ due: 2, lapsed: 0 });
 });
 
-test('S16: more stamps than one tree holds take few requests, and each keeps its own way', async () => {
+test('S16: if the stamps do not fit in one tree, few requests suffice, and each stamp keeps its own path', async () => {
   const [store] = openStores(1) as [Store];
   const stamps = Array.from({ length: 70 }, () => stampOf(30));
   await store.stamps.insertOnce(stamps);
@@ -132,7 +132,7 @@ test('S16: more stamps than one tree holds take few requests, and each keeps its
   expect(await store.evidenceTerms.findDue('stamp', new Date(LAB_NOW_MS + 90 * DAY_MS), 10)).toEqual([]);
 });
 
-test('S16: where every key of the TSA is unfit, certificates that last longer are taken once the own ones are about to end', async () => {
+test('S16: if every key of the TSA is unfit, longer certificates are accepted once the old ones are about to end', async () => {
   const [store] = openStores(1) as [Store];
   const [ends, lasts] = [stampOf(20, -10), stampOf(200, -10)];
   await store.stamps.insertOnce([ends, lasts]);
@@ -144,7 +144,7 @@ test('S16: where every key of the TSA is unfit, certificates that last longer ar
   expect(await renew(store, providerOf(1_000))).toEqual({ renewed: 2, lapsed: 0, asks: 1 });
 });
 
-test('S16: after a token that renews nobody, none is bought in this run that would be of no use either', async () => {
+test('S16: after a token that renews no stamp, the run buys no other useless one', async () => {
   const [store] = openStores(1) as [Store];
   const stamps = Array.from({ length: 70 }, () => stampOf(60));
   await store.stamps.insertOnce(stamps);
@@ -152,7 +152,7 @@ test('S16: after a token that renews nobody, none is bought in this run that wou
   expect(await renew(store, providerOf(1_000), { mostLeaves: 16 })).toEqual({ renewed: 70, lapsed: 0, asks: 5 });
 });
 
-test('S16: evidence that was renewed since it was read does not lapse', async () => {
+test('S16: evidence does not lapse if it was renewed after it was read', async () => {
   const [store] = openStores(1) as [Store];
   const [renewed, ended] = [stampOf(30), stampOf(-1)];
   await store.stamps.insertOnce([renewed, ended]);
@@ -166,7 +166,7 @@ test('S16: evidence that was renewed since it was read does not lapse', async ()
   expect(await store.evidenceTerms.findDue('stamp', until, 10)).toEqual([]);
 });
 
-test('S16: what ends first is renewed first', async () => {
+test('S16: evidence that ends first is renewed first', async () => {
   const [store] = openStores(1) as [Store];
   const stamps = [60, 10, 40, 50, 20, 30].map((days) => stampOf(days));
   await store.stamps.insertOnce(stamps);
@@ -216,7 +216,7 @@ function broughtStamp(days: number): { stamp: StoredStamp; newImprint: Imprint }
 const bringAll = (store: Store, brought: readonly ReturnType<typeof broughtStamp>[]) =>
   Promise.all(brought.map(({ stamp: { tokenId }, newImprint }) => store.newDigests.insertOnce({ tokenId, imprint: newImprint })));
 
-test('S17: a run that ends while it covers new hashes is finished by the next one; runs at once cover each once', async () => {
+test('S17: the next run finishes a run that ended while covering new hashes; concurrent runs cover each hash once', async () => {
   const [store, another] = openStores(2) as [Store, Store];
   const brought = Array.from({ length: 20 }, () => broughtStamp(1_000));
   await store.stamps.insertOnce(brought.map(({ stamp }) => stamp));
@@ -236,7 +236,7 @@ test('S17: a run that ends while it covers new hashes is finished by the next on
   expect(await store.newDigests.list('', 100)).toEqual([]);
 });
 
-test('S17: a hash that came when the evidence had ended is dropped; one whose stamp was renewed meanwhile waits for the next run', async () => {
+test('S17: a hash that arrives after the evidence ended is dropped; if its stamp was renewed meanwhile, it waits for the next run', async () => {
   const [store] = openStores(1) as [Store];
   const [ended, raced] = [broughtStamp(-1), broughtStamp(200)];
   await store.stamps.insertOnce([ended.stamp, raced.stamp]);
@@ -256,7 +256,7 @@ test('S17: a hash that came when the evidence had ended is dropped; one whose st
   expect(await renewalsOf(store, [raced])).toEqual([2]);
 });
 
-/** A TSA that takes no imprint of this algorithm. */
+/** A TSA that refuses imprints of this algorithm. */
 const providerWithout = (algorithm: Imprint['algorithm'], days = 1_000): TimestampProvider => ({
   ...providerOf(days),
   stamp: async (subject) => {
@@ -265,7 +265,7 @@ const providerWithout = (algorithm: Imprint['algorithm'], days = 1_000): Timesta
   },
 });
 
-test('S16: while no TSA makes tokens of one algorithm, what is due of another is renewed, each is asked for once, and the run has failed', async () => {
+test('S16: if no TSA accepts one algorithm, stamps of another are renewed, each TSA is asked once, and the run fails', async () => {
   const [store] = openStores(1) as [Store];
   const brought = [broughtStamp(1_000), broughtStamp(1_000), broughtStamp(1_000)];
   const due = stampOf(30);
@@ -282,7 +282,7 @@ test('S16: while no TSA makes tokens of one algorithm, what is due of another is
   expect(await renewalsOf(store, [dueToo, due, ...brought])).toEqual([0, 1, 2, 2, 2]);
 });
 
-test('S17: a new hash waits while the TSA has only tokens that end sooner than the evidence, and they are not bought each day', async () => {
+test('S17: a new hash waits if the tokens of the TSA end before the evidence; they are not bought each day', async () => {
   const [store] = openStores(1) as [Store];
   const [long, short] = [broughtStamp(1_000), broughtStamp(200)];
   await store.stamps.insertOnce([long.stamp, short.stamp]);

@@ -5,7 +5,7 @@ import { openStore } from '../../../src/shared/store/store.ts';
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import { freshStore } from '../../support/servers.ts';
 
-test('S16: the tokens of more renewals than a process remembers are all found, also those that it just read', async () => {
+test('S16: all renewal tokens are found, even if there are more than a process caches', async () => {
   const settings = freshStore();
   const store = openStore(settings, pino({ level: 'silent' }));
   onTestFinished(() => store.close());

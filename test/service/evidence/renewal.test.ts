@@ -27,7 +27,7 @@ import { completeWorkflow, stampOutput, startWorkflow } from '../../support/work
 
 const run = promisify(execFile);
 
-/** The command, as an operator runs it. */
+/** Runs the command like an operator. */
 const renewByCommand = async ({ settings }: Service) =>
   (await run(process.execPath, ['bin/qstamp.mjs', 'renew'], { env: { ...inherited, ...settings, LOG_LEVEL: 'warn' } })).stdout.trim();
 
@@ -69,7 +69,7 @@ test('S14: evidence is renewed before the certificate of its TSA ends: one reque
   });
 });
 
-test('S14: a worker that is killed while it renews leaves nothing renewed twice, and nothing out', async () => {
+test('S14: if a worker is killed while it renews, no stamp is renewed twice or left out', async () => {
   const tsa = await startOldTsa();
   const service = await startRenewable(tsa);
   const stamps = await stampSome(service, 40);
@@ -109,7 +109,7 @@ test('S14: a batch is renewed once for all its leaves, three times as once', asy
       expect((await verifyById(service, stamp.tokenId)).body).toMatchObject({ valid: true, content_sha256: stamp.hash });
       expect((await verifyRaw(service, stamp.token)).body).toMatchObject({ valid: true, token_id: stamp.tokenId });
     }
-    // The same certificate would be of no use another time.
+    // The same certificate would not help a second time.
     const inOneDay = new Date(Date.now() + dayMs);
     for (const name of ['stamps', 'batches']) {
       await collectionOf(db, name).updateMany({ 'evidence.renewBy': { $exists: true } }, { $set: { 'evidence.renewBy': inOneDay } });
@@ -117,14 +117,14 @@ test('S14: a batch is renewed once for all its leaves, three times as once', asy
   }
 });
 
-test('S16: a stamp whose TSA is found to have lost its key holds by its renewal, and one whose renewals are void by its token', async () => {
+test('S16: after a TSA key is compromised, the renewal proves the stamp; if the renewals are void, the token does', async () => {
   const tsa = await startOldTsa();
   const service = await startRenewable(tsa);
   const [renewed] = (await stampSome(service, 1)) as [Stamped];
   tsa.rollOver();
   await renew(service);
   const [later] = (await stampSome(service, 1)) as [Stamped];
-  // A list tells whole seconds.
+  // A revocation list has whole seconds.
   const nowMs = Date.now() + 2_000;
   const lists = (serialNumber: Buffer) =>
     issueCrl(
@@ -137,9 +137,9 @@ test('S16: a stamp whose TSA is found to have lost its key holds by its renewal,
     onTestFinished(async () => void (await api.stop()));
     return (await fetch(`${api.url}/api/v1/verify/v1/token/${stamp.tokenId}`)).json();
   };
-  // The key of the first token is lost: its time is proved by the renewal, made before.
+  // The key of the first token is compromised: the earlier renewal proves its time.
   expect(await verifyWith(lists(tsa.old.serialNumber), renewed)).toMatchObject({ valid: true });
-  // That of the renewal: the first token is what it was.
+  // The key of the renewal is compromised: the first token is still valid.
   expect(await verifyWith(lists(tsa.pki.signer.serialNumber), renewed)).toMatchObject({ valid: true });
   expect(await verifyWith(lists(tsa.pki.signer.serialNumber), later)).toMatchObject({
     valid: false,
@@ -169,7 +169,7 @@ test('S16: a renewal that was changed in the database is found', async () => {
   expect((await service.fetch(`/api/v1/verify/v1/token/${stamps[1].tokenId}/evidence`)).status).toBe(404);
 });
 
-test('S16: evidence whose certificate has ended is not renewed any more, and counted', async () => {
+test('S16: evidence whose certificate has ended is counted and not renewed', async () => {
   const tsa = await startOldTsa();
   const service = await startRenewable(tsa);
   const [stamp] = (await stampSome(service, 1)) as [Stamped];
@@ -183,7 +183,7 @@ test('S16: evidence whose certificate has ended is not renewed any more, and cou
   expect((await verifyById(service, stamp.tokenId)).body).toMatchObject({ valid: true });
 });
 
-test('S16: what an earlier version stored without its term is renewed too', async () => {
+test('S16: evidence that an earlier version stored without its term is renewed too', async () => {
   const tsa = await startOldTsa();
   const service = await startRenewable(tsa);
   const stamps = await stampSome(service, 3);
@@ -199,7 +199,7 @@ test.each([
   ['tokens', {}],
   ['batches', { aggregate: { window_ms: 1_000 } }],
 ])(
-  'S16: bundles of workflows and containers of sealed stamps hold the renewed evidence of %s, with all that signed it',
+  'S16: workflow bundles and containers of sealed stamps hold the renewed evidence of %s, with all signer certificates',
   async (of, members) => {
     const tsa = await startOldTsa();
     const service = await startRenewable(tsa, members);
@@ -241,7 +241,7 @@ test.each([
   },
 );
 
-test('S16: what cannot be judged for want of a trust anchor is counted, and renewed once the anchor is back', async () => {
+test('S16: evidence without a trust anchor is counted, and renewed once the anchor is back', async () => {
   const tsa = await startOldTsa();
   const service = await startRenewable(tsa);
   const stamps = await stampSome(service, 3);

@@ -30,7 +30,7 @@ test.each([
   ['😀'.repeat(65), 'string_too_long'],
   [`${'a'.repeat(63)}\ud800`, 'string_unicode'],
   [7, 'string_type'],
-])('E1: a hash %j is %s, its length judged first and in code points', (given, type) => {
+])('E1: a hash %j is %s; its length is checked first, in code points', (given, type) => {
   expect(stampFaults({ hash: given }).map((item) => item.type)).toEqual([type]);
 });
 
@@ -53,7 +53,7 @@ test('S1, S2: sealed content is decoded once, and its hash is computed', () => {
   expect(stampFaults({ content_b64: content.toString('base64'), hash: sha256(content), tier: 'sealed' })).toEqual([]);
 });
 
-test('S1: a hash that is not the content’s is a rule over several fields', () => {
+test('S1: the rule that the hash is that of the content spans several fields', () => {
   expect(stampFaults({ content_b64: 'YWJj', hash, tier: 'sealed' })).toEqual([
     { type: 'value_error', loc: 'body', msg: 'Value error, hash is not the SHA-256 of content_b64' },
   ]);
@@ -66,7 +66,7 @@ test.each(['YQ', 'YQ=', 'YR==', 'YW J', 'YWJj\n', '-_-_', 'YWJj=', '====', '=', 
   },
 );
 
-test('S2: content of 10 MiB is read, and so is the fault in its last character', () => {
+test('S2: content of 10 MiB is read, and a fault in its last character is found', () => {
   const content = Buffer.alloc(10 * 1024 * 1024, 7);
   const encoded = content.toString('base64');
   expect(decodeCanonicalBase64(encoded)?.equals(content)).toBe(true);
@@ -87,7 +87,7 @@ test.each([
   else expect(parse).not.toThrow();
 });
 
-test('S5: the tier of the path decides, also for the rule of the content', () => {
+test('S5: the tier in the path applies, also for the rule about content', () => {
   expect(order({ hash, tier: 'basic' }, { tier: 'plus' }).tier).toBe('plus');
   expect(stampFaults({ content_b64: 'YWJj' }, { tier: 'sealed' })).toEqual([]);
   expect(stampFaults({ content_b64: 'YWJj', tier: 'sealed' }, { tier: 'basic' })).toEqual([
@@ -106,7 +106,7 @@ test.each([
   ['stamp', 'body.metadata', (metadata: unknown) => stampFaults({ hash, metadata })],
   ['briefing', 'body.briefing_metadata', (metadata: unknown) => faults(workflowStartRequest, { ...start, briefing_metadata: metadata })],
   ['output', 'body.output_metadata', (metadata: unknown) => faults(workflowStampRequest, { ...output, output_metadata: metadata })],
-])('S4, W15: %s metadata may have 4096 bytes as UTF-8 JSON', (_name, loc, check) => {
+])('S4, W15: %s metadata may be 4096 bytes of UTF-8 JSON', (_name, loc, check) => {
   expect(check(ofBytes(4096))).toEqual([]);
   expect(check(ofBytes(4097))).toMatchObject([{ type: 'value_error', loc }]);
   expect(check({ k: 'é'.repeat(2044) })).toEqual([]);
@@ -114,7 +114,7 @@ test.each([
   for (const given of [[], 'x', 1, true]) expect(check(given)).toMatchObject([{ type: 'dict_type', loc }]);
 });
 
-test('metadata has no special names: __proto__ and constructor are members like others', () => {
+test('metadata has no special names: __proto__ and constructor are ordinary members', () => {
   const metadata: unknown = JSON.parse('{"__proto__":"p","constructor":"c"}');
   const parsed = order({ hash, metadata }).metadata;
   expect(Object.entries(parsed ?? {})).toEqual([
@@ -149,7 +149,7 @@ test('W6: an absent challenge reads as empty', () => {
   expect(verifyUserQuery.parse({})).toEqual({ challenge: '' });
 });
 
-test('M3, M4: tool arguments name what is wrong', () => {
+test('M3, M4: errors in tool arguments name the fault', () => {
   expect(faults(stampContentArguments, {})).toMatchObject([{ type: 'missing', loc: 'body.content_b64' }]);
   expect(faults(stampHashArguments, { sha256_hex: 'abc', tier: 'gold' })).toMatchObject([
     { type: 'string_too_short', loc: 'body.sha256_hex' },
@@ -162,7 +162,7 @@ test('M3, M4: tool arguments name what is wrong', () => {
   expect(faults(verifyTokenArguments, { token_id: 'x' })).toMatchObject([{ type: 'uuid_parsing', loc: 'body.token_id' }]);
 });
 
-test('M2: tool arguments have a JSON Schema that says what is required', () => {
+test('M2: the JSON Schema of tool arguments lists the required ones', () => {
   for (const schema of [stampHashArguments, stampContentArguments, verifyTokenArguments]) {
     expect(z.toJSONSchema(schema, { io: 'input' })).toMatchObject({ type: 'object' });
   }
@@ -172,7 +172,7 @@ test('M2: tool arguments have a JSON Schema that says what is required', () => {
   });
 });
 
-test('the input that a 422 repeats stays small, whatever was sent', () => {
+test('the input in a 422 answer stays small, whatever was sent', () => {
   const body = { agent_id: 'x'.repeat(5_000_000), list: Array(1_000_000).fill(0), user_email: null };
   const result = workflowStartRequest.safeParse(body);
   expect(JSON.stringify(validationItems(result.error ?? new z.ZodError([]), body, ['body'])).length).toBeLessThan(10_000);

@@ -42,18 +42,18 @@ test.each([
   [`/api/v1/workflow/${id}/complete`, app, 'https://other.example'],
   ['/mcp', app, 'https://other.example'],
   ['/mcp', 'https://assistant.example', 'https://other.example'],
-])('E13: %s is open to %s and not to %s', async (path, allowed, foreign) => {
+])('E13: %s is open to %s but not to %s', async (path, allowed, foreign) => {
   expect(await preflight(path, allowed)).toEqual([204, allowed, 'content-type,x-service-token']);
   expect((await preflight(path, foreign))[1]).toBeNull();
 });
 
-test('E13: pages of ours are nobody else’s, and an OPTIONS that is no preflight is a method like others', async () => {
+test('E13: our pages are closed to other origins, and an OPTIONS that is not a preflight is treated as any method', async () => {
   for (const path of ['/', '/status', `/workflow/${id}`, '/verify']) expect((await preflight(path, app, 'GET'))[1]).toBeNull();
   const { status, headers } = await service.fetch('/api/v1/verify/v1/raw', { method: 'OPTIONS' });
   expect([status, headers.get('allow')]).toEqual([405, 'POST']);
 });
 
-test('E13: a browser on another origin verifies a stamp, and reads no product’s list', async () => {
+test('E13: a browser on another origin can verify a stamp, but cannot read the list of a product', async () => {
   const { body } = await stampInternal(service, { hash: randomHash() });
   const page = await openPage();
   const other = createServer((_request, response) => void response.setHeader('content-type', 'text/html').end('a page')).listen(

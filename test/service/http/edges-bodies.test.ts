@@ -30,7 +30,7 @@ test.each([
   if (status === 415) expect(answer.json()).toMatchObject({ code: 'unsupported_media_type', request_id: expect.any(String) });
 });
 
-test('E8: a body with a content coding is 415, and identity is none', async () => {
+test('E8: a body with a content coding is 415; identity is allowed', async () => {
   const app = await start();
   const post = (coding: string) => app.inject({ method: 'POST', url: raw, payload: token, headers: { 'content-encoding': coding } });
   expect((await post('gzip')).statusCode).toBe(415);
@@ -38,7 +38,7 @@ test('E8: a body with a content coding is 415, and identity is none', async () =
   expect((await post('Identity')).statusCode).toBe(200);
 });
 
-test('E1: no body, and the body null, are missing', async () => {
+test('E1: an absent body and the body null count as missing', async () => {
   const app = await start();
   const missing = { detail: [{ type: 'missing', loc: ['body'], msg: 'Field required', input: null }] };
   for (const payload of [undefined, '', 'null', ' null ']) {
@@ -47,7 +47,7 @@ test('E1: no body, and the body null, are missing', async () => {
   }
 });
 
-test('E8: a body above the limit is 413 by its length alone, and one that fits the limit is read', async () => {
+test('E8: a body above the limit is 413 by its declared length alone; a body at the limit is read', async () => {
   const { open: connect } = await serve({}, 1000);
   const socket = await connect();
   const fits = token.padEnd(1000);
@@ -66,7 +66,7 @@ test('E8: a body above the limit is 413 by its length alone, and one that fits t
   socket.destroy();
 });
 
-test('E8: chunks are counted, and the client that still sends gets to read its 413', async () => {
+test('E8: chunks are counted, and a client that is still sending can read its 413', async () => {
   const { open: connect } = await serve({}, 100_000);
   const socket = await connect();
   socket.write(postHead(raw, { 'transfer-encoding': 'chunked' }));
@@ -79,7 +79,7 @@ test('E8: chunks are counted, and the client that still sends gets to read its 4
   socket.destroy();
 });
 
-test('E8: an upload far above the limit, sent in full before anything is read, is answered and not reset', async () => {
+test('E8: an upload far above the limit, sent in full before it reads, gets an answer and no reset', async () => {
   const { port } = await serve({}, 1000);
   const post = (type: string) =>
     fetch(`http://127.0.0.1:${port}${raw}`, {
@@ -91,7 +91,7 @@ test('E8: an upload far above the limit, sent in full before anything is read, i
   expect((await post('text/plain')).status).toBe(415);
 });
 
-test('E8: the rest of a body that nobody reads may take no longer than the shortest body', async () => {
+test('E8: the unread rest of a body may take no longer than the shortest body', async () => {
   const { open: connect } = await serve({ shortestMs: 100 });
   for (const path of [raw, '/nowhere']) {
     const socket = await connect();
@@ -102,7 +102,7 @@ test('E8: the rest of a body that nobody reads may take no longer than the short
   }
 });
 
-test('a body in pieces, cut inside its characters, is read as one', async () => {
+test('a body in pieces, cut inside its characters, is read correctly', async () => {
   const { open: connect } = await serve();
   const socket = await connect();
   const body = Buffer.from(JSON.stringify({ token: 'é😀' }));
@@ -115,7 +115,7 @@ test('a body in pieces, cut inside its characters, is read as one', async () => 
   socket.destroy();
 });
 
-test('E1: a refused body does not cost the connection', async () => {
+test('E1: the connection stays open after a refused body', async () => {
   const { open: connect } = await serve();
   const socket = await connect();
   for (const body of ['{', '[]', token]) {

@@ -7,7 +7,7 @@ import { answerOn, postHead } from '../../support/raw-http.ts';
 const large = 128 * 1024;
 const largeBody = JSON.stringify({ token: 'x' }).padEnd(large);
 
-test('E10: one address has room for the largest body, its kind for four of them, and the other kind is untouched', () => {
+test('E10: one address has room for one largest body, its kind of caller for four; the other kind is unaffected', () => {
   const budget = createBodyBudget(10);
   const bytesFor = (hasToken: boolean, address: string) => {
     let taken = 0;
@@ -21,7 +21,7 @@ test('E10: one address has room for the largest body, its kind for four of them,
   expect(bytesFor(true, 'a')).toBe(10);
 });
 
-test('E10: a large body without room is 503 at once, a small one is read; a client that leaves gives its room back', async () => {
+test('E10: without room a large body is 503 at once, a small one is read; a client that leaves frees its room', async () => {
   const { open } = await serveBodies({ budget: createBodyBudget(large) }, large);
   const [slow, next, small] = await Promise.all([open(), open(), open()]);
   slow.write(`${postHead(rawPath, { 'content-length': large, expect: '100-continue' })}`);
@@ -42,7 +42,7 @@ test('E10: a large body without room is 503 at once, a small one is read; a clie
   for (const socket of [next, small]) socket.destroy();
 });
 
-test('E10: chunks take room as they come', async () => {
+test('E10: chunks take room as they arrive', async () => {
   const { open } = await serveBodies({ budget: createBodyBudget(large) }, large);
   const [slow, next] = await Promise.all([open(), open()]);
   slow.write(postHead(rawPath, { 'content-length': large, expect: '100-continue' }));
@@ -67,7 +67,7 @@ test('a large body in chunks, cut anywhere, is read as it was sent', async () =>
   socket.destroy();
 });
 
-test('E8: a body that is not there in time is 408, and the connection is closed', async () => {
+test('E8: a body that arrives too late is 408, and the connection is closed', async () => {
   const { open } = await serveBodies({ shortestMs: 100 }, 1_000);
   const slow = await open();
   slow.write(`${postHead(rawPath, { 'content-length': 1_000 })}{"token"`);

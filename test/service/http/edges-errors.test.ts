@@ -9,7 +9,7 @@ import { answerOn, listen } from '../../support/raw-http.ts';
 const id = '0190d9f0-0000-7000-8000-000000000000';
 const codes = Object.keys(statusOf) as ErrorCode[];
 
-/** A store that fails as it is told, which the real services and the real app make an answer of. */
+/** A store that fails as the test says; the real services and the real app turn it into an answer. */
 let failure: Error;
 const memory = createMemoryStore();
 const find = async () => {
@@ -27,7 +27,7 @@ const failWith = (error: Error) => {
 const { port } = await listen(app);
 afterAll(() => app.close());
 
-test.each(codes)('E3: %s is one answer with detail, code and request_id', async (code) => {
+test.each(codes)('E3: the answer to %s has detail, code and request_id', async (code) => {
   const answer = await failWith(
     new ServiceError(code, `A sentence about ${code}.`, {
       members: { token_id: id, detail: 'replaced', code: 'replaced' },
@@ -47,7 +47,7 @@ test.each(codes)('E3: %s is one answer with detail, code and request_id', async 
   expect(answer.body).not.toContain('secret');
 });
 
-test('E10, E11: Retry-After is in whole seconds, never less than asked for', async () => {
+test('E10, E11: Retry-After is in whole seconds and never too short', async () => {
   const answer = await failWith(new ServiceError('stamp_pending', 'Accepted, but not stamped yet.', { retryAfterSeconds: 2.2 }));
   expect(answer.headers['retry-after']).toBe('3');
 });
@@ -55,7 +55,7 @@ test('E10, E11: Retry-After is in whole seconds, never less than asked for', asy
 test.each([
   ['unexpected', new TypeError('cannot read mongodb://user:secret@10.0.0.1')],
   ['foreign', Object.assign(new Error('secret'), { statusCode: 404 })],
-])('E3: an %s error is 500 without a word of why, which is in the log', async (_name, error) => {
+])('E3: an %s error is 500 without a reason; the reason is in the log', async (_name, error) => {
   logged.length = 0;
   const answer = await failWith(error);
   expect(answer.statusCode).toBe(500);
@@ -97,7 +97,7 @@ test.each([
   expect([answer.statusCode, answer.headers.allow, answer.json().code]).toEqual([405, allow, 'method_not_allowed']);
 });
 
-test('E8: HEAD is allowed where GET is', async () => {
+test('E8: HEAD is allowed wherever GET is', async () => {
   expect((await app.inject({ method: 'HEAD', url: '/health/' })).statusCode).toBe(200);
 });
 
@@ -106,7 +106,7 @@ test.each([
   ['GET', '/health?a=1&b=%2F', '/health/?a=1&b=%2F'],
   ['POST', '/api/v1/verify/v1/raw/', '/api/v1/verify/v1/raw'],
   ['GET', `/api/v1/verify/v1/token/${id}/?q`, `/api/v1/verify/v1/token/${id}?q`],
-] as const)('%s %s leads to %s with 307, as redirect_slashes does', async (method, url, location) => {
+] as const)('%s %s redirects to %s with 307, like redirect_slashes', async (method, url, location) => {
   const answer = await app.inject({ method, url });
   expect([answer.statusCode, answer.headers.location]).toEqual([307, location]);
 });
@@ -151,7 +151,7 @@ test.each([
   ['a request that is none', 'rubbish\r\n\r\n', 400],
   ['headers without end', `GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`, 431],
   ['two lengths', 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n', 400],
-])('E3: %s is answered in the one shape', async (_name, text, status) => {
+])('E3: %s gets an error in the usual shape', async (_name, text, status) => {
   const socket = connect(port, '127.0.0.1').on('error', () => undefined);
   socket.write(text);
   const answer = await answerOn(socket);
@@ -160,7 +160,7 @@ test.each([
   socket.destroy();
 });
 
-test('answers: JSON is not stored unless its route says so; nothing is sniffed, framed, or told to others', async () => {
+test('answers: JSON is not cached unless its route says so; headers forbid sniffing, framing and referrers', async () => {
   const health = await app.inject('/health/');
   expect(health.headers).toMatchObject({
     'cache-control': 'no-store',

@@ -4,7 +4,7 @@ import { digestOfToken } from '../../../src/api/workflows/access.ts';
 import { buildMemoryApp } from '../../support/memory-app.ts';
 import { createMemoryStore } from '../../support/memory-store.ts';
 
-/** Requests, and the whole answers that FastAPI 0.142 with pydantic 2.13 gave to them for models of this interface, but for W17: hashes of a workflow in upper case are no error. */
+/** Requests with the full answers of FastAPI 0.142 and pydantic 2.13 for models of this interface. One exception is W17: upper-case hashes in a workflow are allowed. */
 interface Answered {
   readonly path: string;
   readonly headers: Record<string, string>;

@@ -5,7 +5,7 @@ import { createEdgeServerOptions } from '../../../src/api/server/server-options.
 import { createLogger } from '../../../src/shared/runtime/log.ts';
 import { listen } from '../../support/raw-http.ts';
 
-test('of many requests that are no HTTP, all are answered and some are logged', async () => {
+test('many malformed HTTP requests: all get answers, some are logged', async () => {
   const lines: string[] = [];
   const log: FastifyBaseLogger = createLogger({ level: 'info', process: 'api', destination: { write: (line) => void lines.push(line) } });
   const app = fastify({ ...createEdgeServerOptions(), loggerInstance: log });

@@ -8,7 +8,7 @@ import { createLargeAnswers } from '../../../src/api/server/large-answers.ts';
 import { eventually } from '../../support/eventually.ts';
 import { listen } from '../../support/raw-http.ts';
 
-/** A server of endless answers; returns how to ask for one from an address, and the status of the answer. */
+/** A server of endless answers; returns a function that asks from an address and gives the status. */
 async function serveEndless() {
   const app = fastify();
   const sockets: Socket[] = [];
@@ -33,7 +33,7 @@ async function serveEndless() {
   };
 }
 
-test('E10: eight large answers of one address are under way at a time; whoever leaves makes room', async () => {
+test('E10: one address may have eight large answers at a time; a client that leaves makes room', async () => {
   const ask = await serveEndless();
   const readers = await Promise.all(Array.from({ length: 8 }, () => ask('127.0.0.1')));
   expect(new Set(readers.map(({ status }) => status))).toEqual(new Set([200]));
@@ -43,7 +43,7 @@ test('E10: eight large answers of one address are under way at a time; whoever l
   await eventually(async () => (await ask('127.0.0.1')).status === 200);
 });
 
-test('E10: 64 are under way at a time in all', async () => {
+test('E10: at most 64 large answers run at a time in total', async () => {
   const ask = await serveEndless();
   const asked = Array.from({ length: 65 }, (_, index) => ask(`127.0.0.${1 + Math.floor(index / 8)}`));
   const statuses = (await Promise.all(asked)).map(({ status }) => status);

@@ -30,7 +30,7 @@ const paths = fc.constantFrom(
 const callers = fc.constantFrom({}, internalHeaders);
 const types = fc.constantFrom('application/json', 'application/x+json; charset=utf-8', undefined);
 
-test('random bodies, of callers with and without a token: accepted, or refused in the one shape, and never a 5xx', async () => {
+test('random bodies, with and without a token, are accepted or refused in the usual shape, and never a 5xx', async () => {
   await fc.assert(
     fc.asyncProperty(paths, bodies, types, callers, async (url, payload, type, caller) => {
       const answer = await app.inject({ method: 'POST', url, payload, headers: { ...caller, ...(type && { 'content-type': type }) } });

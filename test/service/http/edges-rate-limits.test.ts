@@ -24,7 +24,7 @@ let names = 0;
 async function startProcess(
   limit: Omit<RateLimit, 'key'>,
   key = addressKey,
-  // Long enough for a busy machine: a Redis that takes longer counts as one that hangs (R4).
+  // Long enough for a busy machine: a Redis that takes longer counts as hanging (R4).
   commandTimeout = 5_000,
 ): Promise<{ app: FastifyInstance; redis: Redis; limited: string[] }> {
   const redis = new Redis(server.url, { enableOfflineQueue: false, maxRetriesPerRequest: 0, commandTimeout, lazyConnect: true });
@@ -47,7 +47,7 @@ async function statuses(app: FastifyInstance, count: number, address = '192.0.2.
   return answers.map(({ statusCode }) => statusCode).sort();
 }
 
-test('R1: exact at the number, shared by all processes', async () => {
+test('R1: the limit is exact, and all processes share it', async () => {
   const limit = fresh(5);
   const [one, two] = await Promise.all([startProcess(limit), startProcess(limit)]);
   const all = (await Promise.all([statuses(one.app, 10), statuses(two.app, 10)])).flat();
@@ -56,7 +56,7 @@ test('R1: exact at the number, shared by all processes', async () => {
   expect(one.limited.length + two.limited.length).toBe(15);
 });
 
-test('E7: answers count down, and a refusal says when to come back', async () => {
+test('E7: answers show the remaining requests, and a refusal says when to retry', async () => {
   const { app } = await startProcess(fresh(2, 3600));
   const headersOf = async () => {
     const { statusCode, headers } = await app.inject(from('192.0.2.1'));
@@ -76,31 +76,31 @@ test('E7: answers count down, and a refusal says when to come back', async () =>
   expect(refused.json()).toEqual({ detail: expect.any(String), code: 'rate_limited', request_id: expect.any(String) });
 });
 
-test('R1: a window ends, and the next one is whole', async () => {
+test('R1: after a window ends, the next one has the full limit', async () => {
   const { app } = await startProcess(fresh(2, 1));
   expect(await statuses(app, 3)).toEqual([200, 200, 429]);
   await expect.poll(async () => (await app.inject(from('192.0.2.1'))).statusCode, { timeout: 5000 }).toBe(200);
 });
 
-test('R1: addresses are counted apart, IPv6 by /64, IPv4 also where it is mapped', async () => {
+test('R1: addresses are counted separately, IPv6 by /64, mapped IPv4 as IPv4', async () => {
   const { app } = await startProcess(fresh(1));
   const status = async (address: string) => (await app.inject(from(address))).statusCode;
   expect([await status('192.0.2.1'), await status('::ffff:192.0.2.1'), await status('192.0.2.2')]).toEqual([200, 429, 200]);
   expect([await status('2001:db8::1'), await status('2001:db8::2:1'), await status('2001:db8:0:1::1')]).toEqual([200, 429, 200]);
 });
 
-test('R1: limits of different names are counted apart', async () => {
+test('R1: limits with different names are counted separately', async () => {
   const [one, two] = await Promise.all([startProcess(fresh(1)), startProcess(fresh(1))]);
   expect([await statuses(one.app, 1), await statuses(two.app, 1)]).toEqual([[200], [200]]);
 });
 
-test('0 turns a limit off: nothing is counted and nothing said', async () => {
+test('0 turns a limit off: no counting and no headers', async () => {
   const { app } = await startProcess(fresh(0));
   expect(new Set(await statuses(app, 50))).toEqual(new Set([200]));
   expect((await app.inject('/')).headers).not.toHaveProperty('ratelimit-limit');
 });
 
-test('W10: a key holds neither address nor e-mail', async () => {
+test('W10: a key contains no address and no e-mail', async () => {
   const { app, redis } = await startProcess(fresh(5), () => 'jane@example.com');
   await app.inject(from('192.0.2.77'));
   const keys = await redis.keys('*');
@@ -108,7 +108,7 @@ test('W10: a key holds neither address nor e-mail', async () => {
   expect(keys.join()).not.toMatch(/jane|example|192\.0\.2|2001/);
 });
 
-test('R4: with Redis gone or hanging each process still limits, and counts together again when it is back', async () => {
+test('R4: if Redis is away or hangs, each process still limits; they count together again after it is back', async () => {
   const limit = fresh(3);
   const { app, redis } = await startProcess(limit, addressKey, 300);
   await server.pause();

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** Runs `talk` on a socket of its own. */
+/** Runs `talk` on its own socket. */
 async function withSocket<T>(talk: (socket: Socket) => Promise<T>): Promise<T> {
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1');
   try {
@@ -52,7 +52,7 @@ describe('a wrong or absent token is answered before its body is read (E4, E5)',
     expect(codeOf(await exchange(head))).toEqual([404, 'not_found']);
   });
 
-  test('at /mcp too, for a body larger than what needs no token', async () => {
+  test('at /mcp too, if the body is larger than tools without a token allow', async () => {
     const { status, body } = await exchange(postHead('/mcp', announced));
     expect([status, JSON.parse(body)]).toEqual([
       401,
@@ -60,11 +60,11 @@ describe('a wrong or absent token is answered before its body is read (E4, E5)',
     ]);
   });
 
-  test('malformed JSON that comes with its head is 422 first', async () => {
+  test('malformed JSON that arrives with its head is 422 first', async () => {
     expect((await exchange(`${postHead(stampPath, { 'content-length': 1 })}{`)).status).toBe(422);
   });
 
-  test('the connection goes on to serve once the body has come', async () => {
+  test('the connection stays usable once the body has arrived', async () => {
     await withSocket(async (socket) => {
       socket.write(postHead(stampPath, { 'content-length': 5 }));
       expect((await answerOn(socket)).status).toBe(401);
@@ -76,17 +76,17 @@ describe('a wrong or absent token is answered before its body is read (E4, E5)',
 
 describe('Expect: 100-continue (E8)', () => {
   const expecting = { 'content-type': 'application/json', expect: '100-continue' };
-  test('too large a body is 413 without being asked for, and the connection is closed', async () => {
+  test('a body that is too large is 413 without 100 Continue, and the connection is closed', async () => {
     const { status, head } = await exchange(postHead(rawPath, { ...expecting, 'content-length': 50_000_000 }));
     expect(status).toBe(413);
     expect(head).toMatch(/connection: close/i);
   });
 
-  test('a wrong token is 401 without being asked for', async () => {
+  test('a wrong token is 401 without 100 Continue', async () => {
     expect((await exchange(postHead(stampPath, { ...expecting, 'content-length': 100 }))).status).toBe(401);
   });
 
-  test('a form is asked for too', async () => {
+  test('a form gets 100 Continue too', async () => {
     await withSocket(async (socket) => {
       const form = { ...expecting, 'content-type': 'application/x-www-form-urlencoded' };
       socket.write(postHead('/verify', { ...form, 'content-length': 7 }));
@@ -96,7 +96,7 @@ describe('Expect: 100-continue (E8)', () => {
     });
   });
 
-  test('a body that is wanted is asked for, and the connection is kept', async () => {
+  test('an acceptable body gets 100 Continue, and the connection is kept', async () => {
     await withSocket(async (socket) => {
       for (let round = 0; round < 2; round += 1) {
         socket.write(postHead(rawPath, { ...expecting, 'content-length': 13 }));
@@ -109,7 +109,7 @@ describe('Expect: 100-continue (E8)', () => {
   });
 });
 
-describe('what a strict server refuses', () => {
+describe('refusals of a strict server', () => {
   test('two Host headers are 400 (RFC 9112 §3.2)', async () => {
     for (const path of ['/health/live', '/nowhere'])
       expect(codeOf(await exchange(`GET ${path} HTTP/1.1\r\nHost: a.example\r\nhost: b.example\r\n\r\n`))).toEqual([400, 'bad_request']);
@@ -132,7 +132,7 @@ describe('what a strict server refuses', () => {
     expect(body).toContain(service.url);
   });
 
-  test('JSON without a content type: read as ever, but not from a page of another origin (415)', async () => {
+  test('JSON without a content type is read, but not from a page of another origin (415)', async () => {
     const post = (origin: Record<string, string>) =>
       exchange(`${postHead(rawPath, { ...origin, 'content-length': 13 })}{"token":"x"}`).then(({ status }) => status);
     expect(await post({})).toBe(200);
@@ -155,7 +155,7 @@ describe('M9: Origin on /mcp', () => {
       expect(answer.body).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32600, data: { code: 'forbidden' } } });
   });
 
-  test('our own origin and none at all are fine; Host decides nothing (DNS rebinding)', async () => {
+  test('our own origin or no Origin is allowed; Host does not matter (DNS rebinding)', async () => {
     expect((await postMcp(service, rpc('ping'), { origin: service.url })).status).toBe(200);
     expect((await postMcp(service, rpc('ping'))).status).toBe(200);
     const rebound = postHead('/mcp', { host: 'evil.example', origin: 'http://evil.example', 'content-length': 100 });
@@ -163,7 +163,7 @@ describe('M9: Origin on /mcp', () => {
   });
 });
 
-test('M7: tools/call without an id is a notification: 202, and nothing is run, with a token or without', async () => {
+test('M7: tools/call without an id is a notification: 202 and no effect, with or without a token', async () => {
   const { id: _, ...call } = rpc('tools/call', { name: 'service_stamp_hash', arguments: { sha256_hex: randomHash() } });
   for (const headers of [internalHeaders, {}]) {
     const { status, text } = await postMcp(service, call, headers);
@@ -173,13 +173,13 @@ test('M7: tools/call without an id is a notification: 202, and nothing is run, w
   expect((await getJson(service, '/api/v1/status')).body).toMatchObject({ queue: { depth: 0 } });
 });
 
-test('W6: HEAD of an unknown verify-user is 404, as GET is', async () => {
+test('W6: HEAD of an unknown verify-user is 404, like GET', async () => {
   const ask = (method: string) => service.fetch(`/api/v1/workflow/${unknownId}/verify-user?challenge=x`, { method });
   const [head, get] = await Promise.all(['HEAD', 'GET'].map(ask));
   expect([head?.status, get?.status]).toEqual([404, 404]);
 });
 
-test('S3: content of the allowed size is taken, also where every slash of its base64 is escaped', async () => {
+test('S3: content of the allowed size is accepted, even if every slash of its base64 is escaped', async () => {
   const escaped = Buffer.alloc(300_000, 0xff).toString('base64').replaceAll('/', '\\/');
   const send = (payload: string) =>
     service.fetch('/api/v1/agent/v1/stamp/basic', { method: 'POST', headers: { 'content-type': 'application/json' }, body: payload });
@@ -188,7 +188,7 @@ test('S3: content of the allowed size is taken, also where every slash of its ba
   expect((await send(`{"content_b64":"${escaped.repeat(3)}"}`)).status).toBe(413);
 });
 
-test('S4, W15: metadata nested to 64 levels is judged by its own rule, deeper is malformed', async () => {
+test('S4, W15: metadata nested to 64 levels is checked by its own rule; deeper nesting is malformed', async () => {
   const nested = (levels: number) => Array.from({ length: levels }).reduce<unknown>((inner) => ({ a: inner }), 'x');
   const { body } = await postJson(service, '/api/v1/agent/v1/stamp/basic', { hash: randomHash(), metadata: { k: nested(64) } });
   expect(body.detail).toEqual([expect.objectContaining({ type: 'string_type', loc: ['body', 'metadata', 'k'] })]);

@@ -22,7 +22,7 @@ test.each([
   `${'a'.repeat(64)}@example.com`,
   `${'a'.repeat(64)}@${longDomain(189)}`,
   `a@${'b'.repeat(63)}.com`,
-])('W11: %s is an address, and kept as given', (address) => {
+])('W11: %s is a valid address and kept unchanged', (address) => {
   expect(email.parse(address)).toBe(address);
 });
 
@@ -62,7 +62,7 @@ test.each([
   `${'a'.repeat(64)}@${longDomain(190)}`,
   `${'é'.repeat(32)}@${longDomain(190)}`,
   `a@${'b.'.repeat(2_000_000)}com`,
-])('W11: %.60j is no address', (address) => {
+])('W11: %.60j is not an address', (address) => {
   expect(faultOf(address)).toMatchObject({
     type: 'value_error',
     loc: ['body', 'user_email'],

@@ -4,7 +4,7 @@ import { sharedService, startService } from '../../support/service.ts';
 
 const service = await sharedService();
 
-test('metadata may have any names and texts: the stamp is made all the same (S4)', async () => {
+test('metadata may have any names and texts; the stamp is still made (S4)', async () => {
   const metadata = { '': 'x', $set: '1', 'a.b': '2', '\u0000': '\u0000', ['__proto__']: 'p', '0': 'zero' };
   expect((await stampInternal(service, { hash: randomHash(), metadata })).status).toBe(201);
 });
@@ -21,13 +21,13 @@ test.each(['/api/v1/internal/v1/stamps', '/api/v1/internal/stats/daily'])(
   },
 );
 
-test('content above SEALED_MAX_BYTES is 413, at the limit it is stamped (S3)', async () => {
+test('content above SEALED_MAX_BYTES is 413; at the limit it is stamped (S3)', async () => {
   const sealed = (bytes: number) => stampInternal(service, { content_b64: Buffer.alloc(bytes).toString('base64'), tier: 'sealed' });
   expect((await sealed(100_000)).status).toBe(201);
   expect(await sealed(100_001)).toMatchObject({ status: 413, body: { code: 'payload_too_large' } });
 });
 
-test('whatever is given as a raw token is a result or a refusal, never a 5xx (V4)', async () => {
+test('any raw token gets a result or a refusal, never a 5xx (V4)', async () => {
   for (const token of ['', '=', 'AAAA', '{"a":1}', 'é', '\u0000', 'A'.repeat(500_000), 'MIIB'.repeat(1000)]) {
     const answer = await verifyRaw(service, token);
     expect(answer.status, token.slice(0, 20)).toBe(200);
@@ -36,7 +36,7 @@ test('whatever is given as a raw token is a result or a refusal, never a 5xx (V4
   expect((await verifyRaw(service, 'A'.repeat(3 * 2 ** 20))).status).toBe(413);
 });
 
-test('R2: a stranger seals so many bytes in an hour; hashes, replays and callers with a service token do not count', async () => {
+test('R2: a caller without a service token may seal a limited number of bytes an hour; hashes, replays and other callers do not count', async () => {
   const limited = await startService({ settings: { RATE_SEALED_BYTES_PER_HOUR: '100' } });
   const sealed = (bytes: number) => ({ content_b64: Buffer.alloc(bytes, 'x').toString('base64'), tier: 'sealed' });
   const key = { 'idempotency-key': 'a-key-of-a-stranger' };

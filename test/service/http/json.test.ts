@@ -38,7 +38,7 @@ test.each([
   ['{}{}', 2],
   ['\ufeff{,', 1],
   ['\ufeff\ufeff{}', 0],
-])('E2: %j is refused where V8 sees its fault', (text, offset) => {
+])('E2: %j is refused at the position that V8 reports', (text, offset) => {
   expect(faultOf(text)).toEqual({ loc: ['body', offset === end ? text.length : offset], error: expect.any(String) });
 });
 
@@ -56,24 +56,24 @@ test('E2: one byte order mark is skipped', () => {
   expect(faultOf('\ufeff{"a":1}')).toEqual({ value: { a: 1 } });
 });
 
-test('E2: a value of metadata may nest to 64 levels, in the body and the metadata around it', () => {
+test('E2: a metadata value may nest to 64 levels, not counting the body and the metadata object', () => {
   const nested = (levels: number) => `${'['.repeat(levels)}"]["${']'.repeat(levels)}`;
   expect(faultOf(`{"metadata":{"a":${nested(64)}}}`)).toHaveProperty('value');
   expect(faultOf(nested(67))).toEqual({ loc: ['body', 0], error: 'Nested deeper than 66 levels' });
 });
 
-test('E2: a fault behind megabytes of brackets is found without a deep stack; where V8 does not say where it is, nobody searches so much text', () => {
+test('E2: a fault after megabytes of brackets is found without a deep stack; if V8 gives no position, a long text is not searched', () => {
   const levels = 2_000_000;
   expect(faultOf('['.repeat(levels))).toMatchObject({ loc: ['body', levels] });
   expect(faultOf(`${'['.repeat(levels)}x`)).toMatchObject({ loc: ['body', 0] });
 });
 
-test('E2: an object of more members than any request has is refused before it is built', () => {
+test('E2: an object with too many members is refused before it is built', () => {
   const members = Array.from({ length: 60_000 }, (_, index) => `"k${index}":0`).join(',');
   expect(faultOf(`{"metadata":{${members}}}`)).toEqual({ loc: ['body', 0], error: 'More than 50000 members' });
 });
 
-test('whatever the octets: a value, or json_invalid within the text', () => {
+test('any octets give a value, or json_invalid at a position in the text', () => {
   const mutated = fc
     .tuple(fc.json(), fc.nat(), fc.constantFrom('', ',', '}', '"', '\\', '\u0001', '😀', 'x'))
     .map(([text, at, piece]) => text.slice(0, at % (text.length + 1)) + piece + text.slice((at % (text.length + 1)) + 1));
@@ -100,7 +100,7 @@ test.each([
   ['{"briefing_metadata":{"a":1.0},"briefing_metadata": {"b" : 2.0}}', '{"b":2.0}'],
   ['{"a":1.0,"briefing_metadata":{"__proto__":1e2,"[":[{},[],-0.0]}}', '{"__proto__":1e2,"[":[{},[],-0.0]}'],
   ['{"a":[{"briefing_metadata":1.0}],"briefing_metadata":{"a":1e400,"b":12345678901234567890}}', '{"a":null,"b":12345678901234567890}'],
-])('W15: numbers of metadata are kept as they were sent: %s', (text, kept) => {
+])('W15: metadata numbers are kept exactly as sent: %s', (text, kept) => {
   const { briefing_metadata: metadata } = parseJsonText(Buffer.from(text)) as { briefing_metadata: object };
   expect(JSON.stringify(metadata)).toBe(kept);
 });

@@ -12,7 +12,7 @@ const listed = {
   isQualified: false,
 } as const;
 
-/** What a page of so many stamps says of all, where the store counts so many of them and the rows say so many of each kind. */
+/** The total on a page of stamps, given the count of the store and the rows of each kind. */
 async function totalOf({ offset = 0, shown = 1, inStore = 0, inRows = 0, imprints = 'sha256' as 'sha256' | 'all' }) {
   const list = createStampList({
     stamps: {

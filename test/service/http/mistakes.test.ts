@@ -23,7 +23,7 @@ let addresses = 0;
 /** An address that nobody has used. */
 const fresh = () => ({ 'x-forwarded-for': `192.0.2.${++addresses}` });
 
-/** Asks five times from one address; the statuses, and the last answer. */
+/** Asks five times from one address; returns the statuses and the last answer. */
 async function five(ask: (from: Record<string, string>) => Promise<JsonAnswer>, from = fresh()) {
   const answers: JsonAnswer[] = [];
   for (let count = 0; count < 5; count += 1) answers.push(await ask(from));
@@ -35,7 +35,7 @@ const stamp = (headers: Record<string, string>) => postJson(service, '/api/v1/in
 const state = (id: string, headers: Record<string, string>) => getJson(service, `/api/v1/workflow/${id}`, headers);
 const withToken = (token: string) => ({ authorization: `Workflow ${token}` });
 
-test('R5: a flood of wrong service tokens is 429; the right one passes, from there too, and counts for nothing', async () => {
+test('R5: many wrong service tokens give 429; the right one still passes from the same address and does not count', async () => {
   const { statuses, headers, body, from } = await five((address) => stamp({ ...address, 'x-service-token': 'wrong' }));
   expect(statuses).toEqual([401, 401, 401, 429, 429]);
   expect(body).toMatchObject({ code: 'rate_limited' });
@@ -45,7 +45,7 @@ test('R5: a flood of wrong service tokens is 429; the right one passes, from the
   expect((await stamp({ ...fresh(), 'x-service-token': 'wrong' })).status).toBe(401);
 });
 
-test('R5: so are calls of /mcp without a token (M7)', async () => {
+test('R5: calls of /mcp without a token are limited too (M7)', async () => {
   const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'service_verify_token', arguments: { token: 'x' } } };
   const { statuses, headers, from } = await five((address) => postJson(service, '/mcp', call, address));
   expect(statuses).toEqual([401, 401, 401, 429, 429]);
@@ -53,7 +53,7 @@ test('R5: so are calls of /mcp without a token (M7)', async () => {
   expect((await postJson(service, '/mcp', { jsonrpc: '2.0', id: 1, method: 'ping' }, from)).status).toBe(200);
 });
 
-test('R5: who tries workflow tokens is not listened to for a while; the holder at another address is', async () => {
+test('R5: an address that guesses workflow tokens is blocked for a while; the token holder at another address is not', async () => {
   const { statuses, from } = await five((address) => state(workflow.id, { ...address, ...withToken('wrong') }));
   expect(statuses).toEqual([401, 401, 401, 429, 429]);
   expect((await state(workflow.id, { ...from, ...withToken(workflow.token) })).status).toBe(429);
@@ -61,13 +61,13 @@ test('R5: who tries workflow tokens is not listened to for a while; the holder a
   expect(holder.statuses).toEqual([200, 200, 200, 200, 200]);
 });
 
-test('R5: links of mails are limited beyond the tries of one workflow', async () => {
+test('R5: mail links have a limit beyond the tries of one workflow', async () => {
   const path = () => `/api/v1/workflow/${randomUUID()}/verify-user?challenge=${'0'.repeat(64)}`;
   const { statuses } = await five((address) => getJson(service, path(), { ...address, accept: 'application/json' }));
   expect(statuses).toEqual([404, 404, 404, 429, 429]);
 });
 
-test('R5: so are links where none could be right any more; of a redacted workflow nobody can tell, and none counts', async () => {
+test('R5: links that can no longer be right count too; links of a redacted workflow do not', async () => {
   const path = (id: string) => `/api/v1/workflow/${id}/verify-user?challenge=${'A'.repeat(43)}`;
   const ask = (id: string) => (address: Record<string, string>) => getJson(service, path(id), { ...address, accept: 'application/json' });
   const [closed, redacted] = [await startWorkflow(service), await startWorkflow(service)];
@@ -77,7 +77,7 @@ test('R5: so are links where none could be right any more; of a redacted workflo
   expect((await five(ask(redacted.id))).statuses).toEqual([410, 410, 410, 410, 410]);
 });
 
-test('R5: unknown ids are counted, and a stamp that exists is still verified', async () => {
+test('R5: unknown ids count, and an existing stamp can still be verified', async () => {
   const { body } = await stamp(internalHeaders);
   const verify = (id: unknown, address: Record<string, string>) => getJson(service, `/api/v1/verify/v1/token/${id}`, address);
   const { statuses, from } = await five((address) => verify(randomUUID(), address));
@@ -94,7 +94,7 @@ test('R6: the page of a workflow is limited by address', async () => {
   expect(await view(fresh())).toBe(200);
 });
 
-test('R5: a view of the print edition counts as ten of a page', async () => {
+test('R5: a view of the print edition counts as ten page views', async () => {
   const limited = await startService({ settings: { RATE_WORKFLOW_PAGE_PER_MINUTE: '12' }, workers: 0 });
   const view = async (query = '') => (await limited.fetch(`/workflow/${randomUUID()}${query}`)).status;
   expect([await view('?edition=print'), await view('?edition=print'), await view(), await view()]).toEqual([404, 429, 404, 429]);

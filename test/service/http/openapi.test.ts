@@ -5,7 +5,7 @@ import { examples } from '../../../src/api/docs/examples.ts';
 import { createContractCheck } from '../../support/contract-check.ts';
 import { type Service, startService } from '../../support/service.ts';
 
-// biome-ignore lint/suspicious/noExplicitAny: the document is read as it stands
+// biome-ignore lint/suspicious/noExplicitAny: the document is read untyped
 type Json = any;
 
 let service: Service;
@@ -21,7 +21,7 @@ const operations = () =>
     Object.entries<Json>(methods).map(([method, operation]) => ({ path, method, name: `${method} ${path}`, operation })),
   );
 
-/** Every operation that clients were promised. */
+/** Every operation promised to clients. */
 const interfaceOperations = [
   'get /health/',
   'get /status',
@@ -52,10 +52,10 @@ describe('GET /openapi.json', () => {
     expect(operations().map(({ name }) => name)).toEqual(expect.arrayContaining(interfaceOperations));
   });
 
-  test('gives each operation an id of its own, and every reference leads somewhere', () => {
+  test('gives each operation its own id, and every reference resolves', () => {
     const ids = operations().map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
-    // What generated clients are called by: a verb first, no address in it.
+    // Generated clients use these as function names: a verb first, no address.
     for (const id of ids)
       expect(id).toMatch(/^(call|check|complete|download|list|read|redact|renew|resend|send|show|stamp|start|verify)([A-Z][a-z]*){1,4}$/);
     const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref ?? '');
@@ -72,27 +72,27 @@ describe('GET /openapi.json', () => {
     }
   });
 
-  test('says who must prove what: the service token and 401 on every internal operation (E4)', () => {
+  test('states the service token and 401 on every internal operation (E4)', () => {
     for (const { path, name, operation } of operations().filter(({ path }) => path.startsWith('/api/v1/internal/'))) {
       expect(operation.security, name).toEqual([{ ServiceToken: [] }]);
       expect(Object.keys(operation.responses), path).toContain('401');
     }
   });
 
-  test('says of every other operation that it needs no token, or does with none', () => {
+  test('marks every other operation as needing no token, or as working without one', () => {
     const open = operations().filter(({ operation }) => !('401' in operation.responses));
     for (const { name, operation } of open) expect([[], [{}]], name).toContainEqual(operation.security?.slice(-1));
     expect(document.paths['/api/v1/verify/v1/raw']?.post?.security).toEqual([]);
   });
 
-  test('has one type in each schema: generators such as oapi-codegen know no lists of types', () => {
+  test('has one type in each schema, because generators such as oapi-codegen do not support lists of types', () => {
     expect(JSON.stringify(document)).not.toContain('"type":[');
     expect(document.components.schemas.StampToken).toMatchObject({
       properties: { sealed_storage_url: { anyOf: [{ type: 'string' }, { type: 'null' }] }, content_sha256: { type: 'string' } },
     });
   });
 
-  test('operations on a workflow ask for its token (E5)', () => {
+  test('operations on a workflow require its token (E5)', () => {
     for (const name of ['stamp', 'complete', 'redact-pii']) {
       const operation = document.paths[`/api/v1/workflow/{workflow_id}/${name}`]?.post;
       expect(operation?.security, name).toEqual([{ WorkflowToken: [] }]);
@@ -100,18 +100,18 @@ describe('GET /openapi.json', () => {
     }
   });
 
-  test('/mcp takes a service token, and serves who has none (M7)', () => {
+  test('/mcp accepts a service token and works without one (M7)', () => {
     expect(document.paths['/mcp']?.post?.security).toEqual([{ ServiceToken: [] }, {}]);
   });
 
-  test('V9: of a list of stamps says that it tells what is recorded', () => {
+  test('V9: says that a list of stamps shows what is recorded', () => {
     const { description, operationId } = document.paths['/api/v1/internal/v1/stamps']!.get;
     expect([operationId, description]).toEqual(['listStamps', expect.stringContaining('as recorded. To have them proved')]);
     const asRecorded = { description: 'as recorded; verify the stamp to get a proof' };
     expect(document.components.schemas.StampListItem?.properties).toMatchObject({ issued_at: asRecorded, is_qualified: asRecorded });
   });
 
-  test('says which answers are files', () => {
+  test('marks the answers that are files', () => {
     const files = operations().filter(({ operation }) => operation.operationId.startsWith('download'));
     expect(files.length).toBeGreaterThan(5);
     for (const { name, operation } of files) {
@@ -120,14 +120,14 @@ describe('GET /openapi.json', () => {
     }
   });
 
-  test('names the statuses of a stamp operation (E1–E11)', () => {
+  test('lists the statuses of a stamp operation (E1–E11)', () => {
     const statuses = (path: string) => Object.keys(document.paths[path]?.post?.responses ?? {}).sort();
     const agent = '201 202 409 413 415 422 429 502 503 504 default'.split(' ');
     expect(statuses('/api/v1/agent/v1/stamp/basic')).toEqual(agent);
     expect(statuses('/api/v1/internal/v1/stamp')).toEqual([...agent, '401'].sort());
   });
 
-  test('shows an example of every JSON body, and each keeps its schema', () => {
+  test('has an example of every JSON body, and each matches its schema', () => {
     const ajv = new Ajv2020({ strict: false });
     addFormats.default(ajv);
     ajv.addSchema(document, 'openapi.json');
@@ -154,7 +154,7 @@ describe('GET /openapi.json', () => {
     }
   });
 
-  test('may be kept for five minutes, and answers 304 to whoever has it', async () => {
+  test('may be cached for five minutes, and gives 304 to a client that has it', async () => {
     const first = await service.fetch('/openapi.json');
     expect(first.headers.get('cache-control')).toBe('public, max-age=300');
     const again = await service.fetch('/openapi.json', { headers: { 'if-none-match': first.headers.get('etag') ?? '' } });

@@ -22,7 +22,7 @@ test.each([
   [`1${uuid}`, 'invalid group length in group 0: expected 8, found 9'],
   [uuid.replace('-', ''), 'expected 32 hexadecimal digits, or five groups of them with hyphens between'],
   ['', 'expected 32 hexadecimal digits, or five groups of them with hyphens between'],
-])('E1: %j is no UUID: %s', (text, error) => {
+])('E1: %j is not a UUID: %s', (text, error) => {
   expect(faultOf(anyUuid, text)).toMatchObject({ type: 'uuid_parsing', msg: `Input should be a valid UUID, ${error}`, ctx: { error } });
 });
 

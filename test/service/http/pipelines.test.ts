@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { boundPipelines } from '../../../src/api/server/pipelines.ts';
 import { eventually } from '../../support/eventually.ts';
 
-/** A server that answers when it is told to, and a client that has sent `count` requests in one piece. */
+/** A server that answers when the test says so, and a client that has sent `count` requests in one piece. */
 async function pipelined(count: number, padding = 0) {
   const begun: { readonly request: IncomingMessage; readonly response: ServerResponse }[] = [];
   const server = createServer((request, response) => void begun.push({ request, response }));
@@ -32,7 +32,7 @@ async function pipelined(count: number, padding = 0) {
   return { begun, socket, client, answers: () => [...answers.matchAll(/<(\/\d+)>/g)].map(([, url]) => url) };
 }
 
-test('of many requests in one piece 64 are begun at a time, and few more are read; all are answered, in their order', async () => {
+test('of many requests sent in one piece, 64 start at a time and few more are read; all get answers in order', async () => {
   const count = 1_000;
   const padding = 4 * 1024;
   const { begun, answers } = await pipelined(count, padding);
@@ -52,7 +52,7 @@ test('of many requests in one piece 64 are begun at a time, and few more are rea
   expect(answers()).toEqual(Array.from({ length: count }, (_, index) => `/${index}`));
 });
 
-test('what waits on a connection is not begun once a write shows that its client has left; other clients do not wait behind it', async () => {
+test('waiting requests do not start once a write shows that their client left; other clients do not wait for them', async () => {
   const { begun, socket, client } = await pipelined(1_000);
   await eventually(async () => begun.length === 64);
   const other = client();

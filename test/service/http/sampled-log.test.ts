@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createSampledLog } from '../../../src/api/server/sampled-log.ts';
 
-test('of one kind 20 lines a second are written, and the next line counts the others', () => {
+test('at most 20 lines a second of one kind are written, and the next line counts the rest', () => {
   let now = 0;
   const sampled = createSampledLog(() => now);
   const written: object[] = [];

@@ -29,7 +29,7 @@ beforeAll(async () => {
   };
 });
 
-/** Asks for the content and takes an octet each tenth of a second. */
+/** Asks for the content and reads an octet each tenth of a second. */
 async function openSlowReader(localAddress = '127.0.0.1'): Promise<{ readonly socket: Socket; octets: number }> {
   const onread = {
     buffer: Buffer.alloc(1),
@@ -55,7 +55,7 @@ async function download(url: URL, localAddress: string): Promise<{ status: numbe
   return { status: response.statusCode, bytes };
 }
 
-test('E10: whoever reads an octet at a time keeps nobody else waiting', async () => {
+test('E10: a client that reads one octet at a time delays no other', async () => {
   const readers = await Promise.all(Array.from({ length: 8 }, () => openSlowReader()));
   await eventually(async () => readers.every(({ octets }) => octets > 0), 60_000);
   expect((await download(bundle, '127.0.0.1')).status).toBe(503);
@@ -65,7 +65,7 @@ test('E10: whoever reads an octet at a time keeps nobody else waiting', async ()
 });
 
 test.runIf(isLong)(
-  'E10: a client that takes next to nothing for 30 s is cut off; one that takes its time is not',
+  'E10: a client that reads almost nothing for 30 s is cut off; a slow one is not',
   async () => {
     const slow = await openSlowReader();
     await eventually(async () => slow.octets > 0);

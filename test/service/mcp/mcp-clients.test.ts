@@ -78,12 +78,12 @@ describe.each<[string, (requestInit: RequestInit) => Promise<Client1 | Client2>]
 });
 
 describe('@modelcontextprotocol/client 2.x that negotiates', () => {
-  test('M11: finds 2026-07-28, lists the tools, and stamps and verifies a file without a service token', async () => {
+  test('M11: negotiates 2026-07-28, lists the tools, and stamps and verifies a file without a service token', async () => {
     const client = new Client2(identity, { versionNegotiation: { mode: 'auto' } });
     await client.connect(new Transport2(address()));
     expect(client.getNegotiatedProtocolVersion()).toBe('2026-07-28');
     expect(client.getServerVersion()).toMatchObject({ name: 'qstamp' });
-    // The client holds every result to the outputSchema that it was told here.
+    // The client checks every result against the outputSchema that it got here.
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(toolNames);
     const hash = randomHash();
     const call = async (name: string, given: Record<string, unknown>) =>
@@ -101,7 +101,7 @@ describe('@modelcontextprotocol/client 2.x that negotiates', () => {
   });
 });
 
-test("the Inspector's command line lists the tools and finds nothing in their schemas that some assistant would not take (M2)", async () => {
+test('the command line of the Inspector lists the tools and finds no schema that an assistant would reject (M2)', async () => {
   const home = mkdtempSync(join(tmpdir(), 'qstamp-inspector-'));
   onTestFinished(() => rmSync(home, { recursive: true }));
   const inspector = join(checkoutDir, 'node_modules/.bin/mcp-inspector');

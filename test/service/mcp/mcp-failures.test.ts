@@ -9,7 +9,7 @@ import { callTool, rpc } from '../../support/mcp.ts';
 import { eventually, randomHash, verifyById } from '../../support/requests.ts';
 import { startService } from '../../support/service.ts';
 
-/** The endpoint over services of which each call ends with this error. */
+/** The endpoint over services whose calls all fail with this error. */
 async function callBroken(failure: Error) {
   const app = fastify();
   registerErrorHandler(app);
@@ -33,7 +33,7 @@ async function callBroken(failure: Error) {
   return { status: answer.statusCode, answers: answer.json() };
 }
 
-test('M7: a defect of ours is −32603 at HTTP 200, says nothing of why, and spoils no other answer', async () => {
+test('M7: an internal error is −32603 at HTTP 200, gives no reason, and affects no other answer', async () => {
   const { status, answers } = await callBroken(new TypeError('reading secret of undefined'));
   expect(status).toBe(200);
   expect(answers).toEqual([
@@ -46,7 +46,7 @@ test('M7: a defect of ours is −32603 at HTTP 200, says nothing of why, and spo
   ]);
 });
 
-test('E9, E10: an expected failure is a result that says what REST says, and when to come back', async () => {
+test('E9, E10: an expected failure is a result with the text of REST and the time to retry', async () => {
   const failure = new ServiceError('overloaded', 'Too many stamps are waiting.', { retryAfterSeconds: 7, cause: new Error('inner') });
   const { answers } = await callBroken(failure);
   expect(answers[0].result).toMatchObject({
@@ -60,7 +60,7 @@ test('E9, E10: an expected failure is a result that says what REST says, and whe
   });
 });
 
-test('E11: a stamp that is not finished in time is an error that names it, and becomes readable', async () => {
+test('E11: a stamp that takes too long gives an error with its id, and becomes readable later', async () => {
   const service = await startService({ workers: 0, settings: { STAMP_WAIT_MS: '100' } });
   const hash = randomHash();
   const { isError, structuredContent } = await callTool(service, 'service_stamp_hash', { sha256_hex: hash });

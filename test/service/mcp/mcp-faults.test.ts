@@ -8,7 +8,7 @@ const service = await sharedService();
 
 const post = (body: unknown, headers?: Record<string, string>) => postMcp(service, body, headers);
 
-describe('M7: −32700 for what is not JSON, at HTTP 200, whoever asks', () => {
+describe('M7: −32700 for input that is not JSON, at HTTP 200, for every caller', () => {
   test.each([
     '{',
     '',
@@ -24,11 +24,11 @@ describe('M7: −32700 for what is not JSON, at HTTP 200, whoever asks', () => {
     expect(faultOf(await post(body, internalHeaders))).toEqual({ status: 200, id: null, code: -32700 });
   });
 
-  test('octets that are no UTF-8', async () => {
+  test('octets that are not UTF-8', async () => {
     expect(faultOf(await post(Buffer.from('7b22c3282200', 'hex')))).toMatchObject({ status: 200, code: -32700 });
   });
 
-  test('no body and no content type; in chunks; on a connection that goes on to serve', async () => {
+  test('no body and no content type; in chunks; the connection stays usable', async () => {
     const socket = await openTo(service.url);
     const faultOfHead = async (head: string) => {
       socket.write(head);
@@ -46,7 +46,7 @@ describe('M7: −32700 for what is not JSON, at HTTP 200, whoever asks', () => {
   });
 });
 
-describe('M7: −32600 for what is no request', () => {
+describe('M7: −32600 for input that is not a request', () => {
   test.each([
     ['null', null],
     ['42', null],
@@ -72,17 +72,17 @@ describe('M7: −32600 for what is no request', () => {
   });
 });
 
-describe('M7: −32601 for a method that is not known', () => {
+describe('M7: −32601 for an unknown method', () => {
   test.each(['resources/list', 'prompts/list', '', 'Ping', 'constructor', '__proto__', 'toString'])('%j', async (method) => {
     expect(faultOf(await post(rpc(method, undefined, 'x')))).toEqual({ status: 200, id: 'x', code: -32601 });
   });
 
-  test('a long name is not repeated at length', async () => {
+  test('a long name is shortened in the answer', async () => {
     expect((await post(rpc('m'.repeat(60_000)))).text.length).toBeLessThan(500);
   });
 });
 
-describe('M6: −32602 for params that no method takes', () => {
+describe('M6: −32602 for params that no method accepts', () => {
   test.each([
     ['an unknown tool', { name: 'service_delete_everything', arguments: {} }],
     ['a tool named as a member of objects', { name: 'constructor', arguments: {} }],
@@ -116,13 +116,13 @@ describe('M7: 401 and −32000 for tools/call without a valid token', () => {
     expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
   });
 
-  test('M14: a wrong one, also for a tool that needs none', async () => {
+  test('M14: a wrong token, also for a tool that needs no token', async () => {
     const call = rpc('tools/call', { name: 'stamp_file_hashes', arguments: { files: [{ sha256_hex: 'a'.repeat(64) }] } }, 'call');
     expect(faultOf(await post(call, { 'x-service-token': 'nobody' }))).toEqual(unauthorized);
     expect((await post(call)).status).toBe(200);
   });
 
-  test('whatever is wrong with the call besides', async () => {
+  test('whatever else is wrong with the call', async () => {
     expect(faultOf(await post(rpc('tools/call', { name: 'unknown' }, 'call')))).toEqual(unauthorized);
     expect(faultOf(await post(rpc('tools/call', undefined, 'call')))).toEqual(unauthorized);
   });
@@ -142,7 +142,7 @@ describe('M7: bodies above the limit of sealed stamping are 413', () => {
   const limit = 2 * 133_336 + 64 * 1024;
   const padded = (length: number) => `${' '.repeat(length - 40)}${JSON.stringify(rpc('ping')).padEnd(40)}`;
 
-  test('of the limit just 200, of one more 413 with a JSON-RPC error', async () => {
+  test('at the limit 200, one byte more 413 with a JSON-RPC error', async () => {
     expect((await post(padded(limit), internalHeaders)).status).toBe(200);
     expect(faultOf(await post(padded(limit + 1), internalHeaders))).toEqual({ status: 413, id: null, code: -32600 });
   });

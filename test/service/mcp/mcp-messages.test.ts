@@ -23,7 +23,7 @@ describe('media types', () => {
   );
 });
 
-describe('M7: notifications are answered 202 without a body', () => {
+describe('M7: notifications get 202 without a body', () => {
   test.each([
     ['one that is known', { jsonrpc: '2.0', method: 'notifications/initialized' }],
     ['with params', { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }],
@@ -41,7 +41,7 @@ describe('M7: notifications are answered 202 without a body', () => {
     expect([status, text, headers.get('content-length')]).toEqual([202, '', '0']);
   });
 
-  test('a request with the name of a notification is a request', async () => {
+  test('a notification name with an id is a request', async () => {
     expect((await post(rpc('notifications/initialized'))).body).toEqual({ jsonrpc: '2.0', id: 1, result: {} });
   });
 });
@@ -60,7 +60,7 @@ describe('M7: batches are answered in order', () => {
     return { status, answers: body as { id: unknown; result?: { structuredContent?: unknown }; error?: { code: number } }[] };
   };
 
-  test('each request by its own answer, notifications by none', async () => {
+  test('each request gets its own answer, notifications get no answer', async () => {
     const calls = Array.from({ length: 5 }, (_, index) => stampCall(`call-${index}`));
     const messages = [
       rpc('ping', undefined, 0),
@@ -79,7 +79,7 @@ describe('M7: batches are answered in order', () => {
     expect(stamped.filter((hash) => hash !== undefined)).toEqual(wanted);
   });
 
-  test('one of a single request is an array of one answer', async () => {
+  test('a batch of a single request gives an array of one answer', async () => {
     expect(await batch([rpc('ping')])).toEqual({ status: 200, answers: [{ jsonrpc: '2.0', id: 1, result: {} }] });
   });
 
@@ -92,13 +92,13 @@ describe('M7: batches are answered in order', () => {
     ]);
   });
 
-  test('of 100 is answered, of 101 refused as a whole', async () => {
+  test('a batch of 100 gets answers, a batch of 101 is refused as a whole', async () => {
     const pings = (count: number) => Array.from({ length: count }, (_, id) => rpc('ping', undefined, id));
     expect((await batch(pings(100))).answers.map(({ id }) => id)).toEqual(pings(100).map(({ id }) => id));
     expect(faultOf(await post(pings(101)))).toEqual({ status: 200, id: null, code: -32600 });
   });
 });
 
-test.each([0, -1, 1.5, '', 'ü', '1', null, 9007199254740991])('the id %j comes back as it was', async (id) => {
+test.each([0, -1, 1.5, '', 'ü', '1', null, 9007199254740991])('the id %j comes back unchanged', async (id) => {
   expect((await post(rpc('ping', undefined, id))).body).toEqual({ jsonrpc: '2.0', id, result: {} });
 });

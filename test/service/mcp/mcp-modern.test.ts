@@ -9,7 +9,7 @@ const version = 'io.modelcontextprotocol/protocolVersion';
 const capabilities = 'io.modelcontextprotocol/clientCapabilities';
 
 describe('M11: a request that names 2026-07-28 is answered in it', () => {
-  test('server/discover tells version, capabilities and who we are, without a token', async () => {
+  test('server/discover gives version, capabilities and our name, without a token', async () => {
     const { status, body } = await postModern(service, modernRequest('server/discover'));
     expect(status).toBe(200);
     expect(body).toEqual({
@@ -27,7 +27,7 @@ describe('M11: a request that names 2026-07-28 is answered in it', () => {
     });
   });
 
-  test('tools/list is the same each time, may be kept, and has outputSchemas', async () => {
+  test('tools/list is the same each time, may be cached, and has outputSchemas', async () => {
     const [first, again] = [await postModern(service, modernRequest('tools/list')), await postModern(service, modernRequest('tools/list'))];
     expect(again.text).toBe(first.text);
     const { tools, ttlMs, cacheScope } = (first.body as { result: JsonObject }).result as { tools: JsonObject[] } & JsonObject;
@@ -36,7 +36,7 @@ describe('M11: a request that names 2026-07-28 is answered in it', () => {
     expect(JSON.stringify(tools)).not.toContain('$ref');
   });
 
-  test('a call is answered complete, with its data and with links to where the stamp is', async () => {
+  test('a call gets a complete answer, with its data and links to the stamp', async () => {
     const hash = randomHash();
     const { status, body } = await postModern(service, modernCall('stamp_file_hashes', { files: [{ name: 'a.txt', sha256_hex: hash }] }));
     expect(status).toBe(200);
@@ -49,7 +49,7 @@ describe('M11: a request that names 2026-07-28 is answered in it', () => {
     ]);
   });
 
-  test('traceparent and members that are not known change nothing; a notification is 202', async () => {
+  test('traceparent and unknown members change nothing; a notification is 202', async () => {
     const meta = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: 'a=b', more: 1 };
     expect((await postModern(service, modernRequest('server/discover', {}, meta))).status).toBe(200);
     const { id, ...notification } = modernRequest('notifications/cancelled', { requestId: 1 });
@@ -77,7 +77,7 @@ describe('M11: a request that names 2026-07-28 is answered in it', () => {
     });
   });
 
-  test('another version is 400 with −32022, and names ours', async () => {
+  test('another version is 400 with −32022 and lists ours', async () => {
     const request = modernRequest('tools/list', {}, { [version]: '2099-01-01' }, 7);
     const answer = await postModern(service, request, { 'mcp-protocol-version': '2099-01-01' });
     expect(faultOf(answer)).toEqual({ status: 400, id: 7, code: -32022 });
@@ -97,7 +97,7 @@ describe('M11: a request that names 2026-07-28 is answered in it', () => {
     expect(faultOf(answer)).toEqual({ status: 400, id: 1, code: -32020 });
   });
 
-  test('white space around a header, and a name in base64, are as good', async () => {
+  test('white space around a header and a base64 name are accepted', async () => {
     const names = ['  verify_file_hash ', `=?base64?${Buffer.from('verify_file_hash').toString('base64')}?=`];
     for (const name of names) {
       const answer = await postModern(service, modernCall('verify_file_hash', { sha256_hex: randomHash(), token: 'AAAA' }), {
@@ -111,7 +111,7 @@ describe('M11: a request that names 2026-07-28 is answered in it', () => {
     expect(faultOf(await postModern(service, modernRequest(method)))).toEqual({ status: 404, id: 1, code: -32601 });
   });
 
-  test('a batch is 400; a tool that is not known is −32602 at 200; a missing service token 401', async () => {
+  test('a batch is 400; an unknown tool is −32602 at 200; a missing service token is 401', async () => {
     const batch = [rpc('ping'), modernRequest('tools/list')];
     expect(await postModern(service, batch as unknown as JsonObject)).toMatchObject({ status: 400, body: { error: { code: -32600 } } });
     expect(faultOf(await postModern(service, modernCall('no_such_tool', {}), internalHeaders))).toEqual({
@@ -124,7 +124,7 @@ describe('M11: a request that names 2026-07-28 is answered in it', () => {
     expect((await postModern(service, modernCall('service_stamp_hash', hash), internalHeaders)).status).toBe(200);
   });
 
-  test('M1, M9: who opens with initialize is a client of the first revision whatever its headers say; a foreign origin is 403', async () => {
+  test('M1, M9: a client that starts with initialize uses the first revision, whatever its headers say; a foreign origin is 403', async () => {
     const params = { protocolVersion: '2026-07-28', capabilities: {}, clientInfo: { name: 'x', version: '1' } };
     const { body } = await postMcp(service, rpc('initialize', params), { 'mcp-protocol-version': '2026-07-28' });
     expect(body).toMatchObject({ result: { protocolVersion: '2024-11-05', serverInfo: { version: '0.1.0' } } });
@@ -138,7 +138,7 @@ describe('M10: the header Idempotency-Key', () => {
     rpc('tools/call', { name: 'service_stamp_hash', arguments: { sha256_hex: hash }, ...(meta && { _meta: meta }) });
   const post = (message: unknown, key: string) => postMcp(service, message, { ...internalHeaders, 'idempotency-key': key });
 
-  test('counts as _meta.idempotency_key does; both may be given, and must not differ', async () => {
+  test('works like _meta.idempotency_key; both may be given, but must not differ', async () => {
     const [key, hash] = [`key-${randomHash()}`, randomHash()];
     const first = await post(call(hash), key);
     const again = await postMcp(service, call(hash, { idempotency_key: key }), internalHeaders);
@@ -154,7 +154,7 @@ describe('M10: the header Idempotency-Key', () => {
     expect(modern.headers.get('idempotent-replayed')).toBe('true');
   });
 
-  test('covers a batch, whose calls have keys of their own under it', async () => {
+  test('covers a batch, whose calls get their own keys under it', async () => {
     const key = `key-${randomHash()}`;
     const batch = [call(randomHash()), call(randomHash())];
     const first = await post(batch, key);

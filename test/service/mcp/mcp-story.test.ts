@@ -23,7 +23,7 @@ afterAll(async () => {
   for (const close of closers.toReversed()) await close();
 });
 
-/** Both eras, by callers without a service token. */
+/** Both protocol revisions, called without a service token. */
 const eras: [string, (name: string, given: JsonObject) => Promise<ToolResult>][] = [
   [
     '2024-11-05',
@@ -32,7 +32,7 @@ const eras: [string, (name: string, given: JsonObject) => Promise<ToolResult>][]
   ['2026-07-28', async (name, given) => ((await postModern(service, modernCall(name, given))).body as { result: ToolResult }).result],
 ];
 
-describe('W15: metadata of a workflow comes back as it was sent', () => {
+describe('W15: workflow metadata comes back exactly as sent', () => {
   const sent = '{ "b": 123456789012345678, "a": 1.0, "2a": [ { "x": -1.50E+2 } , "a b\\"}" ], "\\u00e9": {} }';
   const kept = '{"b":123456789012345678,"a":1.0,"2a":[{"x":-1.50E+2},"a b\\"}"],"é":{}}';
   const start = (metadata: string) =>
@@ -50,7 +50,7 @@ describe('W15: metadata of a workflow comes back as it was sent', () => {
     expect(() => JSON.parse(state)).not.toThrow();
   });
 
-  test('by an assistant, in a batch, and in both forms of its answer', async () => {
+  test('by an assistant, in a batch, in both forms of the answer', async () => {
     const call = (id: number, name: string, given: string) =>
       `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${name}","arguments":${given}}}`;
     const [, started] = (await (await post('/mcp', `[${call(1, 'x', '{}')},${call(2, 'workflow_start', start(sent))}]`)).json()) as {
@@ -64,7 +64,7 @@ describe('W15: metadata of a workflow comes back as it was sent', () => {
     expect((result.content[0] as { text: string }).text).toContain(`"briefing_metadata":${kept},`);
   });
 
-  test('a number that is too large for any reader is 422, wherever it stands', async () => {
+  test('a number that is too large for any reader is 422, anywhere in the metadata', async () => {
     const answer = await post('/api/v1/workflow/start', start('{"a":[{"b":1e400}]}'));
     const { detail } = (await answer.json()) as { detail: unknown };
     expect([answer.status, detail]).toMatchObject([422, [{ type: 'finite_number', loc: ['body', 'briefing_metadata', 'a', 0, 'b'] }]]);
@@ -145,7 +145,7 @@ describe.each(eras)('M13: a whole workflow by tools alone, without a service tok
 describe('M13: verify_file_hash', () => {
   const verify = async (of: RunningService, given: JsonObject) => (await callTool(of, 'verify_file_hash', given)).structuredContent;
 
-  test('W17: takes the hash in upper case, and passes on what the verdict does not rest on', async () => {
+  test('W17: accepts the hash in upper case, and lists what was not checked', async () => {
     const hash = randomHash();
     const { body } = await stampInternal(service, { hash });
     const [byId, byToken] = [
@@ -154,7 +154,7 @@ describe('M13: verify_file_hash', () => {
     ];
     expect(byId).toMatchObject({ verified: true, reason: null, tsp_provider: 'tsa-1' });
     expect(byId.not_checked).toEqual(expect.arrayContaining([expect.stringMatching(/^whether .* was revoked: /)]));
-    // The file was compared, either way.
+    // The file was compared in both cases.
     expect(byToken).toEqual(byId);
     const workflow = await startWorkflow(service);
     await stampOutput(service, workflow, { output_hash: hash });
@@ -162,7 +162,7 @@ describe('M13: verify_file_hash', () => {
     expect(await verify(service, { sha256_hex: hash.toUpperCase(), workflow_id: workflow.id })).toMatchObject({ verified: true });
   });
 
-  test('S15: of a stamp of another algorithm it says so, by id and by token', async () => {
+  test('S15: reports a stamp of another algorithm, by id and by token', async () => {
     const reply = await postToDoor(service, ask({ hash: 'sha512' }).der);
     const sha256_hex = sha256('the document');
     for (const given of [{ token_id: reply.headers.get('qstamp-stamp-id') }, { token: reply.body.toString('base64') }]) {
@@ -193,7 +193,7 @@ describe('M13: verify_file_hash', () => {
   });
 });
 
-describe('M13: what the tools refuse', () => {
+describe('M13: refusals of the tools', () => {
   const refused = async (name: string, given: JsonObject) => {
     const { isError, structuredContent } = await callTool(service, name, given);
     expect(isError).toBe(true);
@@ -227,7 +227,7 @@ describe('M13: what the tools refuse', () => {
     expect(await refused('workflow_bundle', { workflow_id })).toMatchObject({ code: 'not_found' });
   });
 
-  test('S9: keys make calls safe to repeat, starts and outputs too', async () => {
+  test('S9: keys make calls safe to repeat, also starts and outputs', async () => {
     const start = { user_email: 'a@example.com', agent_id: 'a', briefing_hash: randomHash() };
     const key = { idempotency_key: `key-${randomHash()}` };
     const [first, again] = [await callTool(service, 'workflow_start', start, key), await callTool(service, 'workflow_start', start, key)];
@@ -239,7 +239,7 @@ describe('M13: what the tools refuse', () => {
     }
   });
 
-  test('R1, R2: callers without a service token are limited as in REST, by the same counters; a product is not', async () => {
+  test('R1, R2: callers without a service token share limits and counters with REST; products have no such limit', async () => {
     const limited = await startService({ settings: { RATE_AGENT_PER_MINUTE: '3', RATE_WORKFLOW_START_PER_HOUR: '1' } });
     const files = (count: number) => ({ files: Array.from({ length: count }, () => ({ sha256_hex: randomHash() })) });
     const stamp = async (count: number, headers = {}) => {

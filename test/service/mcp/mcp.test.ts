@@ -9,7 +9,7 @@ const initializeParams = { protocolVersion: '2024-11-05', capabilities: {}, clie
 
 describe('the handshake', () => {
   test.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2099-01-01'])(
-    'M1: a client that offers %s is answered 2024-11-05, without a token',
+    'M1: a client that offers %s gets 2024-11-05, without a token',
     async (protocolVersion) => {
       const { status, headers, body } = await postMcp(service, rpc('initialize', { ...initializeParams, protocolVersion }));
       expect(status).toBe(200);
@@ -50,7 +50,7 @@ describe('M2: tools/list', () => {
     expect(ofContract.map(({ annotations }) => annotations.readOnlyHint)).toEqual([false, false, true]);
   });
 
-  test('the schemas say what the arguments must be', async () => {
+  test('the schemas describe the arguments', async () => {
     const [hash, content, verify] = (await list()).map(({ inputSchema }) => inputSchema);
     expect(hash?.required).toEqual(['sha256_hex']);
     expect(hash?.properties.sha256_hex).toMatchObject({ type: 'string', pattern: '^[0-9a-fA-F]{64}$' });
@@ -63,7 +63,7 @@ describe('M2: tools/list', () => {
 });
 
 describe('tools/call', () => {
-  test('M5: a hash is stamped for the product, and the result holds the stamp as text and as data', async () => {
+  test('M5: a hash is stamped for the product, and the result has the stamp as text and as data', async () => {
     const hash = randomHash();
     const result = await callTool(service, 'service_stamp_hash', { sha256_hex: hash, tier: 'plus', metadata: { a: 'b' } });
     expect(result.isError).toBe(false);
@@ -75,7 +75,7 @@ describe('tools/call', () => {
     expect(body.items).toEqual([expect.objectContaining({ token_id })]);
   });
 
-  test('M3: content is sealed, whatever tier is named (S6), and given back', async () => {
+  test('M3: content is sealed whichever tier is named (S6), and can be fetched again', async () => {
     const content = Buffer.from('for the assistant');
     const { structuredContent } = await callTool(service, 'service_stamp_content', {
       content_b64: content.toString('base64'),
@@ -86,13 +86,13 @@ describe('tools/call', () => {
     expect(await (await service.fetch(String(structuredContent.sealed_storage_url))).text()).toBe('for the assistant');
   });
 
-  test('a token that does not verify is a result with its reason, and no error (V3)', async () => {
+  test('a token that does not verify gives a result with its reason, not an error (V3)', async () => {
     const { isError, structuredContent } = await callTool(service, 'service_verify_token', { token: 'AAAA', token_id: null });
     expect(isError).toBe(false);
     expect(structuredContent).toMatchObject({ valid: false, reason: expect.stringMatching(/^[a-z0-9_]+: \S/) });
   });
 
-  test('S9: the same idempotency key gives the same answer again, and a header says so; another call with it is refused', async () => {
+  test('S9: a repeated idempotency key gives the same answer with a replay header; another call with that key is refused', async () => {
     const key = `key-${randomHash()}`;
     const call = (sha256_hex: string) =>
       postMcp(
@@ -110,7 +110,7 @@ describe('tools/call', () => {
     expect(clash.headers.has('idempotent-replayed')).toBe(false);
   });
 
-  test('S9: the key of a product is one key at both doors', async () => {
+  test('S9: a key of a product is the same key in REST and MCP', async () => {
     const key = `key-${randomHash()}`;
     const hash = randomHash();
     const { body: stamp } = await stampInternal(service, { hash }, { 'idempotency-key': key });
@@ -119,7 +119,7 @@ describe('tools/call', () => {
   });
 });
 
-describe('M6: bad arguments are a result that names the field', () => {
+describe('M6: bad arguments give a result that names the field', () => {
   const hash = randomHash();
   test.each([
     ['service_stamp_hash', undefined, 'sha256_hex'],
@@ -136,7 +136,7 @@ describe('M6: bad arguments are a result that names the field', () => {
     expect(JSON.stringify(structuredContent.detail)).toContain(field);
   });
 
-  test('metadata of more than 4 KB (S4) and content of more than SEALED_MAX_BYTES (S3) are named too', async () => {
+  test('errors also name metadata above 4 KB (S4) and content above SEALED_MAX_BYTES (S3)', async () => {
     const large = { sha256_hex: hash, metadata: { a: 'x'.repeat(4096) } };
     expect(await callTool(service, 'service_stamp_hash', large)).toMatchObject({
       isError: true,
@@ -149,12 +149,12 @@ describe('M6: bad arguments are a result that names the field', () => {
     });
   });
 
-  test('W17: a hash in upper case is stamped, and answered in lower case; the tier is basic unless told', async () => {
+  test('W17: an upper-case hash is stamped and returned in lower case; the default tier is basic', async () => {
     const { structuredContent } = await callTool(service, 'service_stamp_hash', { sha256_hex: hash.toUpperCase() });
     expect(structuredContent).toMatchObject({ content_sha256: hash, tier: 'basic' });
   });
 
-  test('content of just SEALED_MAX_BYTES is stamped, as is empty content (S2, S3)', async () => {
+  test('content of exactly SEALED_MAX_BYTES is stamped, and so is empty content (S2, S3)', async () => {
     for (const content of [Buffer.alloc(100_000), Buffer.alloc(0)]) {
       const { isError } = await callTool(service, 'service_stamp_content', { content_b64: content.toString('base64') });
       expect(isError).toBe(false);

@@ -9,12 +9,12 @@ type ReadImprint = (record: Uint8Array, digest: Uint8Array) => { readonly isFor:
 
 const { readImprint }: { readImprint: ReadImprint } = await loadScript('evidence-imprint.js');
 
-describe('what a token vouches for, as the pages’ scripts read it (RFC 4998 §4.3, RFC 3161 §2.4.2)', () => {
+describe('the imprints of a token, as read by the scripts of the pages (RFC 4998 §4.3, RFC 3161 §2.4.2)', () => {
   const digest = randomBytes(32);
   const time = '2026-11-21T10:02:30.482Z';
 
-  it('of tokens of the world: their imprint and time', () => {
-    // A TimeStampResp is DER (V6): those that were cut out of documents and are BER are in no stamp.
+  it('real tokens: their imprint and time', () => {
+    // A TimeStampResp is DER (V6). Stamps contain no BER tokens such as those from documents.
     const real = REAL_TOKENS.filter(
       ({ imprintAlg, want, finding }) => imprintAlg === 'sha256' && want === 'accept' && !finding.includes('BER'),
     );
@@ -26,7 +26,7 @@ describe('what a token vouches for, as the pages’ scripts read it (RFC 4998 §
     }
   });
 
-  it('of a token that is over the root of a hash tree: each hash in the tree, and no other', () => {
+  it('a token over the root of a hash tree: each hash in the tree, and no other', () => {
     const digests = [digest, randomBytes(32), randomBytes(32)];
     const blinds = digests.map(() => randomBytes(32));
     const tree = buildHashTree(
@@ -48,7 +48,7 @@ describe('what a token vouches for, as the pages’ scripts read it (RFC 4998 §
     expect(readImprint(other, digests[1]!).isFor).toBe(false);
   });
 
-  it('of rubbish: nothing, whatever octet is changed', () => {
+  it('damaged data: nothing, whichever octet is changed', () => {
     const record = encodeEvidenceRecord('sha256', { token: tokenFor(digest.toString('hex'), time) });
     for (let at = 0; at < record.length; at += 3) {
       for (const octets of [

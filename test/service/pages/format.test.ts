@@ -14,13 +14,13 @@ import {
 } from '../../../src/shared/views/format.ts';
 
 describe('times', () => {
-  it('are UTC and to the second for people, and RFC 3339 for machines', () => {
+  it('are in UTC: to the second for people, RFC 3339 for machines', () => {
     expect(time('2026-11-21T11:46:07.204Z')).toBe('<time datetime="2026-11-21T11:46:07.204Z">21 November 2026, 11:46:07 UTC</time>');
     expect(timeText('2026-01-02T03:04:05Z')).toBe('2 January 2026, 03:04:05 UTC');
     expect(dayText('2026-02-03')).toBe('3 February');
   });
 
-  it('of stamps keep the fraction that the provider gave, so that none is shown too early', () => {
+  it('of stamps keep the fraction of the provider, so that none is shown too early', () => {
     expect(stampTimeText('2026-01-02T03:04:05.123456Z')).toBe('2 January 2026, 03:04:05.123456 UTC');
     expect(stampTimeText('2026-01-02T03:04:05.120Z')).toBe('2 January 2026, 03:04:05.12 UTC');
     expect(stampTime('2026-01-02T03:04:05.000Z')).toBe('<time datetime="2026-01-02T03:04:05.000Z">2 January 2026, 03:04:05 UTC</time>');
@@ -59,6 +59,5 @@ describe('figures', () => {
     expect(hash('<b>')).toBe('<code class="hash"><span>&lt;b&gt;</span></code>');
   });
 
-  it('escape everything that HTML would read', () =>
-    expect(escapeHtml(`<a b="c" d='e'>&`)).toBe('&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;'));
+  it('escape all HTML markup', () => expect(escapeHtml(`<a b="c" d='e'>&`)).toBe('&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;'));
 });

@@ -10,7 +10,7 @@ type HashFile = (
 ) => Promise<string>;
 const { hashFile }: { hashFile: HashFile } = await loadScript('hash-file.js');
 
-test.each(['sha256', 'sha384', 'sha512'])('pages hash a file as node:crypto does, however it comes in pieces: %s', async (algorithm) => {
+test.each(['sha256', 'sha384', 'sha512'])('pages hash a file like node:crypto, in pieces of any size: %s', async (algorithm) => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 12 }), async (pieces) => {
       const content = Buffer.concat(pieces);

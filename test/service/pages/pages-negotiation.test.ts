@@ -11,7 +11,7 @@ const ask = async (path: string, accept: string, init: RequestInit = {}) => {
   return { status: response.status, type: response.headers.get('content-type'), headers: response.headers, text: await response.text() };
 };
 
-describe('V8: a browser gets a page at the same address, programs get JSON as ever', () => {
+describe('V8: a browser gets a page and a program gets JSON at the same address', () => {
   it.each([
     [`/workflow/${unknown}`, 404, 'No such workflow'],
     ['/workflow/not-a-number', 422, 'This address is not complete'],
@@ -34,7 +34,7 @@ describe('V8: a browser gets a page at the same address, programs get JSON as ev
     else expect(path, 'only the page of a workflow is always one').toBe(`/workflow/${unknown}`);
   });
 
-  it('verify_url tells a program valid or not, and a person in a sentence', async () => {
+  it('verify_url gives a program valid or not, and a person a sentence', async () => {
     const { body } = await postJson(service, '/api/v1/agent/v1/stamp/basic', { hash: randomHash() });
     const path = String(body.verify_url);
     expect(JSON.parse((await ask(path, '*/*')).text)).toMatchObject({ valid: true, token_id: body.token_id });
@@ -47,7 +47,7 @@ describe('V8: a browser gets a page at the same address, programs get JSON as ev
 describe('/verify', () => {
   const send = (fields: Record<string, string>) => ask('/verify', browser, { method: 'POST', body: new URLSearchParams(fields) });
 
-  it('tells the verdict on a pasted token, broken lines and all', async () => {
+  it('shows the verdict on a pasted token, even with line breaks', async () => {
     const hash = randomHash();
     const { body } = await postJson(service, '/api/v1/agent/v1/stamp/basic', { hash });
     const lines = String(body.token).replace(/.{40}/g, '$&\n');
@@ -58,13 +58,13 @@ describe('/verify', () => {
     expect((await send({ token: 'rubbish' })).text).toContain('not_base64:');
   });
 
-  it('refuses what is no form and what is too large, as a page', async () => {
+  it('refuses a body that is not a form or is too large, as a page', async () => {
     expect((await send({})).text).toContain('The form is not complete');
     const large = await send({ token: 'A'.repeat(4_000_000) });
     expect([large.status, large.type]).toEqual([413, 'text/html; charset=utf-8']);
   });
 
-  it('no other operation takes a form', async () => {
+  it('no other operation accepts a form', async () => {
     const { status } = await ask('/api/v1/verify/v1/raw', '*/*', { method: 'POST', body: new URLSearchParams({ token: 'x' }) });
     expect(status).toBe(415);
   });

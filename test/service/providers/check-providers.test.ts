@@ -14,7 +14,7 @@ async function run(environment: Record<string, string>, ...args: string[]) {
   return { exitCode, ...written };
 }
 
-test('check-providers asks each provider once and tells what it is: certificate, policy, clock, latency, verdict', async () => {
+test('check-providers asks each provider once and shows certificate, policy, clock, latency and verdict', async () => {
   const [first, second] = await Promise.all([startTsa(), startTsa()]);
   const settings = providersSettings([{ tsa: first, qualified: true }, { tsa: second }]);
   const { exitCode, stdout } = await run(settings);
@@ -25,7 +25,7 @@ test('check-providers asks each provider once and tells what it is: certificate,
   expect(stdout).toMatch(/qualified {3}as configured\ntsa-2: ok\n/);
 });
 
-test('one that fails is named with its reason, and ends the command with 1; --json gives one line each', async () => {
+test('a failed provider is named with its reason, and the exit code is 1; --json gives one line each', async () => {
   const [right, wrong] = await Promise.all([startTsa(), startTsa()]);
   wrong.server.failAlways(createFault('bad_signature'));
   const { exitCode, stdout } = await run(
@@ -57,7 +57,7 @@ test('one that fails is named with its reason, and ends the command with 1; --js
   expect(three).toMatchObject({ provider: 'tsa-3', verdict: 'failed', fault: expect.stringContaining('ECONNREFUSED') });
 });
 
-test('settings that name no provider, and arguments that it does not know, end it with one line', async () => {
+test('settings without a provider, and unknown arguments, end it with one line', async () => {
   expect(await run({ TSP: 'file' })).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/^qstamp: TSP_PROVIDERS_FILE: .*\n$/) });
   expect(await run({}, '--what')).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/^qstamp: .*--what.*\n$/) });
   expect(await run({})).toMatchObject({ exitCode: 0, stdout: '', stderr: expect.stringMatching(/^TSP is mock: .*\n$/) });

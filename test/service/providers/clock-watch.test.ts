@@ -7,7 +7,7 @@ import { TimeUnavailableError } from '../../../src/workers/providers/provider.ts
 const log = createLogger({ level: 'silent', process: 'worker' });
 const minute = 60_000;
 
-/** A clock with time servers that say how far they are ahead of the true time, which goes on with the fake timers. */
+/** A clock whose time servers report their offset from the true time. It follows the fake timers. */
 function lab(offsets: readonly (number | undefined)[], maxDriftMs = 1_000, delayMs = 4) {
   let driftMs = 0;
   const trueNow = () => Date.now();
@@ -31,7 +31,7 @@ function lab(offsets: readonly (number | undefined)[], maxDriftMs = 1_000, delay
     setClock: (ms: number) => {
       driftMs = ms;
     },
-    /** A TSA answers, whose clock is so far ahead of the true time. */
+    /** Answer of a TSA whose clock is this far ahead of the true time. */
     tsaSays: (aheadMs: number, uncertaintyMs = 0, name = 'tsa') =>
       watch.heard({ name, genTimeMs: trueNow() + aheadMs, uncertaintyMs, sentAtMs: time.wall() - 10, receivedAtMs: time.wall() + 10 }),
   };
@@ -46,8 +46,8 @@ afterEach(() => {
 
 const settled = () => vi.advanceTimersByTimeAsync(1);
 
-describe('the clock that a key of one’s own stamps by', () => {
-  test('is confirmed while time servers agree with it, and not beyond the drift', async () => {
+describe('the clock of an own key', () => {
+  test('is confirmed while time servers agree with it within the drift', async () => {
     for (const [ahead, state] of [
       [0, 'ok'],
       [997, 'ok'],
@@ -64,7 +64,7 @@ describe('the clock that a key of one’s own stamps by', () => {
     }
   });
 
-  test('waits for its time servers when the process has just started, and is not confirmed by nobody', async () => {
+  test('is unconfirmed until a time server answers, when the process has just started', async () => {
     const { watch } = lab([undefined]);
     expect(watch.read().state).toBe('unknown');
     await expect(watch.confirm()).rejects.toThrow('no source has confirmed the clock');
@@ -72,7 +72,7 @@ describe('the clock that a key of one’s own stamps by', () => {
     await other.confirm();
   });
 
-  test('that is set while the service runs is found out before anybody is asked again', async () => {
+  test('is noticed when set while the service runs, before the next question', async () => {
     const { watch, setClock } = lab([0]);
     await settled();
     setClock(5_000);
@@ -81,7 +81,7 @@ describe('the clock that a key of one’s own stamps by', () => {
     await watch.confirm();
   });
 
-  test('is asked about again every 64 s, and every 16 s while it is not confirmed (RFC 4330 §10)', async () => {
+  test('is checked every 64 s, and every 16 s while it is not confirmed (RFC 4330 §10)', async () => {
     const { watch, said, asked } = lab([0]);
     await vi.advanceTimersByTimeAsync(63_000);
     expect(asked).toEqual([1]);
@@ -93,7 +93,7 @@ describe('the clock that a key of one’s own stamps by', () => {
     expect([asked[0], watch.read().state]).toEqual([3, 'ok']);
   });
 
-  test('is believed for an hour when its time servers fall silent', async () => {
+  test('stays confirmed for an hour when its time servers fall silent', async () => {
     const { watch, said } = lab([0]);
     await settled();
     said[0] = undefined;
@@ -103,7 +103,7 @@ describe('the clock that a key of one’s own stamps by', () => {
     expect(watch.read()).toEqual({ state: 'unknown', driftMs: null });
   });
 
-  test('is what most voices say; where as many say yes as no, it is not confirmed', async () => {
+  test('follows the majority of time servers; a tie means not confirmed', async () => {
     const { watch } = lab([0, 0, 9_000]);
     await settled();
     expect(watch.read().state).toBe('ok');
@@ -112,7 +112,7 @@ describe('the clock that a key of one’s own stamps by', () => {
     expect(split.read().state).toBe('off');
   });
 
-  test('has in every answer of another TSA a second opinion', async () => {
+  test('uses every answer of another TSA as a second opinion', async () => {
     const { watch, tsaSays } = lab([0]);
     await settled();
     tsaSays(30_000);
@@ -125,7 +125,7 @@ describe('the clock that a key of one’s own stamps by', () => {
     expect(silent.read().state).toBe('ok');
   });
 
-  test('hears of a TSA that tells the time in minutes only that the clock is wrong, never that it is right', async () => {
+  test('can be refuted, but not confirmed, by a TSA whose times are in minutes', async () => {
     const { watch, tsaSays } = lab([undefined]);
     await settled();
     tsaSays(0, 60_000);
@@ -134,7 +134,7 @@ describe('the clock that a key of one’s own stamps by', () => {
     expect(watch.read().state).toBe('off');
   });
 
-  test('leaves a time server alone for an hour that wants not to be asked (RFC 4330 §8)', async () => {
+  test('leaves a time server alone for an hour on its request (RFC 4330 §8)', async () => {
     const { asked, said } = lab([0, 0]);
     said[1] = new TimeServerError('it asks clients to stop (DENY)', { isUnwelcome: true });
     await settled();
@@ -146,7 +146,7 @@ describe('the clock that a key of one’s own stamps by', () => {
     expect(asked[1]! - before!).toBeGreaterThanOrEqual(1);
   });
 
-  test('is as uncertain as an answer was long under way: only what is surely within the drift confirms it', async () => {
+  test('has an uncertainty that grows with the delay of the answer: only a sure match within the drift confirms it', async () => {
     for (const [ahead, delayMs, state] of [
       [0, 1_900, 'ok'],
       [49, 1_900, 'ok'],
@@ -162,7 +162,7 @@ describe('the clock that a key of one’s own stamps by', () => {
     }
   });
 
-  test('hears nothing of a time server whose answer was under way for too long to tell', async () => {
+  test('ignores a time server whose answer took too long to be useful', async () => {
     const { watch } = lab([0], 1);
     await settled();
     expect(watch.read().state).toBe('unknown');

@@ -30,22 +30,19 @@ async function refusalOf(key: OwnKey, members: object = {}, environment?: 'produ
 }
 
 describe('a key of one’s own', () => {
-  test.each(Object.entries(keyKinds))(
-    'of %s issues tokens that the verifier takes, each with a serial number of its own',
-    async (_, kind) => {
-      const [tsa] = await open(makeOwnKey({ kind }), { accuracy_ms: 1_250 });
-      const subject = { tokenId: 'x', imprint: { algorithm: 'sha512' as const, digest: randomHash().repeat(2) }, tier: 'basic' as const };
-      const [one, two] = [await tsa!.stamp(subject, AbortSignal.timeout(5_000)), await tsa!.stamp(subject, AbortSignal.timeout(5_000))];
-      expect(await tsa!.readToken(one)).toMatchObject({ policy: '2.999.17.5', accuracyMicroseconds: 1_250_000n });
-      expect((await tsa!.readToken(one)).chain).toHaveLength(2);
-      const serials = await Array.fromAsync([one, two], async (proof) => BigInt((await tsa!.readToken(proof)).serial));
-      expect(serials[0]).not.toBe(serials[1]);
-      for (const serial of serials) expect(serial > 0n && serial < 1n << 128n && serial > 1n << 64n).toBe(true);
-      expect([one.isQualified, tsa!.isQualified]).toEqual([false, false]);
-    },
-  );
+  test.each(Object.entries(keyKinds))('of %s issues tokens that the verifier accepts, each with its own serial number', async (_, kind) => {
+    const [tsa] = await open(makeOwnKey({ kind }), { accuracy_ms: 1_250 });
+    const subject = { tokenId: 'x', imprint: { algorithm: 'sha512' as const, digest: randomHash().repeat(2) }, tier: 'basic' as const };
+    const [one, two] = [await tsa!.stamp(subject, AbortSignal.timeout(5_000)), await tsa!.stamp(subject, AbortSignal.timeout(5_000))];
+    expect(await tsa!.readToken(one)).toMatchObject({ policy: '2.999.17.5', accuracyMicroseconds: 1_250_000n });
+    expect((await tsa!.readToken(one)).chain).toHaveLength(2);
+    const serials = await Array.fromAsync([one, two], async (proof) => BigInt((await tsa!.readToken(proof)).serial));
+    expect(serials[0]).not.toBe(serials[1]);
+    for (const serial of serials) expect(serial > 0n && serial < 1n << 128n && serial > 1n << 64n).toBe(true);
+    expect([one.isQualified, tsa!.isQualified]).toEqual([false, false]);
+  });
 
-  test('may be encrypted, and its certificate may be its own trust anchor', async () => {
+  test('may be encrypted, and its certificate may be the trust anchor itself', async () => {
     const key = makeOwnKey({ passphrase: 'open sesame' });
     writeFileSync(join(key.dir, 'pass'), 'open sesame\n');
     expect(await refusalOf(key, { passphrase_file: 'pass', trust_anchors_file: null })).toBe('accepted');
@@ -54,7 +51,7 @@ describe('a key of one’s own', () => {
     expect(await refusalOf(key)).toMatch(/\(own-tsa\)\.passphrase_file: got nothing, and ".*tsa\.key" is encrypted$/);
   });
 
-  test('comes with the certificates of a chain, in any order', async () => {
+  test('accepts the certificates of its chain in any order', async () => {
     const key = makeOwnKey();
     const chain = execFileSync('cat', ['root.pem', 'tsa.pem'], { cwd: key.dir });
     writeFileSync(join(key.dir, 'chain.pem'), chain);
@@ -80,7 +77,7 @@ describe('a key of one’s own', () => {
     expect(message).not.toContain('\n');
   });
 
-  test('that is another one than its certificate’s, no key, or not there, is refused at start', async () => {
+  test('is refused at start if it is missing, unreadable or not the key of its certificate', async () => {
     const [key, other] = [makeOwnKey(), makeOwnKey()];
     copyFileSync(join(other.dir, 'tsa.key'), join(key.dir, 'other.key'));
     expect(await refusalOf(key, { key_file: 'other.key' })).toMatch(/\(own-tsa\)\.key_file: the key of ".*other\.key" does not belong/);
@@ -96,7 +93,7 @@ describe('a key of one’s own', () => {
   test.each([
     ['begins tomorrow', -1],
     ['ended yesterday', 31],
-  ])('whose certificate %s is refused at start', async (_, days) => {
+  ])('is refused at start if its certificate %s', async (_, days) => {
     const key = makeOwnKey();
     const { TSP_PROVIDERS_FILE } = ownKeySettings(key);
     const { providers } = loadTrustSettings({
@@ -111,7 +108,7 @@ describe('a key of one’s own', () => {
     );
   });
 
-  test('is never qualified: to say so is refused, and so are members that it does not have', async () => {
+  test('is never qualified: settings that say so, or that have unknown members, are refused', async () => {
     const key = makeOwnKey();
     expect(await refusalOf(key, { qualified: true })).toMatch(/\(own-tsa\)\.qualified: takes false: /);
     expect(await refusalOf(key, { url: 'https://tsa.example' })).toContain('(own-tsa): has an unknown member: "url"');
@@ -122,7 +119,7 @@ describe('a key of one’s own', () => {
     expect(await refusalOf(key, { clock: { ntp: ['a b'] } })).toContain('(own-tsa).clock');
   });
 
-  test('T7: states no accuracy that is finer than the drift its clock is held to', async () => {
+  test('T7: states no accuracy finer than the drift allowed to its clock', async () => {
     const key = makeOwnKey();
     const ntp = ['127.0.0.1:9'];
     const refused = async (members: object) =>
@@ -143,7 +140,7 @@ describe('a key of one’s own', () => {
     expect(loadProvidersFile(TSP_PROVIDERS_FILE ?? '')).toMatchObject([{ accuracyMs: 20, clock: { maxDriftMs: 20 } }]);
   });
 
-  test('stamps in production only by a clock that is checked, unless it is asked for by name', async () => {
+  test('needs a checked clock in production, unless a setting waives this by name', async () => {
     const key = makeOwnKey();
     expect(await refusalOf(key, {}, 'production')).toMatch(
       /\(own-tsa\)\.clock: got nothing; production takes .*"unchecked" if set explicitly$/,

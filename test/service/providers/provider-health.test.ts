@@ -10,7 +10,7 @@ const now = Date.parse('2026-11-21T12:00:00Z');
 const recordOf = (isOut?: () => boolean) =>
   createHealthRecord({ name: 'acme', isQualified: true, clock: () => now, ...(isOut && { isOut }) });
 
-test('before the first call a provider is operational and nothing else is known of it', () => {
+test('before the first call a provider is operational and has no other data', () => {
   expect(recordOf().read()).toEqual({
     name: 'acme',
     isQualified: true,
@@ -21,7 +21,7 @@ test('before the first call a provider is operational and nothing else is known 
   });
 });
 
-test('one failure degrades it, three in a row are an outage, one success mends it', () => {
+test('one failure makes it degraded, three in a row an outage, one success operational', () => {
   const record = recordOf();
   const states = [() => record.failed(), () => record.failed(), () => record.failed(), () => record.succeeded(5)].map((call) => {
     call();
@@ -31,7 +31,7 @@ test('one failure degrades it, three in a row are an outage, one success mends i
   expect(record.read().lastSuccessAt).toBe('2026-11-21T12:00:00.000Z');
 });
 
-test('an open breaker is an outage, whatever the last call did', () => {
+test('an open breaker is an outage, whatever the result of the last call', () => {
   let isOpen = true;
   const record = recordOf(() => isOpen);
   record.succeeded(1);
@@ -40,7 +40,7 @@ test('an open breaker is an outage, whatever the last call did', () => {
   expect(record.read().status).toBe('operational');
 });
 
-test('p50 and p95 are the nearest ranks of the latencies, and old ones are forgotten', () => {
+test('p50 and p95 are the nearest ranks of the latencies; old latencies are dropped', () => {
   const record = recordOf();
   for (let latency = 1; latency <= 100; latency += 1) record.succeeded(latency);
   expect(record.read()).toMatchObject({ p50: 50, p95: 95 });
@@ -48,7 +48,7 @@ test('p50 and p95 are the nearest ranks of the latencies, and old ones are forgo
   expect(record.read()).toMatchObject({ p50: 7, p95: 7 });
 });
 
-test('the calls of a wrapped provider are followed; a failure of the store is not the provider’s', async () => {
+test('calls of a wrapped provider are measured; a failure of the store does not count against it', async () => {
   let error: Error | undefined;
   const port: TimestampProvider = {
     name: 'acme',
@@ -78,7 +78,7 @@ const mockWithCalls = () => {
   return { calls, ...withHealthRecord(mock, () => now, onCall) };
 };
 
-test('stamps that the mock provider may not make are refused, which is no failure of it (W19)', async () => {
+test('refusing a stamp that the mock provider may not make is not a failure (W19)', async () => {
   const { provider, record, calls } = mockWithCalls();
   const qualified = { tokenId: '', imprint: sha256Imprint('a'.repeat(64)), tier: 'basic', requiresQualified: true } as const;
   for (let stamp = 0; stamp < 3; stamp += 1) await expect(provider.stamp(qualified)).rejects.toThrow(TierUnavailableError);
@@ -86,7 +86,7 @@ test('stamps that the mock provider may not make are refused, which is no failur
   expect(record.read().status).toBe('operational');
 });
 
-test('a check tells that a provider answers, and counts as no stamp', async () => {
+test('a check records that a provider answers, and counts no stamp', async () => {
   const { record, calls, check } = mockWithCalls();
   expect(await check()).toMatchObject({ provider: 'mock', isQualified: false, verdict: 'ok', fault: null, certificate: null });
   expect(record.read().lastSuccessAt).toBe('2026-11-21T12:00:00.000Z');

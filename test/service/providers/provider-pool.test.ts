@@ -23,7 +23,7 @@ const some = (count: number, more: Partial<StampSubject> = {}): StampSubject[] =
 
 const one = (more: Partial<StampSubject> = {}): StampSubject => some(1, more)[0]!;
 
-/** A TSA that signs whatever it is asked for, unless told to fail. */
+/** A TSA that signs every request unless the test makes it fail. */
 function tsaThat(name: string, options: Partial<Rfc3161Provider> & { answer?: (signal: AbortSignal) => Promise<unknown> } = {}) {
   const asked: Imprint[] = [];
   const { answer = async () => undefined, ...more } = options;
@@ -69,7 +69,7 @@ function tsaThat(name: string, options: Partial<Rfc3161Provider> & { answer?: (s
   return { provider, asked, mostUnderWay: () => mostUnderWay };
 }
 
-/** One that makes no batches. */
+/** A TSA without batches. */
 const plain = (name: string, answer?: (signal: AbortSignal) => Promise<unknown>) =>
   tsaThat(name, { aggregate: undefined, ...(answer && { answer }) });
 const hang = (signal: AbortSignal) => delay(60_000, undefined, { signal });
@@ -97,7 +97,7 @@ function poolOf(tsas: readonly { provider: Rfc3161Provider }[], { deadlineMs = 3
   return { pool, kept, outcomes };
 }
 
-test('S14: what waits together is one request; alone, a stamp is a plain token', async () => {
+test('S14: requests that wait together become one; a single stamp is a plain token', async () => {
   const tsa = tsaThat('one');
   const { pool, kept } = poolOf([tsa]);
   expect(await pool.stamp(one())).toMatchObject({ kind: 'token' });
@@ -107,7 +107,7 @@ test('S14: what waits together is one request; alone, a stamp is a plain token',
   expect(kept[0]).toMatchObject({ batch: { leaves: 50, root: tsa.asked[1] }, tokenIds: subjects.map(({ tokenId }) => tokenId) });
 });
 
-test('S14: when a TSA lies about a batch, the next one is asked for the same root: no imprint is in two trees', async () => {
+test('S14: after a wrong answer for a batch, the next TSA gets the same root: no imprint is in two trees', async () => {
   const [liar, second] = [tsaThat('liar', fails), tsaThat('second')];
   const { pool, kept } = poolOf([liar, second]);
   const proofs = await Promise.all(some(20).map((subject) => pool.stamp(subject)));
@@ -115,7 +115,7 @@ test('S14: when a TSA lies about a batch, the next one is asked for the same roo
   expect([liar.asked.length, second.asked, kept.length]).toEqual([1, liar.asked, 1]);
 });
 
-test('S14: a TSA that makes no batches is asked for each stamp of one that failed; a lie costs only its own batch', async () => {
+test('S14: after a failed batch, a TSA without batches is asked for each stamp; a wrong answer affects only its own batch', async () => {
   const [liar, second] = [tsaThat('liar', fails), plain('second')];
   const { pool, kept } = poolOf([liar, second]);
   const proofs = await Promise.all(some(5).map((subject) => pool.stamp(subject)));
@@ -129,7 +129,7 @@ test('S14: a TSA that makes no batches is asked for each stamp of one that faile
   expect(await Promise.all(some(3).map((subject) => alone.stamp(subject)))).toHaveLength(3);
 });
 
-test('E10: a batch that cannot be stored gives no leaf, and no TSA is to blame', async () => {
+test('E10: a batch that cannot be stored gives no leaf, and no TSA is blamed', async () => {
   const away = () => Promise.reject(new ServiceError('store_unavailable', 'away'));
   const tsa = tsaThat('one');
   const { pool } = poolOf([tsa, tsaThat('two')], { keep: away });
@@ -143,7 +143,7 @@ test('E10: a batch that cannot be stored gives no leaf, and no TSA is to blame',
   expect([tsa.asked.length, pool.health().map(({ status }) => status)]).toEqual([1, ['operational', 'operational']]);
 });
 
-test('S14: algorithms, and stamps that must be qualified, go into trees of their own; time-stamp clients into none', async () => {
+test('S14: each algorithm, and stamps that must be qualified, have their own trees; time-stamp clients have none', async () => {
   const tsa = tsaThat('one', { isQualified: true });
   const { pool, kept } = poolOf([tsa]);
   const sha512 = { algorithm: 'sha512', digest: randomBytes(64).toString('hex') } as const;
@@ -164,14 +164,14 @@ test('S14: algorithms, and stamps that must be qualified, go into trees of their
   expect(proofs.slice(9).map(({ kind }) => kind)).toEqual(['token', 'token', 'token', 'token']);
 });
 
-test('S14: no batch is larger, and no more requests are under way, than the providers file allows', async () => {
+test('S14: batch size and concurrent requests stay within the providers file', async () => {
   const tsa = tsaThat('one', { maxConcurrent: 2, aggregate: { ...all, maxLeaves: 10 }, answer: () => delay(5) });
   const { pool, kept } = poolOf([tsa]);
   await Promise.all(some(95).map((subject) => pool.stamp(subject)));
   expect([tsa.mostUnderWay(), kept.every(({ batch }) => batch.leaves <= 10), tsa.asked.length]).toEqual([2, true, 10]);
 });
 
-test('a burst that is more than a provider can take in time leaves it in service', async () => {
+test('a burst beyond the capacity of a provider leaves it in service', async () => {
   const slow = plain('slow', (signal) => delay(200, undefined, { signal }));
   const { pool } = poolOf([slow], { deadlineMs: 2_000 });
   const outcomes = await Promise.allSettled(Array.from({ length: 100 }, () => pool.stamp(one())));
@@ -181,7 +181,7 @@ test('a burst that is more than a provider can take in time leaves it in service
   await expect(pool.stamp(one())).resolves.toMatchObject({ provider: 'slow' });
 });
 
-test('a provider that hangs is left alone after five calls', async () => {
+test('a provider that hangs is skipped after five calls', async () => {
   const hanging = plain('hanging', hang);
   const { pool } = poolOf([hanging], { deadlineMs: 50 });
   for (let stamp = 0; stamp < 8; stamp += 1) await expect(pool.stamp(one())).rejects.toThrow(ProviderError);
@@ -189,19 +189,19 @@ test('a provider that hangs is left alone after five calls', async () => {
   expect(pool.health()[0]?.status).toBe('outage');
 });
 
-test('providers that hang leave their share of the time to the one that answers', async () => {
+test('providers that hang leave enough time for the one that answers', async () => {
   const { pool } = poolOf([plain('first', hang), plain('second', hang), plain('third')]);
   await expect(pool.stamp(one())).resolves.toMatchObject({ provider: 'third' });
 });
 
-test('only qualified providers are asked where one is required (W2)', async () => {
+test('only qualified providers are asked if qualification is required (W2)', async () => {
   const first = plain('first');
   const { pool } = poolOf([first, tsaThat('qualified', { isQualified: true })]);
   await expect(pool.stamp(one({ requiresQualified: true }))).resolves.toMatchObject({ provider: 'qualified' });
   expect(first.asked).toHaveLength(0);
 });
 
-test('without a qualified provider a qualified stamp is refused: nobody is asked, and nobody has failed (W19)', async () => {
+test('without a qualified provider a qualified stamp is refused: no provider is asked or counted as failed (W19)', async () => {
   const first = plain('first');
   const { pool, outcomes } = poolOf([first]);
   for (let stamp = 0; stamp < 3; stamp += 1)
@@ -209,14 +209,14 @@ test('without a qualified provider a qualified stamp is refused: nobody is asked
   expect([first.asked, outcomes, pool.health()[0]?.status]).toEqual([[], ['refused', 'refused', 'refused'], 'operational']);
 });
 
-test('a request that every provider refuses was refused, also where none says why; one that is down might take it (T2)', async () => {
+test('a request is refused if every provider refuses it, even without a reason; a provider that is down might accept it (T2)', async () => {
   const refusing = plain('refusing', () => Promise.reject(new TsaRefusedError(undefined, 'no')));
   const down = plain('down', () => Promise.reject(new Error('down')));
   await expect(poolOf([refusing]).pool.stamp(one())).rejects.toThrow(TsaRefusedError);
   await expect(poolOf([refusing, down]).pool.stamp(one())).rejects.not.toThrow(TsaRefusedError);
 });
 
-test('what comes while a group is under way goes together, and waits no longer than it may', async () => {
+test('requests that arrive during a group form the next one, and wait no longer than allowed', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const groups: number[] = [];

@@ -30,7 +30,7 @@ function refusalOf(content: unknown): string {
   return 'accepted';
 }
 
-describe('a providers file that cannot be used is told in one line, with the provider, the member and the file', () => {
+describe('an unusable providers file gives one line with the provider, the member and the file', () => {
   test.each<[string, unknown, string]>([
     ['an unknown member', [{ ...acme, retries: 3 }], '(acme): has an unknown member: "retries"'],
     [
@@ -62,7 +62,7 @@ describe('a providers file that cannot be used is told in one line, with the pro
   });
 });
 
-test('a qualified stamp can be made only where a configured provider is qualified (W19)', () => {
+test('a qualified stamp needs a configured provider that is qualified (W19)', () => {
   expect(canServeQualified(load([acme]))).toBe(false);
   expect(canServeQualified(load([acme, { ...acme, name: 'acme-qtsa', qualified: true }]))).toBe(true);
   expect(

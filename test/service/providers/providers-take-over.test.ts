@@ -32,7 +32,7 @@ describe('the pool of providers', () => {
     'redirect',
   ];
 
-  test('goes on to the next provider whatever one does, and a client sees the first that is right', async () => {
+  test('goes on to the next provider after any fault, and a client sees the first correct answer', async () => {
     const pki = createPki({ nowMs: Date.now() });
     const failing = await Promise.all(faults.map(() => startTsa({ pki })));
     for (const [index, { server }] of failing.entries()) server.failAlways(createFault(faults[index] ?? ''));
@@ -45,14 +45,14 @@ describe('the pool of providers', () => {
     for (const [index, { server }] of failing.entries()) expect(server.received.length, faults[index]).toBeGreaterThan(0);
   });
 
-  test.each(['hang', 'slow:60000', 'drip:60000'])('leaves a provider that answers too late (%s)', async (fault) => {
+  test.each(['hang', 'slow:60000', 'drip:60000'])('abandons a provider that answers too late (%s)', async (fault) => {
     const [first, second] = [await startTsa(), await startTsa()];
     first.server.failAlways(createFault(fault));
     const service = await startService({ settings: providersSettings([{ tsa: first, timeout_ms: 300 }, { tsa: second }]) });
     expect((await stampInternal(service, { hash: randomHash() })).body).toMatchObject({ tsp_provider: 'tsa-2' });
   });
 
-  test('every provider failing is 502 before the caller stops to wait; the reasons stay in the log (E9)', async () => {
+  test('answers 502 within the wait of the caller if every provider fails; the reasons stay in the log (E9)', async () => {
     const [first, second] = [await startTsa(), await startTsa()];
     first.server.failAlways(createFault('bad_signature'));
     second.server.failAlways(createFault('hang'));
@@ -93,7 +93,7 @@ describe('the pool of providers', () => {
     first.server.failAlways(createFault('bad_signature'));
     const service = await startService({ settings: providersSettings([{ tsa: first }, { tsa: second }]) });
     for (let stamp = 0; stamp < 12; stamp += 1) expect((await stampInternal(service, { hash: randomHash() })).status).toBe(201);
-    // Each was asked once more, when the worker started.
+    // Each was also asked once when the worker started.
     expect(first.server.received.length).toBe(5);
     expect(second.server.received.length).toBe(13);
   });

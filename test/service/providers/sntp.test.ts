@@ -5,14 +5,17 @@ import { startTimeServer, writeNtpTime } from '../../support/time-server.ts';
 
 const ask = (port: number, host = '127.0.0.1', timeoutMs = 2_000) => askTimeServer({ name: 'it', host, port }, systemTime, timeoutMs);
 
-test.each([0, 1_234, -90_000, 40 * 365 * 86_400_000])('RFC 4330 §5: a time server that is %d ms ahead is found to be', async (offsetMs) => {
-  const { port } = await startTimeServer({ offsetMs });
-  const { offsetMs: found, delayMs } = await ask(port);
-  // RFC 4330 §5: the error is at most half of the time under way; clocks here tell whole milliseconds.
-  expect(Math.abs(found - offsetMs)).toBeLessThanOrEqual(delayMs / 2 + 2);
-});
+test.each([0, 1_234, -90_000, 40 * 365 * 86_400_000])(
+  'RFC 4330 §5: a time server that is %d ms ahead is measured correctly',
+  async (offsetMs) => {
+    const { port } = await startTimeServer({ offsetMs });
+    const { offsetMs: found, delayMs } = await ask(port);
+    // RFC 4330 §5: the error is at most half of the round trip; clocks here have whole milliseconds.
+    expect(Math.abs(found - offsetMs)).toBeLessThanOrEqual(delayMs / 2 + 2);
+  },
+);
 
-test('RFC 4330 §5: the request is one of version 4 from a client, and says nothing of our clock', async () => {
+test('RFC 4330 §5: the request is version 4 from a client, and does not reveal our clock', async () => {
   const { port, received } = await startTimeServer();
   await ask(port);
   await ask(port);
@@ -44,12 +47,12 @@ test.each<[string, (answer: Buffer) => Buffer, RegExp]>([
 test.each<[string, (answer: Buffer) => Buffer]>([
   ['to another request', bent((answer) => answer.writeUInt8(answer[31]! ^ 1, 31))],
   ['cut short', (answer) => answer.subarray(0, 47)],
-])('RFC 4330 §5: an answer %s is none', async (_, bend) => {
+])('RFC 4330 §5: an answer %s is ignored', async (_, bend) => {
   const { port } = await startTimeServer({ bend });
   await expect(ask(port, '127.0.0.1', 200)).rejects.toThrow('it does not answer');
 });
 
-test('a server that is silent, not there, or has no address is told in time', async () => {
+test('a server that is silent, absent or without an address gives an error in time', async () => {
   const silent = await startTimeServer();
   silent.answer = undefined;
   await expect(ask(silent.port, '127.0.0.1', 100)).rejects.toThrow('it does not answer');
@@ -57,7 +60,7 @@ test('a server that is silent, not there, or has no address is told in time', as
   await expect(ask(123, 'nobody.invalid')).rejects.toThrow('it cannot be reached');
 });
 
-test('RFC 4330 §3: a time after 2036, where the seconds begin anew, is read as such', async () => {
+test('RFC 4330 §3: a time after 2036, when the seconds start again, is read correctly', async () => {
   const { port } = await startTimeServer({
     bend: bent((answer) => {
       writeNtpTime(answer, 32, Date.UTC(2036, 1, 8));

@@ -20,7 +20,7 @@ async function listen(server: Server): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A TSA that answers as told, and its address without a scheme. */
+/** A TSA with a given answer, and its address without a scheme. */
 async function serve(answer: RequestListener) {
   const server = createServer(answer);
   return { server, address: await listen(server) };
@@ -54,7 +54,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 }
 
 describe('asking a TSA (RFC 3161 §3.4)', () => {
-  test('posts the query with its length, to the path and with the name of the address, and gives what is answered', async () => {
+  test('posts the query with length, path and host name, and returns the answer', async () => {
     let seen: (IncomingMessage & { body?: string }) | undefined;
     const { address } = await serve(async (request, response) => {
       seen = Object.assign(request, { body: await bodyOf(request) });
@@ -75,17 +75,17 @@ describe('asking a TSA (RFC 3161 §3.4)', () => {
     });
   });
 
-  test('exchanges share connections', async () => {
+  test('requests share connections', async () => {
     let connections = 0;
     const { server, address } = await serve((_, response) => void response.writeHead(200, replyType).end('an answer'));
     server.on('connection', () => (connections += 1));
     const client = clientOf(`http://${address}/`);
     for (let asked = 0; asked < 20; asked += 1) await ask(client);
-    // undici takes a connection up again a moment after its answer, so a second one may be made.
+    // undici reuses a connection only a moment after its answer, so there may be a second one.
     expect(connections).toBeLessThanOrEqual(2);
   });
 
-  test('an answer without a length ends with its connection', async () => {
+  test('an answer without a length ends when its connection closes', async () => {
     const { address } = await serve((_, response) => {
       response.writeHead(200, { ...replyType, connection: 'close' });
       response.useChunkedEncodingByDefault = false;
@@ -95,7 +95,7 @@ describe('asking a TSA (RFC 3161 §3.4)', () => {
     expect((await ask(clientOf(`http://${address}/`))).toString()).toBe('an answer');
   });
 
-  test('what comes before an answer is no answer', async () => {
+  test('interim answers do not count as the answer', async () => {
     const { address } = await serve((_, response) => {
       response.writeProcessing();
       response.writeEarlyHints({ link: '</a>; rel=preload' }, () => response.writeHead(200, replyType).end('an answer'));
@@ -103,7 +103,7 @@ describe('asking a TSA (RFC 3161 §3.4)', () => {
     expect((await ask(clientOf(`http://${address}/`))).toString()).toBe('an answer');
   });
 
-  test('a header that is there twice counts as it was first', async () => {
+  test('of a repeated header the first counts', async () => {
     const { address } = await serve((request, response) => {
       if (request.url === '/busy') response.writeHead(503, ['retry-after', '3', 'retry-after', '5']).end();
       else response.writeHead(200, ['content-type', 'application/timestamp-reply', 'content-type', 'text/html']).end('an answer');
@@ -117,7 +117,7 @@ describe('asking a TSA (RFC 3161 §3.4)', () => {
     expect((await ask(clientOf(`http://${address}/`))).length).toBe(64 * 1024);
   });
 
-  test('a client certificate is shown, and without one there is no answer', async () => {
+  test('a client certificate is sent; without it there is no answer', async () => {
     const [server, client] = [createTlsIdentity('127.0.0.1'), createTlsIdentity('127.0.0.1')];
     const before = getCACertificates('default');
     setDefaultCACertificates([...before, server.cert]);
@@ -167,7 +167,7 @@ describe('a TSA that fails', () => {
   test.for([
     ['says nothing', (_, response) => void response.on('close', () => undefined)],
     ['says half of it', (_, response) => void response.writeHead(200, replyType).write('an')],
-  ] satisfies [string, RequestListener][])('one that %s has its time, and then its connection is closed', async ([, answer]) => {
+  ] satisfies [string, RequestListener][])('one that %s is cut off after the time limit', async ([, answer]) => {
     const closed = Promise.withResolvers<void>();
     const { server, address } = await serve(answer);
     server.on('connection', (socket) => socket.once('close', () => closed.resolve()));
@@ -175,7 +175,7 @@ describe('a TSA that fails', () => {
     await closed.promise;
   });
 
-  test('who gives up before his turn costs no connection', async () => {
+  test('a caller that gives up before its turn uses no connection', async () => {
     let connections = 0;
     const release = Promise.withResolvers<void>();
     const { server, address } = await serve(
@@ -194,7 +194,7 @@ describe('a TSA that fails', () => {
     expect(connections).toBe(1);
   });
 
-  test('a client that is closed ends what is under way', async () => {
+  test('closing a client ends its running requests', async () => {
     const { server, address } = await serve(() => undefined);
     const client = clientOf(`http://${address}/`);
     const asking = faultOf(client);
@@ -204,7 +204,7 @@ describe('a TSA that fails', () => {
     expect(await faultOf(client)).toMatchObject({ fault: 'unreachable' });
   });
 
-  test('who asked may stop waiting, also before it began', async () => {
+  test('a caller may stop waiting, even before its request starts', async () => {
     const { address } = await serve(() => undefined);
     const client = clientOf(`http://${address}/`);
     expect(await faultOf(client, AbortSignal.abort())).toMatchObject({ fault: 'timeout', isRetryable: false });

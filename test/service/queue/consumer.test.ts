@@ -20,11 +20,11 @@ test.each([
   [false, new Error('a broken invariant')],
   [false, new TypeError('undefined is not a function')],
   [false, 'thrown, and no error'],
-])('E11: that it is %s that a job may succeed later is told by the error: %s', (expected, error) => {
+])('E11: it is %s that a job may succeed later after the error: %s', (expected, error) => {
   expect(isTransient(error)).toBe(expected);
 });
 
-test('E11: a job that fails for a reason outside is tried until it succeeds, and is then gone', async () => {
+test('E11: a job that fails for an external reason is retried until it succeeds, and then removed', async () => {
   const { add, consume, untilRetried, stamps, failedJobs } = await openQueueLab();
   const givenUp: FailedJob[] = [];
   const runs: boolean[] = [];
@@ -41,7 +41,7 @@ test('E11: a job that fails for a reason outside is tried until it succeeds, and
   expect([givenUp, await Array.fromAsync(failedJobs.list())]).toEqual([[], []]);
 });
 
-test('E11: a job that fails for a reason of its own is given up after five tries, told of, and kept until it is retried or dropped', async () => {
+test('E11: a job that fails for its own reason is given up after five tries, logged, and kept until it is retried or dropped', async () => {
   const { add, consume, untilRetried, stamps, failedJobs } = await openQueueLab();
   const [givenUp, failed, runs]: [FailedJob[], string[], string[]] = [[], [], []];
   let isBroken = true;
@@ -60,7 +60,7 @@ test('E11: a job that fails for a reason of its own is given up after five tries
   );
   const startedAt = Date.now();
   await add('a');
-  // As earlier versions of the service added jobs.
+  // Adds jobs like earlier versions of the service.
   await add('b', undefined, 'stamp', { removeOnFail: true });
   await untilRetried(async () => givenUp.length === 2);
   expect(runs.toSorted()).toEqual([...Array(5).fill('a'), ...Array(5).fill('b')]);
@@ -71,7 +71,7 @@ test('E11: a job that fails for a reason of its own is given up after five tries
   expect(shown).toMatchObject({ kind: 'stamp', reason: 'a broken invariant', job: givenUp.find(({ id }) => id === 'a') });
   expect(shown!.failedAt.getTime()).toBeGreaterThanOrEqual(startedAt);
 
-  // Mended, or not: a retry has five tries of its own.
+  // A retry has five new tries, whether the job was repaired or not.
   await failedJobs.retry('a');
   await untilRetried(async () => givenUp.length === 3);
   expect(runs).toHaveLength(15);
@@ -85,10 +85,10 @@ test('E11: a job that fails for a reason of its own is given up after five tries
   expect(await stamps.getJob('b')).toBeUndefined();
 });
 
-test('E11: a job whose worker was lost for the tenth time is given up without another try; retried, it runs', async () => {
+test('E11: a job that lost its worker ten times is given up without another try; an operator can retry it', async () => {
   const { redis, stamps, add, consume, failedJobs } = await openQueueLab();
   const [runs, givenUp]: [string[], string[]] = [[], []];
-  // As killed workers leave them: running, and nobody holds their locks.
+  // The state after a killed worker: running, and without a lock.
   for (const [id, lost] of [
     ['ninth', 8],
     ['tenth', 9],
@@ -106,7 +106,7 @@ test('E11: a job whose worker was lost for the tenth time is given up without an
   expect([runs, givenUp]).toEqual([['ninth', 'tenth'], ['tenth']]);
 });
 
-test('E11: a job of an earlier version whose worker was lost for the tenth time is kept too', async () => {
+test('E11: a job of an earlier version that lost its worker ten times is kept too', async () => {
   const { redis, stamps, add, consume, failedJobs } = await openQueueLab();
   await add('old', undefined, 'stamp', { removeOnFail: true });
   await redis.hset(stamps.toKey('old'), 'stc', 9);
@@ -117,7 +117,7 @@ test('E11: a job of an earlier version whose worker was lost for the tenth time 
   expect(await failedJobs.find('old')).toMatchObject({ id: 'old' });
 });
 
-test('E11: what failed for reasons outside counts as no try of a job that then fails for a reason of its own', async () => {
+test('E11: failures for external reasons do not count as tries if the job later fails for its own reason', async () => {
   const { add, consume, untilRetried, stamps } = await openQueueLab();
   let runs = 0;
   consume(
@@ -133,7 +133,7 @@ test('E11: what failed for reasons outside counts as no try of a job that then f
   expect([runs, await stamps.getFailedCount()]).toEqual([10, 0]);
 });
 
-test('E11: a pause until it is its turn counts as no try', async () => {
+test('E11: a pause does not count as a try', async () => {
   const { add, consume, untilRetried, stamps } = await openQueueLab();
   let runs = 0;
   consume(async () => {
@@ -146,7 +146,7 @@ test('E11: a pause until it is its turn counts as no try', async () => {
   expect((await stamps.getJob('a'))?.attemptsMade).toBe(0);
 });
 
-test('E11: of a job that is given up only what is left of it is told', async () => {
+test('E11: when a job is given up, only its remaining items are reported as failed', async () => {
   const { add, consume, untilRetried } = await openQueueLab();
   const [made, broken] = [stampItem(), stampItem()];
   const givenUp: FailedJob[] = [];
@@ -164,7 +164,7 @@ test('E11: of a job that is given up only what is left of it is told', async () 
   expect(givenUp).toMatchObject([{ payload: { items: [broken] } }]);
 });
 
-test('E11: a job of another version of the service waits for a worker that knows it, however often it is tried', async () => {
+test('E11: a job of another version waits for a worker that supports it, however many tries it takes', async () => {
   const { add, consume, untilRetried, stamps, failedJobs } = await openQueueLab();
   const failed = { stamp: 0, unknown: 0 };
   consume(async () => expect.unreachable('it cannot be read'), {
@@ -182,7 +182,7 @@ test('E11: a job of another version of the service waits for a worker that knows
   expect(await Array.fromAsync(failedJobs.list())).toEqual([]);
 });
 
-test('E11: a run that lost its job replaces no payload, and one that did not leaves what is left of it', async () => {
+test('E11: only a run that still has its job may replace the payload with the remaining items', async () => {
   const { add, consume, untilRetried, stamps, redis } = await openQueueLab();
   const payloads: object[] = [];
   const refused: string[] = [];

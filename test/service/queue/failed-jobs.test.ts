@@ -25,7 +25,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** It parses, and nobody can stamp it: its digest is too short. */
+/** It parses but cannot be stamped: its digest is too short. */
 function brokenItem(): StampItem {
   const item = stampItem();
   return { ...item, imprint: { ...item.imprint, digest: item.imprint.digest.slice(2) } };
@@ -51,7 +51,7 @@ const failedJobs = async () => {
 };
 const showsFailedJobs = (count: number) => eventually(async () => (await failedJobs()).every((told) => told === count));
 
-test('a stamp that cannot be made fails alone, and waits for the operator, who lists, mends and retries it', async () => {
+test('a stamp that cannot be made fails alone, and the operator can list, repair and retry it', async () => {
   const broken = brokenItem();
   const good = [stampItem(), stampItem(), stampItem()];
   const id = await addJob([good[0]!, broken, good[1]!, good[2]!]);
@@ -87,7 +87,7 @@ test('a stamp that cannot be made fails alone, and waits for the operator, who l
   await showsFailedJobs(0);
 }, 60_000);
 
-test('a job that was dropped is gone for good, and its stamp still says that it failed', async () => {
+test('a dropped job is gone for good, and its stamp still says that it failed', async () => {
   const broken = brokenItem();
   const id = await addJob([broken]);
   await eventually(() => hasFailed(broken), 15_000);
@@ -102,7 +102,7 @@ test('a job that was dropped is gone for good, and its stamp still says that it 
   await showsFailedJobs(0);
 }, 60_000);
 
-test('what cannot be understood is one line and exit code 2; an unknown id, one line and 1', async () => {
+test('invalid arguments give one line and exit code 2; an unknown id gives one line and exit code 1', async () => {
   const oneLine = (code: number) => ({ code, stdout: '', stderr: expect.stringMatching(/^qstamp: [^\n]+\n$/) });
   const [wrong, unknown] = await Promise.all([jobs('drop'), jobs('retry', 'never-there')]);
   expect([wrong, unknown]).toEqual([oneLine(2), oneLine(1)]);

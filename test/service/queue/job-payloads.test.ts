@@ -2,20 +2,20 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { jobContracts } from '../../../src/shared/queue/jobs.ts';
 
-/** The names of all fields that a schema describes, however deep. */
+/** The names of all fields in a schema, at any depth. */
 const fieldsOf = (schema: unknown): string[] =>
   typeof schema !== 'object' || schema === null
     ? []
     : Object.entries(schema).flatMap(([name, member]) => [...(name === 'properties' ? Object.keys(member) : []), ...fieldsOf(member)]);
 
-/** Ids and digests may travel, and what they are of may not. */
+/** Jobs may contain ids and digests, but not the data behind them. */
 const isHarmless = (field: string) => /(Id|Sha256)$/.test(field);
 const namesSecret = (field: string) => /mail|address|content|secret|token|password|challenge|key/i.test(field) && !isHarmless(field);
 
 const secretsIn = (payload: z.ZodType) => fieldsOf(z.toJSONSchema(payload)).filter(namesSecret);
 
 test.each(Object.entries(jobContracts))(
-  'rule 6: no payload of a job %s has a secret, an e-mail address or content in it',
+  'rule 6: no payload of a job %s contains a secret, an e-mail address or content',
   (name, { payload }) => {
     expect(fieldsOf(z.toJSONSchema(payload)).length > 0 || ['sweep', 'counter-fold', 'recount', 'qstamp-renew'].includes(name)).toBe(true);
     expect(secretsIn(payload)).toEqual([]);
@@ -23,7 +23,7 @@ test.each(Object.entries(jobContracts))(
 );
 
 test.each(['userEmail', 'content', 'content_b64', 'password', 'workflowToken', 'challenge', 'secret', 'apiKey'])(
-  'sees %s in a payload',
+  'detects %s in a payload',
   (field) => {
     expect(secretsIn(z.object({ items: z.array(z.object({ tokenId: z.string(), [field]: z.string() })) }))).toEqual([field]);
   },

@@ -2,7 +2,7 @@ import { setImmediate as restOfTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createMicroBatcher } from '../../../src/shared/runtime/micro-batcher.ts';
 
-/** A batcher of numbers whose batches return, or fail, when they are told to; the result of an item is its square. */
+/** A batcher of numbers. Each item gives its square; the test decides when a batch returns or fails. */
 function startBatcher(maxItems: number, gather?: () => Promise<unknown>) {
   const sent: { readonly items: readonly number[]; end(): void; fail(error: Error): void }[] = [];
   const { add } = createMicroBatcher<number, number>({
@@ -17,7 +17,7 @@ function startBatcher(maxItems: number, gather?: () => Promise<unknown>) {
   return { add, sent, batches: () => sent.map(({ items }) => items) };
 }
 
-test('one that finds nothing under way leaves at once, those that come meanwhile leave together, and each gets its own result', async () => {
+test('an item leaves at once if nothing is running; later items leave together, and each gets its own result', async () => {
   const { add, sent, batches } = startBatcher(64);
   const first = add(1);
   await restOfTurn();
@@ -32,14 +32,14 @@ test('one that finds nothing under way leaves at once, those that come meanwhile
   expect(await Promise.all(others)).toEqual([4, 9]);
 });
 
-test('those that fill a batch leave at once, whatever is under way; the rest waits', async () => {
+test('a full batch leaves at once, whatever is running; the rest waits', async () => {
   const { add, sent, batches } = startBatcher(2);
   const added = [add(1)];
   await restOfTurn();
   added.push(...[2, 3, 4].map(add));
   await restOfTurn();
   expect(batches()).toEqual([[1], [2, 3]]);
-  // Nothing of what is left may wait for ever: it leaves when all that was under way has returned.
+  // The rest must not wait forever: it leaves when all running batches have returned.
   for (let index = 0; index < 3; index += 1) {
     sent[index]!.end();
     await restOfTurn();
@@ -48,7 +48,7 @@ test('those that fill a batch leave at once, whatever is under way; the rest wai
   expect(batches()).toEqual([[1], [2, 3], [4]]);
 });
 
-test('a batch that fails leaves those that wait behind it alone', async () => {
+test('a failed batch does not affect the items that wait behind it', async () => {
   const { add, sent } = startBatcher(64);
   const first = add(1);
   await restOfTurn();
@@ -60,7 +60,7 @@ test('a batch that fails leaves those that wait behind it alone', async () => {
   expect(await next).toBe(4);
 });
 
-test('what arrives while a batch is gathered travels in it', async () => {
+test('an item that arrives while a batch is gathered joins it', async () => {
   const { add, sent, batches } = startBatcher(64, restOfTurn);
   const added = [add(1)];
   await Promise.resolve();
@@ -71,7 +71,7 @@ test('what arrives while a batch is gathered travels in it', async () => {
   expect(await Promise.all(added)).toEqual([1, 4]);
 });
 
-test('a result may be a promise, which keeps neither the next batch nor the others of its own waiting', async () => {
+test('a result may be a promise, which delays neither the next batch nor other items of its own', async () => {
   const late = Promise.withResolvers<string>();
   const { add } = createMicroBatcher<string, string>({
     maxItems: 64,

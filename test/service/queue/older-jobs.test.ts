@@ -4,14 +4,14 @@ import { stampItem } from '../../support/stamp-items.ts';
 
 const item = { ...stampItem(), acceptedAt: 1, requestId: 'r' };
 
-test('a job that version 0.2.0 queued is read: a hash is an imprint, metadata is text as it was stored then', () => {
+test('jobs queued by version 0.2.0 are read: a hash becomes an imprint, metadata is text as stored then', () => {
   const { imprint, ...same } = item;
   const old = { ...same, hash: imprint.digest };
   const { items } = stampJobSchema.parse({ replyTo: 'stream', items: [{ ...old, metadata: { a: 'b' } }, old] });
   expect(items).toEqual([{ ...item, metadata: '{"a":"b"}' }, item]);
 });
 
-/** Items as a group of the version before this one had them. */
+/** Items in the group format of the previous version. */
 const groupOf = (items: readonly StampItem[]) => {
   const { tokenId: _, imprint, ...shared } = items[0]!;
   return {
@@ -28,7 +28,7 @@ const [one, another] = [
   [{ ...stampItem(), imprint: sha512 }],
 ] satisfies StampItem[][];
 
-test('a job that says once what its items have in common is read, in the order of its items', () => {
+test('a job with shared fields for its items is read, in the order of the items', () => {
   const alike = [groupOf(one!), groupOf(another!)];
   expect(stampJobSchema.parse({ replyTo: 'stream', alike })).toEqual({ replyTo: 'stream', items: [...one!, ...another!] });
 });
@@ -40,6 +40,6 @@ test.each([
   ['an empty group', [groupOf(one!), { ...groupOf(another!), tokenIds: '', digests: '' }]],
   ['a digest too few', [groupOf(another!), { ...groupOf(one!), digests: item.imprint.digest }]],
   ['an unknown algorithm', [groupOf(another!), { ...groupOf(one!), algorithm: 'md5' }]],
-])('E11: a job with %s does not parse, so that nothing of it is lost', (_, alike) => {
+])('E11: a job with %s does not parse, so that none of it is lost', (_, alike) => {
   expect(stampJobSchema.safeParse({ replyTo: 'stream', alike }).success).toBe(false);
 });

@@ -7,7 +7,7 @@ import { openQueueLab } from '../../support/queue-lab.ts';
 import { freshRedisUrl, freshStore } from '../../support/servers.ts';
 import { stampItem } from '../../support/stamp-items.ts';
 
-/** Runs a command: its exit code and what it wrote. */
+/** Runs a command; returns its exit code and output. */
 async function run(command: typeof jobs, environment: OperatorCommand['environment'], ...args: string[]) {
   const [told, failed]: [string[], string[]] = [[], []];
   const into = (texts: string[]) => ({ write: (text: string) => texts.push(text) });
@@ -15,7 +15,7 @@ async function run(command: typeof jobs, environment: OperatorCommand['environme
   return { code, told: told.join(''), failed: failed.join('') };
 }
 
-test('E11: an operator lists, retries and drops the jobs that were given up, and their stamps are told as failed no longer', async () => {
+test('E11: an operator lists, retries and drops given-up jobs, and their stamps no longer show as failed', async () => {
   const REDIS_URL = await freshRedisUrl();
   const settings = freshStore();
   const { add, consume, untilRetried, stamps, log } = await openQueueLab(REDIS_URL);
@@ -62,7 +62,7 @@ test('E11: an operator lists, retries and drops the jobs that were given up, and
   expect((await run(jobs, environment, 'failed')).told).toBe('');
 });
 
-test('S12: an operator has the stamps of some hours counted again', async () => {
+test('S12: an operator recounts the stamps of some hours', async () => {
   const { MONGODB_URL } = freshStore();
   expect(await run(recount, { MONGODB_URL }, '2026-05-20T12:30Z', '2026-05-21')).toEqual({
     code: 0,
@@ -82,11 +82,11 @@ test.each([
   [recount, ['2026-05-21', '2026-05-20']],
   [recount, ['yesterday', 'today']],
   [recount, ['2026-05-20', '2026-05-21', '2026-05-22']],
-])('%o %j is not understood', async (command, args) => {
+])('%o %j is refused as invalid', async (command, args) => {
   expect(await run(command, {}, ...args)).toMatchObject({ code: 2, told: '', failed: expect.stringMatching(/^qstamp: /) });
 });
 
-test('help is given without settings, settings that are missing and servers that are away are told', async () => {
+test('help works without settings; missing settings and unreachable servers give an error', async () => {
   for (const command of [jobs, recount]) expect(await run(command, {}, '--help')).toMatchObject({ code: 0, failed: '' });
   expect(await run(recount, {}, '2026-05-20', '2026-05-21')).toMatchObject({ code: 2, failed: expect.stringContaining('MONGODB_URL') });
   const away = { REDIS_URL: 'redis://127.0.0.1:1', MONGODB_URL: 'mongodb://127.0.0.1:1' };

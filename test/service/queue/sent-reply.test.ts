@@ -6,7 +6,7 @@ import { createTsaLab } from '../../support/tsa-lab.ts';
 
 const lab = createTsaLab();
 
-test('S14: replies of batched stamps arrive with their evidence records, though the token of each batch travels once', () => {
+test('S14: replies of batched stamps include their evidence records, although each batch token is sent once', () => {
   const [one, another] = [makeBatchedStamps(lab, 7, { algorithm: 'sha512' }), makeBatchedStamps(lab, 5)];
   const failed: WorkerReply = { outcome: 'failed', tokenId: 'x', code: 'provider_failed' };
   const output = { outputId: 'o', sequenceNumber: 3 };
@@ -18,7 +18,7 @@ test('S14: replies of batched stamps arrive with their evidence records, though 
   expect(text.length).toBeLessThan(stamps.reduce((sum, { proofs: [{ token }] }) => sum + token.length, 0) / 2);
 });
 
-test('S16: a batched stamp that was renewed meanwhile is sent with its whole record', () => {
+test('S16: a batched stamp that was renewed meanwhile is sent with its full record', () => {
   const { stamps, batch } = makeBatchedStamps(lab, 3);
   const proof = stamps[0]!.proofs[0];
   if (proof.kind !== 'leaf') throw new Error('not a leaf');
@@ -26,7 +26,7 @@ test('S16: a batched stamp that was renewed meanwhile is sent with its whole rec
   expect(workerReplyOf({ ...stamps[0]!, proofs: [{ ...proof, batch: { ...batch, renewals } }] })).toEqual(stampedReplyOf(stamps[0]!));
 });
 
-test('a text that is no reply is refused', () => {
+test('a text that is not a reply is refused', () => {
   const sent = JSON.parse(textOfReplies(makeBatchedStamps(lab, 3).stamps.map(workerReplyOf)));
   expect(repliesIn(JSON.stringify(sent))).toHaveLength(3);
   const [leaf] = sent.replies;

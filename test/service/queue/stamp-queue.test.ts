@@ -7,7 +7,7 @@ import { stampItem } from '../../support/stamp-items.ts';
 const some = (count: number) => Array.from({ length: count }, stampItem);
 const isWaitedFor = () => true;
 
-test('L1, W8: requests leave together, in jobs of at most 64 whose ids sort as their items do', async () => {
+test('L1, W8: requests leave together, in jobs of at most 64 whose ids sort like their items', async () => {
   const { openApiEnd, stamps } = await openQueueLab();
   const { queue } = await openApiEnd(1_000);
   const requests = [some(150), some(1), some(60)];
@@ -19,7 +19,7 @@ test('L1, W8: requests leave together, in jobs of at most 64 whose ids sort as t
   expect(jobs.flatMap(({ data }) => data.items)).toEqual(requests.flat());
 });
 
-test('E10: the depth is the number of jobs times their mean size, the oldest of them is told, and beyond the limit nothing is taken', async () => {
+test('E10: the depth is the number of jobs times their mean size; the oldest job is reported; above the limit no job is accepted', async () => {
   const { openApiEnd, add, stamps, redis } = await openQueueLab();
   const { watch, queue } = await openApiEnd(12);
   expect(await watch.read()).toEqual({ waiting: 0, oldestAt: null, failedJobs: 0 });
@@ -31,14 +31,14 @@ test('E10: the depth is the number of jobs times their mean size, the oldest of 
   expect(await watch.read()).toEqual({ waiting: 12, oldestAt, failedJobs: 0 });
   expect(() => queue.checkCapacity()).toThrow(expect.objectContaining({ code: 'overloaded', retryAfterSeconds: 5 }));
   expect(() => queue.accept(some(1), isWaitedFor)).toThrow(expect.objectContaining({ code: 'overloaded' }));
-  // Taken by a worker, it does not wait any more.
+  // A job that a worker has taken no longer waits.
   await redis.lmove(stamps.toKey('wait'), stamps.toKey('active'), 'RIGHT', 'LEFT');
   await eventually(async () => watch.depth() === 8);
   expect(() => queue.checkCapacity(4)).not.toThrow();
   expect(() => queue.checkCapacity(5)).toThrow();
 });
 
-test('E11: jobs that were given up are counted, of whatever kind', async () => {
+test('E11: given-up jobs of every kind are counted', async () => {
   const { openApiEnd, add, consume, untilRetried } = await openQueueLab();
   const { watch } = await openApiEnd(12);
   consume(async () => {
@@ -49,7 +49,7 @@ test('E11: jobs that were given up are counted, of whatever kind', async () => {
   expect(await watch.read()).toEqual({ waiting: 0, oldestAt: null, failedJobs: 2 });
 });
 
-test('E10: what Redis refuses leaves no trace, and a Redis that is silent takes nothing until it speaks again', async () => {
+test('E10: a request that Redis refuses leaves no trace; while Redis is silent nothing is accepted', async () => {
   const server = await startPrivateRedis();
   onTestFinished(server.dispose);
   const { openApiEnd, stamps, redis } = await openQueueLab(server.url);

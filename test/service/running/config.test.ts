@@ -26,7 +26,7 @@ function secretFile(content: string): string {
   return file;
 }
 
-test('with the servers and the master key named, everything else has its default', () => {
+test('if the servers and the master key are set, everything else has a default', () => {
   expect(loadConfig(servers)).toMatchObject({
     PORT: 8080,
     TSP: 'mock',
@@ -35,16 +35,16 @@ test('with the servers and the master key named, everything else has its default
   });
 });
 
-test('several hosts of a replica set are an address, too', () => {
+test('an address may list several hosts of a replica set', () => {
   const url = 'mongodb://a.example:27017,b.example:27017/stamps?replicaSet=rs0';
   expect(loadConfig({ ...servers, MONGODB_URL: url }).MONGODB_URL).toBe(url);
 });
 
-test('an empty variable counts as not set', () => {
+test('an empty variable counts as unset', () => {
   expect(loadConfig({ ...servers, PORT: '', TRUST_PROXY: '' })).toMatchObject({ PORT: 8080, TRUST_PROXY: [] });
 });
 
-describe('a wrong setting is told in one line: the variable, what it got, what it takes', () => {
+describe('a wrong setting gives one line: the variable, its value, and the allowed values', () => {
   test.each([
     ['PORT', '80 80'],
     ['PORT', '65536'],
@@ -78,7 +78,7 @@ describe('a wrong setting is told in one line: the variable, what it got, what i
 
   test('a variable that is missing', () => {
     expect(messageOf({ MONGODB_URL: servers.MONGODB_URL })).toMatch(/^REDIS_URL: got nothing; it takes/);
-    // On a laptop too: what everybody knows protects nothing.
+    // On a laptop too: a key that everybody knows protects nothing.
     for (const NODE_ENV of ['development', 'test', 'production']) {
       expect(messageOf({ ...production, NODE_ENV, MASTER_KEY: '' })).toMatch(/^MASTER_KEY: got nothing; it takes/);
     }
@@ -92,7 +92,7 @@ describe('a wrong setting is told in one line: the variable, what it got, what i
 });
 
 describe('a secret from a file', () => {
-  test('is read without its line end', () => {
+  test('is read without its line break', () => {
     expect(loadConfig({ ...servers, SERVICE_TOKENS_FILE: secretFile('acme:from-a-file\n') }).SERVICE_TOKENS).toEqual([
       { product: 'acme', token: 'from-a-file' },
     ]);
@@ -106,13 +106,13 @@ describe('a secret from a file', () => {
   });
 });
 
-test('the RFC 3161 door is open to everybody in development, and closed in production until somebody opens it (T4)', () => {
+test('the RFC 3161 door is open in development, and closed in production until a setting opens it (T4)', () => {
   expect(loadConfig(servers).TSA_DOOR).toBe('public');
   expect(loadConfig(production).TSA_DOOR).toBe('off');
   expect(loadConfig({ ...production, TSA_DOOR: 'token' }).TSA_DOOR).toBe('token');
 });
 
-describe('production refuses what is fit for a laptop only (S13)', () => {
+describe('production refuses settings that are only fit for a laptop (S13)', () => {
   test.each([
     ['no service tokens', { SERVICE_TOKENS: '' }, /^SERVICE_TOKENS: /],
     ['a short token', { SERVICE_TOKENS: `acme:${'x'.repeat(31)}` }, /^SERVICE_TOKENS: .*31 characters/],
@@ -124,19 +124,19 @@ describe('production refuses what is fit for a laptop only (S13)', () => {
     expect(messageOf({ ...production, ...change })).toMatch(message);
   });
 
-  test('unless each is asked for by name', () => {
+  test('unless each is allowed by name', () => {
     const mail = { SMTP_URL: 'smtp://mail.example?plain', PUBLIC_BASE_URL: 'https://stamps.example' };
     expect(messageOf({ ...production, ...mail })).toBe('accepted');
   });
 });
 
-test('who runs the installation has a name, when anything is said of him', () => {
+test('the operator needs a name if any operator detail is set', () => {
   const url = { OPERATOR_URL: 'https://acme.example' };
   expect(messageOf({ ...servers, ...url })).toMatch(/^OPERATOR_NAME: got nothing; OPERATOR_URL needs it too/);
   expect(messageOf({ ...servers, ...url, OPERATOR_NAME: 'Acme', OPERATOR_CONTACT: 'help@acme.example' })).toBe('accepted');
   expect(messageOf({ ...servers, OPERATOR_NAME: 'two\nlines' })).toMatch(/^OPERATOR_NAME: got /);
 });
 
-test('TSP=file and TSP=local need a providers file', () => {
+test('TSP=file and TSP=local require a providers file', () => {
   for (const TSP of ['file', 'local']) expect(messageOf({ ...servers, TSP })).toMatch(/^TSP_PROVIDERS_FILE: /);
 });

@@ -14,7 +14,7 @@ const logging = (statements: string): string[] => [
    ${statements}`,
 ];
 
-/** What a process prints that logs `expression`. */
+/** The output of a process that logs `expression`. */
 const printed = (expression: string): string =>
   execFileSync(process.execPath, logging(`log.info(${expression}, 'said');`), { encoding: 'utf8' });
 
@@ -45,7 +45,7 @@ test.each([
   expect(printed(expression)).not.toContain('SECRET');
 });
 
-test('tells an error with its code, its stack and its causes', () => {
+test('logs an error with its code, its stack and its causes', () => {
   const line = printed("{ err: new Error('outer', { cause: Object.assign(new Error('inner'), { code: 'ECONNREFUSED' }) }) }");
   expect(JSON.parse(line).err).toMatchObject({
     type: 'Error',
@@ -55,7 +55,7 @@ test('tells an error with its code, its stack and its causes', () => {
   });
 });
 
-test.each(['info', 'fatal'])('a process whose reader is gone still ends after lines of level %s', async (level) => {
+test.each(['info', 'fatal'])('a process still ends after lines of level %s if its log reader is gone', async (level) => {
   const lines = `log.${level}('nobody'); log.${level}('hears');`;
   const whenTold = `process.once('message', () => { ${lines} process.exit(3); }); process.send('up');`;
   const child = spawn(process.execPath, logging(whenTold), { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });

@@ -18,7 +18,7 @@ import { completeWorkflow, openLink, redactWorkflow, stampOutput, startWorkflow 
 
 const outputOf = (service: Service): string => [service, ...service.workers].map((process) => process.output()).join('');
 
-/** Everything that must stay out of the logs, gathered while a run goes on; the short and the common would be found by chance. */
+/** All data that must not be in the logs, gathered during a run; short and common values would match by chance. */
 function collectSecrets() {
   const secrets = new Map<string, string>([['service token', serviceToken]]);
   return {
@@ -30,7 +30,7 @@ function collectSecrets() {
   };
 }
 
-/** A request that failed, and its line in the log: level warn, with the cause. */
+/** A failed request, and its log line: level warn, with the cause. */
 async function expectFailure(service: Service, expected: { status: number; code: string }, { status, headers, body }: JsonAnswer) {
   expect({ status, code: body.code }).toEqual(expected);
   const requestId = headers.get('x-request-id');
@@ -84,7 +84,7 @@ async function runWorkflow(service: Service, secrets: ReturnType<typeof collectS
   expect((await redactWorkflow(service, workflow)).status).toBe(200);
 }
 
-test('a whole run at level trace, with servers that fail: no secret is in the logs, and each line is JSON (S11, W10)', async () => {
+test('a full run at level trace with failing servers: the logs contain no secret, and each line is JSON (S11, W10)', async () => {
   const [mail, redis, mongo] = await Promise.all([startMailServer(), startPrivateRedis(), startPrivateMongo()]);
   onTestFinished(async () => void (await Promise.all([redis.dispose(), mongo.dispose()])));
   const service = await startProcesses({
@@ -105,7 +105,7 @@ test('a whole run at level trace, with servers that fail: no secret is in the lo
   const metadata = { customer: 'metadata-during-a-fault' };
   secrets.add('metadata during a fault', metadata.customer);
   await mongo.stop();
-  // A store that goes down may answer for a moment, and take no writes: then nothing is accepted (E10).
+  // A store that is going down may still answer but refuse writes: then no request is accepted (E10).
   const pending = await eventually(async () => {
     const answer = await stampInternal(service, { hash: randomHash(), metadata });
     return answer.status !== 503 && answer;
@@ -131,7 +131,7 @@ test('a whole run at level trace, with servers that fail: no secret is in the lo
   for (const line of lines) expect(() => JSON.parse(line), line).not.toThrow();
 }, 120_000);
 
-test('the id of a request is in the log of the API and in that of the worker', async () => {
+test('the id of a request is in the logs of the API and the worker', async () => {
   const service = await startService();
   await stampInternal(service, { hash: randomHash() }, { 'x-request-id': 'follow-me-through' });
   for (const process of [service, ...service.workers]) {

@@ -21,7 +21,7 @@ const alertsIn = (text: string) =>
   (parse(text) as { groups: { rules: { alert: string; expr: string }[] }[] }).groups.flatMap(({ rules }) => rules);
 
 describe('/metrics', () => {
-  test('is served in the text format of Prometheus by the API and the workers, each on a port of its own', async () => {
+  test('is in the text format of Prometheus; API and workers each have a port', async () => {
     for (const process of [service, worker()]) {
       const answer = await fetch(metricsUrl(process));
       expect(answer.status).toBe(200);
@@ -32,7 +32,7 @@ describe('/metrics', () => {
     expect((await service.fetch('/metrics')).status).toBe(404);
   });
 
-  test('the API counts requests by route and status, never by address, and what limits refuse', async () => {
+  test('the API counts requests by route and status, never by address, and counts rate-limit refusals', async () => {
     const { body } = await stampAgent(service, 'basic', { hash: randomHash() });
     await verifyById(service, body.token_id);
     for (let request = 0; request < 3; request += 1) await service.fetch('/status');
@@ -47,7 +47,7 @@ describe('/metrics', () => {
     expect(text).not.toContain(String(body.token_id));
   });
 
-  test('workers measure stamps by provider and outcome, and tell each provider’s state', async () => {
+  test('workers measure stamps by provider and outcome, and report the state of each provider', async () => {
     await stampAgent(service, 'basic', { hash: randomHash() });
     const text = await scrape(worker());
     expect(seriesValue(text, 'qstamp_stamp_duration_seconds_count{provider="mock",outcome="stamped"}')).toBeGreaterThan(0);
@@ -55,7 +55,7 @@ describe('/metrics', () => {
     expect(seriesValue(text, 'qstamp_provider_state{provider="mock",state="outage"}')).toBe(0);
   });
 
-  test('the API tells how many stamps wait, for how long, and how many jobs were given up; NaN while Redis is away, and the scrape does not hang', async () => {
+  test('the API reports waiting stamps, their age and given-up jobs; while Redis is away NaN, and the scrape does not hang', async () => {
     const redis = await startPrivateRedis();
     onTestFinished(redis.dispose);
     const waiting = await startService({ workers: 0, settings: { METRICS_PORT: '0', REDIS_URL: redis.url, STAMP_WAIT_MS: '200' } });
@@ -69,7 +69,7 @@ describe('/metrics', () => {
     expect([seriesValue(stopped, 'qstamp_queue_depth'), seriesValue(stopped, 'qstamp_failed_jobs')]).toEqual([Number.NaN, Number.NaN]);
   });
 
-  test('a mail that is not taken is counted as deferred', async () => {
+  test('a mail that the server does not accept counts as deferred', async () => {
     const started = await startService({ settings: { METRICS_PORT: '0', SMTP_URL: 'smtp://127.0.0.1:1?plain' } });
     const body = JSON.stringify({ user_email: 'erika@example.com', agent_id: 'a', briefing_hash: randomHash() });
     const headers = { 'content-type': 'application/json' };
@@ -77,7 +77,7 @@ describe('/metrics', () => {
     await eventually(async () => (seriesValue(await scrape(started.workers[0]!), 'qstamp_mails_total{outcome="deferred"}') ?? 0) > 0);
   });
 
-  test('every metric of the dashboard, of the alerts and of the documents is one that a process serves, and the other way round', async () => {
+  test('the metrics in dashboard, alerts and documents are exactly those that the processes serve', async () => {
     const read = (path: string) => readFile(new URL(`../../../${path}`, import.meta.url), 'utf8');
     const namesIn = (text: string, among = /\b(?:qstamp|process|nodejs)_\w+/g) =>
       [...text.matchAll(among)].map(([name]) => name.replace(/_(bucket|count|sum)$/, ''));
@@ -91,7 +91,7 @@ describe('/metrics', () => {
     expect([...served].filter((name = '') => name.startsWith('qstamp_') && !documented.includes(name))).toEqual([]);
   });
 
-  test('no alert looks at what was refused, nor at a status, which refusals and failures share', async () => {
+  test('no alert uses refusals, or a status that refusals and failures share', async () => {
     const alerts = alertsIn(await readFile(new URL('../../../deploy/prometheus-rules.yml', import.meta.url), 'utf8'));
     expect(alerts.map(({ alert }) => alert)).toContain('QstampRequestsFail');
     for (const { alert, expr } of alerts) {
@@ -100,7 +100,7 @@ describe('/metrics', () => {
     }
   });
 
-  test('a port that is taken ends the process with one line that names the setting', async () => {
+  test('a port in use ends the process with one line that names the setting', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void other.close());
     await eventually(async () => other.listening);

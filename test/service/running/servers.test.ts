@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import { startPrivateRedis } from '../../support/servers.ts';
 
-test('the Redis of npm start writes each command down, refuses to evict, and keeps its files for this user alone to read', async () => {
+test('the Redis of npm start logs each write to disk, never evicts, and its files are readable only by this user', async () => {
   const server = await startPrivateRedis();
   onTestFinished(() => server.dispose());
   const redis = new Redis(server.url);
@@ -16,7 +16,7 @@ test('the Redis of npm start writes each command down, refuses to evict, and kee
   ] as const) {
     expect(await redis.config('GET', name)).toEqual([name, value]);
   }
-  // In a container its files are inside it.
+  // In a container, its files are inside the container.
   if (server.remove !== undefined) return;
   await redis.set('kept', 'yes');
   const paths = readdirSync(server.dataDir, { recursive: true, encoding: 'utf8' }).map((name) => join(server.dataDir, name));

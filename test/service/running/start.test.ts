@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { sendSignal } from '../../../scripts/stack/run.ts';
 import { type Checkout, createCheckout, type RunningCommand } from '../../support/checkout.ts';
 
-/** Containers are begun and ended by several programs each, which takes long on a busy machine. */
+/** Starting and stopping a container takes several programs, which is slow on a busy machine. */
 const patienceMs = process.env.DOCKER_HOST ? 180_000 : 90_000;
 let checkout: Checkout;
 let started: RunningCommand[] = [];
@@ -18,7 +18,7 @@ beforeAll(() => {
 });
 afterEach(async () => {
   for (const command of started) {
-    // It may have ended long ago, which is what most of these tests are about.
+    // It may have ended long ago; most of these tests are about that.
     sendSignal(command.pid, 'SIGTERM');
     await command.exitCode;
   }
@@ -35,7 +35,7 @@ function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv): 
 /** `npm start` on any free port. */
 const npmStart = () => run('npm', ['start'], {});
 
-/** What `npm start` calls, without npm, which takes half a second itself. */
+/** Runs the target of `npm start` without npm, which takes half a second itself. */
 const start = (env: NodeJS.ProcessEnv = {}) => run(process.execPath, ['scripts/bootstrap.mjs', 'scripts/start.ts'], env);
 
 const untilUp = async (command: RunningCommand) => (await command.until(/qstamp is up: (\S+)/))[1] ?? '';
@@ -45,7 +45,7 @@ const verify = async (url: string, verifyUrl: string): Promise<unknown> => (awai
 
 describe('npm start', () => {
   test(
-    'stamps and verifies, refuses to run twice, stops all that it started, keeps its stamps over restarts and other providers (V1), and reports a worker that dies',
+    'stamps and verifies, refuses to run twice, stops all its processes, keeps stamps over restarts and provider changes (V1), and reports a dead worker',
     async () => {
       const first = npmStart();
       const url = await untilUp(first);
@@ -77,7 +77,7 @@ describe('npm start', () => {
       });
       const { verify_url = '', tsp_provider } = (await answer.json()) as Record<string, string>;
       expect(tsp_provider).toBe('local-tsa');
-      // Killed outright, it leaves nothing running, and the next start finds everything in order.
+      // After a kill nothing keeps running, and the next start works.
       local.interrupt('SIGKILL');
       await local.exitCode;
       await noProcesses();
@@ -95,7 +95,7 @@ describe('npm start', () => {
   );
 
   test(
-    'a busy port is named before anything is started',
+    'a busy port gives an error before anything starts',
     async () => {
       const server = net.createServer().listen(0, '127.0.0.1');
       await once(server, 'listening');
@@ -111,7 +111,7 @@ describe('npm start', () => {
   );
 
   test(
-    'a wrong setting ends it with the line that names the setting, and everything else is stopped',
+    'a wrong setting ends it with a line that names the setting, and everything else stops',
     async () => {
       const command = start({ STAMP_WAIT_MS: 'soon' });
       expect(await command.exitCode).toBe(1);
@@ -126,7 +126,7 @@ describe('npm start', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const)(
-    '%s before it is up stops what was started by then',
+    '%s during start stops everything already started',
     async (signal, code) => {
       const command = start();
       await expect

@@ -43,7 +43,7 @@ async function postLines(lines: string, headers: Record<string, string> = {}) {
 }
 
 describe('L1: many hashes in one request', () => {
-  test('an array is answered by an array of stamps in the same order, each valid and listed', async () => {
+  test('an array gives an array of stamps in the same order, each valid and listed', async () => {
     const given = hashes(150);
     const { status, headers, items } = await stampMany(ofHashes(given));
     expect(status).toBe(200);
@@ -55,7 +55,7 @@ describe('L1: many hashes in one request', () => {
     for (const id of [ids[0], ids[77], ids[149]]) expect((await verifyById(service, id)).body).toMatchObject({ valid: true, token_id: id });
   });
 
-  test('an item of the answer is what its hash alone would have been answered', async () => {
+  test('each item of the answer equals the answer for its hash alone', async () => {
     const hash = randomHash();
     const { body: alone } = await stampInternal(service, { hash, tier: 'plus', metadata: { a: 'b' } });
     const { items } = await stampMany([{ hash, tier: 'plus', metadata: { a: 'b' } }]);
@@ -63,7 +63,7 @@ describe('L1: many hashes in one request', () => {
     expect(items[0]).toMatchObject({ content_sha256: hash, tier: 'plus', sealed_storage_url: null });
   });
 
-  test('agents stamp many without a token; 1 000 are taken', async () => {
+  test('agents stamp many without a token; 1 000 are accepted', async () => {
     const given = hashes(1_000);
     const { status, body } = await postJson(service, '/api/v1/agent/v1/stamps', ofHashes(given), { 'x-payment-transaction': 'claim' });
     expect(status).toBe(200);
@@ -74,7 +74,7 @@ describe('L1: many hashes in one request', () => {
     });
   });
 
-  test('one bad item among 1 000 fails for itself, under its index', async () => {
+  test('one bad item among 1 000 fails alone, under its index', async () => {
     const given: JsonObject[] = ofHashes(hashes(1_000));
     given[417] = { hash: 'no hash' };
     const { status, items } = await stampMany(given);
@@ -118,7 +118,7 @@ describe('L1: many hashes in one request', () => {
     });
   });
 
-  test('E4, E8: without a token it is 401; a body of 10 MiB is 413, one that is no JSON 415', async () => {
+  test('E4, E8: without a token it is 401; a body of 10 MiB is 413, a body that is not JSON 415', async () => {
     expect((await postJson(service, path, ofHashes(hashes(2)))).status).toBe(401);
     const large = await service.fetch(path, {
       method: 'POST',
@@ -132,14 +132,14 @@ describe('L1: many hashes in one request', () => {
 });
 
 describe('L1: lines', () => {
-  test('are answered by lines in the same order; empty ones mean nothing', async () => {
+  test('give lines in the same order; empty lines are ignored', async () => {
     const given = hashes(70);
     const { status, headers, items } = await postLines(`\n${given.map((hash) => JSON.stringify({ hash })).join('\r\n\n')}\n\n`);
     expect([status, headers.get('content-type')]).toEqual([200, 'application/x-ndjson']);
     expect(items().map(({ content_sha256 }) => content_sha256)).toEqual(given);
   });
 
-  test('a body that was cut in the middle of a line: what is whole is stamped, the rest is told by its index', async () => {
+  test('a body cut in the middle of a line: complete lines are stamped, the rest is an error under its index', async () => {
     const [first, second] = hashes(2);
     const { status, items } = await postLines(`${JSON.stringify({ hash: first })}\n${JSON.stringify({ hash: second }).slice(0, 30)}`);
     expect(status).toBe(200);
@@ -147,13 +147,13 @@ describe('L1: lines', () => {
     expect(items()[1]).toMatchObject({ index: 1, status: 422, detail: [{ type: 'json_invalid', loc: ['body', 1, 30] }] });
   });
 
-  test('no line and too many lines are 422 as a whole', async () => {
+  test('zero lines and too many lines are 422 as a whole', async () => {
     expect(await postLines('\n \n')).toMatchObject({ status: 422 });
     const { status, text } = await postLines('x\n'.repeat(1_001));
     expect([status, JSON.parse(text)]).toMatchObject([422, { detail: [{ type: 'too_long', ctx: { actual_length: 1_001 } }] }]);
   });
 
-  test('a client that leaves in the middle of its body has stamped nothing', async () => {
+  test('if a client leaves in the middle of its body, nothing is stamped', async () => {
     const before = await listStampIds(service);
     const body = ofHashes(hashes(20))
       .map((item) => JSON.stringify(item))
@@ -166,7 +166,7 @@ describe('L1: lines', () => {
     expect(await listStampIds(service)).toEqual(before);
   });
 
-  test('a client that reads nothing keeps nobody waiting, and gets every line once it reads', async () => {
+  test('a client that does not read delays no other, and gets every line once it reads', async () => {
     const given = hashes(1_000);
     const body = ofHashes(given)
       .map((item) => JSON.stringify(item))
@@ -186,7 +186,7 @@ describe('L1: lines', () => {
 });
 
 describe('L2: one key for the whole request', () => {
-  test('S9: sent again it is the same answer, in either kind, and no new stamp', async () => {
+  test('S9: a repeated request gives the same answer, in either format, and no new stamp', async () => {
     const headers = { 'idempotency-key': `key-${randomHash()}` };
     const given = [...ofHashes(hashes(3)), { hash: 'bad' }, { hash: randomHash(), metadata: { n: '1' } }];
     const first = await stampMany(given, headers);
@@ -203,7 +203,7 @@ describe('L2: one key for the whole request', () => {
     expect([status, items]).toEqual([409, expect.objectContaining({ code: 'idempotency_key_reused' })]);
   });
 
-  test('sent twice at once, each item is stamped once', async () => {
+  test('if a request is sent twice at once, each item is stamped once', async () => {
     const headers = { 'idempotency-key': `key-${randomHash()}` };
     const given = ofHashes(hashes(100));
     const [first, second] = await Promise.all([stampMany(given, headers), stampMany(given, headers)]);
@@ -212,17 +212,17 @@ describe('L2: one key for the whole request', () => {
 });
 
 describe('L3: limits count items', () => {
-  test('E10: `overloaded` is said of the whole before anything is accepted', async () => {
+  test('E10: `overloaded` applies to the whole request before anything is accepted', async () => {
     const full = await startService({ workers: 0, settings: { QUEUE_MAX_DEPTH: '99', STAMP_WAIT_MS: '100' } });
     const refused = await stampMany(ofHashes(hashes(100)), {}, full);
     expect([refused.status, refused.items]).toEqual([503, expect.objectContaining({ code: 'overloaded' })]);
     expect(refused.headers.get('retry-after')).toBe('5');
     expect((await stampMany(ofHashes(hashes(99)), {}, full)).status).toBe(504);
-    // What waits is looked at once a second.
+    // The queue depth is measured once a second.
     await eventually(async () => (await stampMany(ofHashes(hashes(1)), {}, full)).status === 503);
   });
 
-  test('E11: what is not finished in time is 504; each item names its address, which tells the outcome later', async () => {
+  test('E11: an unfinished request is 504; each item has an address that shows the outcome later', async () => {
     const idle = await startService({ workers: 0, settings: { STAMP_WAIT_MS: '200' } });
     const given = hashes(70);
     const { status, headers, items } = await stampMany([...ofHashes(given), { hash: 'bad' }], {}, idle);
@@ -238,7 +238,7 @@ describe('L3: limits count items', () => {
     await eventually(async () => (await verifyById(idle, token_id)).body.content_sha256 === given[69]);
   });
 
-  test('R2: an agent is counted by items; what does not fit is refused whole and counts nothing', async () => {
+  test('R2: agents are limited by items; a request that does not fit is refused whole and not counted', async () => {
     const limited = await startService({ settings: { RATE_AGENT_PER_MINUTE: '10' } });
     const stampAgents = (count: number, headers = {}) => postJson(limited, '/api/v1/agent/v1/stamps', ofHashes(hashes(count)), headers);
     const tooMany = await stampAgents(11);

@@ -20,7 +20,7 @@ import { type Service, startService } from '../../support/service.ts';
 import { ask } from '../../support/tsa-lab.ts';
 import { providersSettings } from '../../support/tsa-service.ts';
 
-/** The same token, judged by API, command and page: what each of them claims. */
+/** The claims of API, command and page about the same token. */
 
 const dayMs = 24 * 3_600_000;
 const nowMs = Math.floor(Date.now() / 1000) * 1000;
@@ -55,7 +55,7 @@ const unlisted = issueSigner(issueIntermediate(qualified.root, { ...ago, algorit
   notBeforeMs: at(-800),
 });
 
-/** In force when most of these tokens are made, 100 days ago; a week later it was known who was replaced and whose key was stolen. */
+/** In force 100 days ago, when most of these tokens are made; the list a week later shows replaced and stolen keys. */
 const list = issueCrl(
   {
     number: 1n,
@@ -89,7 +89,7 @@ async function page(token: string, given = ''): Promise<string> {
   return mainText(await response.text());
 }
 
-/** What each of the three says of a token of the file, handed on as this text. */
+/** The claims of all three about a token of the file, given as this text. */
 async function judgeEverywhere(token: string, file = content) {
   const given = createHash('sha256').update(file).digest('hex');
   const anchors = pem('CERTIFICATE', qualified.root.certificate) + pem('CERTIFICATE', plain.root.certificate);
@@ -101,8 +101,8 @@ async function judgeEverywhere(token: string, file = content) {
 
 const base64 = (der: Buffer) => der.toString('base64');
 
-describe('V10, V11: API, command and page say the same of', () => {
-  test('a token that is good: who signed it, how exactly, under which policy, and that nobody was revoked', async () => {
+describe('V10, V11: API, command and page agree about', () => {
+  test('a good token: its signer, accuracy, policy, and that no certificate was revoked', async () => {
     const said = await judgeEverywhere(base64(stamp(qualified.signer, -100)));
     const good = { status: 'good', list: { this_update: iso(at(-101)), next_update: iso(at(-99)) }, revoked_at: null, reason: null };
     const told = {
@@ -135,7 +135,7 @@ describe('V10, V11: API, command and page say the same of', () => {
     expect(await page(token, hash.toUpperCase())).toContain('Match.');
   });
 
-  test('a TSA that nobody here trusts: not proved', async () => {
+  test('an untrusted TSA: not proved', async () => {
     const said = await judgeEverywhere(base64(stamp(stranger.signer, -1)));
     const refused = { valid: false, verdict: 'not_proved', reason: expect.stringMatching(/^untrusted_root: /) };
     expect(said).toMatchObject({ api: refused, command: refused });
@@ -143,13 +143,13 @@ describe('V10, V11: API, command and page say the same of', () => {
     expect(said.page).not.toMatch(/proves nothing|not valid/i);
   });
 
-  test('a TSA that nobody here trusts, and another file: not valid', async () => {
+  test('an untrusted TSA and another file: not valid', async () => {
     const said = await judgeEverywhere(base64(stamp(stranger.signer, -1)), 'another file');
     const refused = { valid: false, verdict: 'not_valid', reason: expect.stringMatching(/^imprint_mismatch: /) };
     expect(said).toMatchObject({ api: refused, command: refused, page: expect.stringContaining('use the evidence record') });
   });
 
-  test('hashes of the file in other algorithms: one that is wrong refuses, one that is not used is listed', async () => {
+  test('hashes of the file in other algorithms: a wrong hash refuses, an unused one is listed', async () => {
     const token = base64(stamp(plain.signer, -1));
     const verify = async (hashes: string[]) => (await postJson(service, '/api/v1/verify/v1/raw', { token, hash, hashes })).body;
     expect(await verify(['0'.repeat(64)])).toMatchObject({ valid: false, reason: expect.stringMatching(/^imprint_mismatch: /) });
@@ -157,7 +157,7 @@ describe('V10, V11: API, command and page say the same of', () => {
     expect(not_checked).toContain('the hashes in other algorithms: the token holds one hash only');
   });
 
-  test('a TSA that nobody here trusts and whose certificate had ended: not valid', async () => {
+  test('an untrusted TSA whose certificate had ended: not valid', async () => {
     const late = signerOf(stranger, 'Late', [-800, -10]);
     const said = await judgeEverywhere(base64(stamp(late, -1)));
     const refused = { valid: false, verdict: 'not_valid', reason: expect.stringMatching(/^certificate_not_valid_at_gen_time: /) };
@@ -200,7 +200,7 @@ describe('V10, V11: API, command and page say the same of', () => {
   });
 });
 
-describe('V12: qualified is a record of which some beginning holds by itself with qualified tokens alone', () => {
+describe('V12: a record is qualified if some initial part holds by itself with qualified tokens only', () => {
   function renewed(record: Buffer, identity: SigningIdentity, days: number): Buffer {
     const { firstList, imprint } = timeStampRenewalOf(record);
     return addTimeStamp(record, { token: stamp(identity, days, imprint.digest), reducedHashtree: [firstList] }, 'last_chain');

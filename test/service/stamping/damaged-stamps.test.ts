@@ -6,7 +6,7 @@ import { completeWorkflow, stampOutput, startWorkflow } from '../../support/work
 
 const browser = { headers: { accept: 'text/html' } };
 
-/** What a fault of a disk or a careless hand may leave of a document, and what is said of it. */
+/** Documents damaged by a disk fault or by mistake, and the expected answers. */
 const damages: readonly [what: string, update: Record<string, unknown>, code: string][] = [
   ['no proofs', { $set: { proofs: [] } }, 'record_damaged'],
   ['null for proofs', { $set: { proofs: null } }, 'record_damaged'],
@@ -21,7 +21,7 @@ const damages: readonly [what: string, update: Record<string, unknown>, code: st
   ['no hash algorithm', { $unset: { 'imprint.algorithm': 1 } }, 'record_mismatch'],
 ];
 
-test('V1: a damaged record of a stamp proves nothing, and says so; nothing that reads it fails', async () => {
+test('V1: a damaged record of a stamp proves nothing and says so; no reader fails', async () => {
   const service = await startService();
   const db = await openDatabase(service);
   const stamps = collectionOf(db, 'stamps');

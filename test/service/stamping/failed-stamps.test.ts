@@ -9,7 +9,7 @@ import { openQueueLab } from '../../support/queue-lab.ts';
 import { freshStore } from '../../support/servers.ts';
 import { stampItem } from '../../support/stamp-items.ts';
 
-test('E11: what was given up is told to its callers and to its address, and no later output waits for it; told twice, it is the same', async () => {
+test('E11: a given-up stamp is reported to its callers and at its address, and later outputs do not wait; repeating this changes nothing', async () => {
   const { redis, add } = await openQueueLab();
   const store = openStore(freshStore(), pino({ level: 'silent' }));
   onTestFinished(() => store.close());
@@ -38,7 +38,7 @@ test('E11: what was given up is told to its callers and to its address, and no l
   expect(await reasons()).toEqual(['stamp_failed', 'stamp_failed', 'request_refused']);
   expect(await outputOrder.readTurn(workflowId, new Set([later]))).toMatchObject({ ready: [later] });
 
-  // Tried again, only that is forgotten.
+  // A retry clears only the failure.
   await store.refusals.forgetFailed([...items, refused!].map(({ tokenId }) => tokenId));
   expect(await reasons()).toEqual([undefined, undefined, 'request_refused']);
   await recordFailedStamps(deps, { name: 'sweep', id: 'sweep', payload: {} });

@@ -14,7 +14,7 @@ import { providersSettings, startTsa } from '../../support/tsa-service.ts';
 
 const log = pino({ level: 'silent' });
 
-/** Puts an item on the queue as the API does, and resolves with what a worker answers. */
+/** Queues an item like the API, and resolves with the answer of a worker. */
 async function stampByQueue({ REDIS_URL = '' }: Settings, item: StampItem): Promise<StampReply> {
   const redis = connectProducer(REDIS_URL, log);
   onTestFinished(() => disconnect(redis));
@@ -41,7 +41,7 @@ const itemOf = (algorithm: ImprintAlgorithm, content: Buffer): StampItem => ({
   requestId: 'test',
 });
 
-test('an imprint of every algorithm goes through queue, worker, TSA and store, and verifies as it is; lists have it for `imprints=all` (S12, S15, V1, V7)', async () => {
+test('an imprint of every algorithm passes queue, worker, TSA and store, and verifies; lists have it for `imprints=all` (S12, S15, V1, V7)', async () => {
   const tsa = await startTsa();
   const service = await startService({ settings: providersSettings([{ tsa }]) });
   const list = async (query: string) => (await getJson(service, `/api/v1/internal/v1/stamps${query}`, internalHeaders)).body;
@@ -65,13 +65,13 @@ test('an imprint of every algorithm goes through queue, worker, TSA and store, a
   expect([(await list('?imprints=all&limit=1')).total, (await list('?imprints=all&offset=1')).total]).toEqual([3, 3]);
 });
 
-test('the mock provider, whose token holds a SHA-256, is asked for no other: nobody may make the stamp (S15, W19)', async () => {
+test('the mock provider holds a SHA-256, so it is asked for no other algorithm and the stamp is refused (S15, W19)', async () => {
   const service = await sharedService();
   const item = itemOf('sha512', randomBytes(16));
   expect(await stampByQueue(service.settings, item)).toEqual({ outcome: 'failed', tokenId: item.tokenId, code: 'tier_unavailable' });
 });
 
-test('E1: `hashes` of raw verification is a list of three hashes at most, each of a length that is one', async () => {
+test('E1: `hashes` of raw verification is a list of at most three hashes, each of a known length', async () => {
   const service = await sharedService();
   const faultOf = async (hashes: unknown) => {
     const { status, body } = await postJson(service, '/api/v1/verify/v1/raw', { token: 'AAAA', hashes });

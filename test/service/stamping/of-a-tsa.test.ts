@@ -21,7 +21,7 @@ const download = async (service: RunningService, tokenId: unknown, part: string)
 };
 
 describe('a stamp of a real TSA', () => {
-  test('is an RFC 3161 token with its genTime, verifies by id and raw, and OpenSSL accepts what is downloaded (S8, V1, V2)', async () => {
+  test('is an RFC 3161 token with its genTime, verifies by id and raw, and OpenSSL accepts the download (S8, V1, V2)', async () => {
     const tsa = await startTsa();
     const service = await startService({ settings: providersSettings([{ tsa, qualified: true }]) });
     const hash = randomHash();
@@ -64,7 +64,7 @@ describe('a stamp of a real TSA', () => {
     expect(query?.body.equals(tsq!.body)).toBe(true);
   });
 
-  test('is given as an evidence record too, which verifies raw for its hash and for no other (S14, V2)', async () => {
+  test('is also available as an evidence record, which verifies raw for its hash only (S14, V2)', async () => {
     const tsa = await startTsa();
     const service = await startService({ settings: providersSettings([{ tsa, qualified: true }]) });
     const hash = randomHash();
@@ -90,7 +90,7 @@ describe('a stamp of a real TSA', () => {
     expect(await raw({ hash: longer })).toMatchObject({ valid: false, reason: expect.stringMatching(/^imprint_algorithm_mismatch: /) });
   });
 
-  test('that we did not issue verifies without an id; for another hash it does not (V2)', async () => {
+  test('verifies without an id if we did not issue it, but not for another hash (V2)', async () => {
     const tsa = await startTsa();
     const service = await startService({ settings: providersSettings([{ tsa }]) });
     const asked = ask({ digest: Buffer.from(randomHash(), 'hex') });
@@ -105,7 +105,7 @@ describe('a stamp of a real TSA', () => {
     });
   });
 
-  test('of a TSA that only TRUST_ANCHORS_FILE knows verifies raw, and is not qualified (V2)', async () => {
+  test('of a TSA that is only in TRUST_ANCHORS_FILE verifies raw, and is not qualified (V2)', async () => {
     const [provider, stranger] = [await startTsa(), await startTsa()];
     const settings = providersSettings([{ tsa: provider, qualified: true }]);
     const anchors = `${settings.TSP_PROVIDERS_FILE}.anchors.pem`;
@@ -117,7 +117,7 @@ describe('a stamp of a real TSA', () => {
     expect((await verifyRaw(trusting, token)).body).toMatchObject({ valid: true, token_id: null, tsp_provider: null, is_qualified: false });
   });
 
-  test('whose signer a provider knows to be revoked is refused, whatever other anchors say of it (44)', async () => {
+  test('is refused if a provider lists its signer as revoked, whatever other anchors say (44)', async () => {
     const tsa = await startTsa();
     const { intermediate, signer, rootPem } = tsa.pki;
     const dayMs = 24 * 3_600_000;
@@ -141,7 +141,7 @@ describe('a stamp of a real TSA', () => {
     expect((await verifyRaw(service, token)).body).toMatchObject({ valid: false, reason: expect.stringMatching(/^certificate_revoked: /) });
   });
 
-  test('under a policy that its provider is not configured with verifies, and is nobody’s (V2)', async () => {
+  test('under a policy that is not configured for its provider verifies, but belongs to no provider (V2)', async () => {
     const tsa = await startTsa();
     const settings = providersSettings([{ tsa, qualified: true, policy_oid: '1.2.3.4' }]);
     const service = await startService({ settings });
@@ -149,7 +149,7 @@ describe('a stamp of a real TSA', () => {
     expect((await verifyRaw(service, token)).body).toMatchObject({ valid: true, tsp_provider: null, is_qualified: false });
   });
 
-  test('is not qualified where a provider that is not shares the anchors', async () => {
+  test('is not qualified if an unqualified provider shares the anchors', async () => {
     const pki = createPki({ nowMs: Date.now() });
     const [qualified, other] = [await startTsa({ pki }), await startTsa({ pki })];
     const service = await startService({ settings: providersSettings([{ tsa: qualified, qualified: true }, { tsa: other }]) });
@@ -157,7 +157,7 @@ describe('a stamp of a real TSA', () => {
     expect((await verifyRaw(service, token)).body).toMatchObject({ valid: true, is_qualified: false });
   });
 
-  test('of the mock provider is no RFC 3161 token: 404 with a sentence, never qualified (47)', async () => {
+  test('of the mock provider is not an RFC 3161 token: 404 with a sentence, never qualified (47)', async () => {
     const service = await sharedService();
     const { body } = await stampInternal(service, { hash: randomHash() });
     for (const part of ['tsr', 'tsq', 'token', 'evidence']) {
@@ -169,7 +169,7 @@ describe('a stamp of a real TSA', () => {
   });
 });
 
-describe('what a service refuses to start with', () => {
+describe('a service refuses to start with', () => {
   const startWith = async (settings: Record<string, string>) => startPart('workers', await testSettings(settings));
 
   test('a provider without trust anchors', async () => {
@@ -180,12 +180,12 @@ describe('what a service refuses to start with', () => {
     );
   });
 
-  test('a providers file with a member that nobody knows', async () => {
+  test('a providers file with an unknown member', async () => {
     const tsa = await startTsa();
     await expect(startWith(providersSettings([{ tsa, retries: 3 }]))).rejects.toThrow(/TSP_PROVIDERS_FILE.*retries/);
   });
 
-  test('the mock provider in production, unless it is asked for by name', async () => {
+  test('the mock provider in production, unless a setting allows it by name', async () => {
     const production = { NODE_ENV: 'production', SERVICE_TOKENS: `test:${'x'.repeat(32)}` };
     await expect(startWith(production)).rejects.toThrow(/^TSP: /);
     const worker = await startWith({ ...production, TSP: 'mock' });
@@ -193,7 +193,7 @@ describe('what a service refuses to start with', () => {
   });
 });
 
-test('every token that must be refused is 200 valid:false raw, with a code of the table (V3, V4)', async () => {
+test('every token that must be refused gives 200 valid:false raw, with a code of the table (V3, V4)', async () => {
   const tsa = await startTsa();
   const service = await startService({ settings: providersSettings([{ tsa }]) });
   const lab = createTsaLab();
@@ -208,7 +208,7 @@ test('every token that must be refused is 200 valid:false raw, with a code of th
   }
 });
 
-test('S8: times in JSON have three or six digits after the second, or none, also those of records that were written with fewer', async () => {
+test('S8: times in JSON have three, six or no digits after the second, also in records written with fewer', async () => {
   const digits = ['.25', '.250000', '.123456789', '', '.1234'];
   const shown = ['.250', '.250', '.123456', '', '.123400'];
   const pki = createPki({ nowMs: Date.now() });

@@ -36,7 +36,7 @@ const chainOf = async (at: Service, { id }: StartedWorkflow) => {
 };
 
 describe('N1: Prefer: respond-async', () => {
-  test('is 202 at once with id and address, where the stamp is told later', async () => {
+  test('is 202 at once with id and address; the address later gives the stamp', async () => {
     const idle = await startService({ workers: 0 });
     const hash = randomHash();
     const { status, headers, body } = await stampInternal(idle, { hash }, { prefer: 'respond-async' });
@@ -57,7 +57,7 @@ describe('N1: Prefer: respond-async', () => {
     expect(await answer.json()).toMatchObject({ valid: true, content_sha256: hash });
   });
 
-  test('RFC 7240 §4.3: with `wait` it waits so long first, for one, for many and for outputs', async () => {
+  test('RFC 7240 §4.3: with `wait` it first waits that long, for one, for many and for outputs', async () => {
     const prefer = { prefer: 'respond-async, wait=20' };
     const hash = randomHash();
     const { status, body } = await stampInternal(service, { hash }, prefer);
@@ -75,7 +75,7 @@ describe('N1: Prefer: respond-async', () => {
     expect([waited.status, waited.headers.get('preference-applied')]).toEqual([202, 'respond-async, wait=1']);
   });
 
-  test('S9: with its key again it is 202 under the same id, and 201 once the stamp is there', async () => {
+  test('S9: a repeat with the same key is 202 with the same id, and 201 once the stamp is there', async () => {
     const headers = { 'idempotency-key': `key-${randomHash()}`, prefer: 'respond-async' };
     const request = { hash: randomHash() };
     const { status, body } = await stampInternal(service, request, headers);
@@ -85,7 +85,7 @@ describe('N1: Prefer: respond-async', () => {
     expect([again.status, again.body.token_id, again.headers.get('idempotent-replayed')]).toEqual([201, body.token_id, 'true']);
   });
 
-  test('Prefer: wait ends with the time, and does not wait for what nobody was promised', async () => {
+  test('Prefer: wait ends after its time, and waits only for stamps of its own request', async () => {
     const { body } = await stampInternal(service, { hash: randomHash() });
     const unknown = `${String(body.token_id).slice(0, -4)}0000`;
     const askedAt = Date.now();
@@ -97,8 +97,8 @@ describe('N1: Prefer: respond-async', () => {
   });
 });
 
-describe('N1, L1: Prefer: respond-async of many', () => {
-  test('is 202 with the address of each, in their order; what breaks its contract says so in its place', async () => {
+describe('N1, L1: Prefer: respond-async for many', () => {
+  test('is 202 with the address of each in order; invalid items get an error in their place', async () => {
     const idle = await startService({ workers: 0 });
     const hashes = [randomHash(), randomHash(), randomHash()];
     const answer = await stampMany(idle, [{ hash: hashes[0] }, { hash: 'x' }, { hash: hashes[1] }, { hash: hashes[2] }], respondAsync);
@@ -121,7 +121,7 @@ describe('N1, L1: Prefer: respond-async of many', () => {
     expect(((await told) as JsonObject[]).map(({ content_sha256 }) => content_sha256)).toEqual(hashes);
   });
 
-  test('of lines, and of agents, likewise', async () => {
+  test('works for lines and for agents too', async () => {
     const lines = [{ hash: randomHash() }, { hash: randomHash(), callback_url: 'https://example.com/' }].map((item) =>
       JSON.stringify(item),
     );
@@ -139,7 +139,7 @@ describe('N1, L1: Prefer: respond-async of many', () => {
     ]);
   });
 
-  test('S9, L2: with its key again it is 202 under the same ids, and 200 with the stamps once all are there', async () => {
+  test('S9, L2: a repeat with the same key is 202 with the same ids, and 200 with the stamps once all are there', async () => {
     const idle = await startService({ workers: 0 });
     const headers = { ...respondAsync, 'idempotency-key': randomHash() };
     const request = [{ hash: randomHash() }, { hash: randomHash() }];
@@ -158,12 +158,12 @@ describe('N1, L1: Prefer: respond-async of many', () => {
     expect(itemsOf(third)).toMatchObject(request.map(({ hash }) => ({ content_sha256: hash })));
   });
 
-  test('where no item keeps its contract it is 200 as ever, and nothing was preferred', async () => {
+  test('if no item is valid, the answer is 200 and the preference is not applied', async () => {
     const answer = await stampMany(service, [{ hash: 'x' }], respondAsync);
     expect([answer.status, answer.headers.get('preference-applied')]).toEqual([200, null]);
   });
 
-  test('N3: each with a callback_url is told by a webhook of its own, exactly the stamp of the 200', async () => {
+  test('N3: each item with a callback_url gets its own webhook with exactly the stamp of the 200', async () => {
     const { url, received } = await startReceiver();
     const request = Array.from({ length: 70 }, (_, index) => ({ hash: randomHash(), ...(index % 2 === 0 && { callback_url: url }) }));
     const key = { 'idempotency-key': randomHash() };
@@ -175,14 +175,14 @@ describe('N1, L1: Prefer: respond-async of many', () => {
     expect(told.toSorted(byId)).toEqual(stamps.filter((_, index) => index % 2 === 0).toSorted(byId));
   });
 
-  test('N2: an address that is no fit target is a fault of that item alone', async () => {
+  test('N2: a forbidden address is an error of that item only', async () => {
     const answer = await stampMany(service, [{ hash: randomHash() }, { hash: randomHash(), callback_url: 'ftp://example.com' }]);
     expect(itemsOf(answer)).toMatchObject([{ tier: 'basic' }, { index: 1, status: 422, detail: [{ loc: ['body', 1, 'callback_url'] }] }]);
   });
 });
 
-describe('N6: outputs on their way', () => {
-  test('Prefer: respond-async is 202 with the stamp’s address; they are numbered in the order in which they were accepted', async () => {
+describe('N6: pending outputs', () => {
+  test('Prefer: respond-async is 202 with the address of the stamp; outputs are numbered in order of acceptance', async () => {
     const idle = await startService({ workers: 0, settings });
     const workflow = await startWorkflow(idle);
     const given = [outputOf(), outputOf(), outputOf(), outputOf()];
@@ -208,7 +208,7 @@ describe('N6: outputs on their way', () => {
     expect((await verifyById(idle, single.body.token_id)).body.valid).toBe(true);
   });
 
-  test('S9: with its key again it is 202 under the same id, and 201 with the number once it has one', async () => {
+  test('S9: a repeat with the same key is 202 with the same id, and 201 with the number once it has one', async () => {
     const workflow = await startWorkflow(service);
     const headers = { ...respondAsync, 'idempotency-key': randomHash() };
     const output = outputOf();
@@ -221,7 +221,7 @@ describe('N6: outputs on their way', () => {
     expect(second.body).toMatchObject({ stamp_token_id: first.body.token_id, sequence_number: 1 });
   });
 
-  test('completion waits for what was accepted before it', async () => {
+  test('completion waits for all outputs accepted before it', async () => {
     const idle = await startService({ workers: 0, settings });
     const workflow = await startWorkflow(idle);
     const given = Array.from({ length: 130 }, () => outputOf());
@@ -231,7 +231,7 @@ describe('N6: outputs on their way', () => {
     expect((await completed).body).toMatchObject({ status: 'completed', output_count: 130 });
   });
 
-  test('callback_url, with a service token beside the workflow token, is told exactly the 201 of the output', async () => {
+  test('callback_url, with a service token in addition to the workflow token, gets exactly the 201 of the output', async () => {
     const { url, received } = await startReceiver();
     const workflow = await startWorkflow(service);
     const both = { ...workflow.headers, ...internalHeaders };
@@ -250,7 +250,7 @@ describe('N6: outputs on their way', () => {
     expect(accepted.map(({ token_id }) => numbers.get(token_id))).toEqual([2, undefined, 4]);
   });
 
-  test('N2: without a service token, or with a wrong one, callback_url is 422; among many of that item alone', async () => {
+  test('N2: without a valid service token, callback_url is 422; in a list, only for that item', async () => {
     const workflow = await startWorkflow(service);
     const output = outputOf({ callback_url: 'https://example.com/' });
     for (const headers of [{}, { 'x-service-token': 'wrong' }]) {

@@ -14,7 +14,7 @@ import { postToDoor, statusOf } from '../../support/tsa-door.ts';
 import { ask } from '../../support/tsa-lab.ts';
 import { startTsa } from '../../support/tsa-service.ts';
 
-/** A service that stamps with a key of its own, by a clock that these time servers say is so far behind theirs. */
+/** A service with its own key; its clock is this far behind the time servers. */
 async function startOwn(options: { aheadMs?: readonly number[]; clock?: object; others?: readonly object[]; dir?: object } = {}) {
   const key = makeOwnKey();
   const servers = await Promise.all((options.aheadMs ?? [0]).map((offsetMs) => startTimeServer({ offsetMs })));
@@ -30,7 +30,7 @@ const status = async (service: Awaited<ReturnType<typeof startService>>) =>
   };
 
 describe('a key of one’s own', () => {
-  test('stamps for the door and for everybody; strangers verify it, and it is never called qualified', async () => {
+  test('stamps for the door and for every caller; others can verify it, and it is never called qualified', async () => {
     const { key, service } = await startOwn();
     const rootPem = readFileSync(key.rootFile, 'utf8');
     const query = await opensslQuery({ digest: randomHash() });
@@ -47,7 +47,7 @@ describe('a key of one’s own', () => {
     expect(statusOf(await postToDoor(service, ask({ policy: '2.999.17.6' }).der))).toBe('rejection unacceptedPolicy');
 
     await eventually(async () => (await status(service)).providers[0]?.clock?.status === 'ok');
-    // The clock is confirmed before the first stamp, so the state that a worker wrote last may know of no call yet.
+    // The clock is confirmed before the first stamp, so the last state from a worker may not include a call yet.
     const health = async () => (await getJson(service, '/health/')).body as { status: string; checks: object };
     await eventually(async () => (await health()).status === 'ok');
     expect((await health()).checks).toMatchObject({ provider: 'ok', clock: 'ok' });
@@ -56,7 +56,7 @@ describe('a key of one’s own', () => {
     expect(Math.abs(seriesValue(text, 'qstamp_clock_drift_seconds{provider="own-tsa"}')!)).toBeLessThan(1);
   });
 
-  test('is opened by the workers only: an API serves without the file, a worker ends with one line (rule 8)', async () => {
+  test('is read by workers only: without the file an API serves, and a worker ends with one line (rule 8)', async () => {
     const key = makeOwnKey();
     const settings = { ...(await testSettings(ownKeySettings(key))), TSA_DOOR: 'public' };
     renameSync(join(key.dir, 'tsa.key'), join(key.dir, 'away.key'));
@@ -66,7 +66,7 @@ describe('a key of one’s own', () => {
     await api.stop();
   });
 
-  test('that has been replaced leaves what it stamped as it is (V2)', async () => {
+  test('that has been replaced leaves its stamps valid (V2)', async () => {
     const { key, service } = await startOwn();
     const reply = await postToDoor(service, ask().der);
     const other = makeOwnKey();
@@ -81,7 +81,7 @@ describe('a key of one’s own', () => {
 });
 
 describe('a clock that is not right', () => {
-  test('stops the key: timeNotAvailable at the door, 502 elsewhere, and status, health and metrics say so (RFC 3161 §2.4.2)', async () => {
+  test('stops the key: timeNotAvailable at the door, 502 elsewhere; status, health and metrics show it (RFC 3161 §2.4.2)', async () => {
     const { service } = await startOwn({ aheadMs: [5_000] });
     const reply = await postToDoor(service, ask().der);
     expect([reply.status, statusOf(reply)]).toEqual([200, 'rejection timeNotAvailable']);
@@ -91,7 +91,7 @@ describe('a clock that is not right', () => {
     await eventually(async () => (await status(service)).providers[0]?.clock?.status === 'off');
     const shown = await status(service);
     expect(shown).toMatchObject({ status: 'outage', providers: [{ status: 'outage' }] });
-    // An answer is waited for 2 s at most, so the reading is off by 1 s at most (RFC 4330 §5).
+    // The service waits for an answer 2 s at most, so the reading is off by 1 s at most (RFC 4330 §5).
     expect(Math.abs(shown.providers[0]!.clock!.drift_ms + 5_000)).toBeLessThan(1_000);
     expect((await getJson(service, '/health/')).body).toMatchObject({
       status: 'degraded',
@@ -105,12 +105,12 @@ describe('a clock that is not right', () => {
     expect(service.workers[0]!.output()).toMatch(/"level":"error".*"code":"time_not_available"/);
   });
 
-  test('that nobody confirms stops it too, and another TSA stamps in its place', async () => {
+  test('stops the key also if the clock is unconfirmed, and another TSA stamps instead', async () => {
     const tsa = await startTsa();
     const key = makeOwnKey();
     writeFileSync(join(key.dir, 'other.pem'), tsa.pki.rootPem);
     const other = { name: 'other-tsa', url: tsa.url, policy_oid: DEVELOPMENT_POLICY, trust_anchors_file: 'other.pem' };
-    // Accurate to a second, it is too coarse to confirm what must be within 100 ms.
+    // With an accuracy of a second it is too coarse to confirm a clock to 100 ms.
     const settings = ownKeySettings(key, { clock: { ntp: ['127.0.0.1:9'], max_drift_ms: 100 } }, [other]);
     const service = await startService({ settings });
     const { body } = await stampInternal(service, { hash: randomHash() });
@@ -119,7 +119,7 @@ describe('a clock that is not right', () => {
     expect(statusOf(await postToDoor(service, ask().der))).toBe('rejection systemFailure');
   });
 
-  test('is found out by another TSA: one voice says yes, one says no', async () => {
+  test('is detected by another TSA: one source confirms it, one does not', async () => {
     const tsa = await startTsa();
     tsa.server.failAlways(createFault('future:7200'));
     const key = makeOwnKey();
@@ -134,7 +134,7 @@ describe('a clock that is not right', () => {
   });
 });
 
-test('check-providers shows a key of one’s own, and what others say of its clock', async () => {
+test('check-providers shows an own key, and the measured state of its clock', async () => {
   const run = async (settings: Record<string, string>) => {
     let stdout = '';
     const into = { write: (text: string) => (stdout += text) };

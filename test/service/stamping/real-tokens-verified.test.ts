@@ -5,10 +5,10 @@ import { afterAll, expect, test } from 'vitest';
 import { buildMemoryApp } from '../../support/memory-app.ts';
 import { REAL_TOKENS, type RealToken, readReal } from '../../support/real-tokens.ts';
 
-/** Signed over SHA-1, which anybody can collide: refused, although OpenSSL and Bouncy Castle take it (46). */
+/** Signed over SHA-1, which is open to collisions: refused, although OpenSSL and Bouncy Castle accept it (46). */
 const brokenSignature = 't/862c4c8f041a99f9.tst';
 
-/** Its CA has purposes, and time-stamping is not one of them (41). */
+/** The CA lists its purposes without time-stamping (41). */
 const strangePurpose = 't/97986898a974e31b.tst';
 
 const wantedOf = ({ token, want }: RealToken) => (token === brokenSignature ? 'refuse' : want);
@@ -16,7 +16,7 @@ const wantedOf = ({ token, want }: RealToken) => (token === brokenSignature ? 'r
 const dir = mkdtempSync(join(tmpdir(), 'qstamp-real-'));
 afterAll(() => rmSync(dir, { recursive: true }));
 
-/** An app that trusts what the token is to be judged by, and nothing else. */
+/** An app that trusts only the anchors for this token. */
 async function appFor({ token, anchors, intermediates }: RealToken) {
   const settings: Record<string, string> = token === strangePurpose ? { IGNORE_CA_PURPOSES: '1' } : {};
   for (const [name, files] of Object.entries({ TRUST_ANCHORS_FILE: anchors, INTERMEDIATES_FILE: intermediates })) {
@@ -49,7 +49,7 @@ test.each(REAL_TOKENS)('V2, V6, V7, S15: $want $finding ($token)', async (one) =
 test.each([
   [brokenSignature, 'signature_algorithm_weak'],
   [strangePurpose, 'intermediate_eku'],
-])('the reason for which %s is refused is told: %s (V3)', async (token, code) => {
+])('the answer names the reason why %s is refused: %s (V3)', async (token, code) => {
   const { intermediates, anchors } = REAL_TOKENS.find((one) => one.token === token)!;
   const app = await appFor({ ...REAL_TOKENS[0]!, token: '', intermediates, anchors });
   const answer = await app.inject({ method: 'POST', url: '/api/v1/verify/v1/raw', payload: { token: readReal(token).toString('base64') } });
@@ -58,7 +58,7 @@ test.each([
   expect(answer.json().advice).toMatch(/^Have the document stamped again /);
 });
 
-test('V4: a token of 1 MiB is judged, whatever it holds, and one beyond every cap is 413', async () => {
+test('V4: a token of 1 MiB is judged, whatever its content; one above every limit is 413', async () => {
   const app = await buildMemoryApp();
   const verify = (bytes: number) => {
     const payload = { token: Buffer.alloc(bytes, 0x30).toString('base64') };

@@ -21,7 +21,7 @@ const post = (body?: string, headers: Record<string, string> = {}): RequestInit 
   ...(body === undefined ? {} : { body }),
 });
 
-/** Each with one way to be refused; `workflow` is confirmed, and of the tier that nobody can serve. */
+/** Each shows one refusal; `workflow` is confirmed, and of a tier that cannot be served. */
 function refusals({ id, headers }: StartedWorkflow): readonly Case[] {
   const asBrowser = { headers: { accept: 'text/html' } };
   const stamp = '/api/v1/internal/v1/stamp';
@@ -54,7 +54,7 @@ function refusals({ id, headers }: StartedWorkflow): readonly Case[] {
 const lineOf = (service: Service, requestId: string) =>
   eventually(async () => logLines(service).find((line) => line.requestId === requestId && 'durationMs' in line));
 
-/** Sends a request, and returns its status and what the log says of it. */
+/** Sends a request; returns its status and its log line. */
 async function tell(service: Service, path: string, init: RequestInit, requestId: string) {
   const answer = await service.fetch(path, {
     ...init,
@@ -65,15 +65,15 @@ async function tell(service: Service, path: string, init: RequestInit, requestId
   return { answered: answer.status, line: { level, outcome, msg, status, code, fields, err } };
 }
 
-/** Asks in a way that the log can be searched for, and expects this status. */
+/** Sends a request that can be found in the log, and expects this status. */
 async function failing(service: Service, expected: number, ask: (headers: Record<string, string>) => Promise<JsonAnswer>) {
   const requestId = `failing-${randomHash().slice(0, 8)}`;
   expect((await ask({ 'x-request-id': requestId })).status).toBe(expected);
   return lineOf(service, requestId);
 }
 
-describe('refused and failed are told apart', () => {
-  test('refusals of every kind: level info with a code, counted apart; no line, counter or alert tells of a failure', async () => {
+describe('refusals and failures are separate', () => {
+  test('refusals of every kind: level info with a code, counted separately; no log line, counter or alert shows a failure', async () => {
     const [mail, tsa] = await Promise.all([startMailServer(), startTsa()]);
     const settings = { ...providersSettings([{ tsa }]), SMTP_URL: mail.url, METRICS_PORT: '0', RATE_STATUS_PER_MINUTE: '1' };
     const service = await startService({ settings });
@@ -92,7 +92,7 @@ describe('refused and failed are told apart', () => {
     await callTool(service, 'service_stamp_hash', { sha256_hex: 'abc' });
     counted['qstamp_refusals_total{code="validation_failed"}']! += 1;
 
-    // What is no request at all: a head that nobody can read.
+    // Not a request at all: an unreadable head.
     const { hostname, port } = new URL(service.url);
     const socket = connect(Number(port), hostname);
     socket.write('no HTTP at all\r\n\r\n');
@@ -111,7 +111,7 @@ describe('refused and failed are told apart', () => {
     for (const part of [service, ...service.workers]) expect(failuresIn(part)).toEqual([]);
   });
 
-  test('a provider and a mail server that are down: level warn with the cause, in API and worker, counted as failures', async () => {
+  test('provider and mail server down: level warn with the cause, in API and worker, counted as failures', async () => {
     const tsa = await startTsa();
     const settings = { ...providersSettings([{ tsa }]), SMTP_URL: 'smtp://127.0.0.1:1?plain', METRICS_PORT: '0' };
     const service = await startService({ settings });
@@ -142,7 +142,7 @@ describe('refused and failed are told apart', () => {
     });
   });
 
-  test('no mail server and a full queue refuse; a stamp that is not finished in time has failed', async () => {
+  test('no mail server and a full queue are refusals; a stamp that is not finished in time is a failure', async () => {
     const service = await startService({ settings: { METRICS_PORT: '0', QUEUE_MAX_DEPTH: '1', STAMP_WAIT_MS: '300' } });
     const start = post(JSON.stringify(startRequest({ tier: 'verified' })));
     const unsent = await eventually(async () => {

@@ -4,7 +4,7 @@ import { createReplyWaiter } from '../../../src/api/stamps/reply-waiter.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-test('a store that hangs does not hold a caller: its wait ends a second after its time (E11)', async () => {
+test('if the store hangs, a caller waits one second longer than its time at most (E11)', async () => {
   vi.useFakeTimers();
   const waiter = createReplyWaiter({ waitMs: 10_000, findStored: () => new Promise(() => {}), log: pino({ level: 'silent' }) });
   const ended = vi.fn();

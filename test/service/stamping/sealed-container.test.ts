@@ -21,7 +21,7 @@ const sealed = async (content: string) => {
   return { id: String(body.token_id), address: String(body.sealed_storage_url) };
 };
 
-test('S11: a sealed stamp is given as an ASiC-S container at its secret address, with the same octets each time', async () => {
+test('S11: a sealed stamp is an ASiC-S container at its secret address, with the same octets each time', async () => {
   const { id, address } = await sealed('confidential');
   const response = await lab.service.fetch(`${address}/container`);
   expect(response.headers.get('content-type')).toBe('application/vnd.etsi.asic-s+zip');
@@ -37,7 +37,7 @@ test('S11: a sealed stamp is given as an ASiC-S container at its secret address,
   expect(await run(['verify', '--ca', 'root.pem', 'sealed.asics'])).toMatchObject({ code: 0 });
 });
 
-test('S11: who may not fetch the content gets no container either', async () => {
+test('S11: a caller who may not fetch the content gets no container', async () => {
   const { address } = await sealed('confidential');
   const other = await sealed('other');
   const secret = other.address.split('/').at(-1)!;

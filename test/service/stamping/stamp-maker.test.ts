@@ -19,7 +19,7 @@ import { createStampMaker } from '../../../src/workers/stamping/stamp-maker.ts';
 import { freshStore } from '../../support/servers.ts';
 import { stampItem } from '../../support/stamp-items.ts';
 
-/** What is asked for a digest of one letter: `a` and `b` are stamped, and of each other letter the provider makes something else. */
+/** Requests for one-letter digests: `a` and `b` are stamped; for each other letter the provider has another outcome. */
 const itemOf = (letter: string): StampItem => ({ ...stampItem(), imprint: sha256Imprint(letter.repeat(64)) });
 const [idOf, idsOf] = [
   ({ tokenId }: StampItem) => tokenId,
@@ -28,7 +28,7 @@ const [idOf, idsOf] = [
 
 type Failures = Readonly<Record<string, () => unknown>>;
 
-/** A maker of stamps in a store of its own. */
+/** A stamp maker with its own store. */
 function startMaker(failures: Failures = {}) {
   const store = openStore(freshStore(), pino({ level: 'silent' }));
   onTestFinished(() => store.close());
@@ -51,7 +51,7 @@ function startMaker(failures: Failures = {}) {
     store,
     asked,
     said: () => lines.map((line) => JSON.parse(line)),
-    /** What was counted. */
+    /** The counts. */
     counted: async () => {
       await store.counters.close();
       const { lifetime } = await store.counters.totals(Date.now() + 7_200_000);
@@ -60,7 +60,7 @@ function startMaker(failures: Failures = {}) {
   };
 }
 
-test('E11: what exists is found by another run, asks no provider again and is counted once', async () => {
+test('E11: another run finds an existing stamp, asks no provider again and counts it once', async () => {
   const { make, asked, counted } = startMaker();
   const [first, second] = [itemOf('a'), itemOf('b')];
   const before = await make([first], { mayExist: false });
@@ -70,7 +70,7 @@ test('E11: what exists is found by another run, asks no provider again and is co
   expect([asked, await counted()]).toEqual([[first, second].map(idOf), { stamps: 2, failed: 0 }]);
 });
 
-test('S7: of two runs at once the first to write wins, both answer its stamp, and it is counted once; so is one that is twice in a job', async () => {
+test('S7: of two concurrent runs the first to write wins; both return its stamp, counted once; the same for duplicates in a job', async () => {
   const { make, counted } = startMaker();
   const item = itemOf('a');
   const [one, another] = await Promise.all([make([item, item], { mayExist: false }), make([item], { mayExist: false })]);
@@ -79,7 +79,7 @@ test('S7: of two runs at once the first to write wins, both answer its stamp, an
   expect(await counted()).toEqual({ stamps: 1, failed: 0 });
 });
 
-test('refused and failed are told apart: only what a provider failed at counts, once it is told, and the log has a number for each (W19)', async () => {
+test('refused and failed are separate: only provider failures count, once they are reported; the log has a number for each (W19)', async () => {
   const { make, counted, said } = startMaker({ c: () => new ProviderError('nobody could') });
   const [failed, refused] = [itemOf('c'), { ...itemOf('a'), requiresQualified: true }];
   expect(await make([failed, refused], { mayExist: false })).toEqual({
@@ -96,7 +96,7 @@ test('refused and failed are told apart: only what a provider failed at counts, 
   expect(said().at(-1)).toMatchObject({ stamped: 0, failed: 1, refused: 1 });
 });
 
-test('what every TSA refuses is never owed, however long ago it was asked for and whatever the TSA says; the rest is (T2, E11)', async () => {
+test('a stamp that every TSA refuses is never owed, whatever its age and the TSA’s reason; other failures are (T2, E11)', async () => {
   const { make, counted } = startMaker({
     c: () => new TsaRefusedError('badAlg', 'no'),
     d: () => new TsaRefusedError(undefined, 'no'),
@@ -122,12 +122,12 @@ const nobodyCould = () => new ProviderError('nobody could');
 
 interface Run {
   readonly failures?: Failures;
-  /** When the provider has answered, milliseconds after the items were accepted. */
+  /** The time of the provider’s answer, in milliseconds after the items were accepted. */
   readonly answeredAfterMs?: number;
   readonly isOurs?: boolean;
 }
 
-/** One run of a job: what it threw, the outcomes that callers were told, and what is left of the job. */
+/** One run of a job: its error, the outcomes reported to callers, and the remaining items. */
 async function runJob(items: readonly StampItem[], { failures = {}, answeredAfterMs = 500, isOurs = true }: Run = {}) {
   const { make, store, asked, counted } = startMaker(failures);
   const told = new Map<string, string>();
@@ -152,7 +152,7 @@ async function runJob(items: readonly StampItem[], { failures = {}, answeredAfte
   return { thrown, told: items.map(({ tokenId }) => told.get(tokenId)), kept: kept[0], asked, counted: await counted() };
 }
 
-test('E9: a caller is told that no provider stamped only where nobody will stamp it any more', async () => {
+test('E9: a caller learns that no provider stamped only if no worker will stamp it later', async () => {
   const failures = { c: nobodyCould };
   expect(await runJob([jobItem('c')], { failures })).toMatchObject({ thrown: undefined, told: ['failed'], kept: undefined });
   // Another worker has the job, and may have stamped.
@@ -160,13 +160,13 @@ test('E9: a caller is told that no provider stamped only where nobody will stamp
   expect([isTransient(thrown), told]).toEqual([true, [undefined]]);
 });
 
-test('E11: where the caller has had its 504 meanwhile, the stamp is owed', async () => {
+test('E11: if the caller has already had its 504, the stamp is owed', async () => {
   const one = jobItem('c');
   const { thrown, told, kept } = await runJob([one], { failures: { c: nobodyCould }, answeredAfterMs: 9_500 });
   expect([isTransient(thrown), told, kept]).toEqual([true, [undefined], { replyTo: 'api', items: [one] }]);
 });
 
-test('E11: an item that cannot be made is alone kept and told of; the others of its job are made, answered, counted, and asked for once', async () => {
+test('E11: an item that cannot be made is kept and reported alone; the other items of its job are made, answered and counted once', async () => {
   const items = [jobItem(), broken(), jobItem(), broken(), jobItem()];
   const { thrown, told, kept, asked, counted } = await runJob(items);
   expect(told).toEqual(['stamped', undefined, 'stamped', undefined, 'stamped']);
@@ -176,14 +176,14 @@ test('E11: an item that cannot be made is alone kept and told of; the others of 
   expect(counted).toEqual({ stamps: 3, failed: 0 });
 });
 
-test('E11: beside one that is owed, the job is tried again for both', async () => {
+test('E11: if another item is owed, the job is retried for both', async () => {
   const items = [jobItem('c'), broken(), jobItem()];
   const { thrown, told, kept } = await runJob(items, { failures: { c: nobodyCould }, answeredAfterMs: 9_500 });
   expect([isTransient(thrown), told]).toEqual([true, [undefined, undefined, 'stamped']]);
   expect(kept).toEqual({ replyTo: 'api', items: [items[0], items[1]] });
 });
 
-test('E10: while the store is away the whole job is tried again, as it was; what was stamped beside is stored and counted', async () => {
+test('E10: if the store is away for one stamp, the whole job is retried unchanged; the other stamps are stored and counted', async () => {
   const lost = new ServiceError('store_unavailable', 'The store cannot be reached.');
   const run = await runJob([jobItem('c'), jobItem()], { failures: { c: () => lost } });
   expect(run).toMatchObject({ thrown: lost, kept: undefined, counted: { stamps: 1, failed: 0 } });

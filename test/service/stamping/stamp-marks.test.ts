@@ -6,7 +6,7 @@ import type { StoredStamp } from '../../../src/shared/store/stamps.ts';
 import { makeBatchedStamps } from '../../support/batched-stamps.ts';
 import { createRecordLab } from '../../support/record-lab.ts';
 
-test('V9: a stamp that was proved is not judged again while claim and record are the same', async () => {
+test('V9: a proved stamp is not judged again while claim and record are unchanged', async () => {
   const [stamp] = makeBatchedStamps(createRecordLab().tsa, 3).stamps;
   const { tokenId, imprint, proofs } = stamp!;
   const claim = { tokenId, hash: imprint.digest, stampedAt: proofs[0].issuedAt, provider: proofs[0].provider };

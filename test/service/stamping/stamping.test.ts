@@ -56,19 +56,19 @@ describe('a stamp from request to proof', () => {
     expect(issuedAt).toBeLessThanOrEqual(Date.now());
   });
 
-  test.each(['basic', 'plus', 'sealed'])('on the agent path %s the path decides the tier, whatever the body says (S5)', async (tier) => {
+  test.each(['basic', 'plus', 'sealed'])('on the agent path %s the path sets the tier, whatever the body says (S5)', async (tier) => {
     const { status, body } = await stampAgent(service, tier, { hash: randomHash(), tier: 'basic' });
     expect(status).toBe(201);
     expect(body.tier).toBe(tier);
   });
 
-  test('two stamps of one hash are two stamps', async () => {
+  test('stamping a hash twice gives two stamps', async () => {
     const hash = randomHash();
     const [first, second] = await Promise.all([stampInternal(service, { hash }), stampInternal(service, { hash })]);
     expect(first?.body.token_id).not.toBe(second?.body.token_id);
   });
 
-  test('the id may be asked for without hyphens and in upper case', async () => {
+  test('the id may be written without hyphens and in upper case', async () => {
     const { body } = await stampInternal(service, { hash: randomHash() });
     const id = (body.token_id as string).replaceAll('-', '').toUpperCase();
     expect((await verifyById(service, id)).body).toMatchObject({ valid: true, token_id: body.token_id });
@@ -91,7 +91,7 @@ describe('the mock token', () => {
     for (const answer of answers) expect(answer).toMatchObject({ valid: false, reason: expect.stringMatching(/^[a-z0-9_]+: \S/) });
   });
 
-  test('a changed character, a cut or an added one is invalid', async () => {
+  test('a changed, removed or added character is invalid', async () => {
     const { body } = await stampInternal(service, { hash: randomHash() });
     const token = body.token as string;
     const damaged = [
@@ -107,7 +107,7 @@ describe('the mock token', () => {
 });
 
 describe('sealed content (S11)', () => {
-  test('is given back to whoever holds the address, byte for byte, and to nobody else', async () => {
+  test('is returned byte for byte at its secret address only', async () => {
     const content = Buffer.from('the contract, signed\n');
     const { status, body } = await stampInternal(service, { content_b64: content.toString('base64'), tier: 'sealed' });
     expect(status).toBe(201);
@@ -126,7 +126,7 @@ describe('sealed content (S11)', () => {
 });
 
 describe('an idempotency key (S9)', () => {
-  test('repeats the first answer, also for sealed content', async () => {
+  test('gives the first answer again, also for sealed content', async () => {
     const request = { content_b64: Buffer.from('once').toString('base64'), tier: 'sealed', metadata: { a: 'b' } };
     const headers = { 'idempotency-key': `key-${randomHash()}` };
     const first = await stampInternal(service, request, headers);
@@ -138,7 +138,7 @@ describe('an idempotency key (S9)', () => {
     expect(await (await service.fetch(second.body.sealed_storage_url as string)).text()).toBe('once');
   });
 
-  test('is bound to the caller and the body: members in another order and another payment claim make no difference', async () => {
+  test('is bound to the caller and the body; order of members and payment claim do not matter', async () => {
     const hash = randomHash();
     const headers = { 'idempotency-key': `key-${randomHash()}` };
     const stamp = (metadata: object, claim: string) =>
@@ -154,8 +154,8 @@ describe('an idempotency key (S9)', () => {
   });
 });
 
-describe('what a product sees of its stamps (S12)', () => {
-  test('its own, newest first, with a total that counts them all', async () => {
+describe('the stamps that a product sees (S12)', () => {
+  test('are its own, newest first, with a total of all', async () => {
     const other = { 'x-service-token': 'other-service-token' };
     const before = (await getJson(service, '/api/v1/internal/v1/stamps', other)).body.total as number;
     const hashes = [randomHash(), randomHash(), randomHash()];
@@ -169,7 +169,7 @@ describe('what a product sees of its stamps (S12)', () => {
     expect(mine.some(({ content_sha256 }) => hashes.includes(content_sha256))).toBe(false);
   });
 
-  test('whoever was told of a stamp finds it counted, however soon he asks', async () => {
+  test('include every answered stamp in the total, however soon it is read', async () => {
     const other = { 'x-service-token': 'other-service-token' };
     const totalOf = async () => (await getJson(service, '/api/v1/internal/v1/stamps?limit=1', other)).body.total as number;
     const before = await totalOf();
@@ -180,7 +180,7 @@ describe('what a product sees of its stamps (S12)', () => {
     }
   });
 
-  test('while others stamp, no total is less than what a page shows', async () => {
+  test('are never more on a page than in the total, also during other requests', async () => {
     const other = { 'x-service-token': 'other-service-token' };
     let isStamping = true;
     const stampSome = async () => {
@@ -202,7 +202,7 @@ describe('what a product sees of its stamps (S12)', () => {
 });
 
 describe('daily statistics', () => {
-  test('count what was stamped today, by provider, qualification and kind of caller', async () => {
+  test('count the stamps of today, by provider, qualification and kind of caller', async () => {
     const rowOf = async (kind: string) => {
       const { body } = await getJson(service, '/api/v1/internal/stats/daily?days=1', internalHeaders);
       return (body as unknown as { caller_kind: string; stamps: number; latency_ms_p50: number | null }[]).find(
@@ -212,7 +212,7 @@ describe('daily statistics', () => {
     const before = (await rowOf('agent'))?.stamps ?? 0;
     await stampAgent(service, 'basic', { hash: randomHash() });
     expect((await rowOf('agent'))?.stamps).toBe(before + 1);
-    // The stamps are counted when they are asked for; latencies are written a moment later.
+    // The stamps are counted on request; latencies are written a moment later.
     const row = await eventually(async () => {
       const read = await rowOf('agent');
       return read && read.latency_ms_p50 !== null && read;

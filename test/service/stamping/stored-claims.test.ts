@@ -22,7 +22,7 @@ const hash = 'a'.repeat(64);
 const clock = Date.now;
 const log = createLogger({ level: 'fatal', process: 'api' });
 
-/** A store in which this is changed of every stamp that is read. */
+/** A store that applies this change to every stamp that is read. */
 function storeWith(change: { of?: (stamp: StoredStamp) => StoredStamp }) {
   const store = createMemoryStore();
   const changed = (stamp: StoredStamp) => change.of?.(stamp) ?? stamp;
@@ -42,7 +42,7 @@ const withProof = (fact: { isQualified?: boolean; issuedAt?: string }) => (stamp
 const qualified = withProof({ isQualified: true });
 const older = withProof({ issuedAt: '2001-01-01T00:00:00.000Z' });
 
-/** A store with a stamp of the mock provider over each hash, and who judges it. */
+/** A store with a mock stamp for each hash, and its judge. */
 async function stampedStore(change: { of?: (stamp: StoredStamp) => StoredStamp }, hashes: readonly string[]) {
   const key = createSecretKey(Buffer.alloc(32, 1));
   const store = { ...storeWith(change), keys: { secret: async () => key, open: async () => undefined } };
@@ -64,7 +64,7 @@ async function stampedStore(change: { of?: (stamp: StoredStamp) => StoredStamp }
   return { store, made, stampJudge };
 }
 
-test('V9: a replay says qualified of what is judged, not of a flag, and no stamp that does not verify is one', async () => {
+test('V9: a replay takes `qualified` from the judgement, not from a flag, and never for a stamp that does not verify', async () => {
   const change: { of?: (stamp: StoredStamp) => StoredStamp } = {};
   const app = await buildMemoryApp({ store: storeWith(change), settings: { LOG_LEVEL: 'fatal' } });
   const stamp = () =>
@@ -84,7 +84,7 @@ test('V9: a replay says qualified of what is judged, not of a flag, and no stamp
   expect([refused.statusCode, refused.json()]).toEqual([500, expect.objectContaining({ code: 'internal_error', token_id, verify_url })]);
 });
 
-test('V9: what is looked up after a lost reply is judged; a stamp that does not verify is not found', async () => {
+test('V9: a stamp looked up after a lost reply is judged; if it does not verify, it is not found', async () => {
   const change: { of?: (stamp: StoredStamp) => StoredStamp } = { of: qualified };
   const { store, made, stampJudge } = await stampedStore(change, [hash]);
   const lookUp = createReplyLookup({ ...store, stampJudge });
@@ -94,7 +94,7 @@ test('V9: what is looked up after a lost reply is judged; a stamp that does not 
   expect(await lookUp([tokenId])).toEqual([]);
 });
 
-test('V9: a workflow is completed only where the stamps that closed it verify', async () => {
+test('V9: a workflow is completed only if its closing stamps verify', async () => {
   const change: { of?: (stamp: StoredStamp) => StoredStamp } = {};
   const at = new Date('2026-01-02T03:04:05.000Z');
   const workflowId = randomUUID();

@@ -17,7 +17,7 @@ function temporaryFolder(): string {
   return dir;
 }
 
-/** Runs a program of the docs ; the service runs in this process and must not be held up. */
+/** Runs a program of the docs. The service runs in this process, so this must not block it. */
 async function shell(program: string, cwd: string): Promise<{ code: number | null; said: string }> {
   const child = spawn('/bin/sh', ['-c', program], { cwd, env: { PATH: process.env.PATH } });
   let said = '';
@@ -25,7 +25,7 @@ async function shell(program: string, cwd: string): Promise<{ code: number | nul
   return { code: await new Promise((resolve) => child.once('close', resolve)), said };
 }
 
-test('S14: the script of the docs leads from a file to the token of its batch, which OpenSSL accepts, and from another file nowhere', async () => {
+test('S14: the script of the docs leads from a file to its batch token, which OpenSSL accepts; for another file it fails', async () => {
   const tsa = await startTsa();
   const service = await startService({ settings: providersSettings([{ tsa, aggregate: {}, max_concurrent: 1 }]) });
   tsa.server.failNext(createFault('slow:300'));

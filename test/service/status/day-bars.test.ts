@@ -4,14 +4,14 @@ import { dayBars } from '../../../src/api/server/views.ts';
 const chart = { time: '2026-03-02T23:59:59Z', length: 30, width: 300, height: 100 };
 
 describe('bars of the status chart', () => {
-  it('are the last 30 days in UTC, oldest first, with a gap where nothing was done', () => {
+  it('are the last 30 days in UTC, oldest first, with a gap for empty days', () => {
     const { bars } = dayBars([{ date: '2026-03-02', stamps: 10, failed: 0 }], chart);
     expect(bars).toHaveLength(30);
     expect(bars[0]).toMatchObject({ date: '2026-02-01', stamps: 0, failed: 0 });
     expect(bars.at(-1)).toMatchObject({ date: '2026-03-02', stamped: { y: 0, height: 100 } });
   });
 
-  it('stack failed on stamped, and the busiest day fills the height', () => {
+  it('show failed above stamped; the busiest day has the full height', () => {
     const days = [
       { date: '2026-03-01', stamps: 10, failed: 10 },
       { date: '2026-03-02', stamps: 5, failed: 0 },

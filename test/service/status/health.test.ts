@@ -31,7 +31,7 @@ test.each<[string, ProviderHealth[], string, string]>([
   ['never answered, and failed', [provider('degraded', null)], 'degraded', 'failing'],
   ['is out, another one answered', [provider('outage', at), provider('operational', at)], 'ok', 'ok'],
   ['is out', [provider('outage', at)], 'degraded', 'failing'],
-])('a provider that %s is told as such by health (V9)', async (_, providers, status, check) => {
+])('health shows a provider that %s (V9)', async (_, providers, status, check) => {
   expect(await checkWith([{ providers, mail: 'ok', isStoreFull: false }])).toEqual([status, check, 'ok']);
 });
 
@@ -39,10 +39,10 @@ test.each<[Heartbeat['mail'], string]>([
   ['failing', 'degraded'],
   ['not_configured', 'ok'],
   ['unknown', 'ok'],
-])('mail is a part of health: %s is %s', async (mail, status) => {
+])('health includes mail: %s is %s', async (mail, status) => {
   expect(await checkWith([{ providers: [provider('operational', at)], mail, isStoreFull: false }])).toEqual([status, 'ok', mail]);
 });
 
-test('without a worker nothing is known of providers and mail', async () => {
+test('without a worker the state of providers and mail is unknown', async () => {
   expect(await checkWith([])).toEqual(['degraded', 'unknown', 'unknown']);
 });

@@ -5,12 +5,12 @@ import { FAULTY_CASES } from '../../support/tsa-faults.ts';
 const codes = Object.keys(REASONS) as ReasonCode[];
 
 describe('reason codes (V3)', () => {
-  it('every refusal of a token, 1–47 but 5, has a code', () => {
+  it('every refusal of a token, 1–47 except 5, has a code', () => {
     const answered = new Set(codes.map((code) => REASONS[code].refusal));
     for (let refusal = 1; refusal <= 47; refusal++) if (refusal !== 5) expect(answered, String(refusal)).toContain(refusal);
   });
 
-  it('every refusal of a token, 1–46 but 5, has a token made for it', () => {
+  it('every refusal of a token, 1–46 except 5, has a token made for it', () => {
     const made = new Set(FAULTY_CASES.map(({ code }) => REASONS[code].refusal));
     for (let refusal = 1; refusal <= 46; refusal++) if (refusal !== 5) expect(made, String(refusal)).toContain(refusal);
   });
@@ -19,7 +19,7 @@ describe('reason codes (V3)', () => {
     expect(reasonOf(code)).toMatch(/^[a-z][a-z0-9]*(?:_[a-z0-9]+)*: [A-Z](?!.*\. )[^:]*\.$/);
   });
 
-  it('no two codes say the same', () => {
+  it('no two codes have the same sentence', () => {
     expect(new Set(codes.map((code) => REASONS[code].sentence)).size).toBe(codes.length);
   });
 });

@@ -34,7 +34,7 @@ const well: Sighting = {
 const statusOf = (change: Partial<Sighting>) => assess({ ...well, ...change }).status;
 
 describe('the state of the service (decisions, Public JSON)', () => {
-  test('all well is operational, with nothing to note', () => {
+  test('if all is well the state is operational, without notes', () => {
     const { status, components } = assess(well);
     expect(status).toBe('operational');
     expect(components.every((part) => part.status === 'operational' && part.note === '')).toBe(true);
@@ -56,7 +56,7 @@ describe('the state of the service (decisions, Public JSON)', () => {
     expect(statusOf(change)).toBe(status);
   });
 
-  test('several workers speak of one provider: the last success and the slowest latencies count', () => {
+  test('for several workers with one provider, the last success and the slowest latencies count', () => {
     const { providers } = assess({
       ...well,
       workers: [
@@ -84,7 +84,7 @@ describe('the state of the service (decisions, Public JSON)', () => {
     ]);
   });
 
-  test('a provider configured as qualified is so only once a token of it was verified; until then it is not asked yet (V9)', () => {
+  test('a provider configured as qualified counts as qualified after a verified token; before that it is not asked yet (V9)', () => {
     const of = (lastSuccessAt: string | null) => assess({ ...well, workers: [[health({ lastSuccessAt })]] }).providers[0];
     expect(of(null)).toMatchObject({ is_qualified: false, qualification: 'not_asked' });
     expect(of('2026-11-21T12:00:00.000Z')).toMatchObject({ is_qualified: true, qualification: 'qualified' });
@@ -95,13 +95,13 @@ describe('the state of the service (decisions, Public JSON)', () => {
     ['failing', 'degraded', /did not accept the last mail/],
     ['unknown', 'unasked', /No mail was sent yet/],
     ['not_configured', 'not_configured', /verified and qualified cannot start/],
-  ])('mail that is %s is a component of its own, and no part of stamping', (mail, status, note) => {
+  ])('mail that is %s is a separate component, not part of stamping', (mail, status, note) => {
     const { components } = assess({ ...well, mail });
     expect(components.find(({ name }) => name === 'Mail')).toEqual({ name: 'Mail', status, note: expect.stringMatching(note) });
     expect(components.find(({ name }) => name === 'Stamping')?.status).toBe('operational');
   });
 
-  test('without a worker the providers stay named, and are out', () => {
+  test('without a worker the providers are still listed, as outages', () => {
     expect(assess({ ...well, workers: [] }).providers).toEqual([{ ...well.known[0], status: 'outage' }]);
   });
 });

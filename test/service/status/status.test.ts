@@ -15,7 +15,7 @@ afterAll(() => service.stop());
 const readStatus = async (from = service) => statusResponse.parse((await getJson(from, '/api/v1/status')).body);
 
 describe('GET /api/v1/status (decisions, Public JSON)', () => {
-  test('has exactly the members of the decision, and may be kept for two seconds', async () => {
+  test('has exactly the members of the decision, and may be cached for two seconds', async () => {
     const status = await eventually(async () => {
       const answer = await getJson(service, '/api/v1/status');
       expect(answer.status).toBe(200);
@@ -46,7 +46,7 @@ describe('GET /api/v1/status (decisions, Public JSON)', () => {
     });
   });
 
-  test('counts stamps and verifications within seconds, and tells the last success and the latencies', async () => {
+  test('counts stamps and verifications within seconds, and shows the last success and the latencies', async () => {
     const before = await readStatus();
     const first = await stampInternal(service, { hash: randomHash() });
     await Promise.all([stampInternal(service, { hash: randomHash() }), stampAgent(service, 'basic', { hash: randomHash() })]);
@@ -67,12 +67,12 @@ describe('GET /api/v1/status (decisions, Public JSON)', () => {
     expect(after.provider.latency_ms).toEqual({ p50: expect.any(Number), p95: expect.any(Number) });
   });
 
-  test('figures are taken once, however many ask', async () => {
+  test('figures are computed once for concurrent requests', async () => {
     const times = await Promise.all(Array.from({ length: tries(200, 50) }, async () => (await readStatus()).time));
     expect(new Set(times).size).toBeLessThanOrEqual(2);
   });
 
-  test('tells nothing of a caller, an id, a host or a path, nor does the page', async () => {
+  test('reveals no caller, id, host or path, and neither does the page', async () => {
     const hash = randomHash();
     const stamped = await stampInternal(service, { hash, metadata: { customer: 'Erika' } }, { 'x-request-id': 'request-of-erika' });
     await eventually(async () => ((await readStatus()).counters.lifetime.stamps ?? 0) > 0);
@@ -95,7 +95,7 @@ describe('GET /api/v1/status (decisions, Public JSON)', () => {
   });
 });
 
-test('without a server for mails health and the page say so, nothing is called degraded for it, and no workflow starts that needs one (W19)', async () => {
+test('without a mail server health and page say so, nothing counts as degraded, and workflows that need mail do not start (W19)', async () => {
   await eventually(async () => (await readStatus()).mail.status === 'not_configured');
   expect((await getJson(service, '/health/')).body).toMatchObject({ status: 'ok', checks: { provider: 'ok', mail: 'not_configured' } });
   expect(await (await service.fetch('/status')).text()).toContain('workflows of the tiers verified and qualified cannot start');
@@ -105,7 +105,7 @@ test('without a server for mails health and the page say so, nothing is called d
   expect((await start('standard')).status).toBe(201);
 });
 
-test('a qualified provider that never answered is not asked yet, on every page and in health; one verified token makes it qualified (V9)', async () => {
+test('a qualified provider shows as not asked yet on every page and in health, until a verified token makes it qualified (V9)', async () => {
   const tsa = await startTsa();
   tsa.server.failAlways(createFault('bad_signature'));
   const asked = await startService({ settings: { ...providersSettings([{ tsa, qualified: true }]), RATE_STATUS_PER_MINUTE: '0' } });
@@ -151,7 +151,7 @@ describe('GET /status', () => {
     expect(html).toContain('href="/api/v1/status"');
   });
 
-  test('takes 30 requests a minute of one address, then answers 429 (R1, E7); the JSON is not limited', async () => {
+  test('allows 30 requests a minute from one address, then 429 (R1, E7); the JSON is not limited', async () => {
     const limited = await startService({ workers: 0 });
     const answers = await Promise.all(Array.from({ length: 33 }, () => limited.fetch('/status')));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(30);
@@ -163,7 +163,7 @@ describe('GET /status', () => {
 });
 
 describe('GET /', () => {
-  test('says what this is and where to go, with a command for the address asked for', async () => {
+  test('explains the service and its links, with a command for the requested address', async () => {
     const page = await service.fetch('/');
     expect(page.status).toBe(200);
     const html = await page.text();
@@ -196,7 +196,7 @@ describe('GET /api/v1/agent/pricing (decisions, Public JSON)', () => {
     });
   });
 
-  test('answers 304 without a body to whoever has it, also weakly, in a list and by *', async () => {
+  test('gives 304 without a body for a matching entity tag: weak, in a list, or *', async () => {
     const etag = (await service.fetch('/api/v1/agent/pricing')).headers.get('etag') ?? '';
     expect(etag).toMatch(/^"[\w-]+"$/);
     for (const given of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
@@ -209,7 +209,7 @@ describe('GET /api/v1/agent/pricing (decisions, Public JSON)', () => {
     expect(other.status).toBe(200);
   });
 
-  test('the entity tag is the same of every process with the same settings, and another with others', async () => {
+  test('the entity tag is the same for all processes with the same settings, and differs for others', async () => {
     const etagOf = async (settings: Record<string, string>) => {
       const another = await startService({ workers: 0, settings });
       return (await another.fetch('/api/v1/agent/pricing')).headers.get('etag');

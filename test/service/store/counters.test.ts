@@ -40,7 +40,7 @@ async function openFresh(): Promise<Opened> {
   return { store, counters: store.counters, db: await openDatabase({ settings: { MONGODB_URL: settings.MONGODB_URL } }) };
 }
 
-/** Counts as a process does that ends afterwards, which writes what is left. */
+/** Counts like a process that then ends and writes the rest. */
 async function count({ store, db }: Opened, tallies: readonly StampTally[]): Promise<void> {
   const counters = createCounterStore(db, { batches: store.batches, log });
   counters.addStamps(tallies);
@@ -52,7 +52,7 @@ const idAt = (timeMs: number): string => {
   return `${firstIdAt(timeMs)}-7${random.slice(0, 3)}-8${random.slice(3, 6)}-${random.slice(6)}`;
 };
 
-/** Stores stamps whose ids were made then, without counting them. */
+/** Stores stamps whose ids have this time, without counting them. */
 async function storeStamps({ store }: Opened, timeMs: number, stamps: number): Promise<void> {
   const proof = {
     kind: 'mock',
@@ -74,18 +74,18 @@ async function storeStamps({ store }: Opened, timeMs: number, stamps: number): P
   );
 }
 
-/** A stamp that is stored and counted. */
+/** Stores and counts a stamp. */
 async function stamp(opened: Opened, timeMs: number): Promise<void> {
   await storeStamps(opened, timeMs, 1);
   await count(opened, [{ ...tally, idMadeAt: timeMs }]);
 }
 
 const rowOf = (db: Db, _id: string) => collectionOf(db, 'counts').findOne({ _id });
-/** Long after, where nothing is counted afresh. */
+/** Long after, when no hour is recounted. */
 const later = now + 6 * 3_600_000;
 const stampsEver = async ({ counters }: Opened) => (await counters.totals(later)).lifetime.stamps;
 
-test('S12: stamps count in the hour of their id, for their product, and for provider, qualification and caller; several processes count at once', async () => {
+test('S12: stamps count in the hour of their id, by product, provider, qualification and caller; several processes count at once', async () => {
   const opened = await openFresh();
   const { counters } = opened;
   const qualified = { ...tally, isQualified: true, provider: 'other' };
@@ -118,7 +118,7 @@ test('S12: stamps count in the hour of their id, for their product, and for prov
   expect([last24h.stamps, last24h.failed, lifetime.stamps, lifetime.failed]).toEqual([9, 1, 10, 1]);
 });
 
-test('S12: what is no stamp is counted too, and everything is written within a moment, and when the process stops', async () => {
+test('S12: other events are counted too; all counts are written within a moment, and when the process stops', async () => {
   const { counters } = await openFresh();
   counters.add({ verifications: 2, workflowsStarted: 1 }, now);
   counters.add({ verifications: 1, renewed: 3 }, now - 48 * 3_600_000);
@@ -132,7 +132,7 @@ test('S12: what is no stamp is counted too, and everything is written within a m
   expect(lifetime).toEqual({ ...last24h, verifications: 3, renewed: 3 });
 });
 
-test('S12: the stamps of the current hour are counted when somebody asks, while the rows say 10 000 or fewer', async () => {
+test('S12: the stamps of the current hour are counted on request, while the rows say 10 000 or fewer', async () => {
   const opened = await openFresh();
   const { counters, db } = opened;
   await stamp(opened, now - 10 * 60_000);
@@ -149,10 +149,10 @@ test('S12: the stamps of the current hour are counted when somebody asks, while 
   expect((await counters.totals(now)).lifetime.stamps).toBe(10_001);
 });
 
-test('S12: an hour that has ended 15 minutes ago is counted again, once: right is what is stored', async () => {
+test('S12: an hour that ended 15 minutes ago is recounted once from the stored stamps', async () => {
   const opened = await openFresh();
   const { counters, db } = opened;
-  // A killed process has counted nothing of one hour, and another one twice what it stored.
+  // One hour is missing after a killed process, and another was counted twice.
   await storeStamps(opened, at('05-20T10:59:59.999'), 2);
   await count(opened, [{ ...tally, idMadeAt: at('05-20T10:10'), outcome: 'failed', provider: 'away' }]);
   await stamp(opened, at('05-20T11:00'));
@@ -180,12 +180,12 @@ test('S12: an hour that has ended 15 minutes ago is counted again, once: right i
   await storeStamps(opened, at('05-20T11:30'), 1);
   await counters.recountEnded(at('05-20T13:20'));
   expect(await stampsEver(opened)).toBe(3);
-  // By command it is counted as often as one likes; here one hour of two.
+  // By command it can be recounted any number of times; here one hour of two.
   expect(await counters.recount(at('05-20T11:00'), at('05-20T12:00'))).toBe(1);
   expect([await stampsEver(opened), await rowOf(db, '2026-05-20T12')]).toEqual([4, null]);
 });
 
-test('S12: an hour that was counted again before it ended is counted again when it has ended', async () => {
+test('S12: an hour that was recounted before it ended is recounted when it has ended', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now });
   onTestFinished(() => void vi.useRealTimers());
   const opened = await openFresh();
@@ -197,7 +197,7 @@ test('S12: an hour that was counted again before it ended is counted again when 
   expect(await stampsEver(opened)).toBe(2);
 });
 
-test('S12, V1: leaves of batches, stamps of version 0.2.0 and damaged documents are counted again like all others', async () => {
+test('S12, V1: the recount includes leaves of batches, stamps of version 0.2.0 and damaged documents', async () => {
   const opened = await openFresh();
   const { store, counters, db } = opened;
   const { batch, stamps, leaves } = makeBatchedStamps(createTsaLab(), 3);
@@ -229,7 +229,7 @@ test('S12, V1: leaves of batches, stamps of version 0.2.0 and damaged documents 
   );
 });
 
-test('S12: hours of months before the last one become days; cut off anywhere, no total changes and the next run goes on', async () => {
+test('S12: hours of months before the last one become days; after an interruption no total changes and the next run goes on', async () => {
   const opened = await openFresh();
   const { counters, db } = opened;
   const rows = collectionOf(db, 'counts');
@@ -256,7 +256,7 @@ test('S12: hours of months before the last one become days; cut off anywhere, no
   await fold();
   await fold();
   const ofFebruary = hours.filter(({ _id }) => _id.startsWith('2026-02'));
-  // Before any hour was removed; before the document of one day was written; and before that of any was.
+  // Interrupted before any hour is removed, before the document of one day is written, and before that of any day is.
   for (const missing of [[], ['2026-02-28'], ['2026-02-03', '2026-02-28']]) {
     await rows.deleteMany({ _id: { $in: missing } });
     await rows.insertMany(ofFebruary);
@@ -264,7 +264,7 @@ test('S12: hours of months before the last one become days; cut off anywhere, no
     await fold();
   }
 
-  // An hour that is folded is counted again with its day.
+  // A folded hour is recounted with its day.
   await storeStamps(opened, at('02-03T05:30'), 2);
   await counters.recount(at('02-03T05:00'), at('02-03T06:00'));
   expect(await idsOf()).toEqual(kept);
@@ -272,7 +272,7 @@ test('S12: hours of months before the last one become days; cut off anywhere, no
   expect((await counters.daily('2026-02-03', later)).at(-1)).toMatchObject({ date: '2026-02-03', stamps: 4, failed: 1 });
 });
 
-test('E10: while the store is away, nothing is counted and nothing fails for it', async () => {
+test('E10: while the store is away, no event is counted and no request fails because of it', async () => {
   const lines: string[] = [];
   const away = connectStore('mongodb://127.0.0.1:1/test', log);
   onTestFinished(away.close);

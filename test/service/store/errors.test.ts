@@ -3,7 +3,7 @@ import { inStore } from '../../../src/shared/store/errors.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-test('an operation that the driver never ends is a store that is away after 20 s, not a hang (E10)', async () => {
+test('an operation that the driver never ends counts as a store that is away after 20 s, not as a hang (E10)', async () => {
   vi.useFakeTimers();
   const outcome = inStore(() => new Promise(() => {})).catch((error: unknown) => error);
   const ended = vi.fn();

@@ -18,7 +18,7 @@ const openFresh = async () => {
   return { db, collection: db.collection<Numbered>('numbered', { ignoreUndefined: true }) };
 };
 
-test('S7: those documents are written whose key is free, and the positions of the others are told', async () => {
+test('S7: documents with a free key are written, and the positions of the others are returned', async () => {
   const { db, collection } = await openFresh();
   const taken = [3, 64, 150, 199];
   expect(await insertNew(db, collection, numbered(1, taken))).toEqual([]);
@@ -29,7 +29,7 @@ test('S7: those documents are written whose key is free, and the positions of th
   expect(await insertNew(db, collection, [])).toEqual([]);
 });
 
-test('S7: of documents that are too large for one command together, all are written', async () => {
+test('S7: all documents are written, even if they are too large for one command', async () => {
   const { db, collection } = await openFresh();
   const large = upTo(101).map((id) => ({ _id: String(id), run: 1, absent: id === 100 ? undefined : 'x'.repeat(200_000) }));
   await insertNew(db, collection, numbered(2, [0, 64, 80]));
@@ -38,7 +38,7 @@ test('S7: of documents that are too large for one command together, all are writ
   expect(await collection.findOne({ _id: '100' })).toEqual({ _id: '100', run: 1 });
 });
 
-test('E10: a document that cannot be written is no duplicate, also beside one', async () => {
+test('E10: a document that cannot be written is not reported as a duplicate, even next to one', async () => {
   const { db, collection } = await openFresh();
   await insertNew(db, collection, numbered(1, [0]));
   const unfit = { _id: ['an array is no key'] as unknown as string, run: 2 };

@@ -24,7 +24,7 @@ function openKeys(config: Parameters<typeof openStore>[0]) {
   return store;
 }
 
-test('the database alone opens nothing: with all of it and the idempotency keys of callers, no workflow, no sealed content, no mock token (S9, S11)', async () => {
+test('the database and the idempotency keys of callers alone open no workflow, sealed content or mock token (S9, S11)', async () => {
   const service = await startService();
   const guessable = { 'idempotency-key': 'order-1' };
   expect((await postJson(service, '/api/v1/workflow/start', startRequest(), guessable)).status).toBe(201);
@@ -43,15 +43,15 @@ test('the database alone opens nothing: with all of it and the idempotency keys 
   const known = { callers: ['product:test', 'workflow-start:127.0.0.1'], idempotencyKeys: ['order-1'] };
   expect(openedBy(keysIn(dump), dump, known)).toEqual(new Set());
 
-  // The thief is no fool: with the keys as a process of the service has them he opens everything.
+  // The test thief works: with the keys of a service process it opens everything.
   const { keys } = openKeys(loadConfig(service.settings));
   const unwrapped = [await keys.secret('idempotency'), await keys.secret('mock-provider')].map((key) => new Binary(key.export()));
   expect(openedBy(keysIn(unwrapped), dump, known)).toEqual(new Set(['workflow token', 'sealed content', 'forged mock token']));
 });
 
-test('another master key ends a process with one line that names the setting, and makes nothing', async () => {
+test('a wrong master key ends a process with one line that names the setting, and creates nothing', async () => {
   const service = await startService({ workers: 0 });
-  // `checks` is written all the time, to see whether the store takes writes.
+  // The service always writes to `checks`, to test whether the store accepts writes.
   const dumpKept = async () => ({ ...(await dumpDatabase(await openDatabase(service))), checks: [] });
   const before = await dumpKept();
   const settings = { ...service.settings, MASTER_KEY: newKey() };
@@ -60,12 +60,12 @@ test('another master key ends a process with one line that names the setting, an
     await expect(startPart(kind, settings)).rejects.toThrow(line);
   }
   await expect(startProcess('api', settings)).rejects.toThrow(/^api exited with 1:\nMASTER_KEY: [^\n]+\n$/);
-  // Where the store was away at start, it shows later: then nothing is made either (E10).
+  // If the store was away at start, the error comes later, and again nothing is created (E10).
   await expect(openKeys(loadConfig(settings)).keys.secret('mock-provider')).rejects.toMatchObject({ code: 'store_unavailable' });
   expect(await dumpKept()).toEqual(before);
 });
 
-test('processes that start at once agree on every key; of two with different master keys one starts', async () => {
+test('concurrently starting processes agree on every key; with two different master keys only one starts', async () => {
   const config = freshStore();
   const stores = Array.from({ length: 4 }, () => openKeys(config));
   await Promise.all(stores.map((store) => store.openKeys()));
@@ -80,7 +80,7 @@ test('processes that start at once agree on every key; of two with different mas
   expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
 });
 
-test('npm run rotate:master-key: what runs goes on, what starts takes the new key only, and a second run changes nothing', async () => {
+test('npm run rotate:master-key: running processes go on, new ones accept the new key only, and a second run changes nothing', async () => {
   const service = await startService();
   const { body } = await stampInternal(service, { hash: randomHash() });
   const { MONGODB_URL = '', MASTER_KEY = '' } = service.settings;
@@ -99,7 +99,7 @@ test('npm run rotate:master-key: what runs goes on, what starts takes the new ke
   expect((await verifyById(restarted, body.token_id)).body).toMatchObject({ valid: true });
 });
 
-test('S4: metadata waits in the queue and rests in the store encrypted, under a key of its stamp', async () => {
+test('S4: metadata is encrypted in queue and store, under a key of its stamp', async () => {
   const service = await startService({ workers: 0, settings: { STAMP_WAIT_MS: '300' } });
   const metadata = { customer: 'Erika Mustermann' };
   const { status, body } = await stampInternal(service, { hash: randomHash(), metadata });

@@ -15,12 +15,12 @@ interface OlderDatabase {
   readonly workflowId: string;
 }
 
-/** What version 0.2.0 left behind, once with the mock provider and once with a TSA. */
+/** The data of version 0.2.0, once with the mock provider and once with a TSA. */
 const older: Readonly<Record<'mock' | 'tsa', OlderDatabase>> & { readonly rootPem: string } = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../fixtures/database-0.2.0.json'), 'utf8'),
 );
 
-/** The TSA of that time, and others with every kind of secret: none is asked any more, and the files with the secrets are gone. */
+/** The TSA of that time, and others with every kind of secret. None is asked any more, and their secret files are gone. */
 function providersWithoutSecrets(): Settings {
   const dir = mkdtempSync(join(tmpdir(), 'qstamp-providers-'));
   onTestFinished(() => rmSync(dir, { recursive: true }));
@@ -52,7 +52,7 @@ async function startOn({ collections }: OlderDatabase, more: Settings = {}): Pro
 
 const text = async (service: Service, path: string, init: RequestInit = {}) => (await service.fetch(path, init)).text();
 
-test.each(['mock', 'tsa'] as const)('a database of version 0.2.0 with stamps of a %s is read as it is (V1, S11, S12)', async (kind) => {
+test.each(['mock', 'tsa'] as const)('a database of version 0.2.0 with stamps of a %s is read unchanged (V1, S11, S12)', async (kind) => {
   const database = older[kind];
   const { stamp, sealed, workflowId } = database;
   const service = await startOn(database, kind === 'tsa' ? providersWithoutSecrets() : {});
@@ -64,13 +64,13 @@ test.each(['mock', 'tsa'] as const)('a database of version 0.2.0 with stamps of 
     total: 1,
   });
   expect(await text(service, sealed.sealed_storage_url)).toBe('hello');
-  // A machine that is busy shows first that the record is being checked.
+  // A busy machine first shows that the record is being checked.
   await eventually(async () => (await text(service, `/workflow/${workflowId}`)).includes('<strong>Completed'));
-  // Its addresses, which lay there as they were, are encrypted when they are first read (W10).
+  // Its plain-text addresses are encrypted when they are first read (W10).
   expect(await text(service, `/workflow/${workflowId}`)).toContain('c•••@example.com');
   expect(JSON.stringify(await dumpDatabase(await openDatabase(service)))).not.toMatch(/client@example|agent-7/);
   expect((await service.fetch(`/api/v1/verify/v1/token/${stamp.token_id}/tsr`)).status).toBe(kind === 'tsa' ? 200 : 404);
-  // Its keys, which lay there as they were, are wrapped by now.
+  // Its plain-text keys are wrapped by now.
   const hexOf = (keys: Iterable<Buffer>) => new Set([...keys].map((key) => key.toString('hex')));
   const kept = hexOf(keysIn(await dumpDatabase(await openDatabase(service))));
   const plain = hexOf(keysIn(EJSON.deserialize(database.collections.keys ?? [])));
@@ -78,7 +78,7 @@ test.each(['mock', 'tsa'] as const)('a database of version 0.2.0 with stamps of 
   expect([...plain].filter((key) => kept.has(key))).toEqual([]);
 });
 
-test('the API starts without the secrets of its TSAs, a worker says in one line which one it lacks (architecture rule 8)', async () => {
+test('the API starts without the secrets of its TSAs; a worker names the missing one in one line (architecture rule 8)', async () => {
   const settings = await testSettings(providersWithoutSecrets());
   const api = await startPart('api', settings);
   onTestFinished(async () => void (await api.stop()));

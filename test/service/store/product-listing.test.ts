@@ -7,7 +7,7 @@ import type { StoredStamp } from '../../../src/shared/store/stamps.ts';
 import { openStore } from '../../../src/shared/store/store.ts';
 import { freshStore } from '../../support/servers.ts';
 
-/** A stamp that was accepted so many seconds before a certain time. */
+/** A stamp accepted this many seconds before a fixed time. */
 function stampOf(product: string, ago: number, imprint: Imprint = sha256Imprint('a'.repeat(64))): StoredStamp {
   const acceptedAt = new Date(Date.parse('2026-05-20T12:30Z') - ago * 1_000);
   const random = randomBytes(9).toString('hex');
@@ -25,12 +25,12 @@ function stampOf(product: string, ago: number, imprint: Imprint = sha256Imprint(
 test.each([
   ['with the index of products', true],
   ['without it, as a store that has just been upgraded', false],
-])('S12: a page of a product is as if all its stamps were sorted and cut, %s', async (_, isIndexed) => {
+])('S12: a page of a product equals a slice of all its sorted stamps, %s', async (_, isIndexed) => {
   const store = openStore(freshStore(), pino({ level: 'silent' }));
   onTestFinished(() => store.close());
   if (isIndexed) await store.prepare();
   const sha512 = { algorithm: 'sha512', digest: 'b'.repeat(128) } as const;
-  // Several a second, in no order of time, and others between them.
+  // Several a second, not in order of time; the others are at the same times.
   const often = Array.from({ length: 120 }, (_, index) => stampOf('often', (index * 7) % 40));
   const others = Array.from({ length: 30 }, (_, index) => stampOf('often', index, sha512));
   await store.stamps.insertOnce([...often, stampOf('rare', 3), ...others, stampOf('often-not', 5)]);

@@ -15,7 +15,7 @@ import { startService } from '../../support/service.ts';
 const log = pino({ level: 'silent' });
 const eightDaysMs = 8 * 24 * 3_600_000;
 
-test('S11: after eight days without a worker, content is there for each stamp that still waits; only content without one is removed', async () => {
+test('S11: after eight days without a worker, waiting stamps still have their content; only content without a stamp is removed', async () => {
   const service = await startService({ workers: 0 });
   const redis = new Redis(service.settings.REDIS_URL!);
   onTestFinished(() => redis.disconnect());
@@ -46,13 +46,13 @@ test('S11: after eight days without a worker, content is there for each stamp th
     expect(await (await read()).text()).toBe(['one', 'two', 'three'][index]);
   }
 
-  // What was swept is not read again, whether its stamp was made or not; what has come since is.
+  // Later sweeps skip the content already seen, stamped or not; they read only newer content.
   const later = await store.sealedContents.put(randomUUIDv7(), Buffer.from('another one'));
   const listed = await Array.fromAsync(store.sealedContents.listNotSwept(new Date(clock())));
   expect(listed.flat().map(({ contentId }) => contentId)).toEqual([later]);
 });
 
-test('E11: what was given up is recorded again, as the worker that gave it up may have been killed', async () => {
+test('E11: given-up jobs are recorded again, because the worker that gave up may have been killed', async () => {
   const store = openStore(freshStore(), log);
   onTestFinished(() => store.close());
   const now = Date.now();

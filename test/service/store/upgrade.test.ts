@@ -29,7 +29,7 @@ interface Sealed {
   readonly content: string;
 }
 
-/** What the commit before 0.3.0 left behind in its database and its Redis, and what it had told just before. */
+/** The database and Redis of the commit before 0.3.0, and its last answers. */
 interface Left {
   readonly settings: Settings;
   readonly collections: Readonly<Record<string, { _id: string }[]>>;
@@ -110,7 +110,7 @@ const rowOf = ({ date, provider, isQualified, callerKind, stamps, failed, latenc
   latency_ms_p95: latencyMs.p95,
 });
 
-/** All that the counters are, but for the time of counting. */
+/** All counters, without the time of counting. */
 const documentsIn = (db: Db) =>
   db
     .collection('counts')
@@ -121,7 +121,7 @@ const documentsIn = (db: Db) =>
 test.each([
   ['the same day', thatTime],
   ['the day after', thatTime + dayMs],
-])('what an earlier version counted is taken over exactly, on %s', async (_, timeMs) => {
+])('the counts of an earlier version are migrated exactly, on %s', async (_, timeMs) => {
   const db = await olderDatabase();
   const counters = countersOf(db);
   await counters.upgrade(timeMs);
@@ -135,11 +135,11 @@ test.each([
   expect(daily.filter(before)).toEqual(expected.daily.filter(before));
   const stampsOf = (rows: readonly { date: string; stamps: number }[]) =>
     rows.filter(({ date }) => date === today).reduce((sum, { stamps }) => sum + stamps, 0);
-  // Six of that day's stamps are in the counters of the fixture only, and one is stored that nobody had counted.
+  // Six stamps of that day exist only in the counters of the fixture, and one is stored but was not counted.
   expect(stampsOf(daily)).toBe(timeMs > thatTime ? stampsOf(expected.daily) : storedBefore);
 });
 
-test('taking over may be repeated, done by two at once and cut off anywhere: the counters stay as they are', async () => {
+test('the migration may be repeated, run twice at once or be interrupted: the counters stay the same', async () => {
   const db = await olderDatabase();
   await Promise.all([countersOf(db).upgrade(thatTime), countersOf(db).upgrade(thatTime)]);
   const once = await documentsIn(db);
@@ -155,7 +155,7 @@ test('taking over may be repeated, done by two at once and cut off anywhere: the
   }
 });
 
-/** A service of this version on what was left, once it has worked off what waits. */
+/** A service of this version on the old data, after it has processed the waiting jobs. */
 async function startOn(given: Left) {
   const settings = await testSettings(given.settings);
   const db = await openDatabase({ settings });
@@ -182,7 +182,7 @@ type Started = Pick<Awaited<ReturnType<typeof startOn>>, 'service' | 'stamps'>;
 const lifetimeOf = async ({ service }: Started) =>
   ((await getJson(service, '/api/v1/status')).body.counters as { lifetime: PublicCounters }).lifetime;
 
-/** What was counted before, and what has been stored since. */
+/** The earlier counts plus the stamps stored since. */
 const grown = async ({ stamps }: Started) => expected.counters.lifetime.stamps + (await stamps.countDocuments()) - storedBefore;
 
 async function expectCountersToGoOn(started: Started): Promise<void> {
@@ -190,11 +190,11 @@ async function expectCountersToGoOn(started: Started): Promise<void> {
   const { workflows_completed, ...told } = await lifetimeOf(started);
   const { workflows_completed: completedBefore, ...toldBefore } = expected.counters.lifetime;
   expect(told).toEqual({ ...toldBefore, stamps: await grown(started) });
-  // The completion that waits may have been done by now.
+  // The waiting completion may be finished by now.
   expect([completedBefore, completedBefore + 1]).toContain(workflows_completed);
 }
 
-test('jobs that an earlier version left in Redis are worked off, once each; nothing of it is lost, and its counters go on (E11)', async () => {
+test('jobs from an earlier version in Redis are processed once each; no data is lost, and its counters continue (E11)', async () => {
   const { service, db, stamps, maintenance } = await startOn(left);
   const schedules = async () => (await maintenance.getJobSchedulers()).map(({ key }) => key);
   await eventually(async () => (await schedules()).includes('recount') && !(await schedules()).includes('counter-fold'));
@@ -218,7 +218,7 @@ test('jobs that an earlier version left in Redis are worked off, once each; noth
   }
 }, 60_000);
 
-/** The same as if it had been left today, an hour ago where there was one: all ids of that time begin with the same eight digits, of which one is a minute. */
+/** The same data moved to today, or an hour ago if there was an hour: ids of that time share their first eight digits, and one digit is a minute. */
 function leftToday(): Left {
   const now = Date.now();
   const since = Math.ceil(Math.max(now - 62 * 60_000, now - (now % dayMs)) / 2 ** 16);
@@ -231,14 +231,14 @@ function leftToday(): Left {
   );
 }
 
-test('where the version changes while stamps wait that were accepted on the same day, each of them counts once when its hour has been recounted', async () => {
+test('if the version changes while stamps of the same day wait, each stamp counts once after its hour is recounted', async () => {
   const given = leftToday();
-  // So many that taking them over is not done before the first job is.
+  // Enough to make the migration last longer than the first job.
   const rows = Array.from({ length: 20_000 }, (_, product) => ({ _id: `product:nothing-${product}`, stamps: 0 }));
   const started = await startOn({ ...given, collections: { ...given.collections, counters: [...given.collections.counters!, ...rows] } });
   const counts = collectionOf(started.db, 'counts');
   await eventually(async () => (await counts.countDocuments({ _id: 'older', isComplete: true })) === 1);
-  // Until then the recount of the upgrade and a worker may both have counted a stamp.
+  // Before that, the recount of the upgrade and a worker may both count a stamp.
   await eventually(async () => {
     await countersOf(started.db).recount(Date.now() - 2 * hourMs, Date.now());
     return (await lifetimeOf(started)).stamps === (await grown(started));

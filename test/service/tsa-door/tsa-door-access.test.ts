@@ -24,7 +24,7 @@ describe("sigstore's clients", () => {
     expect((await postToDoor(door.service, ask().der, { path: '/api/v1/timestamp' })).status).toBe(201);
   });
 
-  test('are refused what is no request (T5)', async () => {
+  test('are refused if they send no valid request (T5)', async () => {
     const artifactHash = randomDigest('sha256').toString('base64');
     for (const body of [
       {},
@@ -46,7 +46,7 @@ describe('TSA_DOOR (T4)', () => {
   const { der } = ask();
   const basic = (password: string) => ({ authorization: `Basic ${Buffer.from(`anybody:${password}`).toString('base64')}` });
 
-  test('=token lets in who has a service token, as a password or a bearer token; its stamps are that product’s', async () => {
+  test('=token admits callers with a service token, as a password or a bearer token; the stamps belong to that product', async () => {
     const guarded = await startService({ settings: { ...door.service.settings, TSA_DOOR: 'token' }, workers: 0 });
     for (const headers of [{}, basic('wrong'), { authorization: 'Bearer wrong' }, { authorization: 'Basic !' }, internalHeaders]) {
       const reply = await postToDoor(guarded, der, { headers: headers as Record<string, string> });
@@ -61,7 +61,7 @@ describe('TSA_DOOR (T4)', () => {
     }
   });
 
-  test('=token does not count who sends no token before it is asked for one, only wrong ones (R5, RFC 7617 §2)', async () => {
+  test('=token counts wrong tokens only, not a request without a token before the challenge (R5, RFC 7617 §2)', async () => {
     const settings = { ...door.service.settings, TSA_DOOR: 'token', RATE_WRONG_TOKEN_PER_MINUTE: '2' };
     const guarded = await startService({ settings, workers: 0 });
     const statusesOf = async (headers: Record<string, string>) => {
@@ -73,12 +73,12 @@ describe('TSA_DOOR (T4)', () => {
     expect(await statusesOf(basic('wrong'))).toEqual([401, 401, 429, 429]);
   });
 
-  test('=off is no door, as in production until another is chosen', async () => {
+  test('=off closes the door; it is the default in production', async () => {
     const closed = await startService({ settings: { ...door.service.settings, TSA_DOOR: 'off' }, workers: 0 });
     for (const path of ['/api/v1/tsa', '/tsa', '/api/v1/timestamp']) expect((await postToDoor(closed, der, { path })).status).toBe(404);
   });
 
-  test('the mock provider cannot serve it: 503 with a sentence that names TSP=local (T6)', async () => {
+  test('with the mock provider it is 503 with a sentence that names TSP=local (T6)', async () => {
     const mock = await startService({ workers: 0 });
     const reply = await postToDoor(mock, der);
     expect(reply.status).toBe(503);
@@ -86,7 +86,7 @@ describe('TSA_DOOR (T4)', () => {
     expect(JSON.parse(String(reply.body))).toMatchObject({ code: 'tsa_unavailable', detail: expect.stringContaining('TSP=local') });
   });
 
-  test('RATE_TSA_PER_MINUTE limits an address', async () => {
+  test('RATE_TSA_PER_MINUTE limits each address', async () => {
     const limited = await startService({ settings: { RATE_TSA_PER_MINUTE: '2' }, workers: 0 });
     const statuses = [];
     for (let sent = 0; sent < 3; sent++) statuses.push((await postToDoor(limited, der)).status);

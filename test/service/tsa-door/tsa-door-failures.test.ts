@@ -9,14 +9,14 @@ import { providersSettings } from '../../support/tsa-service.ts';
 const door = useDoor();
 
 describe('a TSA behind the door', () => {
-  test('that fails is a rejection with systemFailure (T1, RFC 3161 §2.4.2)', async () => {
+  test('gives a rejection with systemFailure if it fails (T1, RFC 3161 §2.4.2)', async () => {
     door.tsa.server.failAlways(createFault('rejected'));
     expect(statusOf(await postToDoor(door.service, ask().der))).toBe('rejection systemFailure');
     door.tsa.server.failAlways(undefined);
     await eventually(async () => statusOf(await postToDoor(door.service, ask().der)) === 'granted');
   });
 
-  test('that takes longer than the client waits is waiting, and the stamp can be read later (T1, E11)', async () => {
+  test('gives `waiting` if it is slower than the client, and the stamp can be read later (T1, E11)', async () => {
     const settings = { ...providersSettings([{ tsa: door.tsa }]), STAMP_WAIT_MS: '300' };
     const slow = await startService({ settings, workers: 0 });
     const reply = await postToDoor(slow, ask().der);
@@ -26,7 +26,7 @@ describe('a TSA behind the door', () => {
     await eventually(async () => (await verifyById(slow, reply.headers.get('qstamp-stamp-id'))).body.valid === true);
   });
 
-  test('that refuses what a client no longer waits for ends it, and the address that was promised says so (T2, E11)', async () => {
+  test('ends a request by refusing it after the client left, and the promised address says so (T2, E11)', async () => {
     door.tsa.server.failAlways(createFault('refused:badAlg'));
     const slow = await startService({ settings: { ...providersSettings([{ tsa: door.tsa }]), STAMP_WAIT_MS: '300' }, workers: 0 });
     const reply = await postToDoor(slow, ask({ hash: 'sha512', digest: randomDigest('sha512') }).der);
@@ -44,13 +44,13 @@ describe('a TSA behind the door', () => {
     door.tsa.server.failAlways(undefined);
   });
 
-  test('that takes no SHA-512 is a rejection with badAlg, and nobody can make it look broken by asking (T2)', async () => {
+  test('gives a rejection with badAlg if it refuses SHA-512; such requests cannot make it look broken (T2)', async () => {
     door.tsa.server.failAlways(createFault('refused:badAlg'));
     const { der } = ask({ hash: 'sha512', digest: randomDigest('sha512') });
     for (let asked = 0; asked < 6; asked++) expect(statusOf(await postToDoor(door.service, der))).toBe('rejection badAlg');
     door.tsa.server.failAlways(undefined);
     expect((await stampInternal(door.service, { hash: randomHash() })).status).toBe(201);
-    // The worker tells of its provider each second: until then nobody has asked it.
+    // The worker reports on its provider each second: no request has reached it before.
     await expect
       .poll(async () => (await getJson(door.service, '/health/')).body, { timeout: 10_000 })
       .toMatchObject({ status: 'ok', checks: { provider: 'ok' } });

@@ -21,7 +21,7 @@ import { type AskOptions, ask } from '../../support/tsa-lab.ts';
 const door = useDoor();
 
 describe('a time-stamp client', () => {
-  test('of OpenSSL gets a token that it verifies against its own query, and its stamp is stored and has a page (T1, T3)', async () => {
+  test('of OpenSSL gets a token that verifies against its own query; the stamp is stored and has a page (T1, T3)', async () => {
     const digest = randomHash();
     const query = await opensslQuery({ digest });
     const reply = await postToDoor(door.service, query);
@@ -60,13 +60,13 @@ describe('a time-stamp client', () => {
     'that wants no certificates': { certReq: false },
   };
 
-  test.each(Object.entries(requests))('%s is answered to the letter (T2)', async (_name, options) => {
+  test.each(Object.entries(requests))('%s gets exactly the requested answer (T2)', async (_name, options) => {
     const asked = ask({ digest: randomDigest('sha256'), ...options });
     const reply = await postToDoor(door.service, asked.der);
     expect(statusOf(reply)).toBe('granted');
     expect(await judge(asked.der, reply.body)).toMatchObject({ ok: true, nonce: asked.nonce });
     const sent = door.tsa.server.received.at(-1)!.body;
-    // What the TSA signs is the client's own imprint: its algorithm as it was written, parameters and all.
+    // The TSA signs the client's own imprint: its algorithm identifier as written, with its parameters.
     const imprint = asked.der.subarray(5, asked.der.indexOf(asked.digest) + asked.digest.length);
     expect(sent.includes(imprint)).toBe(true);
     const hasCertificates = reply.body.includes(door.tsa.pki.signer.certificate);
@@ -77,14 +77,14 @@ describe('a time-stamp client', () => {
     expect(body).toMatchObject({ valid: true, imprint: { algorithm: asked.hash, digest: asked.digest.toString('hex') } });
   });
 
-  test('that wants no certificates gets the signed token all the same: OpenSSL verifies it with those it has (T2)', async () => {
+  test('that wants no certificates still gets the signed token: OpenSSL verifies it with its own certificates (T2)', async () => {
     const query = await opensslQuery({ digest: randomHash(), cert: false });
     const reply = await postToDoor(door.service, query);
     const untrustedPem = await certificateChain(door.service, '/api/v1/tsa/certchain');
     const given = { answer: reply.body, against: { query }, rootPem: door.tsa.pki.rootPem };
     expect((await opensslVerify({ ...given, untrustedPem })).output).toContain('Verification: OK');
     expect((await opensslVerify(given)).ok).toBe(false);
-    // We gave it out, so we can tell of it (V2); what is changed in it is another token.
+    // We issued it, so we know it (V2); a changed token is another token.
     const tokenId = reply.headers.get('qstamp-stamp-id');
     expect((await verifyRaw(door.service, reply.body.toString('base64'))).body).toMatchObject({ valid: true, token_id: tokenId });
     const changed = Buffer.from(reply.body);
@@ -108,7 +108,7 @@ describe('a time-stamp client', () => {
   };
 
   test.each(Object.entries(refused))(
-    '%s is a rejection that says so, and no stamp (T2, RFC 3161 §2.4.2)',
+    '%s gives a rejection with its reason, and no stamp (T2, RFC 3161 §2.4.2)',
     async (_name, [members, failure]) => {
       const reply = await postToDoor(door.service, sequence(integer(1), members));
       expect([reply.status, statusOf(reply)]).toEqual([200, `rejection ${failure}`]);
@@ -117,11 +117,11 @@ describe('a time-stamp client', () => {
     },
   );
 
-  test('of version 2 is a rejection that says so (T2)', async () => {
+  test('of version 2 gets a rejection with its reason (T2)', async () => {
     expect(statusOf(await postToDoor(door.service, sequence(integer(2), good)))).toBe('rejection badRequest');
   });
 
-  test('is told in HTTP what is no TimeStampReq, is too large, or of another type (T1)', async () => {
+  test('gets an HTTP error for a body that is not a TimeStampReq, is too large, or has another type (T1)', async () => {
     const { der } = ask();
     const notMinimal = sequence(integer(1), good, Buffer.from([0x02, 0x02, 0x00, 0x01]));
     for (const body of [Buffer.alloc(0), Buffer.from('hello'), der.subarray(1), Buffer.concat([der, nullValue()]), notMinimal]) {
@@ -138,7 +138,7 @@ describe('a time-stamp client', () => {
     );
   });
 
-  test('gets no token twice: each request is a stamp of its own', async () => {
+  test('gets a new token each time: each request is a separate stamp', async () => {
     const { der } = ask({ digest: randomDigest('sha256') });
     const ids = (await Promise.all([postToDoor(door.service, der), postToDoor(door.service, der)])).map(({ headers }) =>
       headers.get('qstamp-stamp-id'),
@@ -147,7 +147,7 @@ describe('a time-stamp client', () => {
   });
 });
 
-test('whatever the bytes, the answer is a TimeStampResp or 400 (T1, V4)', async () => {
+test('gets a TimeStampResp or 400 for any bytes (T1, V4)', async () => {
   const genuine = fc.record({
     hash: fc.constantFrom('sha256' as const, 'sha384' as const),
     certReq: fc.boolean(),
@@ -167,7 +167,7 @@ test('whatever the bytes, the answer is a TimeStampResp or 400 (T1, V4)', async 
   );
 });
 
-test('a token without its certificates is what a TSA sends to who did not ask for them', async () => {
+test('without certReq, a TSA sends a token without certificates', async () => {
   const asked = ask({ certReq: false });
   const granted = await postToDoor(door.service, asked.der);
   const token = granted.body.subarray(granted.body.indexOf(objectIdentifier(OID.signedData)) - 4);

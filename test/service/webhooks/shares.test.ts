@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { createShares, type Place } from '../../../src/workers/webhooks/shares.ts';
 
-/** Of 128 places, as a worker has them unless told otherwise. */
+/** Of 128 places, the default of a worker. */
 function createLab() {
   let now = 1_000_000;
   const shares = createShares({ places: 128, clock: () => now });
-  /** Takes so many places, and returns the pauses of those that found none. */
+  /** Takes this many places, and returns the pauses of requests that got none. */
   const take = (product: string, host: string, count = 1) => {
     const answers = Array.from({ length: count }, () => shares.take(product, host));
     return {
@@ -19,7 +19,7 @@ function createLab() {
   return { take, pass };
 }
 
-test('N5: a host has eight places, its product 32, and neither takes any from another product', () => {
+test('N5: a host has eight places, a product 32, and neither takes places from another product', () => {
   const { take } = createLab();
   const atFirstHost = take('a', 'a1', 9);
   expect(atFirstHost.places).toHaveLength(8);
@@ -32,7 +32,7 @@ test('N5: a host has eight places, its product 32, and neither takes any from an
   expect(take('a', 'a1', 9).places).toHaveLength(2);
 });
 
-test('N5: without a place a webhook pauses for a second; of many, each asks a hundredth of a second after the one before', () => {
+test('N5: without a place a webhook pauses for a second; each further one starts a hundredth of a second later', () => {
   const { take, pass } = createLab();
   take('a', 'a1', 8);
   take('b', 'b1', 8);

@@ -9,8 +9,8 @@ const hourMs = 3_600_000;
 const workflowId = '01890a5d-ac96-774b-bcce-b302099a8057';
 
 /**
- * A processor whose receiver takes nothing, and what it leaves of its job. `waitedBefore`: how long ago the jobs were accepted when the worker starts;
- * `answered`: when the receiver says that it takes nothing.
+ * A processor whose receiver refuses everything, and the rest of its job. `waitedBefore`: how long ago the jobs were accepted when the worker starts;
+ * `answered`: when the receiver refuses.
  */
 function createLab({ waitedBefore = 0, answered = async () => undefined }: { waitedBefore?: number; answered?: () => Promise<void> } = {}) {
   let now = 1_000 * hourMs;
@@ -50,7 +50,7 @@ function createLab({ waitedBefore = 0, answered = async () => undefined }: { wai
   };
 }
 
-test('N3: the day for which it is tried begins with the first try, however long the job waited before', async () => {
+test('N3: the day of tries begins with the first try, however long the job waited before', async () => {
   const { run, pass, sent } = createLab();
   pass(30 * hourMs);
   await expect(run()).rejects.toThrow('500');
@@ -61,7 +61,7 @@ test('N3: the day for which it is tried begins with the first try, however long 
   expect(sent()).toBe(3);
 });
 
-test('N5: a webhook for which there never is a place waits for two days, and is then given up; the time without a worker does not count', async () => {
+test('N5: a webhook that never gets a place is given up after two days, not counting time without a worker', async () => {
   const { run, pass, sent, givenUp } = createLab({ waitedBefore: 100 * hourMs, answered: () => new Promise(() => undefined) });
   for (let place = 0; place < 8; place += 1) void run(`hangs-${place}`);
   await expect(run('waits')).rejects.toThrow(NotItsTurnError);

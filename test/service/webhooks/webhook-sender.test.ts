@@ -10,7 +10,7 @@ const webhook = (url: string) => ({ url, id: 'stamp_1', event: 'stamp.made', bod
 const setup = { secrets: [Buffer.alloc(24)], clock: Date.now, userAgent: 'test' };
 const senderOf = (isOpen: boolean) => createWebhookSender({ ...setup, isOpen });
 
-/** What listens here and how many connections it got; `answer`: what it says to each. */
+/** A local receiver and its number of connections; `answer`: its reply to each. */
 async function startListener(answer: string | ((socket: Socket) => void) = '') {
   let connections = 0;
   const server = createServer((socket) => {
@@ -25,7 +25,7 @@ async function startListener(answer: string | ((socket: Socket) => void) = '') {
 }
 
 test.each(['localhost', '127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', '2130706433'])(
-  'N2: in production no connection is made to %s, by its name or its address, and it is not tried again',
+  'N2: in production %s gets no connection, by name or address, and no retry',
   async (host) => {
     const { port, count } = await startListener();
     await expect(senderOf(false)(webhook(`https://${host}:${port}/`))).rejects.toMatchObject({ name: 'WebhookError', isFinal: true });
@@ -33,7 +33,7 @@ test.each(['localhost', '127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', '2130706433'
   },
 );
 
-test('N2: in production plain HTTP is not sent', async () => {
+test('N2: in production plain HTTP is never used', async () => {
   await expect(senderOf(false)(webhook('http://192.0.2.1/'))).rejects.toMatchObject({ isFinal: true });
 });
 
@@ -41,19 +41,19 @@ test.each([
   ['a redirection', 'HTTP/1.1 307 Go\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n', false],
   ['410', 'HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n', true],
   ['something that is no HTTP', 'SSH-2.0-x\r\n', false],
-])('N3: %s is no success', async (_what, answer, isFinal) => {
+])('N3: %s is not a success', async (_what, answer, isFinal) => {
   const { port } = await startListener(answer);
   await expect(senderOf(true)(webhook(`http://127.0.0.1:${port}/`))).rejects.toMatchObject({ name: 'WebhookError', isFinal });
 });
 
-test('N3: of a receiver that lies about its length, or never ends, only the status is read', async () => {
+test('N3: only the status is read if a receiver gives a wrong length or never ends', async () => {
   for (const lie of ['Content-Length: 9999999999', 'Transfer-Encoding: chunked']) {
     const { port } = await startListener(`HTTP/1.1 204 OK\r\n${lie}\r\n\r\nffff`);
     await senderOf(true)(webhook(`http://127.0.0.1:${port}/`));
   }
 });
 
-/** Says the same again and again, as fast as it is read, and counts what it has said. */
+/** Repeats the same data as fast as it is read, and counts it. */
 function createBabbler(first: string, again: string) {
   let octets = 0;
   const babble = (socket: Socket) => {
@@ -74,7 +74,7 @@ test.each([
   ['an endless line', 'HTTP/1.1 200 ', 'y'.repeat(1_000)],
   ['interim answers without an end', '', 'HTTP/1.1 100 Continue\r\n\r\n'],
   ['nothing', '', ''],
-])('N3: a receiver that says %s is done with when its time is up, in bounded memory', async (_what, first, again) => {
+])('N3: a receiver that sends %s is cut off after its time, in bounded memory', async (_what, first, again) => {
   const { answer } = createBabbler(first, again);
   const { port } = await startListener(again === '' ? () => undefined : answer);
   const before = process.memoryUsage().rss;
@@ -93,7 +93,7 @@ test('N3: an endless answer is not read', async () => {
 const typeA = 1;
 const typeAaaa = 28;
 
-/** A name server (RFC 1035) that answers each question of a type with the next of these addresses, the last one for ever. */
+/** A name server (RFC 1035) that answers each query of a type with the next of these addresses, then repeats the last one. */
 async function startNameServer(records: Readonly<Record<number, (readonly string[])[]>>) {
   const asked: number[] = [];
   const socket = createSocket('udp4');
@@ -126,10 +126,10 @@ async function startNameServer(records: Readonly<Record<number, (readonly string
 }
 
 const loopbackOfIpv6 = `${'0000:'.repeat(7)}0001`;
-/** Of the public Internet, and where nobody answers to this port. */
+/** Public Internet addresses where this port does not answer. */
 const somewhere = '1.2.3.4';
 
-test('N2: a name that is public when it is looked at, and then 127.0.0.1, is asked for once; the next try finds it private', async () => {
+test('N2: a name that is first public and then 127.0.0.1 is resolved once; the next try finds it private', async () => {
   const { port, count } = await startListener();
   const { nameServer, asked } = await startNameServer({ [typeA]: [[somewhere], ['127.0.0.1']] });
   const send = createWebhookSender({ ...setup, isOpen: false, nameServer, answerWithinMs: 500 });
@@ -144,7 +144,7 @@ test.each([
   ['one private address among public ones', { [typeA]: [[somewhere, '10.0.0.1']] }, true],
   ['a public address and the loopback of IPv6', { [typeA]: [[somewhere]], [typeAaaa]: [[loopbackOfIpv6]] }, true],
   ['no address', {}, false],
-])('N2: no connection is made to a name with %s', async (_what, records, isFinal) => {
+])('N2: a name with %s gets no connection', async (_what, records, isFinal) => {
   const { port, count } = await startListener();
   const { nameServer } = await startNameServer(records);
   const send = createWebhookSender({ ...setup, isOpen: false, nameServer });
@@ -152,7 +152,7 @@ test.each([
   expect(count()).toBe(0);
 });
 
-test('N2: what is private', () => {
+test('N2: private addresses', () => {
   const ofThese = (addresses: string) => addresses.split(' ').map(isPrivateAddress);
   const bad =
     '0.0.0.0 10.0.0.1 100.64.0.1 127.0.0.1 169.254.169.254 172.31.255.255 192.168.1.1 198.18.0.1 224.0.0.1 255.255.255.255 :: ::1 fe80::1 fd12::1 ff02::1 ::ffff:10.0.0.1 ::ffff:8.8.8.8 64:ff9b::a00:1 2002:a00:1:: 2001:db8::1 2001::1 ::127.0.0.1 fec0::1 4000::1 example';

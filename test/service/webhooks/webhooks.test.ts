@@ -37,7 +37,7 @@ async function verified({ headers, body }: ReceivedWebhook): Promise<JsonObject>
 }
 
 describe('N2, N3: webhooks of stamps', () => {
-  test('tell exactly the answer of the 201, signed', async () => {
+  test('contain exactly the answer of the 201, signed', async () => {
     const { url, received } = await startReceiver();
     const { status, body } = await stampInternal(service, { hash: randomHash(), tier: 'plus', callback_url: url });
     expect(status).toBe(201);
@@ -51,7 +51,7 @@ describe('N2, N3: webhooks of stamps', () => {
     expect(JSON.stringify(body)).toBe(webhook?.body);
   });
 
-  test('tell the secret address of sealed content too; a replay tells nothing again', async () => {
+  test('contain the secret address of sealed content too; a replay sends nothing again', async () => {
     const { url, received } = await startReceiver();
     const request = { content_b64: 'aGVsbG8=', tier: 'sealed', callback_url: url };
     const key = { 'idempotency-key': `key-${randomHash()}` };
@@ -64,7 +64,7 @@ describe('N2, N3: webhooks of stamps', () => {
     expect(received).toHaveLength(1);
   });
 
-  test('are sent again, under the same id, until they are taken; a redirection is not followed', async () => {
+  test('are sent again with the same id until accepted; redirections are not followed', async () => {
     const { url, received } = await startReceiver(500, 302, 200);
     await stampInternal(service, { hash: randomHash(), callback_url: url }, { prefer: 'respond-async' });
     const webhooks = await arrived(received, 3);
@@ -72,7 +72,7 @@ describe('N2, N3: webhooks of stamps', () => {
     for (const webhook of webhooks) await verified(webhook);
   });
 
-  test('N5: a product whose many receivers hang does not keep the webhook of another product waiting', async () => {
+  test('N5: a product with many hanging receivers does not delay the webhook of another product', async () => {
     const stampFor = (callback_url: string, count: number, headers = {}) =>
       Promise.all(Array.from({ length: count }, () => stampInternal(service, { hash: randomHash(), callback_url }, headers)));
     const hanging = await Promise.all(Array.from({ length: 20 }, () => startReceiver('hang')));
@@ -83,7 +83,7 @@ describe('N2, N3: webhooks of stamps', () => {
     const other = await startReceiver();
     await stampFor(other.url, 20, { 'x-service-token': 'other-service-token' });
     await arrived(other.received, 20);
-    // Had they waited until deliveries to the others end, the next 32 of those would be under way.
+    // If they had waited for the other deliveries to end, the next 32 of those would be running.
     expect(sent().length).toBeLessThan(64);
 
     for (const { answer } of hanging) answer(204);
@@ -101,7 +101,7 @@ describe('N2, N3: webhooks of stamps', () => {
   });
 });
 
-describe('N2: what is no fit target', () => {
+describe('N2: forbidden addresses', () => {
   const refused = async (callback_url: unknown, at = service, headers = {}) => {
     const { status, body } = await stampInternal(at, { hash: randomHash(), callback_url }, headers);
     return { status, detail: body.detail as { loc: unknown; msg: string }[] };
@@ -112,7 +112,7 @@ describe('N2: what is no fit target', () => {
     expect([status, detail[0]?.loc]).toEqual([422, ['body', 'callback_url']]);
   });
 
-  test('agents, their batches and workflows without a service token get 422 that says who may', async () => {
+  test('agents, their batches and workflows without a service token get 422 that explains who may use it', async () => {
     const callback_url = 'https://example.com/';
     const { status, body } = await stampAgent(service, 'basic', { hash: randomHash(), callback_url });
     expect([status, JSON.stringify(body)]).toEqual([422, expect.stringContaining('service token')]);
@@ -122,7 +122,7 @@ describe('N2: what is no fit target', () => {
     expect([start.status, JSON.stringify(start.body)]).toEqual([422, expect.stringContaining('service token')]);
   });
 
-  test('without a secret it is 422; in production only https and no private address will do', async () => {
+  test('without a secret it is 422; in production only https and public addresses are allowed', async () => {
     const silent = await startService({ workers: 0 });
     expect((await refused('https://example.com/', silent)).detail[0]?.msg).toContain('WEBHOOK_SECRET');
     const token = 'x'.repeat(40);
@@ -147,7 +147,7 @@ describe('N2: what is no fit target', () => {
   });
 });
 
-test('N4: a workflow tells that its link was opened, and that it is completed', async () => {
+test('N4: a workflow sends a webhook when its link was opened, and when it is completed', async () => {
   const { url, received } = await startReceiver();
   const user_email = `${randomHash().slice(0, 12)}@example.com`;
   const started = await postJson(service, '/api/v1/workflow/start', startRequest({ user_email, callback_url: url }), internalHeaders);
@@ -171,7 +171,7 @@ test('N4: a workflow tells that its link was opened, and that it is completed', 
   expect(await verified(completed!)).toEqual(body);
 });
 
-test('N4: only the right challenge queues a webhook: ten wrong ones, a new link and the right one make one', async () => {
+test('N4: only the right challenge queues a webhook: ten wrong ones, a new link and the right one give one', async () => {
   const { url, received } = await startReceiver();
   const user_email = `${randomHash().slice(0, 12)}@example.com`;
   const started = await postJson(service, '/api/v1/workflow/start', startRequest({ user_email, callback_url: url }), internalHeaders);
@@ -183,7 +183,7 @@ test('N4: only the right challenge queues a webhook: ten wrong ones, a new link 
     });
   const tryOther = async (link = '') =>
     (await openLink(link.replace(/challenge=.*/, `challenge=${randomBytes(32).toString('base64url')}`))).status;
-  /** Keys of BullMQ's jobs that tell of this workflow. */
+  /** Keys of BullMQ's jobs about this workflow. */
   const queued = async () =>
     (await dumpRedis(service.settings.REDIS_URL ?? '')).split('\n').filter((line) => /:webhooks:confirmed-/.test(line)).length;
 

@@ -10,4 +10,4 @@ it.each([
   ['"><script>alert(1)</script>', 'script alert(1) /script'],
   ['x'.repeat(1024), `${'x'.repeat(60)}…`],
   ['…„“', ''],
-])('of %j a mail quotes %j', (agentId, name) => expect(agentNameOf(agentId)).toBe(name));
+])('for %j a mail quotes %j', (agentId, name) => expect(agentNameOf(agentId)).toBe(name));

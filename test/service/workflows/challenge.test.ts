@@ -3,18 +3,18 @@ import { describe, expect, it } from 'vitest';
 import { challengeRefusal, mintChallenge } from '../../../src/shared/domain/challenge.ts';
 
 describe('challenge (W6)', () => {
-  it('is 32 bytes as base64url, of which the SHA-256 is stored', () => {
+  it('is 32 bytes as base64url; only its SHA-256 is stored', () => {
     const { challenge, digest } = mintChallenge(Buffer.alloc(32, 0xff));
     expect(challenge).toBe('__________________________________________8');
     expect(digest).toBe(createHash('sha256').update(challenge).digest('hex'));
     expect(digest).not.toContain(challenge);
   });
 
-  it('takes 32 bytes of randomness and no others', () => {
+  it('accepts exactly 32 random bytes', () => {
     for (const bytes of [0, 16, 31, 33]) expect(() => mintChallenge(randomBytes(bytes))).toThrow(RangeError);
   });
 
-  it('is good until it expires, is used, or has met five wrong tries', () => {
+  it('is valid until it expires, is used, or has five wrong tries', () => {
     const fresh = { expiresAtMs: 1000, isUsed: false, wrongTries: 0 };
     expect(challengeRefusal(fresh, 999)).toBeUndefined();
     expect(challengeRefusal(fresh, 1000)).toBe('challenge_expired');

@@ -25,7 +25,7 @@ const published = async (workflow: StartedWorkflow) => (await getJson(service, `
 const sealed = (body: unknown) => body as { root_stamp_id: string; closing_record: { hash: string; stamp_id: string } };
 const saltsOf = (state: Record<string, unknown>) => state.commitment_salts as { user_email: string; agent_id: string };
 
-test('W18: the closing record is canonical JSON of what the state says, and its SHA-256 is stamped', async () => {
+test('W18: the closing record is canonical JSON of the state, and its SHA-256 is stamped', async () => {
   const workflow = await completed(2);
   const text = await recordOf(workflow);
   const record = JSON.parse(text) as Record<string, unknown>;
@@ -57,7 +57,7 @@ test('W18: the closing record is canonical JSON of what the state says, and its 
   }
 });
 
-test('W10, W18: only the holder of the workflow token gets the salts; they go with redaction, and every proof still verifies', async () => {
+test('W10, W18: only the holder of the workflow token gets the salts; redaction removes them, and every proof still verifies', async () => {
   const workflow = await startWorkflow(service, person);
   await stampOutput(service, workflow);
   expect(await stateOf(workflow)).toMatchObject({ commitment_salts: null });
@@ -88,7 +88,7 @@ test('W10, W18: only the holder of the workflow token gets the salts; they go wi
   expect(page).not.toContain('does not hold');
 });
 
-test('W10, W18: what was erased before the end has no commitment', async () => {
+test('W10, W18: data erased before completion has no commitment', async () => {
   const workflow = await startWorkflow(service, person);
   await redactWorkflow(service, workflow);
   expect((await completeWorkflow(service, workflow)).status).toBe(200);
@@ -96,11 +96,11 @@ test('W10, W18: what was erased before the end has no commitment', async () => {
   expect(await readPage(service, `/workflow/${workflow.id}`)).not.toContain('does not hold');
 });
 
-test('W18: a workflow that is open, or was completed without a closing record, has none, and its page says so', async () => {
+test('W18: an open workflow, or one completed without a closing record, has none, and its page says so', async () => {
   const open = await startWorkflow(service, person);
   expect((await service.fetch(`/workflow/${open.id}/closing-record.json`)).status).toBe(404);
   const workflow = await completed(1);
-  // As version 0.2.0 left it.
+  // The state after version 0.2.0.
   const earlier = { closingRecord: '', encryptedSalts: '', 'root.chainHash': '' } as const;
   await collectionOf(await openDatabase(service), 'workflows').updateOne({ _id: workflow.id }, { $unset: earlier });
   expect((await service.fetch(`/workflow/${workflow.id}/closing-record.json`)).status).toBe(404);

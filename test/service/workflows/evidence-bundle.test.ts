@@ -45,7 +45,7 @@ describe('W22: the bundle of a completed workflow', () => {
     );
   });
 
-  test('as JSON says the same', async () => {
+  test('has the same content as JSON', async () => {
     const { status, body } = await getJson(lab.service, `/workflow/${good.workflow.id}/evidence.json`);
     expect(status).toBe(200);
     const { closing_record, root, outputs, certificates } = evidenceDocument.parse(body);
@@ -65,7 +65,7 @@ describe('W22: the bundle of a completed workflow', () => {
     expect(certificates.map(({ role }) => role)).toEqual(['trust_anchor', 'other', 'other']);
   });
 
-  test('is there for a completed workflow only', async () => {
+  test('exists only for a completed workflow', async () => {
     const open = await startWorkflow(lab.service);
     await stampOutput(lab.service, open);
     for (const form of ['zip', 'json']) {
@@ -78,7 +78,7 @@ describe('W22: the bundle of a completed workflow', () => {
 });
 
 describe('W22: the commands by hand in README.txt', () => {
-  /** Runs what README.txt tells to run, in the folder of the bundle. */
+  /** Runs the commands of README.txt, in the folder of the bundle. */
   function runByHand(files: Bundle): string {
     const folder = temporaryFolder();
     for (const [name, content] of files) {
@@ -91,9 +91,9 @@ describe('W22: the commands by hand in README.txt', () => {
   const laboratory = (provider: Readonly<Record<string, unknown>>, tsa?: RunningTsa) =>
     startBundleLab((close) => onTestFinished(close), provider, tsa);
 
-  test('work as they are', () => expect(runByHand(good.files)).toContain('Verification: OK'));
+  test('work unchanged', () => expect(runByHand(good.files)).toContain('Verification: OK'));
 
-  test('work where the anchor is an intermediate certificate', async () => {
+  test('work if the anchor is an intermediate certificate', async () => {
     const { pki } = lab.tsa;
     const tsa = { ...lab.tsa, pki: { ...pki, rootPem: pem('CERTIFICATE', pki.intermediate.certificate) } };
     const { files } = await (await laboratory({}, tsa)).completed(['a']);
@@ -101,7 +101,7 @@ describe('W22: the commands by hand in README.txt', () => {
     expect(runByHand(files)).toContain('Verification: OK');
   });
 
-  test('work where there is no other certificate than the anchor', async () => {
+  test('work if there is no certificate besides the anchor', async () => {
     const { pki } = lab.tsa;
     const tsa = { ...lab.tsa, pki: { ...pki, rootPem: pem('CERTIFICATE', pki.signer.certificate) } };
     const { files } = await (await laboratory({}, tsa)).completed(['a']);
@@ -109,7 +109,7 @@ describe('W22: the commands by hand in README.txt', () => {
     expect(runByHand(files)).toContain('Verification: OK');
   });
 
-  test('work where the root was stamped in a batch', async () => {
+  test('work if the root was stamped in a batch', async () => {
     const batched = await laboratory({ aggregate: { window_ms: 1_000 } });
     const [{ files }] = await Promise.all([batched.completed(['a']), batched.completed(['b'])]);
     expect(runByHand(files)).toContain('Verification: OK');

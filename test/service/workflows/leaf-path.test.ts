@@ -6,7 +6,7 @@ import { buildHashTree } from '../../../src/shared/rfc3161/index.ts';
 const some = (count: number) => Array.from({ length: count }, () => randomBytes(32));
 
 test.each([2, 3, 5, 7, 64, 127, 128, 129, 130, 200, 257, 1_000, 4_096])(
-  'RFC 4998 §4.2: the parts in which the paths of %i leaves are stored make the paths',
+  'RFC 4998 §4.2: the stored parts of the paths of %i leaves give the paths',
   (leaves) => {
     const tree = buildHashTree(
       'sha256',
@@ -25,7 +25,7 @@ test.each([2, 3, 5, 7, 64, 127, 128, 129, 130, 200, 257, 1_000, 4_096])(
   },
 );
 
-test('V1: parts that do not fit each other make no path', () => {
+test('V1: parts that do not match give no path', () => {
   const leaves = 300;
   const tree = buildHashTree(
     'sha256',

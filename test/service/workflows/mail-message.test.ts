@@ -16,7 +16,7 @@ const mail: OtpMail = {
   messageKey: 'otp-01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10',
 };
 
-/** The message as it goes over the wire, read by a parser that is not the writer's. */
+/** The message on the wire, read by a parser independent of the writer. */
 async function wire(changed: Partial<OtpMail> = {}) {
   const transport = createTransport({ streamTransport: true, buffer: true });
   const { message, envelope } = await transport.sendMail(buildOtpMessage(createViewEngine(), { ...mail, ...changed }));
@@ -24,7 +24,7 @@ async function wire(changed: Partial<OtpMail> = {}) {
 }
 
 describe('verification mail', () => {
-  it('says in text and in HTML what the link is, how long it is valid, and to do nothing otherwise', async () => {
+  it('explains the link and its validity in text and HTML, and to do nothing otherwise', async () => {
     const { parsed } = await wire();
     for (const body of [parsed.text!, parsed.html!]) {
       expect(body).toContain(mail.link);
@@ -39,7 +39,7 @@ describe('verification mail', () => {
     expect(parsed.from).toEqual({ name: 'qstamp', address: 'no-reply@stamps.example' });
   });
 
-  it('names the agent as it calls itself, what is confirmed and what is not, and who runs the service', async () => {
+  it('names the agent by its own name, the confirmed and unconfirmed facts, and the operator', async () => {
     const operator = { name: 'Acme Stamps', url: 'https://acme.example', contact: 'help@acme.example' };
     const { parsed } = await wire({ operator });
     for (const body of [parsed.text!, parsed.html!.replace(/<[^>]*>/g, '')]) {
@@ -51,18 +51,18 @@ describe('verification mail', () => {
     }
   });
 
-  it('is marked as automatic and has the same Message-ID at every try', async () => {
+  it('is marked as automatic and keeps its Message-ID at every try', async () => {
     const [first, second] = [await wire(), await wire()];
     expect(first.parsed.messageId).toBe('<otp-01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10@stamps.example>');
     expect(second.parsed.messageId).toBe(first.parsed.messageId);
     expect(first.parsed.headers.find(({ key }) => key === 'auto-submitted')?.value).toBe('auto-generated');
   });
 
-  it('goes to one mailbox, whatever the address holds', async () => {
+  it('goes to one mailbox, whatever the address contains', async () => {
     expect((await wire({ to: '"a,b"@example.com' })).envelope.to).toEqual(['"a,b"@example.com']);
   });
 
-  it('carries nothing to load: no image, no style sheet, no script', async () => {
+  it('loads nothing: no image, no style sheet, no script', async () => {
     const { parsed } = await wire();
     expect(parsed.html).not.toMatch(/<img|<link|<script|url\(/i);
   });

@@ -4,7 +4,7 @@ import { MailError } from '../../../src/workers/workflows/transport.ts';
 
 const message = { from: '', to: { name: '', address: '' }, subject: '', text: '', html: '', messageId: '', headers: {} };
 
-/** A transport whose next mail ends as told, with what was counted. */
+/** A transport whose next mail has a given result, with the counts. */
 function recordOf(isConfigured: boolean) {
   let outcome: Error | undefined;
   const counted: string[] = [];
@@ -25,7 +25,7 @@ function recordOf(isConfigured: boolean) {
 const away = new MailError('ESOCKET', { isFinal: false, isOfServer: true });
 const unknownRecipient = new MailError('SMTP 550', { isFinal: true, isOfServer: false });
 
-test('the last mail tells whether mails leave; a server that turns one of them down works (W12)', async () => {
+test('the last mail shows whether sending works; a server that refuses one mail works (W12)', async () => {
   const { counted, readState, stateAfter } = recordOf(true);
   expect(readState()).toBe('unknown');
   expect(await stateAfter(away)).toBe('failing');
@@ -35,7 +35,7 @@ test('the last mail tells whether mails leave; a server that turns one of them d
   expect(counted).toEqual(['deferred', 'failed', 'deferred', 'sent']);
 });
 
-test('without a server for mails none can be sent, whatever is tried (W19)', async () => {
+test('without a mail server no mail can be sent, whatever is tried (W19)', async () => {
   const { readState, stateAfter } = recordOf(false);
   expect(readState()).toBe('not_configured');
   expect(await stateAfter(away)).toBe('not_configured');

@@ -8,11 +8,11 @@ test.each<[MailState[], MailState]>([
   [['not_configured', 'unknown'], 'unknown'],
   [['not_configured', 'unknown', 'ok'], 'ok'],
   [['ok', 'failing', 'not_configured'], 'failing'],
-])('workers that say %j make mail %s: none can be sent only where no worker can (W19)', (said, state) => {
+])('workers that report %j make mail %s: it is unavailable only if no worker can send (W19)', (said, state) => {
   expect(mailStateOf(said.map((mail) => ({ mail })))).toBe(state);
 });
 
-test('while Redis is away nothing is known of mail, and whoever asks is not held up', async () => {
+test('while Redis is away the state of mail is unknown, and readers do not wait', async () => {
   const readHeartbeats = () => Promise.reject(new Error('no Redis'));
   expect(await createMailStateReader({ readHeartbeats, clock: Date.now })()).toBe('unknown');
 });

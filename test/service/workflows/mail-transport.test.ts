@@ -26,7 +26,7 @@ test.each([
   [552, 'no enhanced code', true, false],
   [421, '4.3.2 shutting down', false, true],
 ])(
-  'W12: a recipient refused with %i %s is final: %s, the server’s own fault: %s; the error names codes only (W10)',
+  'W12: for a recipient refused with %i %s: final %s, the server’s own fault %s; the error contains codes only (W10)',
   async (code, words, ...expected) => {
     const server = await startMailServer({
       onRcptTo: ({ address }, _session, done) => done(smtpReply(code, `${words} <${address}>`)),
@@ -37,7 +37,7 @@ test.each([
   },
 );
 
-test('W12: a refused password, a server that is away and a missing SMTP_URL are no faults of the mail', async () => {
+test('W12: a refused password, a server that is away and a missing SMTP_URL are not faults of the mail', async () => {
   const server = await startMailServer({ onAuth: (_auth, _session, done) => done(smtpReply(535, '5.7.8 wrong')), authOptional: false });
   expect(await failureOf(server.url.replace('//', '//user:pass@'))).toMatchObject({ isFinal: false, isOfServer: true });
   const gone = await startMailServer({ keep: true });

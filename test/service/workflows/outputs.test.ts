@@ -6,7 +6,7 @@ import { findChainFault } from '../../support/chain-fault.ts';
 import { randomHash } from '../../support/requests.ts';
 import { freshStore } from '../../support/servers.ts';
 
-/** Stores as several worker processes have them: they know nothing of each other. */
+/** One store for each of several independent worker processes. */
 function openStores(count: number) {
   const config = freshStore();
   const stores = Array.from({ length: count }, () => openStore(config, pino({ level: 'silent' })));
@@ -25,12 +25,12 @@ const newOutput = (index: number): NewOutput => ({
   isQualified: index % 2 === 0,
 });
 
-test('W8: jobs that run twice at once in several workers append each output once, without a gap', async () => {
+test('W8: jobs that run twice at once in several workers append each output once, without gaps', async () => {
   const stores = openStores(4);
   const chain = { workflowId: 'workflow', briefingHash: randomHash() };
   const given = Array.from({ length: 120 }, (_, index) => newOutput(index));
   const batches = Array.from({ length: 12 }, (_, index) => given.slice(index * 10, index * 10 + 10));
-  // Every batch in every store, as after a worker that was taken for lost and was not.
+  // Every batch in every store, like after a worker that was wrongly taken for lost.
   const results = await Promise.all(stores.flatMap((store) => batches.map((batch) => store.append(chain, batch))));
   const stored = (await stores[0]?.list(chain.workflowId, 1, 1_000)) ?? [];
   expect(stored.map(({ sequenceNumber }) => sequenceNumber)).toEqual(given.map((_, index) => index + 1));
@@ -45,7 +45,7 @@ test('W8: jobs that run twice at once in several workers append each output once
   expect(await stores[1]?.findEnd(chain.workflowId)).toMatchObject({ sequenceNumber: 120, unqualifiedTotal: 60 });
 }, 60_000);
 
-test('W9: nothing follows the closing link, which is written once however many close', async () => {
+test('W9: no output follows the closing link, which is written once, however many workers close', async () => {
   const stores = openStores(3);
   const chain = { workflowId: 'workflow', briefingHash: randomHash() };
   const appends = Array.from({ length: 60 }, (_, index) => stores[index % 3]!.append(chain, [newOutput(index)]));
@@ -58,7 +58,7 @@ test('W9: nothing follows the closing link, which is written once however many c
   expect(new Set(closed.map(({ sequenceNumber }) => sequenceNumber))).toEqual(new Set([appended.length + 1]));
   expect(await stores[0]!.findEnd(chain.workflowId)).toMatchObject({ sequenceNumber: appended.length });
   expect((await stores[1]!.append(chain, [newOutput(99)])).size).toBe(0);
-  // A job that runs again after the end is told what became of it.
+  // A job that runs again after the end gets its earlier result.
   const [known] = [...(appended[0]?.values() ?? [])];
   const again = await stores[2]!.append(chain, [{ ...newOutput(0), tokenId: known?.tokenId ?? '' }]);
   expect(again.get(known?.tokenId ?? '')?.sequenceNumber).toBe(known?.sequenceNumber);

@@ -11,13 +11,13 @@ import { createMemoryStore } from '../../support/memory-store.ts';
 
 const briefingHash = 'b'.repeat(64);
 const hash = 'c'.repeat(64);
-/** Of a tree with one leaf (RFC 9162 §2.1.1). */
+/** For a tree with one leaf (RFC 9162 §2.1.1). */
 const rootHash = createHash('sha256')
   .update(Buffer.from(`00${hash}`, 'hex'))
   .digest('hex');
 const at = new Date('2026-01-02T03:04:05.000Z');
 
-test('W21: nothing is proved by a seal that was not verified', async () => {
+test('W21: a seal that was not verified proves nothing', async () => {
   const store = createMemoryStore();
   const imprint = sha256Imprint(rootHash);
   const proofs = [{ kind: 'mock', token: 'AAAA', provider: 'mock', isQualified: false, issuedAt: at.toISOString() }] as const;

@@ -22,7 +22,7 @@ const chainOf = async ({ id }: StartedWorkflow) => {
   return (body.outputs as JsonObject[]).map(({ output_hash }) => output_hash);
 };
 
-test('L4: outputs are numbered in the order given, whoever works them off, behind those that were there', async () => {
+test('L4: outputs are numbered in the order given, after the existing ones, whichever worker handles them', async () => {
   const workflow = await startWorkflow(service);
   await stampOutput(service, workflow);
   const given = outputs(500);
@@ -36,7 +36,7 @@ test('L4: outputs are numbered in the order given, whoever works them off, behin
   expect([closed.status, closed.body]).toEqual([409, expect.objectContaining({ code: 'conflict', reason: 'workflow_closed' })]);
 });
 
-test('L4: an item that breaks its contract takes no number', async () => {
+test('L4: an invalid item gets no number', async () => {
   const workflow = await startWorkflow(service);
   const given = [...outputs(2), { output_hash: 'x', output_type: 'text' }, ...outputs(1), { output_hash: randomHash() }];
   const { items } = await stampOutputs(service, workflow, given);
@@ -45,7 +45,7 @@ test('L4: an item that breaks its contract takes no number', async () => {
   expect(items[4]).toMatchObject({ index: 4, detail: [{ type: 'missing', loc: ['body', 4, 'output_type'] }] });
 });
 
-test('S9, L2: sent again under its key it is the same answer, also once the workflow is closed', async () => {
+test('S9, L2: a repeat with the same key gives the same answer, also once the workflow is closed', async () => {
   const workflow = await startWorkflow(service);
   const given = outputs(80);
   const headers = { 'idempotency-key': 'all' };
@@ -56,13 +56,13 @@ test('S9, L2: sent again under its key it is the same answer, also once the work
   expect(await chainOf(workflow)).toHaveLength(80);
 });
 
-test('E5: it takes the workflow token, and W2 what the tier demands', async () => {
+test('E5: it requires the workflow token, and the conditions of the tier (W2)', async () => {
   const workflow = await startWorkflow(service);
   const answer = await postJson(service, `/api/v1/workflow/${workflow.id}/stamps`, outputs(1));
   expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Workflow']);
 });
 
-test('L3, R1: outputs count one by one for the limit of their workflow', async () => {
+test('L3, R1: each output counts for the limit of its workflow', async () => {
   const limited = await startService({ settings: { RATE_WORKFLOW_STAMP_PER_MINUTE: '10' } });
   const workflow = await startWorkflow(limited);
   expect((await stampOutputs(limited, workflow, outputs(11))).status).toBe(429);
@@ -70,7 +70,7 @@ test('L3, R1: outputs count one by one for the limit of their workflow', async (
   expect((await stampOutput(limited, workflow)).status).toBe(429);
 });
 
-test('E11: outputs that are not numbered in time name their addresses, and get their numbers in the order given', async () => {
+test('E11: outputs that are not numbered in time give their addresses, and get their numbers in the order given', async () => {
   const idle = await startService({ workers: 0, settings: { STAMP_WAIT_MS: '200', RATE_WORKFLOW_STAMP_PER_MINUTE: '0' } });
   const workflow = await startWorkflow(idle);
   const { status, items } = await stampOutputs(idle, workflow, outputs(130));

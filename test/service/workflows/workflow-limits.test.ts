@@ -6,7 +6,7 @@ import { stampOutput, startRequest, startWorkflow, startWorkflowRaw } from '../.
 /** A second API process on the servers of the first. */
 async function startTwin(service: Service): Promise<Service> {
   const twin = await startPart('api', service.settings);
-  // A process that is still waking up may take Redis for dead, and then counts alone (R4).
+  // A process that is still starting may take Redis for dead, and then counts alone (R4).
   for (const { url } of [service, twin]) await eventually(async () => (await fetch(`${url}/health/ready`)).ok);
   return { ...service, ...twin, fetch: (path, init) => fetch(`${twin.url}${path}`, init) };
 }
@@ -34,7 +34,7 @@ test('R1: an address starts exactly 5 workflows an hour, over two API processes 
   }
 });
 
-test('R1: what is refused with 422 starts nothing and is not counted', async () => {
+test('R1: a request refused with 422 starts no workflow and is not counted', async () => {
   const service = await startService();
   for (let count = 0; count < 10; count += 1) {
     expect((await startWorkflowRaw(service, startRequest({ user_email: 'nobody' }))).status).toBe(422);
@@ -58,7 +58,7 @@ test('R1: behind a trusted proxy each client address has its own 5; a strangerâ€
   expect([countOf(answers, 201), countOf(answers, 429)]).toEqual([5, 1]);
 });
 
-test('R1: a workflow takes exactly 100 stamps a minute, over two API processes; others and strangers do not use it up', async () => {
+test('R1: a workflow allows exactly 100 stamps a minute, over two API processes; other workflows and wrong tokens do not use it up', async () => {
   const service = await startService();
   const twin = await startTwin(service);
   try {
@@ -78,7 +78,7 @@ test('R1: a workflow takes exactly 100 stamps a minute, over two API processes; 
   }
 });
 
-test('a limit of 0 is none', async () => {
+test('a limit of 0 means no limit', async () => {
   const service = await startService({ settings: { RATE_WORKFLOW_START_PER_HOUR: '0' } });
   const answers = await Promise.all(Array.from({ length: 20 }, () => startWorkflowRaw(service, startRequest())));
   expect(countOf(answers, 201)).toBe(20);

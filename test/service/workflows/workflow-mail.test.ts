@@ -12,7 +12,7 @@ const startWith = (SMTP_URL: string): Promise<Service> =>
 const mailState = async (service: Service, id: string) =>
   (await collectionOf(await openDatabase(service), 'workflows').findOne({ _id: id }))?.mail as Record<string, unknown> | undefined;
 
-test('the mail: one recipient, text and HTML with the same absolute link, headers that keep robots quiet', async () => {
+test('the mail has one recipient, the same absolute link in text and HTML, and headers against automatic replies', async () => {
   const mail = await startMailServer();
   const service = await startWith(mail.url);
   const workflow = await startWorkflow(service, { user_email: 'zoe@example.com' });
@@ -34,7 +34,7 @@ test('the mail: one recipient, text and HTML with the same absolute link, header
   await eventually(async () => (await mailState(service, workflow.id))?.sentAt);
 });
 
-test('over TLS the mail goes to a server whose certificate is trusted, and to no other', async () => {
+test('over TLS the mail goes only to a server with a trusted certificate', async () => {
   const { key, cert, certFile } = createTlsIdentity('127.0.0.1');
   const mail = await startMailServer({ secure: true, key, cert });
   const trusting = await startService({ workers: 0, settings: { SMTP_URL: mail.url } });
@@ -47,7 +47,7 @@ test('over TLS the mail goes to a server whose certificate is trusted, and to no
   expect(mail.mails).toHaveLength(1);
 });
 
-test('a server that cannot change to TLS gets no mail, unless plain is asked for', async () => {
+test('a server without STARTTLS gets no mail, unless a setting allows plain SMTP', async () => {
   // 127.0.0.1 is trusted without TLS; its neighbour is not.
   const mail = await startMailServer({ host: '127.0.0.2' });
   const strict = await startWith(mail.url);
@@ -61,7 +61,7 @@ test('a server that cannot change to TLS gets no mail, unless plain is asked for
 test.each([
   ['451 after the recipient', { onRcptTo: 451 }],
   ['421 after the data', { onData: 421 }],
-])('W12: %s is tried again, with the same Message-ID and the same challenge', async (_, refusal) => {
+])('W12: %s is retried with the same Message-ID and the same challenge', async (_, refusal) => {
   let refusals = 2;
   const seen: string[] = [];
   const mail = await startMailServer({
@@ -93,7 +93,7 @@ test.each([
   expect((await openLink([...links][0] ?? '')).status).toBe(200);
 });
 
-test('W12: a mail server that is away is tried again; start answers 201 all the same', async () => {
+test('W12: an unreachable mail server is retried; start gives 201 anyway', async () => {
   const gone = await startMailServer({ keep: true });
   const port = Number(new URL(gone.url).port);
   await gone.close();
@@ -109,7 +109,7 @@ test('W12: a mail server that is away is tried again; start answers 201 all the 
   expect((await openLink(link)).status).toBe(200);
 });
 
-test('W12: 550 is final, and operators see it, but no address in what the server said', async () => {
+test('W12: 550 is final and visible to operators, but no address from the server’s answer is shown', async () => {
   const mail = await startMailServer({
     onRcptTo: ({ address }, _session, done) => done(smtpReply(550, `5.1.1 <${address}>: no such mailbox`)),
   });

@@ -11,7 +11,7 @@ afterEach(() => void vi.useRealTimers());
 const briefingHash = 'b'.repeat(64);
 const hash = 'c'.repeat(64);
 
-test('V9: nothing is claimed of a chain that is still being recomputed; the next reader finds it done', async () => {
+test('V9: a chain that is still being recomputed makes no claim; the next reader finds it done', async () => {
   vi.useFakeTimers();
   const store = createMemoryStore();
   const { promise: whole, resolve: goOn } = Promise.withResolvers<void>();

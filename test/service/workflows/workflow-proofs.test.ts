@@ -80,7 +80,7 @@ test('W21: every output of a completed workflow has a proof that leads to the st
   }
 });
 
-test('W21: what an open workflow showed is still there when it is closed, in its order', async () => {
+test('W21: the outputs that an open workflow showed are still there when it is closed, in order', async () => {
   const workflow = await workflowOf(3);
   const early = await inclusion(workflow, 'proof/2');
   expect(early).toMatchObject({ tree_size: 3, root_stamp: null, closing_record: null });
@@ -98,7 +98,7 @@ test('W21: what an open workflow showed is still there when it is closed, in its
   expect((await consistency(workflow, 'first=6')).consistency_path).toEqual([]);
 });
 
-test('48: of two outputs with the same hash each has its own proof; a proof is good in its own place and workflow only', async () => {
+test('48: two outputs with the same hash have separate proofs; a proof is valid only in its own place and workflow', async () => {
   const [workflow, other] = [await startWorkflow(service), await startWorkflow(service)];
   for (const number of [1, 2, 1, 3]) await stampOutput(service, workflow, { output_hash: hashOf(number) });
   for (const number of [4, 1, 2, 3]) await stampOutput(service, other, { output_hash: hashOf(number) });
@@ -111,7 +111,7 @@ test('48: of two outputs with the same hash each has its own proof; a proof is g
   expect(judge(elsewhere, hashOf(1), { size: first.tree_size, root: first.root_hash })).toEqual({ ok: false, fault: 'root_mismatch' });
 });
 
-test('V9: nothing is proved of a record that does not hold', async () => {
+test('V9: a record that does not verify gives no proofs', async () => {
   const workflow = await workflowOf(2);
   await completeWorkflow(service, workflow);
   const db = await openDatabase(service);

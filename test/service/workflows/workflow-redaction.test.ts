@@ -13,7 +13,7 @@ import { type Service, startService } from '../../support/service.ts';
 import { dumpDatabase, keysIn } from '../../support/thief.ts';
 import { completeWorkflow, openLink, redactWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
-/** Everything that a service keeps or has said, as texts. */
+/** All stored data and all output of a service, as texts. */
 async function everythingOf(service: Service): Promise<Record<string, string>> {
   const db = await openDatabase(service);
   const dumps: Record<string, string> = {};
@@ -40,7 +40,7 @@ function expectNoTrace(everything: Record<string, string>): void {
   }
 }
 
-test('W10: the address is nowhere in the clear: database, queue, limits, logs; after redaction root and proofs still verify', async () => {
+test('W10: the address is never in plain text: database, queue, limits, logs; after redaction root and proofs still verify', async () => {
   let refusals = 1;
   const mail = await startMailServer({
     onRcptTo: (recipient, _session, done) => done(refusals-- > 0 ? smtpReply(450, `4.2.0 <${recipient.address}> is busy`) : null),
@@ -72,12 +72,12 @@ test('W10: the address is nowhere in the clear: database, queue, limits, logs; a
   for (const id of stampIds) expect((await verifyById(service, id)).body.valid).toBe(true);
 });
 
-test('W10: a mail that still waits is never sent, and what is stamped afterwards brings no metadata back', async () => {
+test('W10: a waiting mail is never sent after redaction, and later stamps do not restore metadata', async () => {
   const mail = await startMailServer();
   const service = await startService({ workers: 0, settings: { SMTP_URL: mail.url, STAMP_WAIT_MS: '300' } });
   const workflow = await startWorkflow(service, { user_email: address });
   const metadata = { output_metadata: { note: address } };
-  // Accepted before the redaction, worked off after it.
+  // Accepted before the redaction, processed after it.
   expect((await stampOutput(service, workflow, metadata)).status).toBe(504);
   const waiting = await everythingOf(service);
   expect(waiting.redis).toContain(workflow.id);
@@ -91,7 +91,7 @@ test('W10: a mail that still waits is never sent, and what is stamped afterwards
   await eventually(async () => !JSON.stringify(await everythingOf(service)).includes('istinctive'));
 });
 
-test('W10: redaction destroys the key: what was copied before opens with it, and with nothing that is left', async () => {
+test('W10: redaction destroys the key: copied data opens with the old key only, and no remaining key opens it', async () => {
   const service = await startService();
   const workflow = await startWorkflow(service, { user_email: address, agent_id: 'Erika-s agent', briefing_metadata: { client: address } });
   const { body } = await stampOutput(service, workflow, { output_metadata: { note: address } });

@@ -27,13 +27,13 @@ const resend = (workflow: StartedWorkflow, headers: Record<string, string> = {})
 
 const linksOf = (id: string): string[] => mail.mails.flatMap(({ links }) => links).filter((link) => link.includes(id));
 
-/** The links that were mailed for a workflow, once there are so many. */
+/** The links mailed for a workflow, once there are this many. */
 const untilMailed = (id: string, count: number): Promise<string[]> =>
   eventually(async () => (linksOf(id).length >= count ? linksOf(id) : undefined));
 
 const start = (overrides = {}) => startWorkflow(service, overrides);
 
-test('W6: resend mails a new link and ends the old one, also after too many tries and after its end; three an hour', async () => {
+test('W6: resend mails a new link and ends the old one, also after too many tries or expiry; three an hour', async () => {
   const workflow = await start({ tier: 'verified' });
   const [first = ''] = await untilMailed(workflow.id, 1);
   const wrong = `${first.slice(0, -1)}${first.endsWith('A') ? 'B' : 'A'}`;
@@ -73,7 +73,7 @@ test('W6: a fourth resend within the hour is 429, a replay is not counted, a wro
   expect(await resend(workflow)).toMatchObject({ status: 410, body: { reason: 'email_redacted' } });
 });
 
-test('W16, W17: the state of a workflow, more of it to the holder of its token; hashes are taken in either case', async () => {
+test('W16, W17: the state of a workflow, with more for the holder of its token; hashes in upper or lower case', async () => {
   const briefing = randomHash();
   const workflow = await start({ briefing_hash: briefing.toUpperCase(), briefing_metadata: { round: 2 } });
   const path = `/api/v1/workflow/${workflow.id}`;
@@ -110,7 +110,7 @@ test('W16, W17: the state of a workflow, more of it to the holder of its token; 
   expect(await (await service.fetch(`/workflow/${workflow.id}?find=${output}`)).text()).toContain('output-1');
 });
 
-test('S9: concurrent twins of an output make one and say which is the replay; replays never cost a limit', async () => {
+test('S9: concurrent identical outputs give one output and mark the replay; replays never count for a limit', async () => {
   const workflow = await start();
   const request = { output_hash: randomHash() };
   const key = { 'idempotency-key': 'twin' };

@@ -30,7 +30,7 @@ function answers(snapshot: WorkflowSnapshot, nowMs = before): Record<WorkflowOpe
   };
 }
 
-describe('what a workflow answers', () => {
+describe('the answers of a workflow', () => {
   it('W2: standard goes on while the e-mail is unverified', () => {
     expect(answers(workflow())).toEqual({ verify_user: 'go', resend: 'go', stamp: 'go', complete: 'go', redact: 'go' });
   });
@@ -52,7 +52,7 @@ describe('what a workflow answers', () => {
     expect(answers(workflow({ status: 'completed', tier: 'qualified' }), after)).toEqual(expected);
   });
 
-  it('W9: closing takes no output more, and completion goes on, also past the expiry', () => {
+  it('W9: closing accepts no more outputs, and completion continues, also past the expiry', () => {
     const closed = 'conflict workflow_closed';
     const expected = { verify_user: 'gone workflow_closed', resend: closed, stamp: closed, complete: 'go', redact: 'go' };
     expect(answers(workflow({ status: 'closing' }))).toEqual(expected);
@@ -69,13 +69,13 @@ describe('what a workflow answers', () => {
     },
   );
 
-  it('W5: a completed workflow never expires, and closing is shown as what it was', () => {
+  it('W5: a completed workflow never expires, and a closing one is shown with its earlier status', () => {
     expect(readStatus(workflow({ status: 'completed' }), after)).toBe('completed');
     expect(readStatus(workflow({ status: 'closing' }), after)).toBe('pending');
     expect(readStatus(workflow({ status: 'closing', isEmailVerified: true }), after)).toBe('active');
   });
 
-  it('W7, W10: redaction kills the challenge, keeps the rest, and answers the same again', () => {
+  it('W7, W10: redaction ends the challenge, keeps the rest, and gives the same answer again', () => {
     expect(answers(workflow({ isRedacted: true }))).toEqual({
       verify_user: 'gone email_redacted',
       resend: 'gone email_redacted',

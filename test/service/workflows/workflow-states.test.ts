@@ -54,7 +54,7 @@ describe('the workflow token (E5)', () => {
     expect([200, 201]).toContain(accepted.status);
   });
 
-  test.each(operations)('%s: an unknown id is 404, no id is 422, and 401 wins over a bad body', async (operation) => {
+  test.each(operations)('%s: an unknown id is 404, an invalid id 422, and 401 comes before a bad body', async (operation) => {
     const workflow = await startWorkflow(service);
     expect((await post(unknownId, operation, workflow.headers)).status).toBe(404);
     const { status, body } = await post('not-a-uuid', operation, workflow.headers);
@@ -72,7 +72,7 @@ describe('the workflow token (E5)', () => {
 });
 
 describe('tiers and states', () => {
-  test('W2, W19: qualified answers 502 where no provider is qualified, numbers nothing and closes nothing', async () => {
+  test('W2, W19: qualified gives 502 if no provider is qualified, and neither numbers nor closes anything', async () => {
     const workflow = await startWorkflow(service, { tier: 'qualified' });
     const link = (await mail.linkFor(workflow.id)).replace('https://stamps.example', service.url);
     expect((await openLink(link)).status).toBe(200);
@@ -96,7 +96,7 @@ describe('tiers and states', () => {
     expect((await redactWorkflow(service, workflow)).status).toBe(200);
   });
 
-  test('W2, W13: standard is completed while the e-mail is unverified, as its page says; addresses are absolute, in answers and in the mail', async () => {
+  test('W2, W13: standard can be completed with an unverified e-mail, as its page says; addresses are absolute, in answers and mail', async () => {
     const workflow = await startWorkflow(service);
     const { body } = await stampOutput(service, workflow);
     expect(body.verify_url).toBe(`https://stamps.example/workflow/${workflow.id}#output-1`);
@@ -106,7 +106,7 @@ describe('tiers and states', () => {
     expect(await mail.linkFor(workflow.id)).toMatch(/^https:\/\/stamps\.example\/api\/v1\/workflow\//);
   });
 
-  test('the page is found by an id in capitals, takes any page number, and finds a hash', async () => {
+  test('the page accepts an upper-case id and any page number, and finds a hash', async () => {
     const workflow = await startWorkflow(service);
     const hash = randomHash();
     await stampOutput(service, workflow, { output_hash: hash });
@@ -122,7 +122,7 @@ describe('tiers and states', () => {
 });
 
 describe('Idempotency-Key (S9)', () => {
-  test('start: the same request again is the same workflow with the same token and one mail; another body is 409', async () => {
+  test('start: a repeat gives the same workflow, the same token and one mail; another body is 409', async () => {
     const request = startRequest();
     const headers = { 'idempotency-key': randomHash() };
     const first = await startWorkflowRaw(service, request, headers);
@@ -141,7 +141,7 @@ describe('Idempotency-Key (S9)', () => {
     expect((await post(workflow.id, 'stamp', workflow.headers)).status).toBe(201);
   });
 
-  test('start: fifty at once with one key are one workflow', async () => {
+  test('start: fifty requests at once with one key give one workflow', async () => {
     const request = startRequest();
     const headers = { 'idempotency-key': randomHash() };
     const answers = await Promise.all(Array.from({ length: 50 }, () => startWorkflowRaw(service, request, headers)));
@@ -149,7 +149,7 @@ describe('Idempotency-Key (S9)', () => {
     expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
   });
 
-  test('stamp: the same request again is the same output, also when the workflow is completed since; another body is 409', async () => {
+  test('stamp: a repeat gives the same output, also after completion; another body is 409', async () => {
     const workflow = await startWorkflow(service);
     const request = { output_hash: randomHash() };
     const headers = { 'idempotency-key': 'once' };
@@ -162,7 +162,7 @@ describe('Idempotency-Key (S9)', () => {
     expect([replayed.status, replayed.headers.get('idempotent-replayed'), replayed.body]).toEqual([201, 'true', first.body]);
   });
 
-  test('complete and redact-pii: a repetition under the same key is a replay, under another one the same answer', async () => {
+  test('complete and redact-pii: a repeat with the same key is a replay; with another key the answer is the same', async () => {
     const workflow = await startWorkflow(service);
     for (const operation of ['complete', 'redact-pii']) {
       const ask = (key: string) => post(workflow.id, operation, { ...workflow.headers, 'idempotency-key': key });
@@ -176,7 +176,7 @@ describe('Idempotency-Key (S9)', () => {
     }
   });
 
-  test('an operation without a body looks at none', async () => {
+  test('an operation without a body ignores the body', async () => {
     const workflow = await startWorkflow(service);
     for (const [type, body] of [
       ['application/x-www-form-urlencoded', '{}'],
@@ -189,7 +189,7 @@ describe('Idempotency-Key (S9)', () => {
     }
   });
 
-  test('stamp: the key of another workflow is another key', async () => {
+  test('stamp: the same key in another workflow is a different key', async () => {
     const request = { output_hash: randomHash() };
     const headers = { 'idempotency-key': 'shared' };
     const answers = [await startWorkflow(service), await startWorkflow(service)].map((workflow) =>

@@ -4,7 +4,7 @@ import { eventually, getJson, randomHash, stampAgent } from '../../support/reque
 import { startService } from '../../support/service.ts';
 import { completeWorkflow, openLink, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
-test('W19: a tier that cannot be served is refused before anything is closed or queued, and nobody has failed', async () => {
+test('W19: a tier that cannot be served is refused before anything is closed or queued, and does not count as a failure', async () => {
   const mail = await startMailServer();
   const service = await startService({ settings: { SMTP_URL: mail.url, RATE_AGENT_PER_MINUTE: '2' } });
   const workflow = await startWorkflow(service, { tier: 'qualified' });
@@ -21,7 +21,7 @@ test('W19: a tier that cannot be served is refused before anything is closed or 
   });
   expect(status).toMatchObject({ status: 'operational', counters: { lifetime: { failed: 0 } }, queue: { depth: 0 } });
 
-  // A replay never costs a limit (two a minute here).
+  // A replay never counts for a limit (two a minute here).
   const request = { hash: randomHash() };
   const key = { 'idempotency-key': 'agent' };
   expect((await stampAgent(service, 'basic', request, key)).status).toBe(201);

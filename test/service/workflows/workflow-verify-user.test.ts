@@ -31,7 +31,7 @@ test('W6: a hundred clicks at once activate once', async () => {
   expect(statuses.filter((status) => status === 410)).toHaveLength(99);
 });
 
-test('W6: wrong with tries left is 403 and says how many, then 410 also for the right one', async () => {
+test('W6: a wrong challenge is 403 with the tries left, then 410 even for the right one', async () => {
   const { link, wrong } = await startWithLink();
   for (let left = 4; left >= 0; left -= 1) {
     const { status, body } = await openLink(wrong);
@@ -41,7 +41,7 @@ test('W6: wrong with tries left is 403 and says how many, then 410 also for the 
   expect(await openLink(link)).toMatchObject(refused(410, 'challenge_exhausted'));
 });
 
-test('W6: of a hundred wrong tries at once exactly five count, and the right one comes too late', async () => {
+test('W6: of a hundred wrong tries at once exactly five count, and the right one is then too late', async () => {
   const { link, wrong } = await startWithLink();
   const statuses = await Promise.all(Array.from({ length: 100 }, () => statusOf(wrong)));
   expect(statuses.filter((status) => status === 403)).toHaveLength(5);
@@ -49,7 +49,7 @@ test('W6: of a hundred wrong tries at once exactly five count, and the right one
   expect(await statusOf(link)).toBe(410);
 });
 
-test('W6: an absent, malformed or cut challenge is wrong and costs no try', async () => {
+test('W6: an absent, malformed or cut challenge is wrong but uses no try', async () => {
   const { link } = await startWithLink();
   const address = link.split('?')[0] ?? '';
   for (const cut of [address, `${address}?challenge=`, link.slice(0, -1), `${link}%20`, `${address}?challenge=${'ä'.repeat(43)}`]) {
@@ -58,7 +58,7 @@ test('W6: an absent, malformed or cut challenge is wrong and costs no try', asyn
   expect(await statusOf(link)).toBe(200);
 });
 
-test('W6: the challenge of another workflow is a wrong one', async () => {
+test('W6: the challenge of another workflow is wrong', async () => {
   const [first, second] = [await startWithLink(), await startWithLink()];
   const foreign = new URL(second.link).searchParams.get('challenge');
   const answer = await openLink(`${first.link.split('?')[0]}?challenge=${foreign}`);
@@ -73,7 +73,7 @@ test('W6: an expired challenge is 410', async () => {
   expect(await openLink(link)).toMatchObject(refused(410, 'challenge_expired'));
 });
 
-test('W7: completion and redaction kill the challenge', async () => {
+test('W7: completion and redaction end the challenge', async () => {
   const completed = await startWorkflow(service);
   const link = await mail.linkFor(completed.id);
   await completeWorkflow(service, completed);
@@ -85,7 +85,7 @@ test('W7: completion and redaction kill the challenge', async () => {
   expect((await storedWorkflow(redacted.workflow.id))?.challenge).toBeUndefined();
 });
 
-test('W6: HEAD and prefetchers that announce themselves do not consume the challenge', async () => {
+test('W6: HEAD and declared prefetchers do not use up the challenge', async () => {
   const { link } = await startWithLink();
   const announced: Record<string, string>[] = [
     { 'Sec-Purpose': 'prefetch' },
@@ -94,7 +94,7 @@ test('W6: HEAD and prefetchers that announce themselves do not consume the chall
     { 'X-Purpose': 'preview' },
     { 'X-Moz': 'prefetch' },
   ];
-  // Not by fetch: it forbids a caller to set Sec-* headers.
+  // Not with fetch, which forbids Sec-* headers.
   for (const headers of announced) {
     const status = await new Promise((resolve, reject) => {
       request(link, { headers }, (response) => resolve(response.resume().statusCode))
@@ -110,7 +110,7 @@ test('W6: HEAD and prefetchers that announce themselves do not consume the chall
   expect(await statusOf(link)).toBe(200);
 });
 
-test('E12: pages by default and for browsers, JSON where it is asked for', async () => {
+test('E12: pages by default and for browsers, JSON on request', async () => {
   const { workflow, link, wrong } = await startWithLink();
   const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
   const page = await fetch(wrong, { headers: { accept: browser } });

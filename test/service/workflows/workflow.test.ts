@@ -17,7 +17,7 @@ afterAll(() => stop());
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-test('start, verify, stamp, complete, page: the whole story (W4, W6, W8, W9, W13)', async () => {
+test('start, verify, stamp, complete, page: the whole workflow (W4, W6, W8, W9, W13)', async () => {
   const before = Date.now();
   const workflow = await startWorkflow(service, { tier: 'verified', user_email: 'Client+qs@example.com' });
   expect(workflow.answer.body).toEqual({
