@@ -34,8 +34,8 @@ export function createStampJudge(deps: { tokenJudge: TokenJudge; stamps: Pick<St
   const { tokenJudge, stamps, log } = deps;
 
   /**
-   * The stored form, with certificates, of a token without certificates. A client can ask for a token without certificates, but nobody can verify it
-   * without them.
+   * Finds the stored form of a token that a client got without certificates. The stored form has them, and nobody can verify a token without
+   * them.
    */
   async function storedFormOf(token: string): Promise<string | undefined> {
     const given = tokenIn(Buffer.from(token, 'base64'));

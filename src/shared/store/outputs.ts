@@ -56,7 +56,7 @@ export interface ChainState extends ChainEnd {
 /** The id of a record in a chain. Ids of one workflow sort like the numbers. */
 const keyOf = (workflowId: string, sequenceNumber: number): string => `${workflowId}/${String(sequenceNumber).padStart(12, '0')}`;
 
-/** Ids are `<workflow>/<number>`, and the character after `/` is `0`. So all ids of a workflow are between these two limits. */
+/** Ids are `<workflow>/<number>`. In ASCII, `0` comes directly after `/`, so all ids of a workflow are between these two limits. */
 const rangeOf = (workflowId: string) => ({ $gt: `${workflowId}/`, $lt: `${workflowId}0` });
 
 /** The number of links in one read. */

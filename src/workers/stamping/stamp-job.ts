@@ -105,8 +105,8 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     if (made.length > 0) void sendReplies(replyTo, made);
     await Promise.all(appendings.map((appending) => appendAndReply({ replyTo, items }, appending)));
 
-    // Failures are reported last: if the job ran again after that, a caller could get a stamp that was reported as failed. If a caller's time ran out
-    // meanwhile, no failure is reported, and the stamp is owed.
+    // Failures are reported last: if the job reported them earlier, stopped and ran again, it could make a stamp that a caller already knows as
+    // failed. If a caller's time ran out meanwhile, no failure is reported, and the stamp is owed.
     const told = failed.filter(({ item }) => isFinal(item));
     const kept = [...owed, ...failed.filter((one) => !told.includes(one)).map(({ item }) => item)];
     const contentInUse = new Set([...stored, ...kept].map(({ sealed }) => sealed?.contentId));
