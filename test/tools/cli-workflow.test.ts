@@ -1,24 +1,16 @@
 import { statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { verify } from '../../src/cli/commands/verify.ts';
 import { workflowComplete, workflowResend, workflowStart, workflowStatus } from '../../src/cli/commands/workflow.ts';
 import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
 import { folderWith } from '../support/cli-in-process.ts';
 import { jsonLines, runCommand } from '../support/command.ts';
-import type { MailServer } from '../support/mail.ts';
-import { startMailedService } from '../support/mailed-service.ts';
+import { mailedService } from '../support/mailed-service.ts';
 import { eventually, sha256 } from '../support/requests.ts';
-import type { Service } from '../support/service.ts';
 import { openLink } from '../support/workflows.ts';
 
-let mail: MailServer;
-let service: Service;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ mail, service, stop } = await startMailedService());
-});
-afterAll(() => stop());
+const { mail, service } = await mailedService();
 
 const commands = [verify, workflowAdd, workflowComplete, workflowResend, workflowStart, workflowStatus];
 const inFolder = (files: Record<string, string>) => {

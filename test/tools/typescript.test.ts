@@ -1,26 +1,19 @@
 import { openAsBlob, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { runCommand } from '../../scripts/stack/run.ts';
 import { installedClient } from '../support/client-package.ts';
-import type { MailServer } from '../support/mail.ts';
-import { startMailedService } from '../support/mailed-service.ts';
+import { mailedService } from '../support/mailed-service.ts';
 import { recordedFetch } from '../support/recorded-fetch.ts';
 import { listStampIds, randomHash, sha256 } from '../support/requests.ts';
-import { type Service, serviceToken } from '../support/service.ts';
+import { serviceToken } from '../support/service.ts';
 import { openLink } from '../support/workflows.ts';
 
 const installed = await installedClient();
 const client = await installed.load();
-let service: Service;
-let mail: MailServer;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ service, mail, stop } = await startMailedService());
-});
-afterAll(() => stop?.());
+const { mail, service } = await mailedService();
 
 /** A client of the service; every request is checked against /openapi.json. */
 function connect(options: { serviceToken?: string } = {}) {

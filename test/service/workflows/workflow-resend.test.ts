@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { collectionOf, openDatabase } from '../../support/database.ts';
-import type { MailServer } from '../../support/mail.ts';
-import { startMailedService } from '../../support/mailed-service.ts';
+import { mailedService } from '../../support/mailed-service.ts';
 import { eventually, getJson, type JsonAnswer, postJson, randomHash } from '../../support/requests.ts';
-import type { Service } from '../../support/service.ts';
 import {
   completeWorkflow,
   openLink,
@@ -14,13 +12,7 @@ import {
   startWorkflow,
 } from '../../support/workflows.ts';
 
-let mail: MailServer;
-let service: Service;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ mail, service, stop } = await startMailedService({ RATE_WORKFLOW_START_PER_HOUR: '5', RATE_WORKFLOW_STAMP_PER_MINUTE: '3' }));
-});
-afterAll(() => stop());
+const { mail, service } = await mailedService({ RATE_WORKFLOW_START_PER_HOUR: '5', RATE_WORKFLOW_STAMP_PER_MINUTE: '3' });
 
 const resend = (workflow: StartedWorkflow, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
   postJson(service, `/api/v1/workflow/${workflow.id}/resend`, undefined, { ...workflow.headers, ...headers });

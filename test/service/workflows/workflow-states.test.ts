@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { collectionOf, openDatabase } from '../../support/database.ts';
-import type { MailServer } from '../../support/mail.ts';
-import { startMailedService } from '../../support/mailed-service.ts';
+import { mailedService } from '../../support/mailed-service.ts';
 import { postJson, randomHash } from '../../support/requests.ts';
-import type { Service } from '../../support/service.ts';
 import {
   completeWorkflow,
   openLink,
@@ -14,13 +12,7 @@ import {
   startWorkflowRaw,
 } from '../../support/workflows.ts';
 
-let mail: MailServer;
-let service: Service;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ mail, service, stop } = await startMailedService({ PUBLIC_BASE_URL: 'https://stamps.example' }));
-});
-afterAll(() => stop());
+const { mail, service } = await mailedService({ PUBLIC_BASE_URL: 'https://stamps.example' });
 
 const unknownId = '01890a5d-ac96-774b-bcce-b302099a8057';
 const operations = ['stamp', 'complete', 'redact-pii'];

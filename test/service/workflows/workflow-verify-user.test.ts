@@ -1,18 +1,10 @@
 import { request } from 'node:http';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { collectionOf, openDatabase } from '../../support/database.ts';
-import type { MailServer } from '../../support/mail.ts';
-import { startMailedService } from '../../support/mailed-service.ts';
-import type { Service } from '../../support/service.ts';
+import { mailedService } from '../../support/mailed-service.ts';
 import { completeWorkflow, openLink, redactWorkflow, type StartedWorkflow, startWorkflow } from '../../support/workflows.ts';
 
-let mail: MailServer;
-let service: Service;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ mail, service, stop } = await startMailedService());
-});
-afterAll(() => stop());
+const { mail, service } = await mailedService();
 
 async function startWithLink(): Promise<{ workflow: StartedWorkflow; link: string; wrong: string }> {
   const workflow = await startWorkflow(service, { tier: 'verified' });

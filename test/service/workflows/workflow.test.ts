@@ -1,19 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createTreeHeadBuilder } from '../../../src/shared/domain/proofs.ts';
 import { hexOf } from '../../../src/shared/proof/octets.js';
-import type { MailServer } from '../../support/mail.ts';
-import { startMailedService } from '../../support/mailed-service.ts';
+import { mailedService } from '../../support/mailed-service.ts';
 import { randomHash, verifyById } from '../../support/requests.ts';
-import type { Service } from '../../support/service.ts';
 import { completeWorkflow, openLink, redactWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
-let mail: MailServer;
-let service: Service;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ mail, service, stop } = await startMailedService());
-});
-afterAll(() => stop());
+const { mail, service } = await mailedService();
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
