@@ -60,7 +60,7 @@ const passing = [408, 429, 503, 504];
 const firstBackOffMs = 250;
 const longestWaitSeconds = 10;
 
-/** The wait that Retry-After asks for, in ms. Its value is seconds or a date (RFC 9110 §10.2.3). */
+/** The wait that Retry-After asks for, in ms. The header has seconds or a date (RFC 9110 §10.2.3). */
 function retryAfterMs(headers: Headers): number | undefined {
   const told = headers.get('retry-after');
   if (told === null) return undefined;

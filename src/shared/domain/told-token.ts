@@ -47,7 +47,7 @@ function toldRevocation(answer: RevocationAnswer): ToldRevocation {
   return { ...about, list, revoked_at: textOfTime(revokedAt), invalid_since: invalidSince ? textOfTime(invalidSince) : null, reason };
 }
 
-/** Left out of the list, because the caller reports on the file (`imprint`), and each certificate is listed by name (`revocation`). */
+/** Codes without a sentence here: the caller reports on the file (`imprint`), and each certificate has its own line (`revocation`). */
 const toldByName: readonly Unchecked[] = ['imprint', 'revocation'];
 
 /** Lists everything that was not checked, except the file: only the caller knows about the file. */
