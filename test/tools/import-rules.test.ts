@@ -44,42 +44,18 @@ describe('the sources keep the rules of the architecture', () => {
 });
 
 describe('the check of the rules', () => {
-  /** For each rule an import that breaks it, and the message. */
+  /** An import that breaks each kind of rule, and the message. */
   const planted: readonly (readonly [from: string, target: string, rule: string])[] = [
     ['src/a.ts', 'src/shared/domain/a.ts', 'rule 1, every source file'],
-    ['src/api/stamps/a.ts', 'scripts/stack/b.ts', 'rule 1, the service imports only'],
-    ['src/workers/webhooks/a.ts', 'clients/typescript/src/index.ts', 'rule 1, only the command imports a client'],
-    ['src/cli/a.ts', 'clients/typescript/src/exchange.ts', 'rule 1, only the command imports a client'],
-    ['src/cli/a.ts', 'undici', 'rule 3, only in src/workers'],
-    ['src/api/stamps/a.ts', 'src/workers/providers/a.ts', 'rule 1, api may import only'],
     ['src/shared/store/a.ts', 'src/api/stamps/a.ts', 'rule 1, shared may import only'],
-    ['src/shared/runtime/a.ts', 'src/shared/loose.ts', 'rule 1, a module of shared'],
-    ['src/shared/domain/a.ts', 'src/shared/contract/a.ts', 'rule 1, domain may import only'],
     ['src/shared/rfc3161/asn1/a.ts', 'src/shared/rfc3161/tsp/a.ts', 'rule 1, the library imports downward'],
-    ['src/shared/rfc3161/ers/a.ts', 'src/shared/rfc3161/issue/a.ts', 'rule 1, what verifies knows nothing of issuing'],
     ['src/workers/providers/a.ts', 'src/shared/rfc3161/tsp/a.ts', 'rule 1, by the one door'],
-    ['src/shared/proof/a.js', 'src/shared/domain/a.ts', 'rule 1, proof may import only itself'],
-    ['src/shared/rfc3161/ers/a.ts', 'src/shared/proof/zip.js', 'rule 1, the library takes only hash trees'],
-    ['src/shared/proof/a.js', 'node:crypto', 'rule 2'],
     ['src/shared/domain/a.ts', 'zod', 'rule 2'],
     ['src/workers/main.ts', 'fastify', 'rule 3'],
-    ['src/cli/main.ts', 'src/shared/store/a.ts', 'rule 3, the command'],
     ['src/api/stamps/a.ts', 'src/shared/domain/lonely.ts', 'rule 3, what is not imported by two'],
     ['src/api/mcp/tools/a.ts', 'src/shared/store/a.ts', 'rule 4, a tool'],
-    ['src/api/server/a.ts', 'src/api/stamps/index.ts', 'rule 1, server may import only itself'],
     ['src/api/stamps/a.ts', 'src/api/verification/index.ts', 'rule 1, stamps may import only server'],
-    ['src/api/verification/a.ts', 'src/api/stamps/index.ts', 'rule 1, verification may import only server'],
-    ['src/api/workflows/a.ts', 'src/api/evidence/index.ts', 'rule 1, workflows may import only'],
-    ['src/api/evidence/a.ts', 'src/api/mcp/index.ts', 'rule 1, evidence may import only'],
-    ['src/api/tsa-door/a.ts', 'src/api/workflows/index.ts', 'rule 1, tsa-door may import only'],
-    ['src/api/mcp/a.ts', 'src/api/evidence/index.ts', 'rule 1, mcp may import only'],
-    ['src/api/status/a.ts', 'src/api/workflows/index.ts', 'rule 1, status may import only'],
-    ['src/api/docs/a.ts', 'src/api/stamps/index.ts', 'rule 1, docs may import only'],
-    ['src/api/workflows/a.ts', 'src/api/stamps/stamping.ts', 'rule 1, a capability is entered by its index.ts'],
-    ['src/api/app.ts', 'src/api/stamps/stamping.ts', 'rule 1, a capability is entered by its index.ts'],
-    ['src/workers/providers/a.ts', 'src/workers/stamping/index.ts', 'rule 1, providers may import only'],
     ['src/workers/stamping/a.ts', 'src/workers/providers/pool.ts', 'rule 1, a capability is entered by its index.ts'],
-    ['src/operator/a.ts', 'src/workers/stamping/index.ts', 'rule 1, operator may import only'],
     ['src/api/helpers/a.ts', 'zod', 'rule 1, every folder is a capability'],
   ];
   test.each(planted)('finds that %s must not import %s', (from, target, rule) => {
@@ -95,14 +71,6 @@ describe('the check of the rules', () => {
     expect(checkImports(graph)).toEqual([expect.stringContaining('rule 4, what sees a request')]);
   });
 
-  test.each([
-    ['connects', "import net from 'node:net'; net.connect(1);"],
-    ['listens', "import http from 'node:http'; http.createServer().listen(0);"],
-  ])('finds a module that %s on import', (what, source) => {
-    const { status, stderr } = importAll([`data:text/javascript,${encodeURIComponent(source)}`]);
-    expect([status, stderr]).toEqual([1, expect.stringContaining(`a module ${what} when it is imported`)]);
-  });
-
   test('finds a cycle of any length, and a missing file', () => {
     const at = (name: string) => `src/api/${name}.ts`;
     const ring = new Map([
@@ -116,12 +84,10 @@ describe('the check of the rules', () => {
   });
 
   test.each([
-    ['rule 3', 'src/api/app.ts', 'const a = process.env.HOME;'],
-    ['rule 3', 'src/api/stamps/a.ts', 'const answer = await fetch(url);'],
-    ['rule 3', 'src/cli/a.ts', 'const answer = await fetch(url);'],
-    ['rule 7', 'src/api/stamps/a.ts', 'const body = z.object({ hash: z.string() });'],
-    ['rule 8', 'src/api/stamps/a.ts', 'readFileSync(settings.auth.passwordFile)'],
-  ])('finds a violation of %s in %s: %s', (rule, path, source) => {
-    expect(checkSource(path, source)).toEqual([expect.stringContaining(rule)]);
+    ['rule 3', 'const a = process.env.HOME;'],
+    ['rule 7', 'const body = z.object({ hash: z.string() });'],
+    ['rule 8', 'readFileSync(settings.auth.passwordFile)'],
+  ])('finds a violation of %s in a source: %s', (rule, source) => {
+    expect(checkSource('src/api/stamps/a.ts', source)).toEqual([expect.stringContaining(rule)]);
   });
 });

@@ -85,6 +85,7 @@ describe('the development TSA as a process', () => {
     const [{ url, providersFile, rootFile }] = await once(child, 'message');
     const rootPem = await readFile(rootFile, 'utf8');
     expect((await judge((await postQuery(url, asked.der)).body, rootPem, Date.now())).output).toContain('Verification: OK');
+    expect((await postQuery(`${url}/?fault=nope`, asked.der)).status).toBe(400);
     expect(JSON.parse(await readFile(providersFile, 'utf8'))).toEqual([
       { name: 'local-tsa', url, qualified: false, policy_oid: '2.999.3161.1', trust_anchors_file: 'root.pem', max_concurrent: 256 },
     ]);
@@ -92,18 +93,15 @@ describe('the development TSA as a process', () => {
     expect(await once(child, 'exit')).toEqual([0, null]);
   });
 
-  test.each([
-    [{ PORT: 'abc' }, 'PORT: got "abc"; it takes a whole number from 0 to 65535'],
-    [{ TSA_KEY: 'rsa-512' }, 'TSA_KEY: got "rsa-512"; it takes p-256'],
-  ])('%o ends it with one line', async (settings, line) => {
-    const child = start(settings);
+  test('a wrong setting ends it with one line', async () => {
+    const child = start({ TSA_KEY: 'rsa-512' });
     let output = '';
     child.stderr!.on('data', (chunk) => {
       output += chunk;
     });
     const [code] = await once(child, 'close');
     expect(code).toBe(1);
-    expect(output).toContain(line);
+    expect(output).toContain('TSA_KEY: got "rsa-512"; it takes p-256');
     expect(output.trim().split('\n')).toHaveLength(1);
   });
 });
