@@ -39,7 +39,7 @@ export function watchDurability(redis: Redis, log: Logger): void {
   redis.on('ready', async () => {
     try {
       const durability = await readDurability(redis);
-      if (durability === 'every_write') log.info({ durability }, 'Redis keeps accepted stamps');
+      if (durability === 'every_write') log.info({ durability }, 'Redis syncs every write');
       else log.warn({ durability, outcome: 'advice' }, warnings[durability]);
     } catch (error) {
       log.debug({ err: error }, 'the settings of Redis cannot be read');

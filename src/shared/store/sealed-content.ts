@@ -22,7 +22,7 @@ export interface StoredContent {
   read(start: number, end: number): AsyncIterable<Buffer>;
 }
 
-/** The ids of a content and of the stamp for which it was stored. The stamp may not exist. */
+/** The ids of a content and of the stamp for which it was stored. The stamp may be missing. */
 export interface SweptContent {
   readonly contentId: string;
   readonly tokenId: string;
