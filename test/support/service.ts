@@ -201,8 +201,24 @@ export const startProcesses = (options: ServiceOptions = {}): Promise<Service<Se
 
 const shared = new Map<string, Promise<Service>>();
 
+const ownProducts = Array.from({ length: 64 }, (_, index) => [`own-${index}`, `token-of-own-${index}`] as const);
+let productsTaken = 0;
+
+/** The header of a product that no other test uses, for tests on a shared service that count or list stamps. */
+export function ownProduct(): { readonly 'x-service-token': string } {
+  const [, token] = ownProducts[productsTaken++] ?? [];
+  if (token === undefined) throw new Error('all products of the shared services are taken');
+  return { 'x-service-token': token };
+}
+
 /** The settings of services shared by many tests, in addition to those of every test service. */
-const sharedSettings: Settings = { RATE_WORKFLOW_START_PER_HOUR: '0', SEALED_MAX_BYTES: '100000' };
+const sharedSettings: Settings = {
+  SERVICE_TOKENS: [['test', serviceToken], ['other', 'other-service-token'], ...ownProducts].map((pair) => pair.join(':')).join(),
+  RATE_TSA_PER_MINUTE: '0',
+  RATE_WORKFLOW_START_PER_HOUR: '0',
+  RATE_WORKFLOW_STAMP_PER_MINUTE: '0',
+  SEALED_MAX_BYTES: '100000',
+};
 
 /**
  * The one service with these options in this test process; it runs until the process ends. Other tests have left stamps and workflows there:

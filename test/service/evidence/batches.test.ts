@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { encodeEvidenceRecord, isEvidenceRecord } from '../../../src/shared/rfc3161/index.ts';
+import { isEvidenceRecord } from '../../../src/shared/rfc3161/index.ts';
 import { createFault } from '../../../src/tsa/faults.ts';
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import { mainText } from '../../support/page-text.ts';
@@ -126,13 +126,4 @@ test('S14: only stamps of the named callers are batched, never those of time-sta
   ]);
   expect(byAgents.map(({ body }) => isEvidenceRecord(derOf(body.token)))).toEqual([true, true, true, true]);
   expect(byProducts.map(({ body }) => isEvidenceRecord(derOf(body.token)))).toEqual([false, false, false, false]);
-});
-
-test('S14: if a stamp has its own token, its evidence record is that token without a hash tree', async () => {
-  const tsa = await startTsa();
-  const service = await startService({ settings: providersSettings([{ tsa }]) });
-  const { body } = await stampInternal(service, { hash: randomHash() });
-  const response = await service.fetch(`${body.verify_url}/evidence`);
-  expect(response.headers.get('qstamp-batch')).toBeNull();
-  expect(Buffer.from(await response.arrayBuffer())).toEqual(encodeEvidenceRecord('sha256', { token: derOf(body.token) }));
 });
