@@ -101,9 +101,3 @@ test('a dropped job is gone for good, and its stamp still says that it failed', 
   expect(await hasFailed(broken)).toBe(true);
   await showsFailedJobs(0);
 }, 60_000);
-
-test('invalid arguments give one line and exit code 2; an unknown id gives one line and exit code 1', async () => {
-  const oneLine = (code: number) => ({ code, stdout: '', stderr: expect.stringMatching(/^qstamp: [^\n]+\n$/) });
-  const [wrong, unknown] = await Promise.all([jobs('drop'), jobs('retry', 'never-there')]);
-  expect([wrong, unknown]).toEqual([oneLine(2), oneLine(1)]);
-});
