@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest';
 import { isEvidenceRecord } from '../../../src/shared/rfc3161/index.ts';
-import { createFault } from '../../../src/tsa/faults.ts';
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import { mainText } from '../../support/page-text.ts';
 import { type JsonAnswer, randomHash, stampAgent, stampInternal, verifyById, verifyRaw } from '../../support/requests.ts';
-import { type RunningService, startService } from '../../support/service.ts';
-import { providersSettings, sharedTsaService, startTsa } from '../../support/tsa-service.ts';
+import type { RunningService } from '../../support/service.ts';
+import { sharedTsaService } from '../../support/tsa-service.ts';
 
 const derOf = (token: unknown): Buffer => Buffer.from(String(token), 'base64');
 
@@ -18,28 +17,6 @@ const batching = () => sharedTsaService({ aggregate: { max_leaves: leaves, windo
 
 const stampBatch = (service: RunningService) =>
   Promise.all(Array.from({ length: leaves }, () => stampAgent(service, 'basic', { hash: randomHash() })));
-
-test('S14: requests that wait for a TSA form a batch; a single stamp is a plain token and does not wait', async () => {
-  const tsa = await startTsa();
-  const service = await startService({ settings: providersSettings([{ tsa, aggregate: {} }]) });
-  const asked = () => tsa.server.received.length;
-  const before = asked();
-  for (let alone = 0; alone < 3; alone += 1) {
-    const { status, body } = await stampInternal(service, { hash: randomHash() });
-    expect([status, isEvidenceRecord(derOf(body.token))]).toEqual([201, false]);
-  }
-  expect(asked() - before).toBe(3);
-
-  tsa.server.failAlways(createFault('slow:200'));
-  const answers = await stampMany(service, 60);
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
-  expect(asked() - before - 3).toBeLessThan(20);
-  const records = answers.filter(({ body }) => isEvidenceRecord(derOf(body.token)));
-  expect(records.length).toBeGreaterThan(40);
-  for (const { body } of [records[0]!, records.at(-1)!]) {
-    expect((await verifyById(service, body.token_id)).body).toMatchObject({ valid: true, content_sha256: body.content_sha256 });
-  }
-});
 
 test('S14: a batched stamp verifies like any other, by id, raw and as a page; its batch is stored once', async () => {
   const { service, tsa } = await batching();
