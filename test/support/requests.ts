@@ -51,11 +51,11 @@ export const verifyById = (service: RunningService, tokenId: unknown): Promise<J
 export const verifyRaw = (service: RunningService, token: unknown): Promise<JsonAnswer> =>
   postJson(service, '/api/v1/verify/v1/raw', { token });
 
-/** The ids of all stamps of the product `test`, newest first, read page by page. */
-export async function listStampIds(service: RunningService): Promise<string[]> {
+/** The ids of all stamps of a product, newest first, read page by page. */
+export async function listStampIds(service: RunningService, product: Record<string, string> = internalHeaders): Promise<string[]> {
   const ids: string[] = [];
   for (;;) {
-    const { body } = await getJson(service, `/api/v1/internal/v1/stamps?limit=500&offset=${ids.length}`, internalHeaders);
+    const { body } = await getJson(service, `/api/v1/internal/v1/stamps?limit=500&offset=${ids.length}`, product);
     const items = body.items as { token_id: string }[];
     ids.push(...items.map(({ token_id }) => token_id));
     if (items.length === 0 || ids.length >= Number(body.total)) return ids;

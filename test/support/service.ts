@@ -123,6 +123,16 @@ export const serviceToken = 'test-service-token';
 /** The master key of every service that a test starts. */
 export const testMasterKey = randomBytes(32).toString('base64');
 
+const ownProducts = Array.from({ length: 64 }, (_, index) => ({ product: `own-${index}`, token: `token-of-own-${index}` }));
+let productsTaken = 0;
+
+/** A product that no other test uses, and its header, for tests on a shared service that count or list stamps. */
+export function ownProduct() {
+  const own = ownProducts[productsTaken++];
+  if (!own) throw new Error('all products of the shared services are taken');
+  return { product: own.product, headers: { 'x-service-token': own.token } };
+}
+
 /** Settings of a service on unshared servers; `overrides` win. */
 export const testSettings = async (overrides: Settings = {}): Promise<Settings> => ({
   NODE_ENV: 'test',
@@ -130,7 +140,10 @@ export const testSettings = async (overrides: Settings = {}): Promise<Settings> 
   REDIS_URL: overrides.REDIS_URL ?? (await freshRedisUrl()),
   MONGODB_URL: freshMongoUrl(),
   MASTER_KEY: testMasterKey,
-  SERVICE_TOKENS: `test:${serviceToken},other:other-service-token`,
+  SERVICE_TOKENS: [
+    `test:${serviceToken},other:other-service-token`,
+    ...ownProducts.map(({ product, token }) => `${product}:${token}`),
+  ].join(),
   LOG_LEVEL: 'info',
   RATE_AGENT_PER_MINUTE: '0',
   RATE_VERIFY_PER_MINUTE: '0',
@@ -202,7 +215,12 @@ export const startProcesses = (options: ServiceOptions = {}): Promise<Service<Se
 const shared = new Map<string, Promise<Service>>();
 
 /** The settings of services shared by many tests, in addition to those of every test service. */
-const sharedSettings: Settings = { RATE_WORKFLOW_START_PER_HOUR: '0', SEALED_MAX_BYTES: '100000' };
+const sharedSettings: Settings = {
+  RATE_TSA_PER_MINUTE: '0',
+  RATE_WORKFLOW_START_PER_HOUR: '0',
+  RATE_WORKFLOW_STAMP_PER_MINUTE: '0',
+  SEALED_MAX_BYTES: '100000',
+};
 
 /**
  * The one service with these options in this test process; it runs until the process ends. Other tests have left stamps and workflows there:
@@ -214,3 +232,6 @@ export function sharedService({ settings = {}, workers = 1 }: Omit<ServiceOption
   shared.set(key, running);
   return running;
 }
+
+/** A shared service without workers, whose callers wait for a moment only. A test may add a worker; it also finishes what other tests left. */
+export const idleService = (): Promise<RunningService> => sharedService({ workers: 0, settings: { STAMP_WAIT_MS: '300' } });

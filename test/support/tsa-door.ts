@@ -1,30 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
 import { namedBitsOf, smallIntegerOf } from '../../src/shared/rfc3161/asn1/der-values.ts';
 import { failureName, PKI_STATUS, statusName } from '../../src/shared/rfc3161/tsp/pki-status.ts';
-import { DEVELOPMENT_POLICY } from '../../src/tsa/server.ts';
 import { eventually } from './requests.ts';
-import { type RunningService, type Service, startService } from './service.ts';
-import { providersSettings, type RunningTsa, startTsa } from './tsa-service.ts';
-
-/** A service with a door and its TSA, for all tests of a file; both exist once the tests run. */
-export function useDoor(): { readonly service: RunningService; readonly tsa: RunningTsa } {
-  const closers: (() => void | Promise<void>)[] = [];
-  const onEnd = (close: () => void | Promise<void>) => void closers.push(close);
-  const door: { service?: Service; tsa?: RunningTsa } = {};
-  beforeAll(async () => {
-    const tsa = await startTsa({ onEnd });
-    const settings = providersSettings([{ tsa, policy_oid: DEVELOPMENT_POLICY }], onEnd);
-    const service = await startService({ settings: { ...settings, RATE_TSA_PER_MINUTE: '0', STAMP_WAIT_MS: '4000' }, keep: true });
-    onEnd(async () => void (await service.stop()));
-    Object.assign(door, { service, tsa });
-  });
-  afterAll(async () => {
-    for (const close of closers.toReversed()) await close();
-  });
-  return door as { service: RunningService; tsa: RunningTsa };
-}
+import type { RunningService } from './service.ts';
 
 export const randomDigest = (hash: 'sha256' | 'sha384' | 'sha512'): Buffer => createHash(hash).update(randomBytes(16)).digest();
 

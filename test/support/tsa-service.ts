@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createPki, type Pki } from '../../src/tsa/pki.ts';
-import { createTsaServer, type TsaServer } from '../../src/tsa/server.ts';
-import type { Settings } from './service.ts';
+import { createTsaServer, DEVELOPMENT_POLICY, type TsaServer } from '../../src/tsa/server.ts';
+import { type RunningService, type Settings, sharedService } from './service.ts';
 
 export interface RunningTsa {
   readonly server: TsaServer;
@@ -44,4 +44,30 @@ export function providersSettings(entries: readonly ProviderEntry[], onEnd: OnEn
   const file = join(dir, 'providers.json');
   writeFileSync(file, JSON.stringify(providers));
   return { TSP: 'file', TSP_PROVIDERS_FILE: file };
+}
+
+/** A service and its TSA. */
+export interface TsaService {
+  readonly service: RunningService;
+  readonly tsa: RunningTsa;
+}
+
+const shared = new Map<string, Promise<TsaService>>();
+
+async function startShared(provider: object): Promise<TsaService> {
+  // The runner removes the files at the end.
+  const onEnd = () => undefined;
+  const tsa = await startTsa({ onEnd });
+  return {
+    tsa,
+    service: await sharedService({ settings: providersSettings([{ tsa, policy_oid: DEVELOPMENT_POLICY, ...provider }], onEnd) }),
+  };
+}
+
+/** A shared service whose only provider is a TSA with these members. No test makes that TSA fail. */
+export function sharedTsaService(provider: object = {}): Promise<TsaService> {
+  const key = JSON.stringify(provider);
+  const running = shared.get(key) ?? startShared(provider);
+  shared.set(key, running);
+  return running;
 }

@@ -2,12 +2,10 @@ import { expect, test } from 'vitest';
 import { tries } from '../../support/depth.ts';
 import { recordManipulations } from '../../support/record-manipulations.ts';
 import { postJson } from '../../support/requests.ts';
-import { startService } from '../../support/service.ts';
-import { providersSettings, startTsa } from '../../support/tsa-service.ts';
+import { sharedTsaService } from '../../support/tsa-service.ts';
 
 test('V4, S14: records that are cut, re-ordered, mixed or of another stamp are invalid, each with its code, and never a 5xx', async () => {
-  const tsa = await startTsa();
-  const service = await startService({ workers: 0, settings: providersSettings([{ tsa }]) });
+  const { service, tsa } = await sharedTsaService();
   const kinds = Object.entries(recordManipulations(tsa.pki.signer));
   for (const [kind, make] of kinds) {
     for (let run = 0; run < tries(2_000, 12); run += 1) {

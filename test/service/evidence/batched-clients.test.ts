@@ -10,8 +10,8 @@ import { folderWith } from '../../support/cli-in-process.ts';
 import { jsonLines } from '../../support/command.ts';
 import { callTool } from '../../support/mcp.ts';
 import { getJson, randomHash, sha256 } from '../../support/requests.ts';
-import { serviceToken, startService } from '../../support/service.ts';
-import { providersSettings, startTsa } from '../../support/tsa-service.ts';
+import { serviceToken } from '../../support/service.ts';
+import { sharedTsaService } from '../../support/tsa-service.ts';
 import { completeWorkflow, readPage, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
 const commands = [stamp, verify, pack, workflowAdd, workflowStart];
@@ -21,8 +21,7 @@ const isRecordIn = (token: unknown): boolean => isEvidenceRecord(Buffer.from(Str
 const aggregate = { window_ms: 1_000 };
 
 test('S14: the command and assistants stamp, verify and pack batched stamps like others, without the service', async () => {
-  const tsa = await startTsa();
-  const service = await startService({ settings: providersSettings([{ tsa, aggregate }]) });
+  const { service, tsa } = await sharedTsaService({ aggregate });
   const files = { a: 'a', b: 'b', c: 'c', 'd.txt': 'd', 'root.pem': tsa.pki.rootPem };
   const { run, path, record } = folderWith(commands, files, { url: service.url, serviceToken });
   expect((await run(['stamp', 'a', 'b', 'c'])).code).toBe(0);
@@ -46,20 +45,19 @@ test('S14: the command and assistants stamp, verify and pack batched stamps like
   const start = ['workflow', 'start', '--email', 'client@example.com', '--agent', 'me', '--briefing-hash', sha256('x')];
   expect((await run(start)).code).toBe(0);
   expect((await run(['workflow', 'add', 'd.txt'])).code).toBe(0);
-  await service.stop();
 
-  expect((await run(['pack', 'a'])).code).toBe(0);
-  const offline = await run(['verify', '--ca', 'root.pem', '--json', 'a', 'b', 'c', 'd.txt', 'a.asics', token]);
+  const away = { url: 'http://127.0.0.1:9' };
+  expect((await run(['pack', 'a'], away)).code).toBe(0);
+  const offline = await run(['verify', '--ca', 'root.pem', '--json', 'a', 'b', 'c', 'd.txt', 'a.asics', token], away);
   const told = jsonLines(offline);
   expect([offline.code, told.map(({ verdict }) => verdict)]).toEqual([0, Array.from({ length: 6 }, () => 'valid')]);
   expect(told.map(({ content_sha256 }) => content_sha256)).toEqual(['a', 'b', 'c', 'd', 'a', 'a'].map(sha256));
   writeFileSync(path('b'), 'changed');
-  expect(await run(['verify', '--ca', 'root.pem', 'b'])).toMatchObject({ code: 1, stdout: expect.stringContaining('NOT VALID, ') });
+  expect(await run(['verify', '--ca', 'root.pem', 'b'], away)).toMatchObject({ code: 1, stdout: expect.stringContaining('NOT VALID, ') });
 });
 
 test('S14: outputs, root and closing record of a workflow may be leaves; page, proofs and command prove them like others', async () => {
-  const tsa = await startTsa();
-  const service = await startService({ settings: { ...providersSettings([{ tsa, aggregate }]), RATE_WORKFLOW_START_PER_HOUR: '0' } });
+  const { service, tsa } = await sharedTsaService({ aggregate });
   const workflows = await Promise.all([startWorkflow(service), startWorkflow(service)]);
   const [first] = workflows;
   const stamps = await Promise.all(

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { ServiceError } from '../../../src/shared/domain/service-error.ts';
@@ -165,7 +165,7 @@ test('S14: each algorithm, and stamps that must be qualified, have their own tre
 });
 
 test('S14: batch size and concurrent requests stay within the providers file', async () => {
-  const tsa = tsaThat('one', { maxConcurrent: 2, aggregate: { ...all, maxLeaves: 10 }, answer: () => delay(5) });
+  const tsa = tsaThat('one', { maxConcurrent: 2, aggregate: { ...all, maxLeaves: 10 }, answer: () => restOfTurn() });
   const { pool, kept } = poolOf([tsa]);
   await Promise.all(some(95).map((subject) => pool.stamp(subject)));
   expect([tsa.mostUnderWay(), kept.every(({ batch }) => batch.leaves <= 10), tsa.asked.length]).toEqual([2, true, 10]);

@@ -1,6 +1,6 @@
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { jobs as jobsCommand } from '../../../src/operator/jobs.ts';
 import { keyPrefix } from '../../../src/shared/queue/connection.ts';
 import { jobOptionsOf } from '../../../src/shared/queue/open-queue.ts';
@@ -8,22 +8,8 @@ import { type StampItem, stampQueueName } from '../../../src/shared/queue/stamp-
 import { jsonLines, runOperator } from '../../support/command.ts';
 import { scrape, seriesValue } from '../../support/metrics.ts';
 import { eventually, getJson, verifyById } from '../../support/requests.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { startService } from '../../support/service.ts';
 import { stampItem } from '../../support/stamp-items.ts';
-
-let service: Service;
-let redis: Redis;
-let queue: Queue;
-beforeAll(async () => {
-  service = await startService({ keep: true, settings: { METRICS_PORT: '0' } });
-  redis = new Redis(service.settings.REDIS_URL ?? '', { maxRetriesPerRequest: null });
-  queue = new Queue(stampQueueName, { connection: redis, prefix: keyPrefix });
-});
-afterAll(async () => {
-  await queue.close();
-  redis.disconnect();
-  await service.stop();
-});
 
 /** It parses but cannot be stamped: its digest is too short. */
 function brokenItem(): StampItem {
@@ -31,30 +17,32 @@ function brokenItem(): StampItem {
   return { ...item, imprint: { ...item.imprint, digest: item.imprint.digest.slice(2) } };
 }
 
-const payloadOf = (items: readonly StampItem[]) => ({ replyTo: 'nobody', items });
-
-async function addJob(items: readonly StampItem[]): Promise<string> {
-  const { id = '' } = await queue.add('stamp', payloadOf(items), jobOptionsOf('stamp'));
-  return id;
-}
-
-const jobs = (...args: readonly string[]) => runOperator(jobsCommand, args, service.settings);
-const listed = async () => jsonLines(await jobs('failed', '--json'));
-
-const reasonOf = async ({ tokenId }: StampItem) => (await verifyById(service, tokenId)).body.reason;
-const isValid = async ({ tokenId }: StampItem) => (await verifyById(service, tokenId)).body.valid === true;
-const hasFailed = async (item: StampItem) => String(await reasonOf(item)).startsWith('stamp_failed: ');
-
-const failedJobs = async () => {
-  const { queue: told } = (await getJson(service, '/api/v1/status')).body as { queue: { failed_jobs: number } };
-  return [told.failed_jobs, seriesValue(await scrape(service), 'qstamp_failed_jobs')];
-};
-const showsFailedJobs = (count: number) => eventually(async () => (await failedJobs()).every((told) => told === count));
-
 test('a stamp that cannot be made fails alone, and the operator can list, repair and retry it', async () => {
+  const service = await startService({ settings: { METRICS_PORT: '0' } });
+  const redis = new Redis(service.settings.REDIS_URL ?? '', { maxRetriesPerRequest: null });
+  const queue = new Queue(stampQueueName, { connection: redis, prefix: keyPrefix });
+  onTestFinished(async () => {
+    await queue.close();
+    redis.disconnect();
+  });
+  const payloadOf = (items: readonly StampItem[]) => ({ replyTo: 'nobody', items });
+
+  const jobs = (...args: readonly string[]) => runOperator(jobsCommand, args, service.settings);
+  const listed = async () => jsonLines(await jobs('failed', '--json'));
+
+  const reasonOf = async ({ tokenId }: StampItem) => (await verifyById(service, tokenId)).body.reason;
+  const isValid = async ({ tokenId }: StampItem) => (await verifyById(service, tokenId)).body.valid === true;
+  const hasFailed = async (item: StampItem) => String(await reasonOf(item)).startsWith('stamp_failed: ');
+
+  const failedJobs = async () => {
+    const { queue: told } = (await getJson(service, '/api/v1/status')).body as { queue: { failed_jobs: number } };
+    return [told.failed_jobs, seriesValue(await scrape(service), 'qstamp_failed_jobs')];
+  };
+  const showsFailedJobs = (count: number) => eventually(async () => (await failedJobs()).every((told) => told === count));
+
   const broken = brokenItem();
   const good = [stampItem(), stampItem(), stampItem()];
-  const id = await addJob([good[0]!, broken, good[1]!, good[2]!]);
+  const { id = '' } = await queue.add('stamp', payloadOf([good[0]!, broken, good[1]!, good[2]!]), jobOptionsOf('stamp'));
   for (const item of good) await eventually(() => isValid(item));
 
   await eventually(() => hasFailed(broken), 15_000);
@@ -86,24 +74,3 @@ test('a stamp that cannot be made fails alone, and the operator can list, repair
   expect(await listed()).toEqual([]);
   await showsFailedJobs(0);
 }, 60_000);
-
-test('a dropped job is gone for good, and its stamp still says that it failed', async () => {
-  const broken = brokenItem();
-  const id = await addJob([broken]);
-  await eventually(() => hasFailed(broken), 15_000);
-  await eventually(async () => (await listed()).length === 1);
-  expect(await jobs('drop', id, 'never-there')).toEqual({
-    code: 1,
-    stdout: `${id} was dropped\n`,
-    stderr: 'qstamp: there is no failed job never-there\n',
-  });
-  expect(await jobs('failed')).toEqual({ code: 0, stdout: '', stderr: '' });
-  expect(await hasFailed(broken)).toBe(true);
-  await showsFailedJobs(0);
-}, 60_000);
-
-test('invalid arguments give one line and exit code 2; an unknown id gives one line and exit code 1', async () => {
-  const oneLine = (code: number) => ({ code, stdout: '', stderr: expect.stringMatching(/^qstamp: [^\n]+\n$/) });
-  const [wrong, unknown] = await Promise.all([jobs('drop'), jobs('retry', 'never-there')]);
-  expect([wrong, unknown]).toEqual([oneLine(2), oneLine(1)]);
-});

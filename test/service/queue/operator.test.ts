@@ -15,7 +15,7 @@ async function run(command: typeof jobs, environment: OperatorCommand['environme
   return { code, told: told.join(''), failed: failed.join('') };
 }
 
-test('E11: an operator lists, retries and drops given-up jobs, and their stamps no longer show as failed', async () => {
+test('E11: an operator lists, retries and drops given-up jobs; only stamps of retried jobs no longer show as failed', async () => {
   const REDIS_URL = await freshRedisUrl();
   const settings = freshStore();
   const { add, consume, untilRetried, stamps, log } = await openQueueLab(REDIS_URL);
@@ -28,9 +28,10 @@ test('E11: an operator lists, retries and drops given-up jobs, and their stamps 
   const items = [stampItem(), stampItem()] as const;
   const [{ tokenId }] = items;
   await add('a', { replyTo: 'nobody', items });
-  await add('b');
+  const dropped = stampItem();
+  await add('b', { replyTo: 'nobody', items: [dropped] });
   await untilRetried(async () => (await stamps.getFailedCount()) === 2);
-  await store.refusals.insertOnce([{ tokenId, reason: 'stamp_failed', at: new Date() }]);
+  await store.refusals.insertOnce([tokenId, dropped.tokenId].map((id) => ({ tokenId: id, reason: 'stamp_failed', at: new Date() })));
 
   const environment = { REDIS_URL, MONGODB_URL: settings.MONGODB_URL };
   const listed = await run(jobs, environment, 'failed', '--json');
@@ -58,8 +59,10 @@ test('E11: an operator lists, retries and drops given-up jobs, and their stamps 
     failed: 'qstamp: there is no failed job c\n',
   });
   expect(await store.refusals.find(tokenId)).toBeUndefined();
+  expect(await run(jobs, environment, 'drop', 'c')).toEqual({ code: 1, told: '', failed: 'qstamp: there is no failed job c\n' });
   expect(await run(jobs, environment, 'drop', '--all')).toEqual({ code: 0, told: 'b was dropped\n', failed: '' });
   expect((await run(jobs, environment, 'failed')).told).toBe('');
+  expect(await store.refusals.find(dropped.tokenId)).toBe('stamp_failed');
 });
 
 test('S12: an operator recounts the stamps of some hours', async () => {

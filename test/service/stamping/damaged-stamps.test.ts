@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { collectionOf, openDatabase } from '../../support/database.ts';
-import { getJson, internalHeaders, randomHash, stampInternal, verifyById } from '../../support/requests.ts';
-import { startService } from '../../support/service.ts';
+import { getJson, randomHash, stampInternal, verifyById } from '../../support/requests.ts';
+import { ownProduct, sharedService } from '../../support/service.ts';
 import { completeWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
 const browser = { headers: { accept: 'text/html' } };
@@ -22,11 +22,12 @@ const damages: readonly [what: string, update: Record<string, unknown>, code: st
 ];
 
 test('V1: a damaged record of a stamp proves nothing and says so; no reader fails', async () => {
-  const service = await startService();
+  const service = await sharedService();
+  const { headers } = ownProduct();
   const db = await openDatabase(service);
   const stamps = collectionOf(db, 'stamps');
   for (const [what, update, code] of damages) {
-    const { body } = await stampInternal(service, { hash: randomHash() });
+    const { body } = await stampInternal(service, { hash: randomHash() }, headers);
     await stamps.updateOne({ _id: String(body.token_id) }, update);
 
     const verified = await verifyById(service, body.token_id);
@@ -51,7 +52,7 @@ test('V1: a damaged record of a stamp proves nothing and says so; no reader fail
     expect(said).not.toContain('existed no later');
     expect([what, (await service.fetch(`${body.verify_url}/tsr`)).status]).toEqual([what, 404]);
   }
-  const listed = await getJson(service, '/api/v1/internal/v1/stamps', internalHeaders);
+  const listed = await getJson(service, '/api/v1/internal/v1/stamps', headers);
   expect([listed.status, listed.body.total]).toEqual([200, damages.length]);
 
   const workflow = await startWorkflow(service);

@@ -8,9 +8,9 @@ import { readReplies, replyBlockMs, replyStreamOf } from '../../../src/shared/qu
 import type { StampItem, StampReply } from '../../../src/shared/queue/stamp-job.ts';
 import { createStampQueue } from '../../../src/shared/queue/stamp-queue.ts';
 import { opensslVerify } from '../../support/openssl-tsa.ts';
-import { getJson, internalHeaders, postJson, randomHash, stampInternal, verifyById, verifyRaw } from '../../support/requests.ts';
-import { type Settings, sharedService, startService } from '../../support/service.ts';
-import { providersSettings, startTsa } from '../../support/tsa-service.ts';
+import { getJson, postJson, randomHash, stampInternal, verifyById, verifyRaw } from '../../support/requests.ts';
+import { ownProduct, type Settings, sharedService } from '../../support/service.ts';
+import { sharedTsaService } from '../../support/tsa-service.ts';
 
 const log = pino({ level: 'silent' });
 
@@ -32,21 +32,21 @@ async function stampByQueue({ REDIS_URL = '' }: Settings, item: StampItem): Prom
   return promise;
 }
 
-const itemOf = (algorithm: ImprintAlgorithm, content: Buffer): StampItem => ({
+const itemOf = (algorithm: ImprintAlgorithm, product = 'test'): StampItem => ({
   tokenId: randomUUIDv7(),
-  imprint: { algorithm, digest: createHash(algorithm).update(content).digest('hex') },
+  imprint: { algorithm, digest: createHash(algorithm).update(randomBytes(16)).digest('hex') },
   tier: 'basic',
-  caller: { kind: 'internal', product: 'test' },
+  caller: { kind: 'internal', product },
   acceptedAt: Date.now(),
   requestId: 'test',
 });
 
 test('an imprint of every algorithm passes queue, worker, TSA and store, and verifies; lists have it for `imprints=all` (S12, S15, V1, V7)', async () => {
-  const tsa = await startTsa();
-  const service = await startService({ settings: providersSettings([{ tsa }]) });
-  const list = async (query: string) => (await getJson(service, `/api/v1/internal/v1/stamps${query}`, internalHeaders)).body;
+  const { service, tsa } = await sharedTsaService();
+  const own = ownProduct();
+  const list = async (query: string) => (await getJson(service, `/api/v1/internal/v1/stamps${query}`, own.headers)).body;
   for (const algorithm of ['sha384', 'sha512'] as const) {
-    const item = itemOf(algorithm, randomBytes(16));
+    const item = itemOf(algorithm, own.product);
     const { tokenId, imprint } = item;
     const reply = await stampByQueue(service.settings, item);
     expect(reply).toMatchObject({ outcome: 'stamped', tokenId, provider: 'tsa-1' });
@@ -60,14 +60,14 @@ test('an imprint of every algorithm passes queue, worker, TSA and store, and ver
     const query = Buffer.from(await (await service.fetch(`/api/v1/verify/v1/token/${tokenId}/tsq`)).arrayBuffer());
     expect((await opensslVerify({ answer, against: { query }, rootPem: tsa.pki.rootPem })).output).toContain('Verification: OK');
   }
-  const { token_id } = (await stampInternal(service, { hash: randomHash() })).body;
+  const { token_id } = (await stampInternal(service, { hash: randomHash() }, own.headers)).body;
   expect(await list('')).toMatchObject({ items: [{ token_id }], total: 1 });
   expect([(await list('?imprints=all&limit=1')).total, (await list('?imprints=all&offset=1')).total]).toEqual([3, 3]);
 });
 
 test('the mock provider holds a SHA-256, so it is asked for no other algorithm and the stamp is refused (S15, W19)', async () => {
   const service = await sharedService();
-  const item = itemOf('sha512', randomBytes(16));
+  const item = itemOf('sha512');
   expect(await stampByQueue(service.settings, item)).toEqual({ outcome: 'failed', tokenId: item.tokenId, code: 'tier_unavailable' });
 });
 

@@ -1,19 +1,21 @@
 import { writeFileSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { REASONS } from '../../../src/shared/domain/reasons.ts';
+import { encodeEvidenceRecord, issueResponse } from '../../../src/shared/rfc3161/index.ts';
 import { randomSerial } from '../../../src/shared/runtime/random-octets.ts';
 import { issueCrl } from '../../../src/tsa/certificate.ts';
-import { createPki } from '../../../src/tsa/pki.ts';
+import { createPki, type Pki } from '../../../src/tsa/pki.ts';
 import { issueResponseWith, type Seams } from '../../../src/tsa/seams.ts';
+import { DEVELOPMENT_POLICY } from '../../../src/tsa/server.ts';
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import { isLong } from '../../support/depth.ts';
 import { opensslVerify } from '../../support/openssl-tsa.ts';
 import { postJson, randomHash, stampInternal, verifyById, verifyRaw } from '../../support/requests.ts';
-import { type RunningService, sharedService, startPart, startService, testSettings } from '../../support/service.ts';
+import { type RunningService, type Service, sharedService, startService } from '../../support/service.ts';
 import { postQuery } from '../../support/tsa-client.ts';
 import { FAULTY_CASES } from '../../support/tsa-faults.ts';
 import { ask, createTsaLab } from '../../support/tsa-lab.ts';
-import { providersSettings, startTsa } from '../../support/tsa-service.ts';
+import { providersSettings, sharedTsaService } from '../../support/tsa-service.ts';
 
 const download = async (service: RunningService, tokenId: unknown, part: string) => {
   const response = await service.fetch(`/api/v1/verify/v1/token/${tokenId}/${part}`);
@@ -22,8 +24,7 @@ const download = async (service: RunningService, tokenId: unknown, part: string)
 
 describe('a stamp of a real TSA', () => {
   test('is an RFC 3161 token with its genTime, verifies by id and raw, and OpenSSL accepts the download (S8, V1, V2)', async () => {
-    const tsa = await startTsa();
-    const service = await startService({ settings: providersSettings([{ tsa, qualified: true }]) });
+    const { service, tsa } = await sharedTsaService({ qualified: true });
     const hash = randomHash();
     const { status, body } = await stampInternal(service, { hash });
     expect(status).toBe(201);
@@ -64,15 +65,15 @@ describe('a stamp of a real TSA', () => {
     expect(query?.body.equals(tsq!.body)).toBe(true);
   });
 
-  test('is also available as an evidence record, which verifies raw for its hash only (S14, V2)', async () => {
-    const tsa = await startTsa();
-    const service = await startService({ settings: providersSettings([{ tsa, qualified: true }]) });
+  test('is also available as an evidence record without a hash tree, which verifies raw for its hash only (S14, V2)', async () => {
+    const { service } = await sharedTsaService({ qualified: true });
     const hash = randomHash();
     const { body } = await stampInternal(service, { hash });
     const { headers, body: record } = await download(service, body.token_id, 'evidence');
     expect(headers.get('content-type')).toBe('application/octet-stream');
     expect(headers.get('content-disposition')).toContain(`${body.token_id}.ers`);
-    expect(record.includes(Buffer.from(String(body.token), 'base64'))).toBe(true);
+    expect(headers.get('qstamp-batch')).toBeNull();
+    expect(record).toEqual(encodeEvidenceRecord('sha256', { token: Buffer.from(String(body.token), 'base64') }));
     const raw = async (members: object) =>
       (await postJson(service, '/api/v1/verify/v1/raw', { token: record.toString('base64'), ...members })).body;
     const expected = {
@@ -91,8 +92,7 @@ describe('a stamp of a real TSA', () => {
   });
 
   test('verifies without an id if we did not issue it, but not for another hash (V2)', async () => {
-    const tsa = await startTsa();
-    const service = await startService({ settings: providersSettings([{ tsa }]) });
+    const { service, tsa } = await sharedTsaService();
     const asked = ask({ digest: Buffer.from(randomHash(), 'hex') });
     const token = (await postQuery(tsa.url, asked.der)).body.toString('base64');
     const hash = asked.digest.toString('hex');
@@ -103,58 +103,6 @@ describe('a stamp of a real TSA', () => {
       valid: false,
       reason: expect.stringMatching(/^imprint_mismatch: /),
     });
-  });
-
-  test('of a TSA that is only in TRUST_ANCHORS_FILE verifies raw, and is not qualified (V2)', async () => {
-    const [provider, stranger] = [await startTsa(), await startTsa()];
-    const settings = providersSettings([{ tsa: provider, qualified: true }]);
-    const anchors = `${settings.TSP_PROVIDERS_FILE}.anchors.pem`;
-    writeFileSync(anchors, stranger.pki.rootPem);
-    const token = (await postQuery(stranger.url, ask().der)).body.toString('base64');
-    const untrusting = await startService({ settings });
-    expect((await verifyRaw(untrusting, token)).body).toMatchObject({ valid: false, reason: expect.stringMatching(/^untrusted_root: /) });
-    const trusting = await startService({ settings: { ...settings, TRUST_ANCHORS_FILE: anchors } });
-    expect((await verifyRaw(trusting, token)).body).toMatchObject({ valid: true, token_id: null, tsp_provider: null, is_qualified: false });
-  });
-
-  test('is refused if a provider lists its signer as revoked, whatever other anchors say (44)', async () => {
-    const tsa = await startTsa();
-    const { intermediate, signer, rootPem } = tsa.pki;
-    const dayMs = 24 * 3_600_000;
-    const crl = issueCrl(
-      {
-        number: 1n,
-        thisUpdateMs: Date.now() - dayMs,
-        nextUpdateMs: Date.now() + dayMs,
-        revoked: [{ serialNumber: signer.serialNumber, revokedAtMs: Date.now() - dayMs, reason: 1 }],
-      },
-      intermediate,
-    );
-    const token = (await postQuery(tsa.url, ask().der)).body.toString('base64');
-    const settings = providersSettings([
-      { tsa, crl },
-      { tsa, qualified: true },
-    ]);
-    const anchors = `${settings.TSP_PROVIDERS_FILE}.anchors.pem`;
-    writeFileSync(anchors, rootPem);
-    const service = await startService({ settings: { ...settings, TRUST_ANCHORS_FILE: anchors } });
-    expect((await verifyRaw(service, token)).body).toMatchObject({ valid: false, reason: expect.stringMatching(/^certificate_revoked: /) });
-  });
-
-  test('under a policy that is not configured for its provider verifies, but belongs to no provider (V2)', async () => {
-    const tsa = await startTsa();
-    const settings = providersSettings([{ tsa, qualified: true, policy_oid: '1.2.3.4' }]);
-    const service = await startService({ settings });
-    const token = (await postQuery(tsa.url, ask().der)).body.toString('base64');
-    expect((await verifyRaw(service, token)).body).toMatchObject({ valid: true, tsp_provider: null, is_qualified: false });
-  });
-
-  test('is not qualified if an unqualified provider shares the anchors', async () => {
-    const pki = createPki({ nowMs: Date.now() });
-    const [qualified, other] = [await startTsa({ pki }), await startTsa({ pki })];
-    const service = await startService({ settings: providersSettings([{ tsa: qualified, qualified: true }, { tsa: other }]) });
-    const token = (await postQuery(other.url, ask().der)).body.toString('base64');
-    expect((await verifyRaw(service, token)).body).toMatchObject({ valid: true, is_qualified: false });
   });
 
   test('of the mock provider is not an RFC 3161 token: 404 with a sentence, never qualified (47)', async () => {
@@ -169,33 +117,49 @@ describe('a stamp of a real TSA', () => {
   });
 });
 
-describe('a service refuses to start with', () => {
-  const startWith = async (settings: Record<string, string>) => startPart('workers', await testSettings(settings));
+describe('a token that the service did not issue (V2)', () => {
+  const [listed, elsewhere, both, stranger] = Array.from({ length: 4 }, () => createPki({ nowMs: Date.now() })) as [Pki, Pki, Pki, Pki];
+  const at = (days: number) => Date.now() + days * 24 * 3_600_000;
+  const revoked = [{ serialNumber: listed.signer.serialNumber, revokedAtMs: at(-1), reason: 1 }];
+  const crl = issueCrl({ number: 1n, thisUpdateMs: at(-1), nextUpdateMs: at(1), revoked }, listed.intermediate);
+  const tsaOf = (pki: Pki) => ({ tsa: { pki, url: 'http://127.0.0.1:9', server: undefined as never } });
 
-  test('a provider without trust anchors', async () => {
-    const tsa = await startTsa();
-    const settings = providersSettings([{ tsa, trust_anchors_file: 'providers.json' }]);
-    await expect(startWith(settings)).rejects.toThrow(
-      /^TSP_PROVIDERS_FILE: [^\n]* \(tsa-1\)\.trust_anchors_file: "providers\.json" cannot be used: [^\n]*$/,
-    );
+  let api: Service;
+  const closing: (() => void | Promise<void>)[] = [];
+  beforeAll(async () => {
+    const providers = [
+      { ...tsaOf(listed), crl },
+      { ...tsaOf(listed), qualified: true },
+      { ...tsaOf(elsewhere), qualified: true, policy_oid: '1.2.3.4' },
+      { ...tsaOf(both), qualified: true },
+      tsaOf(both),
+    ];
+    const settings = providersSettings(providers, (close) => void closing.push(close));
+    const anchors = `${settings.TSP_PROVIDERS_FILE}.anchors.pem`;
+    writeFileSync(anchors, stranger.rootPem + listed.rootPem);
+    api = await startService({ workers: 0, keep: true, settings: { ...settings, TRUST_ANCHORS_FILE: anchors } });
+  });
+  afterAll(async () => {
+    await api.stop();
+    for (const close of closing) await close();
   });
 
-  test('a providers file with an unknown member', async () => {
-    const tsa = await startTsa();
-    await expect(startWith(providersSettings([{ tsa, retries: 3 }]))).rejects.toThrow(/TSP_PROVIDERS_FILE.*retries/);
-  });
-
-  test('the mock provider in production, unless a setting allows it by name', async () => {
-    const production = { NODE_ENV: 'production', SERVICE_TOKENS: `test:${'x'.repeat(32)}` };
-    await expect(startWith(production)).rejects.toThrow(/^TSP: /);
-    const worker = await startWith({ ...production, TSP: 'mock' });
-    await worker.stop();
+  const revocation = { valid: false, reason: expect.stringMatching(/^certificate_revoked: /) };
+  test.each([
+    ['of a TSA that is only in TRUST_ANCHORS_FILE verifies, and is not qualified', stranger, { valid: true, tsp_provider: null }],
+    ['is refused if a provider lists its signer as revoked, whatever other anchors say (44)', listed, revocation],
+    ['under a policy that is not configured for its provider belongs to no provider', elsewhere, { valid: true, tsp_provider: null }],
+    ['is not qualified if an unqualified provider shares the anchors', both, { valid: true }],
+  ])('%s', async (_name, { signer }, expected) => {
+    const moment = { timeMs: Date.now(), serial: randomSerial() };
+    const answer = issueResponse({ identity: signer, policies: ['2.999.1'] }, ask({ nonce: undefined }).der, moment);
+    const qualified = expected.valid ? { token_id: null, is_qualified: false } : {};
+    expect((await verifyRaw(api, answer.toString('base64'))).body).toMatchObject({ ...expected, ...qualified });
   });
 });
 
 test('every token that must be refused gives 200 valid:false raw, with a code of the table (V3, V4)', async () => {
-  const tsa = await startTsa();
-  const service = await startService({ settings: providersSettings([{ tsa }]) });
+  const { service } = await sharedTsaService();
   const lab = createTsaLab();
   const oneOfEachCode = [...new Map(FAULTY_CASES.map((faulty) => [faulty.code, faulty])).values()];
   for (const faulty of isLong ? FAULTY_CASES : oneOfEachCode) {
@@ -211,13 +175,11 @@ test('every token that must be refused gives 200 valid:false raw, with a code of
 test('S8: times in JSON have three, six or no digits after the second, also in records written with fewer', async () => {
   const digits = ['.25', '.250000', '.123456789', '', '.1234'];
   const shown = ['.250', '.250', '.123456', '', '.123400'];
-  const pki = createPki({ nowMs: Date.now() });
+  const { service, tsa } = await sharedTsaService();
   const second = new Date().toISOString().slice(0, 19);
-  const tsa = await startTsa({ pki });
-  const service = await startService({ settings: providersSettings([{ tsa }]), workers: 0 });
   const tokens = digits.map((fraction) => {
     const fields: Seams['fields'] = (given) => ({ ...given, genTime: `${second.replace(/[-:T]/g, '')}${fraction.replace(/0+$/, '')}Z` });
-    return issueResponseWith({ fields }, { identity: pki.signer, policies: ['1.2.3'] }, ask({ nonce: undefined }).der, {
+    return issueResponseWith({ fields }, { identity: tsa.pki.signer, policies: [DEVELOPMENT_POLICY] }, ask({ nonce: undefined }).der, {
       timeMs: Date.now(),
       serial: randomSerial(),
     });
@@ -225,11 +187,11 @@ test('S8: times in JSON have three, six or no digits after the second, also in r
   const times = await Promise.all(tokens.map(async (token) => (await verifyRaw(service, token.toString('base64'))).body.issued_at));
   expect(times).toEqual(shown.map((fraction) => `${second}${fraction}Z`));
 
-  await service.startWorker();
   const { body } = await stampInternal(service, { hash: randomHash() });
   const stamps = collectionOf(await openDatabase(service), 'stamps');
-  const [stored] = await stamps.find({}).toArray();
-  const issuedAt = String((stored!.proofs as { issuedAt: string }[])[0]!.issuedAt);
-  await stamps.updateOne({ _id: stored!._id }, { $set: { 'proofs.0.issuedAt': issuedAt.replace(/0*Z$/, 'Z').replace('.Z', 'Z') } });
+  const _id = String(body.token_id);
+  const { proofs } = (await stamps.findOne({ _id })) as unknown as { proofs: [{ issuedAt: string }] };
+  const [{ issuedAt }] = proofs;
+  await stamps.updateOne({ _id }, { $set: { 'proofs.0.issuedAt': issuedAt.replace(/0*Z$/, 'Z').replace('.Z', 'Z') } });
   expect((await verifyById(service, body.token_id)).body).toMatchObject({ valid: true, issued_at: body.issued_at });
 });

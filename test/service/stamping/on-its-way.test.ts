@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   eventually,
   getJson,
@@ -11,33 +11,28 @@ import {
   stampInternal,
   verifyById,
 } from '../../support/requests.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { addWorker, type RunningService, sharedService } from '../../support/service.ts';
 import { arrived, startReceiver, webhookSecret } from '../../support/webhook-receiver.ts';
 import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
 const respondAsync = { prefer: 'respond-async' };
-const settings = { WEBHOOK_SECRET: webhookSecret, RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MINUTE: '0' };
-
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ keep: true, settings });
-});
-afterAll(() => service.stop());
+const service = await sharedService({ settings: { WEBHOOK_SECRET: webhookSecret } });
+/** It stamps nothing until a test adds a worker. */
+const idle = await sharedService({ workers: 0 });
 
 const itemsOf = ({ body }: JsonAnswer) => body as unknown as JsonObject[];
-const stampMany = (at: Service, items: unknown, headers: Record<string, string> = {}) =>
+const stampMany = (at: RunningService, items: unknown, headers: Record<string, string> = {}) =>
   postJson(at, '/api/v1/internal/v1/stamps', items, { ...internalHeaders, ...headers });
-const stampOutputs = (at: Service, { id, headers }: StartedWorkflow, items: unknown, more: Record<string, string> = {}) =>
+const stampOutputs = (at: RunningService, { id, headers }: StartedWorkflow, items: unknown, more: Record<string, string> = {}) =>
   postJson(at, `/api/v1/workflow/${id}/stamps`, items, { ...headers, ...more });
 const outputOf = (more: JsonObject = {}): JsonObject => ({ output_hash: randomHash(), output_type: 'text', ...more });
-const chainOf = async (at: Service, { id }: StartedWorkflow) => {
+const chainOf = async (at: RunningService, { id }: StartedWorkflow) => {
   const { body } = await getJson(at, `/workflow/${id}/outputs.json`);
   return (body.outputs as JsonObject[]).map(({ output_hash }) => output_hash);
 };
 
 describe('N1: Prefer: respond-async', () => {
   test('is 202 at once with id and address; the address later gives the stamp', async () => {
-    const idle = await startService({ workers: 0 });
     const hash = randomHash();
     const { status, headers, body } = await stampInternal(idle, { hash }, { prefer: 'respond-async' });
     expect(status).toBe(202);
@@ -51,7 +46,7 @@ describe('N1: Prefer: respond-async', () => {
     const agent = await stampAgent(idle, 'sealed', { content_b64: 'aGVsbG8=' }, { prefer: 'wait=1, respond-async' });
     expect([agent.status, agent.body.sealed_storage_url]).toEqual([202, expect.stringContaining('/api/v1/sealed/')]);
     const waited = idle.fetch(String(body.verify_url), { headers: { prefer: 'wait=20' } });
-    await idle.startWorker();
+    await addWorker(idle);
     const answer = await waited;
     expect(answer.headers.get('preference-applied')).toBe('wait=20');
     expect(await answer.json()).toMatchObject({ valid: true, content_sha256: hash });
@@ -70,7 +65,6 @@ describe('N1: Prefer: respond-async', () => {
     const one = await postJson(service, `/api/v1/workflow/${workflow.id}/stamp`, outputOf(), { ...workflow.headers, ...prefer });
     expect([one.status, one.body.sequence_number]).toEqual([201, 3]);
 
-    const idle = await startService({ workers: 0 });
     const waited = await stampInternal(idle, { hash }, { prefer: 'respond-async, wait=1' });
     expect([waited.status, waited.headers.get('preference-applied')]).toEqual([202, 'respond-async, wait=1']);
   });
@@ -99,7 +93,6 @@ describe('N1: Prefer: respond-async', () => {
 
 describe('N1, L1: Prefer: respond-async for many', () => {
   test('is 202 with the address of each in order; invalid items get an error in their place', async () => {
-    const idle = await startService({ workers: 0 });
     const hashes = [randomHash(), randomHash(), randomHash()];
     const answer = await stampMany(idle, [{ hash: hashes[0] }, { hash: 'x' }, { hash: hashes[1] }, { hash: hashes[2] }], respondAsync);
     expect([answer.status, answer.headers.get('preference-applied')]).toEqual([202, 'respond-async']);
@@ -117,7 +110,7 @@ describe('N1, L1: Prefer: respond-async for many', () => {
     const told = Promise.all(
       accepted.map(async (item) => (await idle.fetch(String(item?.verify_url), { headers: { prefer: 'wait=20' } })).json()),
     );
-    await idle.startWorker();
+    await addWorker(idle);
     expect(((await told) as JsonObject[]).map(({ content_sha256 }) => content_sha256)).toEqual(hashes);
   });
 
@@ -140,13 +133,12 @@ describe('N1, L1: Prefer: respond-async for many', () => {
   });
 
   test('S9, L2: a repeat with the same key is 202 with the same ids, and 200 with the stamps once all are there', async () => {
-    const idle = await startService({ workers: 0 });
     const headers = { ...respondAsync, 'idempotency-key': randomHash() };
     const request = [{ hash: randomHash() }, { hash: randomHash() }];
     const first = itemsOf(await stampMany(idle, request, headers));
     const second = await stampMany(idle, request, headers);
     expect([second.status, second.headers.get('idempotent-replayed'), itemsOf(second)]).toEqual([202, 'true', first]);
-    await idle.startWorker();
+    await addWorker(idle);
     const third = await eventually(async () => {
       const answer = await stampMany(idle, request, headers);
       return answer.status === 200 && answer;
@@ -183,7 +175,6 @@ describe('N1, L1: Prefer: respond-async for many', () => {
 
 describe('N6: pending outputs', () => {
   test('Prefer: respond-async is 202 with the address of the stamp; outputs are numbered in order of acceptance', async () => {
-    const idle = await startService({ workers: 0, settings });
     const workflow = await startWorkflow(idle);
     const given = [outputOf(), outputOf(), outputOf(), outputOf()];
     const single = await stampOutput(idle, workflow, given[0], respondAsync);
@@ -202,7 +193,7 @@ describe('N6: pending outputs', () => {
     expect(many.status).toBe(202);
     expect(itemsOf(many)).toMatchObject([{ status: 'accepted' }, { index: 1, status: 422 }, { status: 'accepted' }]);
     expect((await stampOutput(idle, workflow, given[3], respondAsync)).status).toBe(202);
-    await idle.startWorker();
+    await addWorker(idle);
     await eventually(async () => (await chainOf(idle, workflow)).length === 4);
     expect(await chainOf(idle, workflow)).toEqual(given.map(({ output_hash }) => output_hash));
     expect((await verifyById(idle, single.body.token_id)).body.valid).toBe(true);
@@ -222,12 +213,11 @@ describe('N6: pending outputs', () => {
   });
 
   test('completion waits for all outputs accepted before it', async () => {
-    const idle = await startService({ workers: 0, settings });
     const workflow = await startWorkflow(idle);
     const given = Array.from({ length: 130 }, () => outputOf());
     expect((await stampOutputs(idle, workflow, given, respondAsync)).status).toBe(202);
     const completed = completeWorkflow(idle, workflow);
-    await idle.startWorker();
+    await addWorker(idle);
     expect((await completed).body).toMatchObject({ status: 'completed', output_count: 130 });
   });
 

@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { buildMemoryApp } from '../../support/memory-app.ts';
 import { REAL_TOKENS, type RealToken, readReal } from '../../support/real-tokens.ts';
+import { postJson } from '../../support/requests.ts';
+import { sharedService } from '../../support/service.ts';
 
 /** Signed over SHA-1, which is open to collisions: refused, although OpenSSL and Bouncy Castle accept it (46). */
 const brokenSignature = 't/862c4c8f041a99f9.tst';
@@ -16,55 +17,58 @@ const wantedOf = ({ token, want }: RealToken) => (token === brokenSignature ? 'r
 const dir = mkdtempSync(join(tmpdir(), 'qstamp-real-'));
 afterAll(() => rmSync(dir, { recursive: true }));
 
-/** An app that trusts only the anchors for this token. */
-async function appFor({ token, anchors, intermediates }: RealToken) {
-  const settings: Record<string, string> = token === strangePurpose ? { IGNORE_CA_PURPOSES: '1' } : {};
-  for (const [name, files] of Object.entries({ TRUST_ANCHORS_FILE: anchors, INTERMEDIATES_FILE: intermediates })) {
-    if (files.length === 0) continue;
-    settings[name] = join(dir, name);
-    writeFileSync(settings[name], files.map((file) => readReal(file).toString('utf8')).join('\n'));
-  }
-  return buildMemoryApp({ settings });
+function fileWith(name: string, certificates: readonly string[]): string {
+  writeFileSync(join(dir, name), [...new Set(certificates)].map((file) => readReal(file).toString('utf8')).join('\n'));
+  return join(dir, name);
 }
 
+/** It trusts the anchors of all tokens. That each needs only its own is proved by the tests of the verifier. */
+const settings = {
+  TRUST_ANCHORS_FILE: fileWith(
+    'anchors.pem',
+    REAL_TOKENS.flatMap(({ anchors }) => anchors),
+  ),
+  INTERMEDIATES_FILE: fileWith(
+    'intermediates.pem',
+    REAL_TOKENS.flatMap(({ intermediates }) => intermediates),
+  ),
+};
+const [service, lenient] = await Promise.all(
+  [settings, { ...settings, IGNORE_CA_PURPOSES: '1' }].map((given) => sharedService({ workers: 0, settings: given })),
+);
+
+const verify = async (token: Buffer, hash?: string, at = service) =>
+  postJson(at!, '/api/v1/verify/v1/raw', { token: token.toString('base64'), ...(hash !== undefined && { hash }) });
+
 test.each(REAL_TOKENS)('V2, V6, V7, S15: $want $finding ($token)', async (one) => {
-  const app = await appFor(one);
-  const verify = async (hash?: string) => {
-    const payload = { token: readReal(one.token).toString('base64'), ...(hash !== undefined && { hash }) };
-    const answer = await app.inject({ method: 'POST', url: '/api/v1/verify/v1/raw', payload });
-    expect(answer.statusCode).toBe(200);
-    return answer.json();
+  const verdictFor = async (hash?: string) => {
+    const { status, body } = await verify(readReal(one.token), hash, one.token === strangePurpose ? lenient : service);
+    expect(status).toBe(200);
+    return body;
   };
   const imprint = { algorithm: one.imprintAlg, digest: one.imprint };
   const content_sha256 = one.imprintAlg === 'sha256' ? one.imprint : null;
-  for (const result of [await verify(), await verify(one.imprint)]) {
+  for (const result of [await verdictFor(), await verdictFor(one.imprint)]) {
     expect(result).toMatchObject(wantedOf(one) === 'accept' ? { valid: true, imprint, content_sha256 } : { valid: false, imprint: null });
   }
   if (wantedOf(one) === 'refuse') return;
   const other = `${one.imprint.slice(0, -1)}${one.imprint.endsWith('0') ? '1' : '0'}`;
-  expect((await verify(other)).reason).toMatch(/^imprint_mismatch: /);
-  expect((await verify(one.imprintAlg === 'sha384' ? 'a'.repeat(64) : 'a'.repeat(96))).reason).toMatch(/^imprint_algorithm_mismatch: /);
+  expect((await verdictFor(other)).reason).toMatch(/^imprint_mismatch: /);
+  expect((await verdictFor(one.imprintAlg === 'sha384' ? 'a'.repeat(64) : 'a'.repeat(96))).reason).toMatch(/^imprint_algorithm_mismatch: /);
 });
 
 test.each([
   [brokenSignature, 'signature_algorithm_weak'],
   [strangePurpose, 'intermediate_eku'],
 ])('the answer names the reason why %s is refused: %s (V3)', async (token, code) => {
-  const { intermediates, anchors } = REAL_TOKENS.find((one) => one.token === token)!;
-  const app = await appFor({ ...REAL_TOKENS[0]!, token: '', intermediates, anchors });
-  const answer = await app.inject({ method: 'POST', url: '/api/v1/verify/v1/raw', payload: { token: readReal(token).toString('base64') } });
-  expect(answer.json()).toMatchObject({ valid: false, reason: expect.stringMatching(new RegExp(`^${code}: `)) });
-  if (token !== brokenSignature) return expect(answer.json()).not.toHaveProperty('advice');
-  expect(answer.json().advice).toMatch(/^Have the document stamped again /);
+  const { body } = await verify(readReal(token));
+  expect(body).toMatchObject({ valid: false, reason: expect.stringMatching(new RegExp(`^${code}: `)) });
+  if (token !== brokenSignature) return expect(body).not.toHaveProperty('advice');
+  expect(body.advice).toMatch(/^Have the document stamped again /);
 });
 
 test('V4: a token of 1 MiB is judged, whatever its content; one above every limit is 413', async () => {
-  const app = await buildMemoryApp();
-  const verify = (bytes: number) => {
-    const payload = { token: Buffer.alloc(bytes, 0x30).toString('base64') };
-    return app.inject({ method: 'POST', url: '/api/v1/verify/v1/raw', payload });
-  };
-  const judged = await verify(1024 * 1024);
-  expect([judged.statusCode, judged.json().valid]).toEqual([200, false]);
-  expect((await verify(4 * 1024 * 1024)).statusCode).toBe(413);
+  const judged = await verify(Buffer.alloc(1024 * 1024, 0x30));
+  expect([judged.status, judged.body.valid]).toEqual([200, false]);
+  expect((await verify(Buffer.alloc(4 * 1024 * 1024, 0x30))).status).toBe(413);
 });

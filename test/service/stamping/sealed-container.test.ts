@@ -1,38 +1,32 @@
 import { writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { verify } from '../../../src/cli/commands/verify.ts';
-import { type BundleLab, startBundleLab, unzip } from '../../support/bundle-lab.ts';
+import { unzip } from '../../support/bundle-lab.ts';
 import { folderWith } from '../../support/cli-in-process.ts';
 import { headersOf } from '../../support/containers.ts';
 import { stampAgent } from '../../support/requests.ts';
 import { sharedService } from '../../support/service.ts';
+import { sharedTsaService } from '../../support/tsa-service.ts';
 
-const ends: (() => void | Promise<void>)[] = [];
-let lab: BundleLab;
-beforeAll(async () => {
-  lab = await startBundleLab((close) => void ends.push(close));
-});
-afterAll(async () => {
-  for (const end of ends.reverse()) await end();
-});
+const { service, tsa } = await sharedTsaService();
 
 const sealed = async (content: string) => {
-  const { body } = await stampAgent(lab.service, 'sealed', { content_b64: Buffer.from(content).toString('base64') });
+  const { body } = await stampAgent(service, 'sealed', { content_b64: Buffer.from(content).toString('base64') });
   return { id: String(body.token_id), address: String(body.sealed_storage_url) };
 };
 
 test('S11: a sealed stamp is an ASiC-S container at its secret address, with the same octets each time', async () => {
   const { id, address } = await sealed('confidential');
-  const response = await lab.service.fetch(`${address}/container`);
+  const response = await service.fetch(`${address}/container`);
   expect(response.headers.get('content-type')).toBe('application/vnd.etsi.asic-s+zip');
   expect(response.headers.get('cache-control')).toBe('private, no-store');
   const container = Buffer.from(await response.arrayBuffer());
-  expect(Buffer.from(await (await lab.service.fetch(`${address}/container`)).arrayBuffer()).equals(container)).toBe(true);
+  expect(Buffer.from(await (await service.fetch(`${address}/container`)).arrayBuffer()).equals(container)).toBe(true);
   for (const { local, directory } of await headersOf(container)) expect(local).toEqual({ ...directory, hasDescriptor: false });
   const files = await unzip(container);
   expect([...files.keys()]).toEqual(['mimetype', `${id}.bin`, 'META-INF/timestamp.tst']);
   expect(String(files.get(`${id}.bin`))).toBe('confidential');
-  const { run, path } = folderWith([verify], { 'root.pem': lab.tsa.pki.rootPem });
+  const { run, path } = folderWith([verify], { 'root.pem': tsa.pki.rootPem });
   writeFileSync(path('sealed.asics'), container);
   expect(await run(['verify', '--ca', 'root.pem', 'sealed.asics'])).toMatchObject({ code: 0 });
 });
@@ -42,12 +36,12 @@ test('S11: a caller who may not fetch the content gets no container', async () =
   const other = await sealed('other');
   const secret = other.address.split('/').at(-1)!;
   const wrong = `${address.slice(0, address.lastIndexOf('/'))}/${secret}/container`;
-  expect((await lab.service.fetch(wrong)).status).toBe(404);
+  expect((await service.fetch(wrong)).status).toBe(404);
 });
 
 test('S11: a stamp of the mock provider has no token to pack', async () => {
-  const service = await sharedService();
-  const { body } = await stampAgent(service, 'sealed', { content_b64: 'aGVsbG8=' });
-  const response = await service.fetch(`${body.sealed_storage_url}/container`);
+  const mock = await sharedService();
+  const { body } = await stampAgent(mock, 'sealed', { content_b64: 'aGVsbG8=' });
+  const response = await mock.fetch(`${body.sealed_storage_url}/container`);
   expect([response.status, await response.text()]).toEqual([404, expect.stringContaining('mock provider')]);
 });

@@ -4,10 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { checkoutDir } from '../../../scripts/stack/context.ts';
-import { createFault } from '../../../src/tsa/faults.ts';
 import { sha256, stampInternal } from '../../support/requests.ts';
-import { startService } from '../../support/service.ts';
-import { providersSettings, startTsa } from '../../support/tsa-service.ts';
+import { sharedTsaService } from '../../support/tsa-service.ts';
 
 const script = join(checkoutDir, 'views/bundle/verify.py');
 
@@ -26,9 +24,7 @@ async function shell(program: string, cwd: string): Promise<{ code: number | nul
 }
 
 test('S14: the script of the docs leads from a file to its batch token, which OpenSSL accepts; for another file it fails', async () => {
-  const tsa = await startTsa();
-  const service = await startService({ settings: providersSettings([{ tsa, aggregate: {}, max_concurrent: 1 }]) });
-  tsa.server.failNext(createFault('slow:300'));
+  const { service, tsa } = await sharedTsaService({ aggregate: { window_ms: 1_000 } });
   const contents = Array.from({ length: 12 }, (_, index) => `contract ${index}`);
   const answers = await Promise.all(contents.map((content) => stampInternal(service, { hash: sha256(content) })));
   const block = /```sh\n(curl[^`]*verify\.py.*?)```/s.exec(readFileSync(join(checkoutDir, 'docs/verification.md'), 'utf8'))?.[1] ?? '';

@@ -12,7 +12,7 @@ import { inherited } from '../../support/environment.ts';
 import { dumpRedis } from '../../support/redis-dump.ts';
 import { eventually, postJson, randomHash, stampInternal, verifyById } from '../../support/requests.ts';
 import { freshStore } from '../../support/servers.ts';
-import { startPart, startProcess, startService } from '../../support/service.ts';
+import { addWorker, idleService, startPart, startProcess, startService } from '../../support/service.ts';
 import { dumpDatabase, keysIn, openedBy } from '../../support/thief.ts';
 import { startRequest } from '../../support/workflows.ts';
 
@@ -100,7 +100,7 @@ test('npm run rotate:master-key: running processes go on, new ones accept the ne
 });
 
 test('S4: metadata is encrypted in queue and store, under a key of its stamp', async () => {
-  const service = await startService({ workers: 0, settings: { STAMP_WAIT_MS: '300' } });
+  const service = await idleService();
   const metadata = { customer: 'Erika Mustermann' };
   const { status, body } = await stampInternal(service, { hash: randomHash(), metadata });
   expect(status).toBe(504);
@@ -110,7 +110,7 @@ test('S4: metadata is encrypted in queue and store, under a key of its stamp', a
   expect(queued).not.toMatch(/customer|Mustermann/);
 
   const store = openKeys(loadConfig(service.settings));
-  await service.startWorker();
+  await addWorker(service);
   await eventually(async () => (await store.stamps.find(tokenId)) !== null);
   expect(JSON.stringify(await dumpDatabase(await openDatabase(service)))).not.toMatch(/customer|Mustermann/);
   const encrypted = (await store.stamps.find(tokenId))?.metadata ?? '';

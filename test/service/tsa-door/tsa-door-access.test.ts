@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { opensslVerify } from '../../support/openssl-tsa.ts';
 import { getJson, internalHeaders } from '../../support/requests.ts';
-import { serviceToken, startService } from '../../support/service.ts';
-import { postToDoor, randomDigest, statusOf, useDoor } from '../../support/tsa-door.ts';
+import { serviceToken, sharedService, startService } from '../../support/service.ts';
+import { postToDoor, randomDigest, statusOf } from '../../support/tsa-door.ts';
 import { ask } from '../../support/tsa-lab.ts';
+import { sharedTsaService } from '../../support/tsa-service.ts';
 
-const door = useDoor();
+const door = await sharedTsaService();
 
 describe("sigstore's clients", () => {
   const post = (body: object | string) =>
@@ -73,14 +74,13 @@ describe('TSA_DOOR (T4)', () => {
     expect(await statusesOf(basic('wrong'))).toEqual([401, 401, 429, 429]);
   });
 
-  test('=off closes the door; it is the default in production', async () => {
+  test('=off closes the door', async () => {
     const closed = await startService({ settings: { ...door.service.settings, TSA_DOOR: 'off' }, workers: 0 });
     for (const path of ['/api/v1/tsa', '/tsa', '/api/v1/timestamp']) expect((await postToDoor(closed, der, { path })).status).toBe(404);
   });
 
   test('with the mock provider it is 503 with a sentence that names TSP=local (T6)', async () => {
-    const mock = await startService({ workers: 0 });
-    const reply = await postToDoor(mock, der);
+    const reply = await postToDoor(await sharedService(), der);
     expect(reply.status).toBe(503);
     expect(reply.headers.has('retry-after')).toBe(true);
     expect(JSON.parse(String(reply.body))).toMatchObject({ code: 'tsa_unavailable', detail: expect.stringContaining('TSP=local') });

@@ -1,12 +1,29 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createFault } from '../../../src/tsa/faults.ts';
+import { DEVELOPMENT_POLICY } from '../../../src/tsa/server.ts';
 import { eventually, getJson, randomHash, stampInternal, verifyById } from '../../support/requests.ts';
-import { startService } from '../../support/service.ts';
-import { certificateChain, postToDoor, randomDigest, statusOf, useDoor } from '../../support/tsa-door.ts';
+import { addWorker, type Service, startService } from '../../support/service.ts';
+import { postToDoor, randomDigest, statusOf } from '../../support/tsa-door.ts';
 import { ask } from '../../support/tsa-lab.ts';
-import { providersSettings } from '../../support/tsa-service.ts';
+import { providersSettings, startTsa, type TsaService } from '../../support/tsa-service.ts';
 
-const door = useDoor();
+/** A service with a door and its TSA, and an API without workers whose callers wait for a moment only. */
+const closing: (() => void | Promise<void>)[] = [];
+const onEnd = (close: () => void | Promise<void>) => void closing.push(close);
+let door: TsaService;
+let slow: Service;
+beforeAll(async () => {
+  const tsa = await startTsa({ onEnd });
+  const settings = providersSettings([{ tsa, policy_oid: DEVELOPMENT_POLICY }], onEnd);
+  const service = await startService({ settings: { ...settings, RATE_TSA_PER_MINUTE: '0', STAMP_WAIT_MS: '4000' }, keep: true });
+  onEnd(async () => void (await service.stop()));
+  door = { service, tsa };
+  slow = await startService({ settings: { ...settings, STAMP_WAIT_MS: '300' }, workers: 0, keep: true });
+  onEnd(async () => void (await slow.stop()));
+});
+afterAll(async () => {
+  for (const close of closing.toReversed()) await close();
+});
 
 describe('a TSA behind the door', () => {
   test('gives a rejection with systemFailure if it fails (T1, RFC 3161 §2.4.2)', async () => {
@@ -17,22 +34,19 @@ describe('a TSA behind the door', () => {
   });
 
   test('gives `waiting` if it is slower than the client, and the stamp can be read later (T1, E11)', async () => {
-    const settings = { ...providersSettings([{ tsa: door.tsa }]), STAMP_WAIT_MS: '300' };
-    const slow = await startService({ settings, workers: 0 });
     const reply = await postToDoor(slow, ask().der);
     expect([reply.status, statusOf(reply)]).toEqual([200, 'waiting']);
     expect(reply.headers.has('retry-after')).toBe(true);
-    await slow.startWorker();
+    await addWorker(slow);
     await eventually(async () => (await verifyById(slow, reply.headers.get('qstamp-stamp-id'))).body.valid === true);
   });
 
   test('ends a request by refusing it after the client left, and the promised address says so (T2, E11)', async () => {
     door.tsa.server.failAlways(createFault('refused:badAlg'));
-    const slow = await startService({ settings: { ...providersSettings([{ tsa: door.tsa }]), STAMP_WAIT_MS: '300' }, workers: 0 });
     const reply = await postToDoor(slow, ask({ hash: 'sha512', digest: randomDigest('sha512') }).der);
     expect(statusOf(reply)).toBe('waiting');
     const tokenId = reply.headers.get('qstamp-stamp-id');
-    await slow.startWorker();
+    await addWorker(slow);
     await eventually(async () => String((await verifyById(slow, tokenId)).body.reason).startsWith('request_refused: '));
     expect((await verifyById(slow, tokenId)).body).toMatchObject({ valid: false, token_id: tokenId, issued_at: null });
     const page = await slow.fetch(`/api/v1/verify/v1/token/${tokenId}`, { headers: { accept: 'text/html' } });
@@ -54,14 +68,5 @@ describe('a TSA behind the door', () => {
     await expect
       .poll(async () => (await getJson(door.service, '/health/')).body, { timeout: 10_000 })
       .toMatchObject({ status: 'ok', checks: { provider: 'ok' } });
-  });
-
-  test('shows its certificates from the signer to the root', async () => {
-    for (const path of ['/api/v1/tsa/certchain', '/api/v1/timestamp/certchain']) {
-      const blocks = (await certificateChain(door.service, path)).match(/-----BEGIN CERTIFICATE-----\n[^-]+/g) ?? [];
-      const ders = blocks.map((block) => Buffer.from(block.split('\n').slice(1).join(''), 'base64'));
-      const { signer, intermediate, root } = door.tsa.pki;
-      expect(ders).toEqual([signer, intermediate, root].map(({ certificate }) => certificate));
-    }
   });
 });

@@ -15,10 +15,11 @@ import { tries } from '../../support/depth.ts';
 import { mutated, mutations } from '../../support/der-mutation.ts';
 import { opensslQuery, opensslReplyText, opensslVerify } from '../../support/openssl-tsa.ts';
 import { eventually, getJson, internalHeaders, randomHash, verifyById, verifyRaw } from '../../support/requests.ts';
-import { certificateChain, postToDoor, randomDigest, statusOf, useDoor } from '../../support/tsa-door.ts';
+import { certificateChain, postToDoor, randomDigest, statusOf } from '../../support/tsa-door.ts';
 import { type AskOptions, ask } from '../../support/tsa-lab.ts';
+import { sharedTsaService } from '../../support/tsa-service.ts';
 
-const door = useDoor();
+const door = await sharedTsaService();
 
 describe('a time-stamp client', () => {
   test('of OpenSSL gets a token that verifies against its own query; the stamp is stored and has a page (T1, T3)', async () => {
@@ -144,6 +145,15 @@ describe('a time-stamp client', () => {
       headers.get('qstamp-stamp-id'),
     );
     expect(new Set(ids).size).toBe(2);
+  });
+
+  test('gets the certificates of the TSA from the signer to the root', async () => {
+    for (const path of ['/api/v1/tsa/certchain', '/api/v1/timestamp/certchain']) {
+      const blocks = (await certificateChain(door.service, path)).match(/-----BEGIN CERTIFICATE-----\n[^-]+/g) ?? [];
+      const ders = blocks.map((block) => Buffer.from(block.split('\n').slice(1).join(''), 'base64'));
+      const { signer, intermediate, root } = door.tsa.pki;
+      expect(ders).toEqual([signer, intermediate, root].map(({ certificate }) => certificate));
+    }
   });
 });
 
