@@ -202,7 +202,12 @@ export const startProcesses = (options: ServiceOptions = {}): Promise<Service<Se
 const shared = new Map<string, Promise<Service>>();
 
 /** The settings of services shared by many tests, in addition to those of every test service. */
-const sharedSettings: Settings = { RATE_WORKFLOW_START_PER_HOUR: '0', SEALED_MAX_BYTES: '100000' };
+const sharedSettings: Settings = {
+  RATE_WORKFLOW_START_PER_HOUR: '0',
+  SEALED_MAX_BYTES: '100000',
+  CORS_ORIGINS: 'https://app.example',
+  MCP_ORIGINS: 'https://assistant.example',
+};
 
 /**
  * The one service with these options in this test process; it runs until the process ends. Other tests have left stamps and workflows there:
