@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freshAddress, limitedService } from '../../support/limited-service.ts';
 import { eventually, getJson, type JsonObject, postJson, randomHash } from '../../support/requests.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { type RunningService, type Service, startService } from '../../support/service.ts';
 import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
 let service: Service;
@@ -12,7 +13,7 @@ afterAll(() => service.stop());
 
 const outputs = (count: number): JsonObject[] => Array.from({ length: count }, () => ({ output_hash: randomHash(), output_type: 'text' }));
 
-async function stampOutputs(at: Service, { id, headers }: StartedWorkflow, items: unknown, more: Record<string, string> = {}) {
+async function stampOutputs(at: RunningService, { id, headers }: StartedWorkflow, items: unknown, more: Record<string, string> = {}) {
   const answer = await postJson(at, `/api/v1/workflow/${id}/stamps`, items, { ...headers, ...more });
   return { ...answer, items: answer.body as unknown as JsonObject[] };
 }
@@ -63,8 +64,8 @@ test('E5: it requires the workflow token, and the conditions of the tier (W2)', 
 });
 
 test('L3, R1: each output counts for the limit of its workflow', async () => {
-  const limited = await startService({ settings: { RATE_WORKFLOW_STAMP_PER_MINUTE: '10' } });
-  const workflow = await startWorkflow(limited);
+  const limited = await limitedService();
+  const workflow = await startWorkflow(limited, {}, freshAddress());
   expect((await stampOutputs(limited, workflow, outputs(11))).status).toBe(429);
   expect((await stampOutputs(limited, workflow, outputs(10))).status).toBe(200);
   expect((await stampOutput(limited, workflow)).status).toBe(429);
