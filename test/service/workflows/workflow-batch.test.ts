@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { idleService } from '../../support/idle-service.ts';
 import { freshAddress, limitedService } from '../../support/limited-service.ts';
 import { eventually, getJson, type JsonObject, postJson, randomHash } from '../../support/requests.ts';
-import { type RunningService, type Service, startService } from '../../support/service.ts';
+import { addWorker, type RunningService, type Service, startService } from '../../support/service.ts';
 import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
 let service: Service;
@@ -72,14 +73,14 @@ test('L3, R1: each output counts for the limit of its workflow', async () => {
 });
 
 test('E11: outputs that are not numbered in time give their addresses, and get their numbers in the order given', async () => {
-  const idle = await startService({ workers: 0, settings: { STAMP_WAIT_MS: '200', RATE_WORKFLOW_STAMP_PER_MINUTE: '0' } });
+  const idle = await idleService();
   const workflow = await startWorkflow(idle);
   const { status, items } = await stampOutputs(idle, workflow, outputs(130));
   expect(status).toBe(504);
   expect(items.every(({ code, token_id, verify_url }) => code === 'stamp_pending' && String(verify_url).endsWith(String(token_id)))).toBe(
     true,
   );
-  await idle.startWorker();
+  await addWorker(idle);
   const chain = await eventually(async () => {
     const { body } = await getJson(idle, `/workflow/${workflow.id}/outputs.json`);
     return body.output_count === 130 && (body.outputs as JsonObject[]);
