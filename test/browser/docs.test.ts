@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { axeFindings } from '../support/axe.ts';
 import { openPage } from '../support/chromium.ts';
-import { serviceToken, startService } from '../support/service.ts';
+import { serviceToken, sharedService } from '../support/service.ts';
 
 test('/docs: an operation can be tried under the strict policy of all pages, and axe finds no fault', async () => {
-  const [service, page] = await Promise.all([startService(), openPage()]);
+  const [service, page] = await Promise.all([sharedService(), openPage()]);
   const complaints: string[] = [];
   page.on('console', (message) => complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));
@@ -13,7 +13,7 @@ test('/docs: an operation can be tried under the strict policy of all pages, and
   await page.fill('#listStamps-token', serviceToken);
   await page.fill('#listStamps-limit', '1');
   await page.click('#listStamps button');
-  await page.locator('#listStamps output pre', { hasText: /^200 [\s\S]*"total": 0/ }).waitFor();
+  await page.locator('#listStamps output pre', { hasText: /^200 [\s\S]*"total": \d/ }).waitFor();
   expect(complaints).toEqual([]);
 
   expect(await axeFindings(page)).toEqual([]);

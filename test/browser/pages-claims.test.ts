@@ -1,12 +1,12 @@
 import Fastify from 'fastify';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { registerViews } from '../../src/api/server/views.ts';
 import { openPage } from '../support/chromium.ts';
 import { startSample } from '../support/page-samples.ts';
 import { mainText } from '../support/page-text.ts';
 import { sha256, stampAgent } from '../support/requests.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type RunningService, sharedService, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 import { completeWorkflow, readPage, stampOutput, startWorkflow } from '../support/workflows.ts';
 
@@ -34,13 +34,13 @@ const record = (token: unknown) => ({
   buffer: Buffer.from(JSON.stringify({ stamp: { token } })),
 });
 
-async function stampOf(service: Service) {
+async function stampOf(service: RunningService) {
   const { body } = await stampAgent(service, 'basic', { hash: sha256(content) });
   return { token: String(body.token), path: String(body.verify_url) };
 }
 
 /** The path of a completed workflow with one output. */
-async function workflowOf(service: Service): Promise<string> {
+async function workflowOf(service: RunningService): Promise<string> {
   const workflow = await startWorkflow(service, { tier: 'standard' });
   expect((await stampOutput(service, workflow, { output_hash: sha256(content) })).status).toBe(201);
   expect((await completeWorkflow(service, workflow)).status).toBe(200);
@@ -50,15 +50,14 @@ async function workflowOf(service: Service): Promise<string> {
 }
 
 describe('V9: a mock stamp is a test stamp on every page: in the warning colour, and never called valid', () => {
-  let service: Service;
+  let service: RunningService;
   let stamp: Awaited<ReturnType<typeof stampOf>>;
   let workflow: string;
   beforeAll(async () => {
-    service = await startService({ keep: true });
+    service = await sharedService();
     stamp = await stampOf(service);
     workflow = await workflowOf(service);
   }, 60_000);
-  afterAll(() => service.stop());
 
   const dropFile = async (page: Page) => {
     await page.setInputFiles('#file', files);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { encryptText } from '../../src/shared/domain/encryption.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
 import { openStore } from '../../src/shared/store/store.ts';
@@ -10,6 +10,18 @@ import { sha256 } from '../support/requests.ts';
 import { type Service, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 import { completeWorkflow, readPage, stampOutput, startWorkflow } from '../support/workflows.ts';
+
+const closers: (() => unknown)[] = [];
+let service: Service;
+beforeAll(async () => {
+  const onEnd = (close: () => unknown) => void closers.push(close);
+  const settings = providersSettings([{ tsa: await startTsa({ onEnd }), qualified: true }], onEnd);
+  service = await startService({ keep: true, settings: { ...settings, RATE_WORKFLOW_START_PER_HOUR: '0' } });
+  onEnd(() => service.stop());
+});
+afterAll(async () => {
+  for (const close of closers.toReversed()) await close();
+});
 
 type Table = ReturnType<typeof collectionOf>;
 
@@ -22,14 +34,11 @@ const wordsOf = (html: string): string =>
     .replace(/<[^>]*>/g, ' ')
     .replace(/\s+/g, ' ');
 
-const readWords = async (service: Service, path: string): Promise<string> => wordsOf(await readPage(service, path, asBrowser));
+const readWords = async (at: Service, path: string): Promise<string> => wordsOf(await readPage(at, path, asBrowser));
 
 const claims = /Qualified|covers th|Completed on|existed no later|Completed/;
 
 test('V9: after any change in the database, the page first reports the mismatch, and claims nothing', async () => {
-  const tsa = await startTsa();
-  const settings = providersSettings([{ tsa, qualified: true }]);
-  const service = await startService({ settings });
   const workflow = await startWorkflow(service);
   for (const content of ['one', 'two', 'three']) await stampOutput(service, workflow, { output_hash: sha256(content) });
   expect((await completeWorkflow(service, workflow)).status).toBe(200);
@@ -140,8 +149,6 @@ test('V9: after any change in the database, the page first reports the mismatch,
 });
 
 test('V9: for an invalid record, no file or hash is called a match, or called not an output', async () => {
-  const tsa = await startTsa();
-  const service = await startService({ settings: providersSettings([{ tsa }]) });
   const workflow = await startWorkflow(service, { briefing_hash: sha256('briefing') });
   for (const content of ['one', 'two', 'three']) await stampOutput(service, workflow, { output_hash: sha256(content) });
   await completeWorkflow(service, workflow);
@@ -184,14 +191,12 @@ test('V9: for an invalid record, no file or hash is called a match, or called no
 });
 
 test('V9: without trust anchors the pages say that nothing is proved', async () => {
-  const tsa = await startTsa();
-  const service = await startService({ settings: providersSettings([{ tsa, qualified: true }]) });
   const workflow = await startWorkflow(service);
   const { body } = await stampOutput(service, workflow);
   await completeWorkflow(service, workflow);
 
   const { TSP_PROVIDERS_FILE: _, ...rest } = service.settings;
-  const without = await startService({ settings: { ...rest, TSP: 'mock' } });
+  const without = await startService({ workers: 0, settings: { ...rest, TSP: 'mock' } });
   const read = (path: string) => readWords(without, path);
   const page = await read(`/workflow/${workflow.id}`);
   expect(page).toMatch(/Skip to the content .{0,80}Not proved/);

@@ -27,8 +27,9 @@ export const smtpReply = (responseCode: number, message: string): Error => Objec
 export async function startMailServer({
   keep = false,
   host = '127.0.0.1',
+  port = 0,
   ...hooks
-}: SMTPServerOptions & { keep?: boolean; host?: string } = {}): Promise<MailServer> {
+}: SMTPServerOptions & { keep?: boolean; host?: string; port?: number } = {}): Promise<MailServer> {
   const mails: ReceivedMail[] = [];
   const server = new SMTPServer({
     authOptional: true,
@@ -46,7 +47,7 @@ export async function startMailServer({
     ...hooks,
   });
   server.on('error', () => undefined);
-  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  await new Promise<void>((resolve) => server.listen(port, host, resolve));
   const address = server.server.address();
   const close = () => new Promise<void>((resolve) => server.close(resolve));
   if (!keep) onTestFinished(close);

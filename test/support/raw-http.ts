@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { type IncomingHttpHeaders, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { FastifyInstance } from 'fastify';
 
 /** A listening app and plain sockets to it, for data that an HTTP client would never send. */
@@ -42,4 +44,23 @@ export async function answerOn(socket: Socket): Promise<RawAnswer> {
 export function postHead(path: string, headers: Record<string, string | number>): string {
   const lines = Object.entries({ host: 'localhost', ...headers }).map(([name, value]) => `${name}: ${value}`);
   return [`POST ${path} HTTP/1.1`, ...lines, '', ''].join('\r\n');
+}
+
+export interface ExactAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+/** Sends a request with its path, headers and octets exactly as given; `fetch` would normalise them. */
+export async function sendExactly(
+  { url }: { readonly url: string },
+  method: string,
+  path: string,
+  { headers = {}, payload }: { headers?: Readonly<Record<string, string>>; payload?: string | Buffer | undefined } = {},
+): Promise<ExactAnswer> {
+  const { hostname, port } = new URL(url);
+  const sent = request({ hostname, port, method, path, headers }).end(payload);
+  const [answer] = await once(sent, 'response');
+  return { status: answer.statusCode, headers: answer.headers, text: await text(answer) };
 }

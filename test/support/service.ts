@@ -220,6 +220,8 @@ const sharedSettings: Settings = {
   RATE_WORKFLOW_START_PER_HOUR: '0',
   RATE_WORKFLOW_STAMP_PER_MINUTE: '0',
   SEALED_MAX_BYTES: '100000',
+  CORS_ORIGINS: 'https://app.example',
+  MCP_ORIGINS: 'https://assistant.example',
 };
 
 /**
@@ -232,6 +234,3 @@ export function sharedService({ settings = {}, workers = 1 }: Omit<ServiceOption
   shared.set(key, running);
   return running;
 }
-
-/** A shared service without workers, whose callers wait for a moment only. A test may add a worker; it also finishes what other tests left. */
-export const idleService = (): Promise<RunningService> => sharedService({ workers: 0, settings: { STAMP_WAIT_MS: '300' } });

@@ -20,9 +20,13 @@ export const startWorkflowRaw = (service: RunningService, body: unknown, headers
   postJson(service, '/api/v1/workflow/start', body, headers);
 
 /** Starts a workflow and fails unless the answer is 201. */
-export async function startWorkflow(service: RunningService, overrides: JsonObject = {}): Promise<StartedWorkflow> {
+export async function startWorkflow(
+  service: RunningService,
+  overrides: JsonObject = {},
+  headers: Record<string, string> = {},
+): Promise<StartedWorkflow> {
   const request = startRequest(overrides);
-  const answer = await startWorkflowRaw(service, request);
+  const answer = await startWorkflowRaw(service, request, headers);
   if (answer.status !== 201) throw new Error(`start answered ${answer.status}: ${JSON.stringify(answer.body)}`);
   const token = String(answer.body.workflow_token);
   return {

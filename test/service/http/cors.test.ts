@@ -1,17 +1,13 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { openPage } from '../../support/chromium.ts';
 import { internalHeaders, randomHash, stampInternal } from '../../support/requests.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { sharedService } from '../../support/service.ts';
 
 const app = 'https://app.example';
-let service: Service;
-beforeAll(async () => {
-  service = await startService({ keep: true, settings: { CORS_ORIGINS: app, MCP_ORIGINS: 'https://assistant.example' } });
-});
-afterAll(() => service.stop());
+const service = await sharedService();
 
 const id = '01938f2e-5a3c-7d41-9c0e-2f6b8a417e55';
 const preflight = async (path: string, origin: string, method = 'POST') => {

@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest';
 import { errorCases, expectedOf, nameOf, replay, type Send } from '../../support/error-cases.ts';
-import { buildMemoryApp } from '../../support/memory-app.ts';
+import { sendExactly } from '../../support/raw-http.ts';
 import { internalHeaders } from '../../support/requests.ts';
+import { sharedService } from '../../support/service.ts';
 
-const app = await buildMemoryApp();
+const service = await sharedService();
 
 const send: Send = async ({ method, path, headers, payload }) => {
-  const answer = await app.inject({ method: method as 'GET', url: path, headers, ...(payload !== undefined && { payload }) });
-  return { status: answer.statusCode, body: answer.json() };
+  const { status, text } = await sendExactly(service, method, path, { headers, payload });
+  return { status, body: JSON.parse(text) };
 };
 
 test.each(errorCases.map((errorCase) => ({ name: nameOf(errorCase), errorCase })))('E1, E2: $name', async ({ errorCase }) => {

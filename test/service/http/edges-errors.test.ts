@@ -1,31 +1,35 @@
-import { connect } from 'node:net';
-import { afterAll, expect, test } from 'vitest';
+import { type FastifyBaseLogger, fastify } from 'fastify';
+import { expect, test } from 'vitest';
 import { statusOf } from '../../../src/api/server/error-status.ts';
+import { registerErrorHandler } from '../../../src/api/server/errors.ts';
+import { registerRequestLog } from '../../../src/api/server/request-log.ts';
+import { createEdgeServerOptions } from '../../../src/api/server/server-options.ts';
 import { type ErrorCode, ServiceError } from '../../../src/shared/domain/service-error.ts';
-import { buildMemoryApp } from '../../support/memory-app.ts';
-import { createMemoryStore } from '../../support/memory-store.ts';
-import { answerOn, listen } from '../../support/raw-http.ts';
+import { createLogger } from '../../../src/shared/runtime/log.ts';
+import { answerOn, openTo, sendExactly } from '../../support/raw-http.ts';
+import { sharedService } from '../../support/service.ts';
 
 const id = '0190d9f0-0000-7000-8000-000000000000';
 const codes = Object.keys(statusOf) as ErrorCode[];
 
-/** A store that fails as the test says; the real services and the real app turn it into an answer. */
+/** A route that fails as the test says, with the log and the errors of the API. */
 let failure: Error;
-const memory = createMemoryStore();
-const find = async () => {
-  throw failure;
-};
-const store = { ...memory, stamps: { ...memory.stamps, find } };
-
 const logged: string[] = [];
-const app = await buildMemoryApp({ store, log: logged });
+const log: FastifyBaseLogger = createLogger({ level: 'warn', process: 'api', destination: { write: (line) => void logged.push(line) } });
+const app = fastify({ loggerInstance: log, ...createEdgeServerOptions() });
+registerRequestLog(app);
+registerErrorHandler(app);
+app.get('/', () => Promise.reject(failure));
 const failWith = (error: Error) => {
   failure = error;
-  return app.inject(`/api/v1/verify/v1/token/${id}`);
+  return app.inject('/');
 };
 
-const { port } = await listen(app);
-afterAll(() => app.close());
+const service = await sharedService();
+const send = async (method: string, path: string, payload?: string, headers: Record<string, string> = {}) => {
+  const { text, ...answer } = await sendExactly(service, method, path, { payload, headers });
+  return { ...answer, text, body: text.startsWith('{') ? JSON.parse(text) : undefined };
+};
 
 test.each(codes)('E3: the answer to %s has detail, code and request_id', async (code) => {
   const answer = await failWith(
@@ -76,8 +80,8 @@ test('E8: an unknown path is 404, whatever its body', async () => {
     ['GET', '/api/v1/verify/v1/token/'],
     ['GET', '//health'],
   ] as const) {
-    const answer = await app.inject({ method, url, ...(method === 'POST' && { payload: '{bad' }) });
-    expect([url, answer.statusCode, answer.json().code]).toEqual([url, 404, 'not_found']);
+    const answer = await send(method, url, method === 'POST' ? '{bad' : undefined);
+    expect([url, answer.status, answer.body.code]).toEqual([url, 404, 'not_found']);
   }
 });
 
@@ -93,12 +97,12 @@ test.each([
   ['PUT', '/%68ealth/', 'GET, HEAD'],
   ['POST', `/api/v1/verify/v1/token/${id}?x=1`, 'GET, HEAD'],
 ] as const)('E8: %s %s is 405 with Allow: %s', async (method, url, allow) => {
-  const answer = await app.inject({ method: method as 'GET', url });
-  expect([answer.statusCode, answer.headers.allow, answer.json().code]).toEqual([405, allow, 'method_not_allowed']);
+  const answer = await send(method, url);
+  expect([answer.status, answer.headers.allow, answer.body.code]).toEqual([405, allow, 'method_not_allowed']);
 });
 
 test('E8: HEAD is allowed wherever GET is', async () => {
-  expect((await app.inject({ method: 'HEAD', url: '/health/' })).statusCode).toBe(200);
+  expect((await send('HEAD', '/health/')).status).toBe(200);
 });
 
 test.each([
@@ -107,31 +111,31 @@ test.each([
   ['POST', '/api/v1/verify/v1/raw/', '/api/v1/verify/v1/raw'],
   ['GET', `/api/v1/verify/v1/token/${id}/?q`, `/api/v1/verify/v1/token/${id}?q`],
 ] as const)('%s %s redirects to %s with 307, like redirect_slashes', async (method, url, location) => {
-  const answer = await app.inject({ method, url });
-  expect([answer.statusCode, answer.headers.location]).toEqual([307, location]);
+  const answer = await send(method, url);
+  expect([answer.status, answer.headers.location]).toEqual([307, location]);
 });
 
 test.each(['%ZZ', '%', 'a%ff', '%E2%82', '%41%zz'])('E1: the undecodable parameter %s is 422 and not 400', async (segment) => {
-  const answer = await app.inject(`/api/v1/verify/v1/token/${segment}`);
-  expect(answer.statusCode).toBe(422);
-  expect(answer.json().detail).toMatchObject([{ type: 'uuid_parsing', loc: ['path', 'token_id'] }]);
+  const answer = await send('GET', `/api/v1/verify/v1/token/${segment}`);
+  expect(answer.status).toBe(422);
+  expect(answer.body.detail).toMatchObject([{ type: 'uuid_parsing', loc: ['path', 'token_id'] }]);
 });
 
 test('E1: a parameter of thousands of characters is 422 and not 404', async () => {
-  const answer = await app.inject(`/api/v1/verify/v1/token/${'a'.repeat(10_000)}`);
-  expect([answer.statusCode, answer.json().detail[0].input.length]).toEqual([422, 1024]);
+  const answer = await send('GET', `/api/v1/verify/v1/token/${'a'.repeat(10_000)}`);
+  expect([answer.status, answer.body.detail[0].input.length]).toEqual([422, 1024]);
 });
 
 test('E1: all parts of a request are reported together: path, header, body', async () => {
-  const workflow = await app.inject({ method: 'POST', url: '/api/v1/workflow/x/stamp', payload: {} });
-  expect(workflow.json().detail.map(({ loc }: { loc: string[] }) => loc.join('.'))).toEqual([
+  const workflow = await send('POST', '/api/v1/workflow/x/stamp', '{}');
+  expect(workflow.body.detail.map(({ loc }: { loc: string[] }) => loc.join('.'))).toEqual([
     'path.workflow_id',
     'body.output_hash',
     'body.output_type',
   ]);
   const headers = { 'x-payment-transaction': 'x'.repeat(257) };
-  const agent = await app.inject({ method: 'POST', url: '/api/v1/agent/v1/stamp/basic', headers, payload: {} });
-  expect(agent.json().detail.map(({ loc }: { loc: string[] }) => loc.join('.'))).toEqual(['header.x-payment-transaction', 'body']);
+  const agent = await send('POST', '/api/v1/agent/v1/stamp/basic', '{}', headers);
+  expect(agent.body.detail.map(({ loc }: { loc: string[] }) => loc.join('.'))).toEqual(['header.x-payment-transaction', 'body']);
 });
 
 test.each([
@@ -142,9 +146,9 @@ test.each([
   ['a\tb', 422],
 ])('S10: x-payment-transaction %j is %i', async (claim, status) => {
   const headers = { 'x-payment-transaction': claim };
-  const answer = await app.inject({ method: 'POST', url: '/api/v1/agent/v1/stamp/basic', headers, payload: { hash: 'a'.repeat(64) } });
-  expect(answer.statusCode).toBe(status);
-  if (status === 422) expect(answer.json().detail[0].loc).toEqual(['header', 'x-payment-transaction']);
+  const answer = await send('POST', '/api/v1/agent/v1/stamp/basic', JSON.stringify({ hash: 'a'.repeat(64) }), headers);
+  expect(answer.status).toBe(status);
+  if (status === 422) expect(answer.body.detail[0].loc).toEqual(['header', 'x-payment-transaction']);
 });
 
 test.each([
@@ -152,7 +156,7 @@ test.each([
   ['headers without end', `GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`, 431],
   ['two lengths', 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n', 400],
 ])('E3: %s gets an error in the usual shape', async (_name, text, status) => {
-  const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+  const socket = (await openTo(service.url)).on('error', () => undefined);
   socket.write(text);
   const answer = await answerOn(socket);
   expect(answer.status).toBe(status);
@@ -161,7 +165,7 @@ test.each([
 });
 
 test('answers: JSON is not cached unless its route says so; headers forbid sniffing, framing and referrers', async () => {
-  const health = await app.inject('/health/');
+  const health = await send('GET', '/health/');
   expect(health.headers).toMatchObject({
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
@@ -169,12 +173,12 @@ test('answers: JSON is not cached unless its route says so; headers forbid sniff
     'x-frame-options': 'DENY',
   });
   expect(health.headers).not.toHaveProperty('x-powered-by');
-  expect((await app.inject('/nope')).headers['cache-control']).toBe('no-store');
-  expect((await app.inject('/api/v1/agent/pricing')).headers['cache-control']).toBe('public, max-age=300');
+  expect((await send('GET', '/nope')).headers['cache-control']).toBe('no-store');
+  expect((await send('GET', '/api/v1/agent/pricing')).headers['cache-control']).toBe('public, max-age=300');
 });
 
 test('pages: a strict Content-Security-Policy', async () => {
-  const { headers } = await app.inject('/');
+  const { headers } = await send('GET', '/');
   expect(headers['content-security-policy']).toBe(
     "default-src 'none';style-src 'self';script-src 'self';img-src 'self' data:;connect-src 'self';form-action 'self';" +
       "base-uri 'none';frame-ancestors 'none'",

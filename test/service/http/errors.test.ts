@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { getJson, randomHash, stampAgent, stampInternal, verifyRaw } from '../../support/requests.ts';
-import { sharedService, startService } from '../../support/service.ts';
+import { getJson, randomHash, stampInternal, verifyRaw } from '../../support/requests.ts';
+import { sharedService } from '../../support/service.ts';
 
 const service = await sharedService();
 
@@ -34,19 +34,4 @@ test('any raw token gets a result or a refusal, never a 5xx (V4)', async () => {
     expect(answer.body).toMatchObject({ valid: false, reason: expect.stringMatching(/^[a-z0-9_]+: \S/) });
   }
   expect((await verifyRaw(service, 'A'.repeat(3 * 2 ** 20))).status).toBe(413);
-});
-
-test('R2: a caller without a service token may seal a limited number of bytes an hour; hashes, replays and other callers do not count', async () => {
-  const limited = await startService({ settings: { RATE_SEALED_BYTES_PER_HOUR: '100' } });
-  const sealed = (bytes: number) => ({ content_b64: Buffer.alloc(bytes, 'x').toString('base64'), tier: 'sealed' });
-  const key = { 'idempotency-key': 'a-key-of-a-stranger' };
-  const strange = (body: object, headers = {}) => stampAgent(limited, 'sealed', body, headers);
-  expect((await strange(sealed(60), key)).status).toBe(201);
-  expect((await strange(sealed(60), key)).headers.get('idempotent-replayed')).toBe('true');
-  const refused = await strange(sealed(41));
-  expect([refused.status, refused.body.code, Number(refused.headers.get('retry-after')) > 3_500]).toEqual([429, 'rate_limited', true]);
-  expect(refused.body.detail).toContain('At most 100 bytes of sealed content in 3600 seconds');
-  expect((await strange(sealed(40))).status).toBe(201);
-  expect((await strange({ hash: randomHash() })).status).toBe(201);
-  expect((await stampInternal(limited, sealed(600))).status).toBe(201);
 });

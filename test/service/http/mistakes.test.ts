@@ -1,30 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { getJson, internalHeaders, type JsonAnswer, postJson, randomHash } from '../../support/requests.ts';
-import { type Service, startService } from '../../support/service.ts';
-import { completeWorkflow, redactWorkflow, type StartedWorkflow, startWorkflow } from '../../support/workflows.ts';
+import { expect, test } from 'vitest';
+import { freshAddress, limitedService } from '../../support/limited-service.ts';
+import { getJson, internalHeaders, type JsonAnswer, postJson, randomHash, stampAgent, stampInternal } from '../../support/requests.ts';
+import { completeWorkflow, redactWorkflow, startWorkflow } from '../../support/workflows.ts';
 
-let service: Service;
-let workflow: StartedWorkflow;
-
-beforeAll(async () => {
-  const settings = {
-    TRUST_PROXY: '127.0.0.1',
-    RATE_WRONG_TOKEN_PER_MINUTE: '3',
-    RATE_UNKNOWN_ID_PER_MINUTE: '3',
-    RATE_WORKFLOW_PAGE_PER_MINUTE: '3',
-  };
-  service = await startService({ settings, keep: true });
-  workflow = await startWorkflow(service);
-});
-afterAll(() => service.stop());
-
-let addresses = 0;
-/** An address that nobody has used. */
-const fresh = () => ({ 'x-forwarded-for': `192.0.2.${++addresses}` });
+const service = await limitedService();
+const workflow = await startWorkflow(service, {}, freshAddress());
 
 /** Asks five times from one address; returns the statuses and the last answer. */
-async function five(ask: (from: Record<string, string>) => Promise<JsonAnswer>, from = fresh()) {
+async function five(ask: (from: Record<string, string>) => Promise<JsonAnswer>, from = freshAddress()) {
   const answers: JsonAnswer[] = [];
   for (let count = 0; count < 5; count += 1) answers.push(await ask(from));
   const last = answers.at(-1);
@@ -42,7 +26,7 @@ test('R5: many wrong service tokens give 429; the right one still passes from th
   expect(Number(headers?.get('retry-after'))).toBeGreaterThan(0);
   expect(headers?.get('ratelimit-limit')).toBe('3');
   expect((await five((address) => stamp({ ...address, ...internalHeaders }), from)).statuses).toEqual([201, 201, 201, 201, 201]);
-  expect((await stamp({ ...fresh(), 'x-service-token': 'wrong' })).status).toBe(401);
+  expect((await stamp({ ...freshAddress(), 'x-service-token': 'wrong' })).status).toBe(401);
 });
 
 test('R5: calls of /mcp without a token are limited too (M7)', async () => {
@@ -70,7 +54,7 @@ test('R5: mail links have a limit beyond the tries of one workflow', async () =>
 test('R5: links that can no longer be right count too; links of a redacted workflow do not', async () => {
   const path = (id: string) => `/api/v1/workflow/${id}/verify-user?challenge=${'A'.repeat(43)}`;
   const ask = (id: string) => (address: Record<string, string>) => getJson(service, path(id), { ...address, accept: 'application/json' });
-  const [closed, redacted] = [await startWorkflow(service), await startWorkflow(service)];
+  const [closed, redacted] = [await startWorkflow(service, {}, freshAddress()), await startWorkflow(service, {}, freshAddress())];
   expect((await completeWorkflow(service, closed)).status).toBe(200);
   expect((await five(ask(closed.id))).statuses).toEqual([410, 410, 410, 429, 429]);
   await redactWorkflow(service, redacted);
@@ -87,15 +71,38 @@ test('R5: unknown ids count, and an existing stamp can still be verified', async
   expect(sealed.statuses).toEqual([404, 404, 404, 429, 429]);
 });
 
-test('R6: the page of a workflow is limited by address', async () => {
-  const view = async (address: Record<string, string>) => (await service.fetch(`/workflow/${workflow.id}`, { headers: address })).status;
-  const from = fresh();
-  expect([await view(from), await view(from), await view(from), await view(from)]).toEqual([200, 200, 200, 429]);
-  expect(await view(fresh())).toBe(200);
+test('R5, R6: views of the page of a workflow are limited by address; its print edition counts as ten', async () => {
+  const view = async (headers: Record<string, string>, query = '') =>
+    (await service.fetch(`/workflow/${workflow.id}${query}`, { headers })).status;
+  const from = freshAddress();
+  expect([await view(from, '?edition=print'), await view(from, '?edition=print')]).toEqual([200, 429]);
+  expect([await view(from), await view(from)]).toEqual([200, 429]);
+  expect(await view(freshAddress())).toBe(200);
 });
 
-test('R5: a view of the print edition counts as ten page views', async () => {
-  const limited = await startService({ settings: { RATE_WORKFLOW_PAGE_PER_MINUTE: '12' }, workers: 0 });
-  const view = async (query = '') => (await limited.fetch(`/workflow/${randomUUID()}${query}`)).status;
-  expect([await view('?edition=print'), await view('?edition=print'), await view(), await view()]).toEqual([404, 429, 404, 429]);
+test('R1: a replay of an agent never counts for its limit (S9)', async () => {
+  const from = freshAddress();
+  const ask = (body: object, headers = {}) => stampAgent(service, 'basic', body, { ...from, ...headers });
+  const request = { hash: randomHash() };
+  const key = { 'idempotency-key': randomHash() };
+  const others = { hash: randomHash() };
+  const answers = [await ask(request, key), await ask(others), await ask(others), await ask(others), await ask(others)];
+  expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 429]);
+  const replay = await ask(request, key);
+  expect([replay.status, replay.headers.get('idempotent-replayed')]).toEqual([201, 'true']);
+});
+
+test('R2: a caller without a service token may seal a limited number of bytes an hour; hashes, replays and other callers do not count', async () => {
+  const from = freshAddress();
+  const sealed = (bytes: number) => ({ content_b64: Buffer.alloc(bytes, 'x').toString('base64'), tier: 'sealed' });
+  const key = { 'idempotency-key': randomHash() };
+  const strange = (body: object, headers = {}) => stampAgent(service, 'sealed', body, { ...from, ...headers });
+  expect((await strange(sealed(60), key)).status).toBe(201);
+  expect((await strange(sealed(60), key)).headers.get('idempotent-replayed')).toBe('true');
+  const refused = await strange(sealed(41));
+  expect([refused.status, refused.body.code, Number(refused.headers.get('retry-after')) > 3_500]).toEqual([429, 'rate_limited', true]);
+  expect(refused.body.detail).toContain('At most 100 bytes of sealed content in 3600 seconds');
+  expect((await strange(sealed(40))).status).toBe(201);
+  expect((await strange({ hash: randomHash() })).status).toBe(201);
+  expect((await stampInternal(service, sealed(600), from)).status).toBe(201);
 });

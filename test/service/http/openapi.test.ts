@@ -1,20 +1,15 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { examples } from '../../../src/api/docs/examples.ts';
 import { createContractCheck } from '../../support/contract-check.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { sharedService } from '../../support/service.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is read untyped
 type Json = any;
 
-let service: Service;
-let document: Json;
-beforeAll(async () => {
-  service = await startService({ keep: true, workers: 0 });
-  document = await (await service.fetch('/openapi.json')).json();
-});
-afterAll(() => service.stop());
+const service = await sharedService();
+const document: Json = await (await service.fetch('/openapi.json')).json();
 
 const operations = () =>
   Object.entries<Json>(document.paths).flatMap(([path, methods]) =>

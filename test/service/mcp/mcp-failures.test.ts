@@ -5,9 +5,10 @@ import { createBodyReader } from '../../../src/api/server/body-reader.ts';
 import { registerErrorHandler } from '../../../src/api/server/errors.ts';
 import { registerJsonBody } from '../../../src/api/server/json-body.ts';
 import { ServiceError } from '../../../src/shared/domain/service-error.ts';
+import { idleService } from '../../support/idle-service.ts';
 import { callTool, rpc } from '../../support/mcp.ts';
 import { eventually, randomHash, verifyById } from '../../support/requests.ts';
-import { startService } from '../../support/service.ts';
+import { addWorker } from '../../support/service.ts';
 
 /** The endpoint over services whose calls all fail with this error. */
 async function callBroken(failure: Error) {
@@ -61,17 +62,16 @@ test('E9, E10: an expected failure is a result with the text of REST and the tim
 });
 
 test('E11: a stamp that takes too long gives an error with its id, and becomes readable later', async () => {
-  const service = await startService({ workers: 0, settings: { STAMP_WAIT_MS: '100' } });
+  const service = await idleService();
   const hash = randomHash();
   const { isError, structuredContent } = await callTool(service, 'service_stamp_hash', { sha256_hex: hash });
   expect(isError).toBe(true);
   const { token_id } = structuredContent;
   expect(structuredContent).toMatchObject({ code: 'stamp_pending', verify_url: `/api/v1/verify/v1/token/${token_id}` });
-  const worker = await service.startWorker();
+  await addWorker(service);
   const { body } = await eventually(async () => {
     const answer = await verifyById(service, token_id);
     return answer.body.valid === true && answer;
   });
   expect(body.content_sha256).toBe(hash);
-  await worker.stop();
 });

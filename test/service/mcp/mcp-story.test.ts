@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freshAddress, limitedService } from '../../support/limited-service.ts';
 import { startMailServer } from '../../support/mail.ts';
 import { callTool, modernCall, postMcp, postModern, rpc, type ToolResult } from '../../support/mcp.ts';
 import { getJson, internalHeaders, type JsonObject, randomHash, sha256, stampInternal, verifyById } from '../../support/requests.ts';
@@ -240,23 +241,27 @@ describe('M13: refusals of the tools', () => {
   });
 
   test('R1, R2: callers without a service token share limits and counters with REST; products have no such limit', async () => {
-    const limited = await startService({ settings: { RATE_AGENT_PER_MINUTE: '3', RATE_WORKFLOW_START_PER_HOUR: '1' } });
+    const limited = await limitedService();
+    const from = freshAddress();
+    const stampsOf = async () => {
+      const { body } = await getJson(limited, '/api/v1/internal/stats/daily?days=1', internalHeaders);
+      const rows = body as unknown as { caller_kind: string; stamps: number }[];
+      return ['agent', 'mcp'].map((kind) => rows.find(({ caller_kind }) => caller_kind === kind)?.stamps ?? 0);
+    };
+    const [agents = 0, products = 0] = await stampsOf();
     const files = (count: number) => ({ files: Array.from({ length: count }, () => ({ sha256_hex: randomHash() })) });
     const stamp = async (count: number, headers = {}) => {
-      const { body } = await postMcp(limited, rpc('tools/call', { name: 'stamp_file_hashes', arguments: files(count) }), headers);
+      const { body } = await postMcp(limited, rpc('tools/call', { name: 'stamp_file_hashes', arguments: files(count) }), {
+        ...from,
+        ...headers,
+      });
       return (body as { result: ToolResult }).result.structuredContent;
     };
-    expect(await stamp(4)).toMatchObject({ code: 'rate_limited', retry_after_seconds: expect.any(Number) });
-    expect(await stamp(3)).toMatchObject({ stamped: 3 });
+    expect(await stamp(5)).toMatchObject({ code: 'rate_limited', retry_after_seconds: expect.any(Number) });
+    expect(await stamp(4)).toMatchObject({ stamped: 4 });
     expect(await stamp(1)).toMatchObject({ code: 'rate_limited' });
-    expect(await stamp(4, internalHeaders)).toMatchObject({ stamped: 4 });
-    const { body: rows } = await getJson(limited, '/api/v1/internal/stats/daily?days=1', internalHeaders);
-    expect((rows as unknown as JsonObject[]).map(({ caller_kind, stamps }) => [caller_kind, stamps])).toEqual(
-      expect.arrayContaining([
-        ['agent', 3],
-        ['mcp', 4],
-      ]),
-    );
-    expect((await stampInternal(limited, { hash: randomHash() })).status).toBe(201);
+    expect(await stamp(5, internalHeaders)).toMatchObject({ stamped: 5 });
+    expect(await stampsOf()).toEqual([agents + 4, products + 5]);
+    expect((await stampInternal(limited, { hash: randomHash() }, from)).status).toBe(201);
   });
 });

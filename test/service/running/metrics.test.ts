@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { metricsUrl, scrape, seriesValue } from '../../support/metrics.ts';
 import { eventually, randomHash, stampAgent, verifyById } from '../../support/requests.ts';
 import { startPrivateRedis } from '../../support/servers.ts';
-import { type Part, type Service, startProcess, startService, testSettings } from '../../support/service.ts';
+import { type Part, type Service, startPart, startService, testSettings } from '../../support/service.ts';
 
 let service: Service;
 beforeAll(async () => {
@@ -69,14 +69,6 @@ describe('/metrics', () => {
     expect([seriesValue(stopped, 'qstamp_queue_depth'), seriesValue(stopped, 'qstamp_failed_jobs')]).toEqual([Number.NaN, Number.NaN]);
   });
 
-  test('a mail that the server does not accept counts as deferred', async () => {
-    const started = await startService({ settings: { METRICS_PORT: '0', SMTP_URL: 'smtp://127.0.0.1:1?plain' } });
-    const body = JSON.stringify({ user_email: 'erika@example.com', agent_id: 'a', briefing_hash: randomHash() });
-    const headers = { 'content-type': 'application/json' };
-    expect((await started.fetch('/api/v1/workflow/start', { method: 'POST', headers, body })).status).toBe(201);
-    await eventually(async () => (seriesValue(await scrape(started.workers[0]!), 'qstamp_mails_total{outcome="deferred"}') ?? 0) > 0);
-  });
-
   test('the metrics in dashboard, alerts and documents are exactly those that the processes serve', async () => {
     const read = (path: string) => readFile(new URL(`../../../${path}`, import.meta.url), 'utf8');
     const namesIn = (text: string, among = /\b(?:qstamp|process|nodejs)_\w+/g) =>
@@ -100,12 +92,12 @@ describe('/metrics', () => {
     }
   });
 
-  test('a port in use ends the process with one line that names the setting', async () => {
+  test('a port in use is one line that names the setting', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void other.close());
     await eventually(async () => other.listening);
     const { port } = other.address() as AddressInfo;
     const settings = await testSettings({ METRICS_PORT: String(port) });
-    await expect(startProcess('api', settings)).rejects.toThrow(`METRICS_PORT: got "${port}"; the service cannot listen on it`);
+    await expect(startPart('api', settings)).rejects.toThrow(`METRICS_PORT: got "${port}"; the service cannot listen on it`);
   });
 });

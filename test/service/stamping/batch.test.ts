@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
+import { idleService } from '../../support/idle-service.ts';
 import { answerOn, postHead } from '../../support/raw-http.ts';
 import {
   eventually,
@@ -12,7 +13,7 @@ import {
   stampInternal,
   verifyById,
 } from '../../support/requests.ts';
-import { addWorker, idleService, ownProduct, type RunningService, sharedService, startService } from '../../support/service.ts';
+import { addWorker, ownProduct, type RunningService, sharedService, startService } from '../../support/service.ts';
 
 const service = await sharedService();
 const { headers: internalHeaders } = ownProduct();

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { statusResponse } from '../../../src/shared/contract/status.ts';
 import { createFault } from '../../../src/tsa/faults.ts';
 import { tries } from '../../support/depth.ts';
+import { freshAddress, limitedService } from '../../support/limited-service.ts';
 import { eventually, getJson, postJson, randomHash, stampAgent, stampInternal, verifyById, verifyRaw } from '../../support/requests.ts';
-import { type Service, serviceToken, startService } from '../../support/service.ts';
+import { type RunningService, type Service, serviceToken, sharedService, startService } from '../../support/service.ts';
 import { providersSettings, startTsa } from '../../support/tsa-service.ts';
 
 let service: Service;
@@ -152,13 +153,14 @@ describe('GET /status', () => {
   });
 
   test('allows 30 requests a minute from one address, then 429 (R1, E7); the JSON is not limited', async () => {
-    const limited = await startService({ workers: 0 });
-    const answers = await Promise.all(Array.from({ length: 33 }, () => limited.fetch('/status')));
+    const limited = await limitedService();
+    const init = { headers: freshAddress() };
+    const answers = await Promise.all(Array.from({ length: 33 }, () => limited.fetch('/status', init)));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(30);
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused).toHaveLength(3);
     for (const { headers } of refused) expect(headers.get('retry-after')).toMatch(/^\d+$/);
-    expect((await limited.fetch('/api/v1/status')).status).toBe(200);
+    expect((await limited.fetch('/api/v1/status', init)).status).toBe(200);
   });
 });
 
@@ -209,13 +211,11 @@ describe('GET /api/v1/agent/pricing (decisions, Public JSON)', () => {
     expect(other.status).toBe(200);
   });
 
-  test('the entity tag is the same for all processes with the same settings, and differs for others', async () => {
-    const etagOf = async (settings: Record<string, string>) => {
-      const another = await startService({ workers: 0, settings });
-      return (await another.fetch('/api/v1/agent/pricing')).headers.get('etag');
-    };
-    const etag = (await service.fetch('/api/v1/agent/pricing')).headers.get('etag');
-    expect(await etagOf({})).toBe(etag);
-    expect(await etagOf({ SEALED_MAX_BYTES: '1000' })).not.toBe(etag);
+  test('the entity tag is the same for all services with the same prices, and differs for others', async () => {
+    const etagOf = async (one: RunningService) => (await one.fetch('/api/v1/agent/pricing')).headers.get('etag');
+    const etag = await etagOf(service);
+    expect(await etagOf(await limitedService())).toBe(etag);
+    // It seals less content.
+    expect(await etagOf(await sharedService())).not.toBe(etag);
   });
 });

@@ -9,10 +9,11 @@ import { loadConfig } from '../../../src/shared/runtime/config.ts';
 import { openStore } from '../../../src/shared/store/store.ts';
 import { openDatabase } from '../../support/database.ts';
 import { inherited } from '../../support/environment.ts';
+import { idleService } from '../../support/idle-service.ts';
 import { dumpRedis } from '../../support/redis-dump.ts';
 import { eventually, postJson, randomHash, stampInternal, verifyById } from '../../support/requests.ts';
 import { freshStore } from '../../support/servers.ts';
-import { addWorker, idleService, startPart, startProcess, startService } from '../../support/service.ts';
+import { addWorker, startPart, startProcess, startService } from '../../support/service.ts';
 import { dumpDatabase, keysIn, openedBy } from '../../support/thief.ts';
 import { startRequest } from '../../support/workflows.ts';
 

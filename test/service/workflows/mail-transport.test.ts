@@ -1,6 +1,10 @@
-import { expect, test } from 'vitest';
+import tls from 'node:tls';
+import { expect, onTestFinished, test } from 'vitest';
+import { startMailCatcher } from '../../../scripts/stack/mail-catcher.ts';
 import { createMailTransport, MailError } from '../../../src/workers/workflows/transport.ts';
+import { eventually } from '../../support/eventually.ts';
 import { smtpReply, startMailServer } from '../../support/mail.ts';
+import { createTlsIdentity } from '../../support/tls-identity.ts';
 
 const message = {
   from: 'qstamp <no-reply@qstamp.example>',
@@ -44,4 +48,37 @@ test('W12: a refused password, a server that is away and a missing SMTP_URL are 
   await gone.close();
   expect(await failureOf(gone.url)).toMatchObject({ isFinal: false, isOfServer: true, message: 'ESOCKET' });
   expect(await failureOf(undefined)).toMatchObject({ isFinal: false, message: 'SMTP_URL is not set' });
+});
+
+test('over TLS the mail goes only to a server with a trusted certificate', async () => {
+  const { key, cert } = createTlsIdentity('127.0.0.1');
+  const server = await startMailServer({ secure: true, key, cert });
+  expect(await failureOf(server.url)).toMatchObject({ isFinal: false, isOfServer: true });
+  expect(server.mails).toHaveLength(0);
+  const trusted = tls.getCACertificates('default');
+  onTestFinished(() => tls.setDefaultCACertificates(trusted));
+  tls.setDefaultCACertificates([...trusted, cert]);
+  await createMailTransport(server.url).send(message);
+  expect(server.mails).toHaveLength(1);
+});
+
+test('a server without STARTTLS gets no mail, unless a setting allows plain SMTP', async () => {
+  // 127.0.0.1 is trusted without TLS; its neighbour is not.
+  const server = await startMailServer({ host: '127.0.0.2' });
+  expect(await failureOf(server.url)).toMatchObject({ isFinal: false, isOfServer: true });
+  expect(server.mails).toHaveLength(0);
+  await createMailTransport(`${server.url}?plain`).send(message);
+  expect(server.mails).toHaveLength(1);
+});
+
+test('the mail catcher of npm start listens at the preferred port, and reports the links of a mail', async () => {
+  const gone = await startMailServer({ keep: true });
+  const port = Number(new URL(gone.url).port);
+  await gone.close();
+  const caught: string[] = [];
+  const catcher = await startMailCatcher({ preferredPort: port, onMail: ({ links }) => caught.push(...links) });
+  onTestFinished(() => catcher.stop());
+  expect(catcher.port).toBe(port);
+  await createMailTransport(gone.url).send({ ...message, text: 'Open https://stamps.example/a?b=c now' });
+  expect(await eventually(async () => caught[0])).toBe('https://stamps.example/a?b=c');
 });

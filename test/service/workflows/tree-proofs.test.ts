@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { pino } from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
 import { createChainProver } from '../../../src/api/workflows/chain-proof.ts';
 import { createSealedChainProver } from '../../../src/api/workflows/sealed-chain.ts';
 import type { MarkStamp } from '../../../src/api/workflows/stamp-marks.ts';
@@ -7,7 +8,8 @@ import { createTreeProofs } from '../../../src/api/workflows/tree-proofs.ts';
 import { extendChain } from '../../../src/shared/domain/proofs.ts';
 import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 import { chainStart } from '../../../src/shared/proof/output-chain.js';
-import { createMemoryStore } from '../../support/memory-store.ts';
+import { openStore } from '../../../src/shared/store/store.ts';
+import { freshStore } from '../../support/servers.ts';
 
 const briefingHash = 'b'.repeat(64);
 const hash = 'c'.repeat(64);
@@ -18,7 +20,8 @@ const rootHash = createHash('sha256')
 const at = new Date('2026-01-02T03:04:05.000Z');
 
 test('W21: a seal that was not verified proves nothing', async () => {
-  const store = createMemoryStore();
+  const store = openStore(freshStore(), pino({ level: 'silent' }));
+  onTestFinished(() => store.close());
   const imprint = sha256Imprint(rootHash);
   const proofs = [{ kind: 'mock', token: 'AAAA', provider: 'mock', isQualified: false, issuedAt: at.toISOString() }] as const;
   const caller = { kind: 'workflow' } as const;

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { idleService } from '../../support/idle-service.ts';
+import { freshAddress, limitedService } from '../../support/limited-service.ts';
 import { eventually, getJson, type JsonObject, postJson, randomHash } from '../../support/requests.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { addWorker, type RunningService, type Service, startService } from '../../support/service.ts';
 import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
 let service: Service;
@@ -12,7 +14,7 @@ afterAll(() => service.stop());
 
 const outputs = (count: number): JsonObject[] => Array.from({ length: count }, () => ({ output_hash: randomHash(), output_type: 'text' }));
 
-async function stampOutputs(at: Service, { id, headers }: StartedWorkflow, items: unknown, more: Record<string, string> = {}) {
+async function stampOutputs(at: RunningService, { id, headers }: StartedWorkflow, items: unknown, more: Record<string, string> = {}) {
   const answer = await postJson(at, `/api/v1/workflow/${id}/stamps`, items, { ...headers, ...more });
   return { ...answer, items: answer.body as unknown as JsonObject[] };
 }
@@ -63,22 +65,22 @@ test('E5: it requires the workflow token, and the conditions of the tier (W2)', 
 });
 
 test('L3, R1: each output counts for the limit of its workflow', async () => {
-  const limited = await startService({ settings: { RATE_WORKFLOW_STAMP_PER_MINUTE: '10' } });
-  const workflow = await startWorkflow(limited);
+  const limited = await limitedService();
+  const workflow = await startWorkflow(limited, {}, freshAddress());
   expect((await stampOutputs(limited, workflow, outputs(11))).status).toBe(429);
   expect((await stampOutputs(limited, workflow, outputs(10))).status).toBe(200);
   expect((await stampOutput(limited, workflow)).status).toBe(429);
 });
 
 test('E11: outputs that are not numbered in time give their addresses, and get their numbers in the order given', async () => {
-  const idle = await startService({ workers: 0, settings: { STAMP_WAIT_MS: '200', RATE_WORKFLOW_STAMP_PER_MINUTE: '0' } });
+  const idle = await idleService();
   const workflow = await startWorkflow(idle);
   const { status, items } = await stampOutputs(idle, workflow, outputs(130));
   expect(status).toBe(504);
   expect(items.every(({ code, token_id, verify_url }) => code === 'stamp_pending' && String(verify_url).endsWith(String(token_id)))).toBe(
     true,
   );
-  await idle.startWorker();
+  await addWorker(idle);
   const chain = await eventually(async () => {
     const { body } = await getJson(idle, `/workflow/${workflow.id}/outputs.json`);
     return body.output_count === 130 && (body.outputs as JsonObject[]);

@@ -1,10 +1,12 @@
-import { afterEach, expect, test, vi } from 'vitest';
+import { pino } from 'pino';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createChainProver } from '../../../src/api/workflows/chain-proof.ts';
 import { createWorkflowProofs } from '../../../src/api/workflows/proof.ts';
 import { createStampMarks } from '../../../src/api/workflows/stamp-marks.ts';
 import { extendChain } from '../../../src/shared/domain/proofs.ts';
 import { chainStart } from '../../../src/shared/proof/output-chain.js';
-import { createMemoryStore } from '../../support/memory-store.ts';
+import { openStore } from '../../../src/shared/store/store.ts';
+import { freshStore } from '../../support/servers.ts';
 
 afterEach(() => void vi.useRealTimers());
 
@@ -12,8 +14,8 @@ const briefingHash = 'b'.repeat(64);
 const hash = 'c'.repeat(64);
 
 test('V9: a chain that is still being recomputed makes no claim; the next reader finds it done', async () => {
-  vi.useFakeTimers();
-  const store = createMemoryStore();
+  const store = openStore(freshStore(), pino({ level: 'silent' }));
+  onTestFinished(() => store.close());
   const { promise: whole, resolve: goOn } = Promise.withResolvers<void>();
   const scanLinks = async function* (_workflowId: string, first = 1) {
     await whole;
@@ -34,6 +36,7 @@ test('V9: a chain that is still being recomputed makes no claim; the next reader
     createdAt: new Date(0),
     expiresAt: new Date(1),
   });
+  vi.useFakeTimers();
   const end = { ...extendChain(chainStart(briefingHash), hash), unqualifiedTotal: 0, isClosed: false };
   const recorded = { workflow, end, firstNumber: 1, lastNumber: 0, rows: [] };
   const first = prove(recorded);

@@ -1,17 +1,32 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { EJSON } from 'bson';
 import { pino } from 'pino';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { decryptText } from '../../../src/shared/domain/encryption.ts';
 import { loadConfig } from '../../../src/shared/runtime/config.ts';
 import { openStore } from '../../../src/shared/store/store.ts';
 import { collectionOf, openDatabase } from '../../support/database.ts';
-import { smtpReply, startMailServer } from '../../support/mail.ts';
+import { type MailServer, smtpReply, startMailServer } from '../../support/mail.ts';
 import { dumpRedis } from '../../support/redis-dump.ts';
 import { eventually, getJson, verifyById } from '../../support/requests.ts';
 import { type Service, startService } from '../../support/service.ts';
 import { dumpDatabase, keysIn } from '../../support/thief.ts';
 import { completeWorkflow, openLink, redactWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
+
+let mail: MailServer;
+let service: Service;
+beforeAll(async () => {
+  let refusals = 1;
+  mail = await startMailServer({
+    keep: true,
+    onRcptTo: (recipient, _session, done) => done(refusals-- > 0 ? smtpReply(450, `4.2.0 <${recipient.address}> is busy`) : null),
+  });
+  service = await startService({ keep: true, settings: { SMTP_URL: mail.url, LOG_LEVEL: 'trace' } });
+});
+afterAll(async () => {
+  await service.stop();
+  await mail.close();
+});
 
 /** All stored data and all output of a service, as texts. */
 async function everythingOf(service: Service): Promise<Record<string, string>> {
@@ -41,11 +56,6 @@ function expectNoTrace(everything: Record<string, string>): void {
 }
 
 test('W10: the address is never in plain text: database, queue, limits, logs; after redaction root and proofs still verify', async () => {
-  let refusals = 1;
-  const mail = await startMailServer({
-    onRcptTo: (recipient, _session, done) => done(refusals-- > 0 ? smtpReply(450, `4.2.0 <${recipient.address}> is busy`) : null),
-  });
-  const service = await startService({ settings: { SMTP_URL: mail.url, LOG_LEVEL: 'trace' } });
   const workflow = await startWorkflow(service, {
     user_email: address,
     agent_id: `agent of ${address}`,
@@ -72,27 +82,32 @@ test('W10: the address is never in plain text: database, queue, limits, logs; af
   for (const id of stampIds) expect((await verifyById(service, id)).body.valid).toBe(true);
 });
 
-test('W10: a waiting mail is never sent after redaction, and later stamps do not restore metadata', async () => {
+test('W10: while mails wait, challenge and address are nowhere in Redis; after redaction no mail is sent, and later stamps do not restore metadata', async () => {
   const mail = await startMailServer();
   const service = await startService({ workers: 0, settings: { SMTP_URL: mail.url, STAMP_WAIT_MS: '300' } });
-  const workflow = await startWorkflow(service, { user_email: address });
+  const [workflow, other] = [await startWorkflow(service, { user_email: address }), await startWorkflow(service, { user_email: address })];
   const metadata = { output_metadata: { note: address } };
   // Accepted before the redaction, processed after it.
   expect((await stampOutput(service, workflow, metadata)).status).toBe(504);
   const waiting = await everythingOf(service);
-  expect(waiting.redis).toContain(workflow.id);
+  for (const { id } of [workflow, other]) expect(waiting.redis).toContain(id);
   expectNoTrace(waiting);
   expect((await redactWorkflow(service, workflow)).status).toBe(200);
   expect((await stampOutput(service, workflow, metadata)).status).toBe(504);
   await service.startWorker();
   await eventually(async () => (await (await service.fetch(`/workflow/${workflow.id}`)).text()).includes('id="output-2"'));
   await eventually(async () => !(await dumpRedis(service.settings.REDIS_URL ?? '')).includes(`:otp-${workflow.id} `));
-  expect(mail.mails).toHaveLength(0);
+  const challenge = new URL(await mail.linkFor(other.id)).searchParams.get('challenge') ?? '';
+  expect(challenge).toMatch(/^[\w-]{43}$/);
+  expect(mail.mails).toHaveLength(1);
+  for (const secret of [challenge, workflow.token, other.token]) {
+    expect(waiting.redis).not.toContain(secret);
+    expect(await dumpRedis(service.settings.REDIS_URL ?? '')).not.toContain(secret);
+  }
   await eventually(async () => !JSON.stringify(await everythingOf(service)).includes('istinctive'));
 });
 
 test('W10: redaction destroys the key: copied data opens with the old key only, and no remaining key opens it', async () => {
-  const service = await startService();
   const workflow = await startWorkflow(service, { user_email: address, agent_id: 'Erika-s agent', briefing_metadata: { client: address } });
   const { body } = await stampOutput(service, workflow, { output_metadata: { note: address } });
   const told = { user_email: address, agent_id: 'Erika-s agent', briefing_metadata: { client: address } };
@@ -102,8 +117,11 @@ test('W10: redaction destroys the key: copied data opens with the old key only, 
   const db = await openDatabase(service);
   const copy = await dumpDatabase(db);
   const encrypted = [
-    { context: `metadata:${body.stamp_token_id}`, text: String(copy.outputs?.[0]?.metadata) },
-    { context: `workflow-words:${workflow.id}`, text: String(copy.workflows?.[0]?.words) },
+    {
+      context: `metadata:${body.stamp_token_id}`,
+      text: String(copy.outputs?.find(({ tokenId }) => tokenId === body.stamp_token_id)?.metadata),
+    },
+    { context: `workflow-words:${workflow.id}`, text: String(copy.workflows?.find(({ _id }) => _id === workflow.id)?.words) },
   ];
   const store = openStore(loadConfig(service.settings), pino({ level: 'silent' }));
   onTestFinished(() => store.close());

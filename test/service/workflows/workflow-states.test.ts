@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import { mailedService } from '../../support/mailed-service.ts';
-import { postJson, randomHash } from '../../support/requests.ts';
+import { eventually, getJson, postJson, randomHash } from '../../support/requests.ts';
 import {
   completeWorkflow,
   openLink,
@@ -64,15 +64,23 @@ describe('the workflow token (E5)', () => {
 });
 
 describe('tiers and states', () => {
-  test('W2, W19: qualified gives 502 if no provider is qualified, and neither numbers nor closes anything', async () => {
+  test('W2, W19: qualified gives 502 if no provider is qualified, numbers and closes nothing, and does not count as a failure', async () => {
     const workflow = await startWorkflow(service, { tier: 'qualified' });
     const link = (await mail.linkFor(workflow.id)).replace('https://stamps.example', service.url);
     expect((await openLink(link)).status).toBe(200);
-    expect(await stampOutput(service, workflow)).toMatchObject({ status: 502, body: { code: 'tier_unavailable' } });
-    expect(await completeWorkflow(service, workflow)).toMatchObject({ status: 502, body: { code: 'tier_unavailable' } });
+    const refused = { status: 502, body: { code: 'tier_unavailable' } };
+    for (let tries = 0; tries < 4; tries += 1) expect(await stampOutput(service, workflow)).toMatchObject(refused);
+    expect(await completeWorkflow(service, workflow)).toMatchObject(refused);
+    expect((await getJson(service, `/api/v1/workflow/${workflow.id}`)).body).toMatchObject({ status: 'active', output_count: 0 });
     const db = await openDatabase(service);
     expect(await collectionOf(db, 'outputs').countDocuments({ workflowId: workflow.id, kind: 'output' })).toBe(0);
     expect(await (await service.fetch(`/workflow/${workflow.id}`)).text()).not.toContain('the Merkle root is being stamped');
+    const status = await eventually(async () => {
+      const { body } = await getJson(service, '/api/v1/status');
+      return (body.provider as { status: string }).status === 'operational' ? body : undefined;
+    });
+    // No stamp of this service ever fails.
+    expect(status).toMatchObject({ status: 'operational', counters: { lifetime: { failed: 0 } }, queue: { depth: 0 } });
   });
 
   test('W5: past expires_at stamp, complete and verify-user are 410, redact-pii still works, and the page says expired', async () => {
