@@ -1,13 +1,14 @@
 import * as der from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import { extension } from '../../src/tsa/certificate.ts';
-import { attribute, fault, fields, response, signerInfo, token, tstInfo, unasked } from './tsa-changes.ts';
+import { attribute, attributes, fault, fields, response, signerInfo, token, tstInfo, unasked } from './tsa-changes.ts';
 import type { FaultyCase, SpecimenOptions } from './tsa-lab.ts';
 
 /** Refusals 1–4 and 6–14: the answer, its encoding, and the layers around TSTInfo. */
 
 const UNKNOWN_OID = '2.999.3161.13';
 const NULL = der.nullValue();
+const TWO_VALUES = [der.utf8String('a'), der.utf8String('b')];
 
 /** The contents of a TLV with a definite length. */
 export function contentsOf(tlv: Buffer): Buffer {
@@ -123,6 +124,9 @@ export const ANSWER_FAULTS: readonly FaultyCase[] = [
   ),
   fault('der_not_canonical', 'a BOOLEAN that is neither 00 nor FF inside what is signed', orderingOf1),
   fault('der_not_canonical', 'signed attributes that are not in DER order', { seams: { signedAttributes: reversed } }),
+  fault('der_not_canonical', 'a signed attribute whose values are not in DER order', {
+    seams: { ...attributes((all) => [...all, { type: UNKNOWN_OID, values: TWO_VALUES }]).seams, signedAttributes: withValuesSwapped },
+  }),
   fault('der_too_deep', '1 000 levels of nesting', unsigned(nested(1000))),
   fault('der_too_large', '300 000 elements', unsigned(der.sequence(Buffer.alloc(600_000, NULL)))),
   fault('der_too_large', 'a megabyte of octets', unsigned(der.octetString(Buffer.alloc(1024 * 1024)))),
@@ -146,6 +150,12 @@ export const ANSWER_FAULTS: readonly FaultyCase[] = [
     fields({ extensions: [extension(UNKNOWN_OID, true, der.boolean(true))] }),
   ),
 ];
+
+function withValuesSwapped(set: Buffer): Buffer {
+  const swapped = Buffer.from(set);
+  swapped.set(Buffer.concat([...TWO_VALUES].reverse()), set.indexOf(Buffer.concat(TWO_VALUES)));
+  return swapped;
+}
 
 /** A SET OF with its elements in descending order. */
 function reversed(set: Buffer): Buffer {

@@ -21,6 +21,7 @@ const essCertId = (code: ReasonCode, name: string, value: (signer: SigningIdenti
 
 const DATA = der.objectIdentifier(OID.data);
 const OTHER_DIGEST = der.octetString(Buffer.alloc(32, 7));
+const TWO_TIMES = [der.utcTime('261121120000Z'), der.utcTime('261121120001Z')];
 const SIGNING_TIME: Attribute = { type: OID.signingTime, values: [der.utcTime('261121120000Z')] };
 /** RFC 6211. */
 const OTHER_ALGORITHMS: Attribute = {
@@ -89,6 +90,7 @@ export const CMS_FAULTS: readonly FaultyCase[] = [
   messageDigest('message_digest_attribute', 'messageDigest with two values', (a) => [{ ...a, values: [...a.values, OTHER_DIGEST] }]),
   fault('message_digest_mismatch', 'TSTInfo exchanged after signing', unasked(token(({ eContent }) => ({ eContent: flip(eContent!) })))),
   messageDigest('signed_attribute_repeated', 'signingTime twice', (a) => [a, SIGNING_TIME, SIGNING_TIME]),
+  messageDigest('signed_attribute_repeated', 'signingTime with two values', (a) => [a, { ...SIGNING_TIME, values: TWO_TIMES }]),
   messageDigest('algorithm_protection_mismatch', 'protected algorithms that are not those used', (a) => [a, OTHER_ALGORITHMS]),
   ...[OID.contentType, OID.messageDigest, OID.signingTime, OID.signingCertificateV2].map((type) =>
     fault(

@@ -96,6 +96,8 @@ describe('protected algorithms (RFC 6211)', () => {
     const right = protection(sha256, cmsAlgorithm).values;
     const twice = { type: OID.cmsAlgorithmProtection, values: [...right, der.sequence(sha256)] };
     expect(await attributes((list) => [...list, twice])).toMatchObject(refused('algorithm_protection_mismatch'));
+    const empty = { type: OID.cmsAlgorithmProtection, values: [] };
+    expect(await attributes((list) => [...list, empty])).toMatchObject(refused('algorithm_protection_mismatch'));
     const withoutSignature = { type: OID.cmsAlgorithmProtection, values: [der.sequence(sha256)] };
     expect(await attributes((list) => [...list, withoutSignature])).toMatchObject(refused('algorithm_protection_mismatch'));
   });
