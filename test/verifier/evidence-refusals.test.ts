@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { sha256 } from '../../src/shared/domain/proofs.ts';
 import { rootOf } from '../../src/shared/proof/hash-tree.js';
 import { contentsOf, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
-import { contextConstructed, integer, nullValue, octetString, sequence, tlv } from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import { contextConstructed, integer, nullValue, octetString, sequence, setOf, tlv } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { encodeEvidenceRecord } from '../../src/shared/rfc3161/ers/encode.ts';
 import { REFUSALS } from '../../src/shared/rfc3161/refusal/codes.ts';
 import type { Imprint } from '../../src/shared/rfc3161/tsp/imprint.ts';
@@ -94,6 +94,7 @@ const refused: readonly Case[] = [
   ['der_length', 'BER: an indefinite length', () => indefinite(record())],
   ['der_length', 'a token in BER', () => chains([plain(indefinite(token))])],
   ['der_malformed', 'a hash that is no octet string', () => chains([sequence(contextConstructed(2, sequence(integer(1))), token)])],
+  ['der_malformed', 'a chain that is a SET', () => sequence(integer(1), sequence(digestIdentifier('sha256')), sequence(setOf(plain())))],
   ['der_too_large', '33 tokens', () => chains(Array.from({ length: 33 }, () => plain()))],
   ['der_too_large', '257 certificates in two tokens', () => crowded(128, 129)],
   ['der_too_large', '8 193 hashes', () => batched([Array.from({ length: 8_193 }, () => stranger)])],
