@@ -324,6 +324,7 @@ describe('revocation lists (44, RFC 3161 §4)', () => {
     ['for users only, and for CAs only', listWith([distributionPoint(flag(1), flag(2))])],
     ['with two distribution points', listWith([distributionPoint(flag(1)), distributionPoint(flag(2))])],
     ['with a member of its distribution point that nobody knows', listWith([distributionPoint(flag(6))])],
+    ['that names a certificate twice', listOf({ to: null, entries: [entryOf(), entryOf()] })],
     ['that is due before it was made', listOf({ from: 1, to: 0 })],
     ['with an entry of another issuer', listWith([], [x509.extension('2.5.29.29', true, der.sequence())])],
   ])('is refused when the store is made: %s', (_name, list) => {

@@ -87,6 +87,8 @@ describe('name constraints', () => {
 
   it('must be well-formed', async () => {
     expect((await verdicts(constraints([ip(192, 0, 2, 0)]), dns('a.example'))).ours).toBe('certificate_malformed');
+    const from = der.sequence(der.contextConstructed(0, der.sequence(dns('example.com'), der.contextPrimitive(0, Buffer.of(1)))));
+    expect((await verdicts(extension(OID.nameConstraints, true, from), dns('a.example.com'))).ours).toBe('certificate_malformed');
     const notBinding = extension(OID.nameConstraints, true, der.octetString());
     expect((await verdicts(notBinding, dns('a.example'))).ours).toBe('certificate_malformed');
   });
