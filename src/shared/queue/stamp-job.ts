@@ -37,7 +37,7 @@ const outputRefSchema = z.object({
   briefingHash: z.string().length(64),
   outputId: z.uuid(),
   type: z.string(),
-  /** Encrypted with the workflow's key. Items from version 0.2.0 have plain JSON. */
+  /** Encrypted with the workflow's key. Items of version 0.2.0 have plain JSON. */
   metadata: z.string().optional(),
 });
 export type OutputRef = z.infer<typeof outputRefSchema>;

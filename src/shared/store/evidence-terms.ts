@@ -50,7 +50,7 @@ const unknown = { [renewByField]: { $gte: notKnown, $lt: never } };
 
 const uselessId = 'evidence-useless';
 
-/** The fields that show whether a stamp has its own token. In stamps from version 0.2.0, which had no batches, `tokenDigest` shows it. */
+/** The fields that show whether a stamp has its own token. In stamps of version 0.2.0, which had no batches, `tokenDigest` shows it. */
 const tokenFields = { 'proofs.kind': 1, tokenDigest: 1, 'evidence.renewBy': 1 } as const;
 const hasToken = ({ proofs, tokenDigest }: SubjectDocument): boolean =>
   Array.isArray(proofs) ? proofs[0]?.kind === 'token' : tokenDigest !== undefined;

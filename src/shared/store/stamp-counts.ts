@@ -24,7 +24,7 @@ const spanMs = 60_000;
 
 /** The first proof of a stamp, in an aggregation. In a damaged document, `proofs` may be any value. */
 const firstProof = { $cond: [{ $isArray: '$proofs' }, { $arrayElemAt: ['$proofs', 0] }, null] };
-/** A member of the first proof. Documents from version 0.2.0 have the members of their only proof at the top level. */
+/** A member of the first proof. Documents of version 0.2.0 have the members of their only proof at the top level. */
 const ofFirstProof = (member: string) => ({ $let: { vars: { proof: firstProof }, in: { $ifNull: [`$$proof.${member}`, `$${member}`] } } });
 
 const grouping = {

@@ -71,7 +71,7 @@ export interface SharedProofs extends SharedParts {
   readonly renewalTokens: ReadonlyMap<string, Buffer>;
 }
 
-/** A stamp from version 0.2.0. It has one proof, whose members are at the top level. These documents are read, but not converted. */
+/** A stamp of version 0.2.0. It has one proof, whose members are at the top level. These documents are read, but not converted. */
 export interface FlatStampDocument extends Omit<StampDocument, 'imprint' | 'proofs'> {
   /** SHA-256, hex. */
   readonly hash: string;

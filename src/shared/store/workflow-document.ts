@@ -54,7 +54,7 @@ interface WorkflowFields {
   readonly expiresAt: Date;
   readonly emailVerifiedAt?: Date;
   readonly redactedAt?: Date;
-  /** The id of the current challenge. The challenge in the mail is derived from it. Absent in workflows from version 0.2.0. */
+  /** The id of the current challenge. The challenge in the mail is derived from it. Absent in workflows of version 0.2.0. */
   readonly challengeId?: string;
   readonly challenge?: StoredChallenge;
   /** Digests of challenges that were replaced. */
@@ -95,7 +95,7 @@ interface EncryptedWords {
   readonly encryptedSalts?: string;
 }
 
-/** A workflow as stored. In workflows from version 0.2.0 the personal data is not encrypted until the first read. */
+/** A workflow as stored. In workflows of version 0.2.0 the personal data is not encrypted until the first read. */
 export interface WorkflowDocument extends WorkflowFields, Partial<EncryptedWords>, Partial<PersonalWords> {}
 
 const keyContext = (workflowId: string): string => `workflow:${workflowId}`;
@@ -114,7 +114,7 @@ export function encryptWords(serviceKey: KeyObject, workflowId: string, words: P
 export const encryptSalts = (key: KeyObject, workflowId: string, salts: CommitmentSalts): string =>
   encryptText({ key, nonce: randomBytes(nonceBytes), context: saltsContext(workflowId) }, JSON.stringify(salts));
 
-/** Returns the unencrypted personal data in a document from version 0.2.0, or undefined if there is none or it was redacted. */
+/** Returns the unencrypted personal data in a document of version 0.2.0, or undefined if there is none or it was redacted. */
 export function plainWordsOf({ email, agentId, briefingMetadata, redactedAt }: WorkflowDocument): PersonalWords | undefined {
   if (email === undefined || agentId === undefined || redactedAt) return undefined;
   return { email, agentId, ...(briefingMetadata !== undefined && { briefingMetadata }) };

@@ -42,7 +42,7 @@ const confirmable = (workflowId: string, now: Date) => ({
   redactedAt: { $exists: false },
 });
 
-/** A filter that matches a workflow while this challenge is the current one. Workflows from version 0.2.0 match too. */
+/** A filter that matches a workflow while this challenge is the current one. Workflows of version 0.2.0 match too. */
 const counting = (challengeId: string) => ({ $or: [{ challengeId }, { challengeId: { $exists: false } }] });
 
 /** For an update pipeline: a list with the digest of the current challenge, or an empty list. */
@@ -65,7 +65,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
     return document && recordOf(key, document);
   }
 
-  /** Encrypts the personal data of a workflow from version 0.2.0, unless the workflow was redacted in the meantime. */
+  /** Encrypts the personal data of a workflow of version 0.2.0, unless the workflow was redacted in the meantime. */
   async function encryptPlain(key: KeyObject, document: WorkflowDocument): Promise<WorkflowDocument | null> {
     const words = plainWordsOf(document);
     if (!words) return document;
