@@ -15,6 +15,8 @@ export default defineConfig({
     maxWorkers: 3,
     testTimeout: 90_000,
     hookTimeout: 60_000,
+    // One second, the default, is too short for a busy machine.
+    expect: { poll: { timeout: 20_000 } },
     allowOnly: false,
   },
 });

@@ -30,7 +30,10 @@ export async function runMeasured(
   const script = join(cwd, 'peak.cjs');
   writeFileSync(
     script,
-    `process.on('exit', () => require('node:fs').writeFileSync(__dirname + '/peak', String(process.resourceUsage().maxRSS)));`,
+    // Not `resourceUsage().maxRSS`: it begins with the memory of the process that forked this one.
+    `const { readFileSync, writeFileSync } = require('node:fs');
+     const peak = () => /^VmHWM:\\s+(\\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))[1];
+     process.on('exit', () => writeFileSync(__dirname + '/peak', peak()));`,
   );
   const outcome = await runCommand(args, { cwd, env: { ...env, NODE_OPTIONS: `--require ${script}` } });
   return { ...outcome, peakMebibytes: Number(readFileSync(join(cwd, 'peak'), 'utf8')) / 1024 };
