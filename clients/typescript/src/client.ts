@@ -126,7 +126,7 @@ export class Qstamp extends Stamping<StampToken> {
     return result;
   }
 
-  /** Makes a URL from an answer absolute. */
+  /** The absolute form of a URL in an answer. */
   addressOf(path: string): string {
     return /^https?:\/\//.test(path) ? path : `${this.url}${path}`;
   }

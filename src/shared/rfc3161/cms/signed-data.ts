@@ -20,7 +20,7 @@ export interface SignedData {
   readonly eContent: Buffer;
   /** The X.509 certificates, in the order of the token. */
   readonly certificates: readonly Der[];
-  /** The parts of the token that are not used. */
+  /** Which unused parts the token has. */
   readonly company: Company;
   readonly signer: SignerInfo;
 }
