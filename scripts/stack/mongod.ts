@@ -6,7 +6,7 @@ import { findFreePort } from './ports.ts';
 import { createServerProcess, type ServerOptions, type StackServer } from './server-process.ts';
 
 const alreadyInitialized = 23;
-/** The error code of a gateway that replaces mongod: it has no replica sets, and accepts writes at once. */
+/** The answer of a gateway that has no replica sets, so it need not be initialized: it accepts writes at once. */
 const commandNotFound = 59;
 
 async function withAdmin(host: string, port: number, run: (admin: Db) => Promise<void>): Promise<void> {

@@ -15,7 +15,7 @@ export type OnlineAnswer = VerifyAnswer | CommandFailure;
 export interface SubjectJudgement extends Omit<Judgement, 'reason'> {
   /** `no_token`: the service may know the stamp, but there is no token to verify here. */
   readonly reason: Judgement['reason'] | 'no_token';
-  /** For a changed or different file: whether the token itself is valid. */
+  /** If the file does not match the token: whether the token itself is valid. */
   readonly isTokenProved?: boolean;
   readonly online: OnlineAnswer | undefined;
 }

@@ -150,7 +150,7 @@ function describeAnswers(collector: SchemaCollector, contract: OperationContract
   };
 }
 
-/** Turns the members of an object schema into parameters in `place`. */
+/** Turns the members of an object schema into path, query or header parameters. */
 function describeParameters(
   collector: SchemaCollector,
   place: 'path' | 'query' | 'header',

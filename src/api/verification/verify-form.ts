@@ -49,7 +49,7 @@ export function registerVerifyForm(
   });
 }
 
-/** Makes the routes of a scope read form bodies, as an object with their fields. */
+/** Lets a scope's routes accept form bodies. Each body becomes an object of its fields. */
 export function registerFormBody(scope: FastifyInstance, reader: BodyReader): void {
   scope.addContentTypeParser(formType, async (request: FastifyRequest, payload: IncomingMessage) => {
     const bytes = await reader.read(request, payload);
