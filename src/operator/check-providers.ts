@@ -1,7 +1,10 @@
+import { ServiceError } from '../shared/domain/service-error.ts';
+import { connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
+import { openProviderNotes, type ProviderNotes } from '../shared/queue/provider-notes.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
-import { loadProviderConfig } from '../shared/runtime/config.ts';
+import { loadProviderConfig, parseSettings, settingsSchema, withSecretFiles } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
-import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
+import { loadTrustSettings, type TrustedProvider } from '../shared/trust/trusted-providers.ts';
 import { checkProvider, openTsas, type ProviderCheck, type Rfc3161Provider } from '../workers/providers/index.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
 
@@ -10,7 +13,8 @@ const usage = `qstamp check-providers: asks each configured provider for one sta
   --json    one line of JSON for each provider
   --help
 
-The settings are those of the service: TSP, TSP_PROVIDERS_FILE. Exit codes: 0 all providers answer, 1 one fails, 2 usage or settings.
+The settings are those of the service: TSP, TSP_PROVIDERS_FILE, and REDIS_URL if a provider has a \`rate\`: the workers count its requests in Redis, and
+this request counts too. If no request is left, the provider is not asked. Exit codes: 0 no provider fails, 1 one fails, 2 usage or settings.
 `;
 
 async function ask(tsa: Rfc3161Provider): Promise<ProviderCheck> {
@@ -29,17 +33,27 @@ function clockOf({ clock, clockDifferenceMs: differenceMs }: ProviderCheck): str
 }
 
 function linesOf(check: ProviderCheck): string {
-  const { provider, isQualified, verdict, fault, latencyMs, certificate, policy } = check;
+  const { provider, isQualified, verdict, fault, latencyMs, certificate, policy, rate } = check;
+  const isAsked = verdict !== 'not_asked';
   const facts = {
     certificate: certificate && `${certificate.subject}, valid until ${certificate.validUntil}`,
     policy,
     clock: clockOf(check),
-    latency: `${latencyMs} ms`,
-    qualified: verdict === 'failed' ? 'not verified' : isQualified ? 'as configured' : 'no',
+    latency: isAsked ? `${latencyMs} ms` : null,
+    qualified: verdict !== 'ok' ? 'not verified' : isQualified ? 'as configured' : 'no',
+    requests: rate ? requestsOf(rate) : null,
   };
   const shown = Object.entries(facts).flatMap(([name, value]) => (value === null ? [] : [`  ${name.padEnd(12)}${value}\n`]));
-  return `${provider}: ${fault === null ? verdict : `${verdict}: ${fault}`}\n${shown.join('')}`;
+  const said = isAsked ? verdict : 'not asked';
+  return `${provider}: ${fault === null ? said : `${said}: ${fault}`}\n${shown.join('')}`;
 }
+
+function requestsOf({ requests, perSeconds, left, nextInMs }: NonNullable<ProviderCheck['rate']>): string {
+  const next = nextInMs > 0 ? `; the next may go at ${nextAtOf(nextInMs)}` : '';
+  return `${left} of ${requests} in ${perSeconds} s left${next}`;
+}
+
+const nextAtOf = (nextInMs: number): string => new Date(Date.now() + nextInMs).toISOString();
 
 const jsonOf = ({
   provider,
@@ -51,6 +65,7 @@ const jsonOf = ({
   policy,
   clockDifferenceMs,
   clock,
+  rate,
 }: ProviderCheck): string =>
   `${JSON.stringify({
     provider,
@@ -62,7 +77,30 @@ const jsonOf = ({
     clock_difference_ms: clockDifferenceMs,
     latency_ms: latencyMs,
     ...(clock && { clock }),
+    ...(rate && {
+      rate: { requests: rate.requests, per_seconds: rate.perSeconds, left: rate.left },
+      next_request_at: rate.nextInMs > 0 ? nextAtOf(rate.nextInMs) : null,
+    }),
   })}\n`;
+
+/** Connects to Redis if requests to a provider are counted there. @throws ServiceError `queue_unavailable` if it does not answer */
+async function withNotes<T>(
+  providers: readonly TrustedProvider[],
+  environment: OperatorCommand['environment'],
+  work: (notes: ProviderNotes | undefined) => Promise<T>,
+): Promise<T> {
+  if (!providers.some(({ settings }) => settings.rate)) return work(undefined);
+  const { REDIS_URL } = parseSettings(settingsSchema.pick({ REDIS_URL: true }), withSecretFiles(environment));
+  const log = createLogger({ level: 'silent', process: 'worker' });
+  const redis = connectProducer(REDIS_URL, log);
+  try {
+    await untilReady(redis);
+    if (redis.status !== 'ready') throw new ServiceError('queue_unavailable', 'REDIS_URL: Redis does not answer.');
+    return await work(openProviderNotes({ redis, log }));
+  } finally {
+    await disconnect(redis);
+  }
+}
 
 /** Runs `qstamp check-providers`. Resolves with the exit code. */
 export const checkProviders = (command: OperatorCommand): Promise<OperatorExitCode> =>
@@ -71,8 +109,11 @@ export const checkProviders = (command: OperatorCommand): Promise<OperatorExitCo
     const { environment, stdout, stderr } = command;
     const { providers } = loadTrustSettings(loadProviderConfig(environment));
     if (providers.length === 0) stderr.write('TSP is mock: the workers make its stamps themselves, so there is no provider to ask\n');
-    const tsas = await openTsas(providers, { clock: systemClock, log: createLogger({ level: 'silent', process: 'worker' }) });
-    const checks = await Promise.all(tsas.map(ask));
+    const log = createLogger({ level: 'silent', process: 'worker' });
+    const checks = await withNotes(providers, environment, async (notes) => {
+      const tsas = await openTsas(providers, { notes, clock: systemClock, log });
+      return Promise.all(tsas.map(ask));
+    });
     for (const check of checks) stdout.write(json ? jsonOf(check) : linesOf(check));
-    return checks.every(({ verdict }) => verdict === 'ok') ? 0 : 1;
+    return checks.some(({ verdict }) => verdict === 'failed') ? 1 : 0;
   });

@@ -1,4 +1,6 @@
 import { ServiceError } from '../shared/domain/service-error.ts';
+import { connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
+import { openProviderNotes } from '../shared/queue/provider-notes.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import { ConfigError, loadConfig } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
@@ -29,12 +31,23 @@ export const renew = (command: OperatorCommand): Promise<OperatorExitCode> =>
     const trust = loadTrustSettings(config);
     if (trust.providers.length === 0) throw new ConfigError('TSP: got mock; only a TSA can renew evidence, so set local or file');
     const log = createLogger({ level: config.LOG_LEVEL, process: 'renew', destination: stderr });
-    const tsas = await openTsas(trust.providers, { clock: systemClock, log });
+    const redis = connectProducer(config.REDIS_URL, log);
+    await untilReady(redis);
+    const notes = openProviderNotes({ redis, log });
+    const tsas = await openTsas(trust.providers, { notes, clock: systemClock, log });
     const store = openStore(config, log);
+    const provider = createProviderPool({
+      providers: tsas,
+      deadlineMs,
+      notes,
+      clock: systemClock,
+      log,
+      keepBatch: store.batches.insertOnce,
+    });
     try {
       const { renewed, lapsed, asks, due, unknown } = await createRenewProcessor({
         ...store,
-        provider: createProviderPool({ providers: tsas, deadlineMs, clock: systemClock, log, keepBatch: store.batches.insertOnce }),
+        provider,
         tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock: systemClock }),
         servesQualified: canServeQualified(trust),
         renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,
@@ -50,7 +63,8 @@ export const renew = (command: OperatorCommand): Promise<OperatorExitCode> =>
       stderr.write(`qstamp: ${error.message} Evidence renewed so far stays renewed. Run this again.\n`);
       return 1;
     } finally {
-      for (const tsa of tsas) tsa.close();
+      provider.close();
       await store.close();
+      await disconnect(redis);
     }
   });

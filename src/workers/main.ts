@@ -8,6 +8,7 @@ import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { createJobSender } from '../shared/queue/job-sender.ts';
 import { type FailedJob, placesOf } from '../shared/queue/jobs.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
+import { openProviderNotes } from '../shared/queue/provider-notes.ts';
 import { sendReplies, type WorkerReply } from '../shared/queue/replies.ts';
 import { answerWithin } from '../shared/runtime/answer-within.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
@@ -36,20 +37,22 @@ const dayMs = 86_400_000;
 export async function openWorker({ config, log, lifecycle }: ProcessContext<Config>): Promise<{ url?: string }> {
   const trust = loadTrustSettings(config);
   // Done before anything that may wait, so that an unusable key ends the process at once.
-  const tsas = await openTsas(trust.providers, { clock: systemClock, log });
+  const redis = connectWorker(config.REDIS_URL, log);
+  lifecycle.onClose('redis', () => disconnect(redis));
+  const notes = openProviderNotes({ redis, log });
+  const tsas = await openTsas(trust.providers, { notes, clock: systemClock, log });
   const store = openStore(config, log);
   lifecycle.onClose('store', () => store.close());
   await store.openKeys();
   // Done before jobs are taken: a stamp that is made while counters of an older version are converted may be counted wrong.
   await answerWithin(longestPreparingMs, store.prepare);
-  const redis = connectWorker(config.REDIS_URL, log);
-  lifecycle.onClose('redis', () => disconnect(redis));
 
   const metrics = createMetrics({ clock: systemClock });
   const { provider, health, close } = openProvider({
     config,
     tsas,
     mockKey: () => store.keys.secret('mock-provider'),
+    notes,
     clock: systemClock,
     log,
     onCall: metrics.stamped,

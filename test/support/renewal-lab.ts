@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { pino } from 'pino';
 import { expect } from 'vitest';
+import { connectProducer, disconnect, untilReady } from '../../src/shared/queue/connection.ts';
+import { openProviderNotes } from '../../src/shared/queue/provider-notes.ts';
 import { readEvidenceRecord } from '../../src/shared/rfc3161/ers/record.ts';
 import { createTrustStore, type SigningIdentity, verifyEvidenceRecord } from '../../src/shared/rfc3161/index.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
@@ -55,10 +57,14 @@ export async function renew({ settings }: Service): Promise<string> {
   const log = pino({ level: 'silent' });
   const trust = loadTrustSettings(config);
   const store = openStore(config, log);
-  const providers = await openTsas(trust.providers, { clock: Date.now, log });
+  const redis = connectProducer(config.REDIS_URL, log);
+  await untilReady(redis);
+  const notes = openProviderNotes({ redis, log });
+  const providers = await openTsas(trust.providers, { notes, clock: Date.now, log });
+  const provider = createProviderPool({ providers, deadlineMs: 10_000, notes, clock: Date.now, log, keepBatch: store.batches.insertOnce });
   const run = createRenewProcessor({
     ...store,
-    provider: createProviderPool({ providers, deadlineMs: 10_000, clock: Date.now, log, keepBatch: store.batches.insertOnce }),
+    provider,
     tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock: Date.now }),
     servesQualified: canServeQualified(trust),
     renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,
@@ -70,8 +76,9 @@ export async function renew({ settings }: Service): Promise<string> {
     const { renewed, lapsed, asks, due } = await run();
     return `${renewed} renewed with ${asks} requests, ${due} still due, ${lapsed} found to have ended`;
   } finally {
-    for (const provider of providers) provider.close();
+    provider.close();
     await store.close();
+    await disconnect(redis);
   }
 }
 

@@ -26,6 +26,10 @@ const providerHealth = z.object({
   p95: z.number().nullable(),
   /** The certificates of the provider's last good answer, from the signer to the trust anchor, in PEM. */
   certificateChain: z.string().optional(),
+  /** Only for a provider with a `rate`: what it allows, and how many requests are left. */
+  rate: z.object({ requests: z.number(), perSeconds: z.number(), left: z.number() }).optional(),
+  /** RFC 3339 in UTC. When the provider may be asked next; absent: now. */
+  nextRequestAt: z.string().optional(),
   /** Only for an own signing key. `driftMs`: how far its clock is ahead of the reference clocks. */
   clock: z.object({ state: z.enum(clockStates), driftMs: z.number().nullable() }).optional(),
 });

@@ -5,6 +5,8 @@
 export interface MicroBatcher<Item, Result> {
   /** Resolves with the result of this item, or rejects if its batch rejects. */
   add(item: Item): Promise<Result>;
+  /** Removes an item that is in no batch yet. Its promise then never settles. Returns false if the item is not waiting. */
+  remove(item: Item): boolean;
 }
 
 export interface MicroBatcherOptions<Item, Result> {
@@ -20,6 +22,8 @@ export interface MicroBatcherOptions<Item, Result> {
    * mongodb 7.9 may then write to a socket that is destroyed but not yet closed, and wait forever.
    */
   readonly gather?: () => Promise<unknown>;
+  /** Whether an item waits behind those for which this is false. */
+  readonly goesLast?: (item: Item) => boolean;
   /** The maximum number of batches in progress. By default there is no limit. */
   readonly maxUnderWay?: number;
   /** How long the first item of a batch waits for others if no batch is in progress, in milliseconds. By default it does not wait. */
@@ -45,6 +49,7 @@ export function createMicroBatcher<Item, Result>({
   maxItems,
   send,
   gather,
+  goesLast = () => false,
   maxUnderWay = Number.POSITIVE_INFINITY,
   windowMs = 0,
   patienceMs = Number.POSITIVE_INFINITY,
@@ -95,8 +100,15 @@ export function createMicroBatcher<Item, Result>({
   return {
     add: (item) =>
       new Promise((resolve, reject) => {
-        waiting.push({ item, since: performance.now(), resolve, reject });
+        const entry = { item, since: performance.now(), resolve, reject };
+        const place = goesLast(item) ? -1 : waiting.findIndex((each) => goesLast(each.item));
+        waiting.splice(place < 0 ? waiting.length : place, 0, entry);
         void sendWaiting();
       }),
+    remove: (item) => {
+      const place = waiting.findIndex((each) => each.item === item);
+      if (place >= 0) waiting.splice(place, 1);
+      return place >= 0;
+    },
   };
 }

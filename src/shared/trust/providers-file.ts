@@ -29,6 +29,12 @@ export interface AggregateSettings {
   readonly callers: readonly CallerKind[];
 }
 
+/** The number of requests that a provider allows in any period of this length. */
+export interface RateSettings {
+  readonly requests: number;
+  readonly perSeconds: number;
+}
+
 /** The callers whose stamps may be leaves of a batch. A client of the RFC 3161 endpoint (`tsa`) needs an answer to its own request. */
 const batchedCallers = callerKinds.filter((kind) => kind !== 'tsa');
 
@@ -41,6 +47,13 @@ const aggregateMembers = z.strictObject({
 /** The member `aggregate` of an entry. The result is undefined if it is absent. */
 const aggregate = aggregateMembers
   .transform(({ max_leaves, window_ms, callers }): AggregateSettings => ({ maxLeaves: max_leaves, windowMs: window_ms, callers }))
+  .nullish()
+  .transform((given) => given ?? undefined);
+
+/** The member `rate` of an entry. The result is undefined if it is absent. */
+const rate = z
+  .strictObject({ requests: z.int().min(1).max(100_000), per_seconds: z.int().min(1).max(86_400) })
+  .transform(({ requests, per_seconds }): RateSettings => ({ requests, perSeconds: per_seconds }))
   .nullish()
   .transform((given) => given ?? undefined);
 
@@ -61,6 +74,7 @@ const tsaEntry = z.strictObject({
   max_accuracy_seconds: z.number().positive().nullish(),
   policy_accuracy_seconds: z.number().positive().nullish(),
   aggregate,
+  rate,
 });
 
 const keyEntry = z.strictObject({ type: z.literal('key'), name, policy_oid: oid, aggregate, ...keyMembers }).check(checkDrift);
@@ -102,6 +116,8 @@ interface CommonSettings {
   readonly policyAccuracySeconds?: number | undefined;
   /** Undefined: one request for each stamp. */
   readonly aggregate: AggregateSettings | undefined;
+  /** Undefined: as many requests as `maxConcurrent` lets through. */
+  readonly rate?: RateSettings | undefined;
 }
 
 /** A TSA over HTTP. */
@@ -177,6 +193,7 @@ export function loadProvidersFile(file: string): ProviderSettings[] {
       policyOid: provider.policy_oid ?? undefined,
       type: provider.type,
       url: provider.url,
+      rate: provider.rate,
       isQualified: provider.qualified,
       trustAnchorsPem: readPem(provider.trust_anchors_file, 'trust_anchors_file'),
       intermediatesPem: provider.intermediates_file

@@ -8,6 +8,7 @@ export { createProviderPool } from './pool.ts';
 export {
   type AskedWords,
   ProviderError,
+  RateReachedError,
   TierUnavailableError,
   type TimestampProvider,
   TimeUnavailableError,

@@ -1,12 +1,16 @@
 import { X509Certificate } from 'node:crypto';
-import { type BulkheadPolicy, bulkhead, CircuitState, ConsecutiveBreaker, circuitBreaker, handleWhen, wrap } from 'cockatiel';
+import { bulkhead, wrap } from 'cockatiel';
 import type { TokenProof } from '../../shared/domain/stamp.ts';
+import type { Breaker } from '../../shared/queue/breaker.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
+import type { ProviderNotes } from '../../shared/queue/provider-notes.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import { checkProvider, type ProviderCheck } from './check.ts';
 import { createHealthRecord, type OnCall, recordCall } from './health.ts';
-import { type StampSubject, TimeUnavailableError, TsaRefusedError } from './provider.ts';
-import type { Rfc3161Provider } from './rfc3161.ts';
+import { RateReachedError, type StampSubject, TimeUnavailableError, TsaRefusedError } from './provider.ts';
+import { InvalidAnswerError, isTimeFault, type Rfc3161Provider } from './rfc3161.ts';
+import { TransportError } from './tsa-client.ts';
 
 /**
  * Runs a call with a signal that aborts after `ms` milliseconds, or when `outer` aborts. The timer is cleared when the call ends: AbortSignal.timeout
@@ -26,13 +30,15 @@ async function withDeadline<T>(ms: number, call: (signal: AbortSignal) => Promis
   }
 }
 
-/**
- * The circuit breaker of a provider is *closed* at first and lets every call through. After several failures in a row it is *open* and refuses each
- * call at once. After a pause (`openMs`) it is *half open* and lets one call through: a success closes it, a failure opens it again. These do not
- * count as failures: a refused request of a client, an unconfirmed clock, and a call that was cut short because the stamp's time ran out.
- */
-const failuresUntilOpen = 5;
-const openMs = 10_000;
+/** The longest pause between tries of a provider that fails, in milliseconds. A provider with a `rate` counts them, so it is asked less often. */
+const longestPauseMs = 60_000;
+const longestPauseWithRateMs = 600_000;
+
+/** The share of a provider's places that stamps may use for which nobody waits. */
+const promisedShare = 0.25;
+
+/** How often the notes of other workers are read, in milliseconds. */
+const refreshEveryMs = 1_000;
 
 /** If a call is aborted after this share of its time or later, it still counts as a failure of the provider. */
 const patience = 0.9;
@@ -45,9 +51,16 @@ class CutShortError extends Error {
   override readonly name = 'CutShortError';
 }
 
+/** The provider failed several times in a row, and it is not asked now. */
+class ProviderOutError extends Error {
+  override readonly name = 'ProviderOutError';
+}
+
 /** One TSA of a pool, with a circuit breaker and a limit of calls at a time. */
 export interface Member {
   readonly provider: Rfc3161Provider;
+  /** The maximum number of calls at a time for stamps that nobody waits for. */
+  readonly promisedPlaces: number;
   /**
    * @param shareMs the time that this provider may use, including the wait for a free place
    * @param stamps the number of callers' stamps in this request, for the metrics
@@ -55,50 +68,110 @@ export interface Member {
   ask(subject: StampSubject, shareMs: number, stamps: number): Promise<TokenProof>;
   check(shareMs: number): Promise<ProviderCheck>;
   health(): ProviderHealth;
+  /** Whether the circuit breaker is open. */
+  isOut(): boolean;
+  /** Whether other workers have asked it lately, and it has not failed. Only known for a provider with a `rate`. */
+  isInUse(): boolean;
+  /** Reads what other workers have noted about the provider. */
+  refresh(): Promise<void>;
+  close(): void;
 }
 
-export function createMember(provider: Rfc3161Provider, clock: Clock, onCall: OnCall): Member {
-  const breaker = circuitBreaker(
-    handleWhen((error) => !(error instanceof CutShortError || error instanceof TsaRefusedError || error instanceof TimeUnavailableError)),
-    { halfOpenAfter: openMs, breaker: new ConsecutiveBreaker(failuresUntilOpen) },
-  );
-  const limit: BulkheadPolicy = bulkhead(provider.maxConcurrent, mostWaiting);
-  const guarded = wrap(limit, breaker);
+/** What a failed call means for the provider's breaker; undefined: it is not the provider's fault. */
+function faultOf(error: unknown, clock: Clock): Parameters<Breaker['failed']>[0] | undefined {
+  if (error instanceof CutShortError || error instanceof TsaRefusedError) return undefined;
+  if (error instanceof TimeUnavailableError || error instanceof RateReachedError || error instanceof ProviderOutError) return undefined;
+  if (error instanceof TransportError) return { pauseMs: error.retryAfterMs };
+  return { clockMs: error instanceof InvalidAnswerError && isTimeFault(error.code) ? clock() : undefined };
+}
+
+export function createMember(
+  provider: Rfc3161Provider,
+  { notes, clock, log, onCall }: { notes: ProviderNotes; clock: Clock; log: Logger; onCall: OnCall },
+): Member {
+  const { name, rate } = provider;
+  const breaker = notes.breakerOf(name, rate ? longestPauseWithRateMs : longestPauseMs);
+  const places = bulkhead(provider.maxConcurrent, mostWaiting);
+  const promisedPlaces = Math.max(1, Math.floor(promisedShare * provider.maxConcurrent));
+  const fewPlaces = wrap(bulkhead(promisedPlaces, mostWaiting), places);
   const record = createHealthRecord({
-    name: provider.name,
+    name,
     isQualified: provider.isQualified,
     clock,
-    isOut: () => breaker.state === CircuitState.Open || isClockOut(provider),
+    isOut: () => breaker.isOpen() || isClockOut(provider),
   });
+  const refresh = async () => {
+    const reading = rate?.refresh().catch((error: unknown) => log.debug({ err: error, provider: name }, 'the rate cannot be read'));
+    await Promise.all([breaker.refresh(), reading]);
+  };
+  const timer = setInterval(() => void refresh(), refreshEveryMs);
+
   const call = (subject: StampSubject, shareMs: number, signal: AbortSignal, tell: OnCall): Promise<TokenProof> => {
-    const startedAt = clock();
+    const startedAt = performance.now();
     const stamp = async () => {
       try {
         return await provider.stamp(subject, signal);
       } catch (error) {
-        const hadItsTime = clock() - startedAt >= patience * Math.min(provider.timeoutMs, shareMs);
+        const hadItsTime = performance.now() - startedAt >= patience * Math.min(provider.timeoutMs, shareMs);
         throw signal.aborted && !hadItsTime ? new CutShortError('the time of the stamp was up', { cause: error }) : error;
       }
     };
     const blame = (error: unknown) => {
       if (error instanceof TsaRefusedError) return 'caller';
-      return error instanceof CutShortError ? 'nobody' : 'provider';
+      return error instanceof CutShortError || error instanceof RateReachedError ? 'nobody' : 'provider';
     };
-    return recordCall({ record, clock, onCall: tell, provider: provider.name }, stamp, blame);
+    return recordCall({ record, onCall: tell, provider: name }, stamp, blame);
+  };
+  const callIfItMay = async (subject: StampSubject, shareMs: number, signal: AbortSignal, tell: OnCall): Promise<TokenProof> => {
+    if (!(await breaker.mayAsk())) throw new ProviderOutError('it failed several times in a row, and is not asked now');
+    try {
+      const proof = await call(subject, shareMs, signal, tell);
+      await breaker.succeeded();
+      return proof;
+    } catch (error) {
+      const fault = faultOf(error, clock);
+      if (fault) await breaker.failed(fault);
+      throw error;
+    }
   };
   const guard = (subject: StampSubject, shareMs: number, tell: OnCall): Promise<TokenProof> =>
-    withDeadline(shareMs, (signal) => guarded.execute(() => call(subject, shareMs, signal, tell), signal));
+    withDeadline(shareMs, (signal) =>
+      (subject.isPromised ? fewPlaces : places).execute(() => callIfItMay(subject, shareMs, signal, tell), signal),
+    );
   return {
     provider,
+    promisedPlaces,
     ask: (subject, shareMs, stamps) => guard(subject, shareMs, (ended) => onCall({ ...ended, stamps })),
     check: (shareMs) => {
-      const { name, isQualified, readToken, readClock } = provider;
-      return checkProvider(
-        { name, isQualified, readToken, readClock, stamp: (subject) => guard(subject, shareMs, () => undefined) },
-        clock,
-      );
+      const { isQualified, readToken, readClock } = provider;
+      const checked = {
+        name,
+        isQualified,
+        readToken,
+        readClock,
+        rate,
+        stamp: (subject: StampSubject) => guard(subject, shareMs, () => undefined),
+      };
+      return checkProvider(checked, clock);
     },
-    health: () => ({ ...record.read(), ...chainShown(provider), ...clockShown(provider) }),
+    health: () => ({ ...record.read(), ...chainShown(provider), ...clockShown(provider), ...paceOf(provider, breaker, clock) }),
+    isOut: breaker.isOpen,
+    isInUse: () => rate !== undefined && rate.view().left < rate.settings.requests && !breaker.hasFailures(),
+    refresh,
+    close: () => {
+      clearInterval(timer);
+      provider.close();
+    },
+  };
+}
+
+/** What is left of the provider's rate, and when it may be asked again, if not now. */
+function paceOf({ rate }: Rfc3161Provider, breaker: Breaker, clock: Clock): Pick<ProviderHealth, 'rate' | 'nextRequestAt'> {
+  const view = rate?.view();
+  const waitMs = Math.max(breaker.pauseLeftMs(), view?.nextInMs ?? 0);
+  return {
+    ...(rate && view && { rate: { ...rate.settings, left: view.left } }),
+    ...(waitMs > 0 && { nextRequestAt: new Date(clock() + waitMs).toISOString() }),
   };
 }
 

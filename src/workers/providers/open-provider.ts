@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
+import type { ProviderNotes } from '../../shared/queue/provider-notes.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
@@ -26,13 +27,14 @@ export interface OpenedProvider {
 const deadlineMsOf = (stampWaitMs: number): number => Math.max(1_000, Math.floor(stampWaitMs * 0.8));
 
 /**
- * Opens the configured TSAs and own keys. The times in the TSAs' tokens are a second opinion on the clock of the own keys.
+ * Opens the configured TSAs and own keys. The times in the TSAs' tokens are a second opinion on the clock of the own keys. `notes`
+ * count the requests of a TSA with a `rate`; without them nothing may be asked.
  *
  * @throws ConfigError if a secret cannot be read or a key is not suitable
  */
 export async function openTsas(
   providers: readonly TrustedProvider[],
-  { clock, log }: { clock: Clock; log: Logger },
+  { notes, clock, log }: { notes?: ProviderNotes | undefined; clock: Clock; log: Logger },
 ): Promise<Rfc3161Provider[]> {
   const watches: ClockWatch[] = [];
   return Array.fromAsync(providers, async ({ settings, trust }) => {
@@ -41,12 +43,13 @@ export async function openTsas(
       watches.push(opened.clockWatch);
       return opened;
     }
-    const { url, maxConcurrent, timeoutMs } = settings;
+    const { name, url, maxConcurrent, timeoutMs } = settings;
     const client = createTsaClient({ url, maxConcurrent, timeoutMs, credentials: readCredentials(settings) });
     const onTime = (opinion: SecondOpinion) => {
       for (const watch of watches) watch.heard(opinion);
     };
-    return createRfc3161Provider({ settings, trust, client, clock, onTime });
+    const rate = settings.rate && notes?.rateOf(name, settings.rate, timeoutMs);
+    return createRfc3161Provider({ settings, trust, client, clock, onTime, rate });
   });
 }
 
@@ -59,12 +62,13 @@ export function openProvider(deps: {
   /** The TSAs and keys of the providers file; empty if the mock provider is used. */
   tsas: readonly Rfc3161Provider[];
   mockKey: () => Promise<KeyObject>;
+  notes: ProviderNotes;
   clock: Clock;
   log: Logger;
   onCall?: OnCall;
   keepBatch: KeepBatch;
 }): OpenedProvider {
-  const { config, tsas, mockKey, clock, log, onCall, keepBatch } = deps;
+  const { config, tsas, mockKey, notes, clock, log, onCall, keepBatch } = deps;
   if (config.TSP === 'mock') {
     const { provider, record, check } = withHealthRecord(createMockProvider({ key: mockKey, clock }), clock, onCall);
     const watch = watchProviders({ check: async () => (isDoubtful(record.read()) ? [await check()] : []), log });
@@ -73,6 +77,7 @@ export function openProvider(deps: {
   const pool = createProviderPool({
     providers: tsas,
     deadlineMs: deadlineMsOf(config.STAMP_WAIT_MS),
+    notes,
     clock,
     log,
     keepBatch,

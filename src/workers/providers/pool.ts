@@ -1,7 +1,9 @@
-import { setImmediate as restOfTurn } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/promises';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Proof } from '../../shared/domain/stamp.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
+import type { ProviderNotes } from '../../shared/queue/provider-notes.ts';
+import type { RequestRate } from '../../shared/queue/request-rate.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { createMicroBatcher, type MicroBatcher } from '../../shared/runtime/micro-batcher.ts';
@@ -12,6 +14,7 @@ import { isDoubtful, type OnCall } from './health.ts';
 import { createMember, type Member } from './member.ts';
 import {
   ProviderError,
+  RateReachedError,
   type StampSubject,
   TierUnavailableError,
   type TimestampProvider,
@@ -26,6 +29,9 @@ import type { Rfc3161Provider } from './rfc3161.ts';
  */
 const batchPatienceMs = 250;
 
+/** While a batch waits for the rate of a provider, it looks at least this often when the next request may go. */
+const longestLookMs = 1_000;
+
 /**
  * All configured TSAs as one provider. They are asked in order of preference. Each has its own circuit breaker and its own limit of
  * concurrent calls.
@@ -35,7 +41,7 @@ export interface ProviderPool extends TimestampProvider {
   /**
    * Sends a test request to each provider that has not answered yet or whose last call failed. Without this, a provider after a working one in the
    * order would never be asked. It costs one stamp for each provider at start and one at each recovery. These stamps belong to no caller and are not
-   * counted.
+   * counted. A provider with a `rate` is not asked if another worker has asked it lately.
    */
   check(): Promise<ProviderCheck[]>;
   close(): void;
@@ -47,8 +53,19 @@ export type KeepBatch = BatchStore['insertOnce'];
 interface Pending {
   readonly subject: StampSubject;
   readonly serving: readonly Member[];
+  /** By `performance.now()`. */
   readonly endsAt: number;
   readonly failures: unknown[];
+}
+
+type Lane = MicroBatcher<Pending, Proof>;
+
+/** Resolves when the provider allows a request. Another worker may take it first. */
+async function untilAllowed(rate: RequestRate): Promise<void> {
+  await restOfTurn();
+  for (let { nextInMs } = rate.view(); nextInMs > 0; { nextInMs } = rate.view()) {
+    await delay(Math.min(nextInMs, longestLookMs), undefined, { ref: false });
+  }
 }
 
 function takesLeaf({ provider: { aggregate } }: Member, { callerKind, asked }: StampSubject): boolean {
@@ -62,15 +79,16 @@ const takesGroup = (member: Member, group: readonly Pending[]): boolean =>
 export function createProviderPool(options: {
   providers: readonly Rfc3161Provider[];
   deadlineMs: number;
+  notes: ProviderNotes;
   clock: Clock;
   log: Logger;
   onCall?: OnCall;
   /** Stores a batch before any of its leaves is returned. @throws ServiceError `store_unavailable` */
   keepBatch: KeepBatch;
 }): ProviderPool {
-  const { providers, deadlineMs, clock, log, onCall = () => undefined, keepBatch } = options;
-  const members = providers.map((provider) => createMember(provider, clock, onCall));
-  const lanes = new Map<string, MicroBatcher<Pending, Proof>>();
+  const { providers, deadlineMs, notes, clock, log, onCall = () => undefined, keepBatch } = options;
+  const members = providers.map((provider) => createMember(provider, { notes, clock, log, onCall }));
+  const lanes = new Map<string, Lane>();
   const preferred = providers[0];
   if (!preferred) throw new RangeError('a pool needs at least one provider');
 
@@ -94,12 +112,13 @@ export function createProviderPool(options: {
   /**
    * The remaining time is divided among the providers that were not asked yet, so that a provider that does not answer leaves time for the others.
    */
-  const shareMsOf = ({ endsAt, serving }: Pending, index: number): number => (endsAt - clock()) / (serving.length - index);
+  const shareMsOf = ({ endsAt, serving }: Pending, index: number): number => (endsAt - performance.now()) / (serving.length - index);
 
   /** @param ids of the failed stamp or batch */
   function noteFailure(error: unknown, { provider: { name } }: Member, ids: object, group: readonly Pending[]): void {
     if (error instanceof ServiceError) throw error;
     for (const { failures } of group) failures.push(error);
+    if (error instanceof RateReachedError) return;
     if (error instanceof TsaRefusedError) {
       log.info({ outcome: 'refused', code: error.fault, reason: error.message, provider: name, ...ids }, 'the TSA refused the request');
     } else log.warn({ err: error, provider: name, ...ids }, `provider ${name} failed`);
@@ -111,16 +130,39 @@ export function createProviderPool(options: {
     if (refusal && refusals.length === serving.length) throw refusal;
     const timeless = failures.find((error) => error instanceof TimeUnavailableError);
     if (timeless && failures.every((error) => error instanceof TimeUnavailableError || error instanceof TsaRefusedError)) throw timeless;
+    const late = failures.find((error) => error instanceof RateReachedError);
+    if (late) throw late;
     throw new ProviderError('every provider failed', { cause: new AggregateError(failures) });
   }
 
   /**
-   * Requests one stamp, starting with provider number `index`. If that provider takes this stamp in batches, it is requested together with others.
+   * Requests one stamp, starting with provider number `index`. If that provider takes this stamp in batches, it is requested together with others. If
+   * it has a `rate`, the batch waits until a request may go, and takes all stamps that have come meanwhile.
    */
   function askOne(pending: Pending, index: number): Promise<Proof> {
     const member = pending.serving[index];
-    if (member && takesLeaf(member, pending.subject) && shareMsOf(pending, index) > 0) return laneOf(pending, index).add(pending);
-    return askAlone(pending, index);
+    const shareMs = shareMsOf(pending, index);
+    if (!member || shareMs <= 0 || member.isOut() || !takesLeaf(member, pending.subject)) return askAlone(pending, index);
+    const { rate } = member.provider;
+    if (!rate) return laneOf(pending, index).add(pending);
+    const { nextInMs } = rate.view();
+    const maySoon = nextInMs < shareMs || (pending.subject.isPromised && index === pending.serving.length - 1);
+    return maySoon ? waitInLane(pending, index, shareMs) : goOn(pending, index, new RateReachedError(nextInMs));
+  }
+
+  /** Notes that the provider cannot make the stamp, and asks the next one. */
+  async function goOn(pending: Pending, index: number, error: unknown): Promise<Proof> {
+    noteFailure(error, pending.serving[index]!, { tokenId: pending.subject.tokenId }, [pending]);
+    return askOne(pending, index + 1);
+  }
+
+  /** Waits at most `shareMs` until a batch of a provider with a `rate` takes the stamp. */
+  async function waitInLane(pending: Pending, index: number, shareMs: number): Promise<Proof> {
+    const lane = laneOf(pending, index);
+    const { promise: hasLeft, resolve: leave } = Promise.withResolvers<undefined>();
+    const timer = setTimeout(() => lane.remove(pending) && leave(undefined), shareMs);
+    const proof = await Promise.race([lane.add(pending), hasLeft]).finally(() => clearTimeout(timer));
+    return proof ?? goOn(pending, index, new RateReachedError(0));
   }
 
   async function askAlone(pending: Pending, index: number): Promise<Proof> {
@@ -131,6 +173,7 @@ export function createProviderPool(options: {
     try {
       return await member.ask(subject, shareMs, 1);
     } catch (error) {
+      if (error instanceof RateReachedError && takesLeaf(member, subject)) return askOne(pending, index);
       noteFailure(error, member, { tokenId: subject.tokenId }, [pending]);
     }
     return askOne(pending, index + 1);
@@ -151,33 +194,41 @@ export function createProviderPool(options: {
       const shareMs = shareMsOf(oldest, index);
       if (shareMs <= 0) break;
       try {
-        const answer = await member.ask({ tokenId: tree.batchId, imprint: tree.root, tier: 'basic' }, shareMs, group.length);
+        const isPromised = group.every(({ subject }) => subject.isPromised);
+        const answer = await member.ask({ tokenId: tree.batchId, imprint: tree.root, tier: 'basic', isPromised }, shareMs, group.length);
         const batch = tree.batchOf(answer);
         const proofs = tree.proofsOf(batch);
         const leaves = group.map(({ subject: { tokenId } }, i) => ({ tokenId, blind: proofs[i]!.path[0]! }));
         await keepBatch(batch, leaves);
         return proofs;
       } catch (error) {
+        if (error instanceof RateReachedError) return group.map((pending) => askOne(pending, index));
         noteFailure(error, member, { batchId: tree.batchId, stamps: group.length }, group);
       }
     }
     return group.map(async (pending) => giveUp(pending));
   }
 
-  /** The batcher for stamps that have the same possible providers, the same algorithm and the same next provider. */
-  function laneOf({ subject: { imprint, requiresQualified }, serving }: Pending, index: number): MicroBatcher<Pending, Proof> {
-    const { name, aggregate, maxConcurrent } = serving[index]!.provider;
-    const key = `${imprint.algorithm} ${requiresQualified === true} ${name}`;
+  /**
+   * The batcher for stamps that have the same possible providers, the same algorithm and the same next provider. Stamps for which nobody waits have
+   * their own batches, because they may use only some places of the provider. If its requests are counted, they share a batch, and go last.
+   */
+  function laneOf({ subject: { imprint, requiresQualified, isPromised = false }, serving }: Pending, index: number): Lane {
+    const { provider, promisedPlaces } = serving[index]!;
+    const { name, aggregate, maxConcurrent, rate } = provider;
+    const isApart = isPromised && !rate;
+    const key = `${imprint.algorithm} ${requiresQualified === true} ${isApart} ${name}`;
     let lane = lanes.get(key);
     if (!lane) {
       const { maxLeaves = 1, windowMs = 0 } = aggregate ?? {};
       const send = ([first, ...others]: readonly Pending[]) => askTogether([first!, ...others], index);
       lane = createMicroBatcher({
         maxItems: maxLeaves,
-        maxUnderWay: maxConcurrent,
+        maxUnderWay: isApart ? promisedPlaces : maxConcurrent,
         windowMs,
         patienceMs: batchPatienceMs,
-        gather: restOfTurn,
+        gather: rate ? () => untilAllowed(rate) : restOfTurn,
+        goesLast: ({ subject }) => subject.isPromised === true,
         send,
       });
       lanes.set(key, lane);
@@ -188,14 +239,15 @@ export function createProviderPool(options: {
   return {
     name: preferred.name,
     isQualified: preferred.isQualified,
-    stamp: async (subject) => askOne({ subject, serving: servingOf(subject), endsAt: clock() + deadlineMs, failures: [] }, 0),
+    stamp: async (subject) => askOne({ subject, serving: servingOf(subject), endsAt: performance.now() + deadlineMs, failures: [] }, 0),
     health: () => members.map((member) => member.health()),
-    check: () => {
-      const doubtful = members.filter((member) => isDoubtful(member.health()));
+    check: async () => {
+      await Promise.all(members.map((member) => member.refresh()));
+      const doubtful = members.filter((member) => isDoubtful(member.health()) && !member.isInUse());
       return Promise.all(doubtful.map((member) => member.check(deadlineMs)));
     },
     close: () => {
-      for (const { provider } of members) provider.close();
+      for (const member of members) member.close();
     },
   };
 }

@@ -9,6 +9,8 @@ export interface StampSubject {
   readonly tokenId: string;
   readonly imprint: Imprint;
   readonly tier: StampTier;
+  /** True if nobody waits for the stamp. Such stamps use at most a quarter of a provider's places. */
+  readonly isPromised?: boolean;
   /** True if only a qualified provider may make the stamp. */
   readonly requiresQualified?: boolean;
   /** Undefined: the stamp has no caller, so it is never part of a batch. */
@@ -34,7 +36,7 @@ export interface TimestampProvider {
    * Makes a proof and verifies it before returning.
    *
    * @throws TierUnavailableError if no provider may make it; TsaRefusedError if no provider accepts the client's request; TimeUnavailableError if the
-   *   clock is not confirmed; ProviderError if all fail: the reasons are in its causes
+   *   clock is not confirmed; RateReachedError if it must be made later; ProviderError if all fail: the reasons are in its causes
    */
   stamp(subject: StampSubject): Promise<Proof>;
 }
@@ -66,4 +68,13 @@ export class TierUnavailableError extends ProviderError {
 /** The clock of the provider's key is not confirmed (`timeNotAvailable`, RFC 3161 §2.4.2). */
 export class TimeUnavailableError extends ProviderError {
   override readonly name = 'TimeUnavailableError';
+}
+
+/** The provider allows no request now, because it had as many as its `rate` allows. It is not a failure: the stamp is made later. */
+export class RateReachedError extends ProviderError {
+  override readonly name = 'RateReachedError';
+
+  constructor(nextInMs: number) {
+    super(`the rate of the provider is reached; the next request may go in ${Math.ceil(nextInMs / 1_000)} s`);
+  }
 }

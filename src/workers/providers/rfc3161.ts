@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { rfc3339Of } from '../../shared/domain/gen-time.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import type { TokenProof } from '../../shared/domain/stamp.ts';
+import type { RequestRate } from '../../shared/queue/request-rate.ts';
 import {
   encodeRequest,
   type RequestFault,
@@ -17,7 +18,7 @@ import { randomOctets } from '../../shared/runtime/random-octets.ts';
 import type { AggregateSettings, ProviderSettings } from '../../shared/trust/providers-file.ts';
 import { evidenceTermOf } from './evidence-term.ts';
 import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
-import { type StampSubject, TsaRefusedError } from './provider.ts';
+import { RateReachedError, type StampSubject, TsaRefusedError } from './provider.ts';
 import { TransportError, type TsaClient } from './tsa-client.ts';
 
 const nonceBytes = 16;
@@ -28,7 +29,7 @@ const longestRetryDelayMs = 250;
 const longestRetryAfterMs = 1_000;
 
 /** A TSA's answer does not prove the requested stamp. The same TSA is not asked again (docs/refusals.md "How a TSA is asked"). */
-class InvalidAnswerError extends Error {
+export class InvalidAnswerError extends Error {
   override readonly name = 'InvalidAnswerError';
   readonly code: ReasonCode;
   /** The TSA's reason, if it rejects a request. */
@@ -50,12 +51,14 @@ export interface Rfc3161Provider {
   readonly maxConcurrent: number;
   /** Undefined: one request for each stamp. */
   readonly aggregate: AggregateSettings | undefined;
+  /** Counts the requests, if the provider allows only so many in a period. */
+  readonly rate?: RequestRate | undefined;
   /** The maximum time of one call, in milliseconds. */
   readonly timeoutMs: number;
   /**
    * Requests a time-stamp. After a transport fault, 429 or 5xx it asks once more.
    *
-   * @throws TransportError, InvalidAnswerError; TsaRefusedError for a client's request that differs from our own
+   * @throws TransportError, InvalidAnswerError; RateReachedError, and then nothing was sent; TsaRefusedError for a client's request that differs from our own
    */
   stamp(subject: StampSubject, signal: AbortSignal): Promise<TokenProof>;
   /** Reads a token of this TSA. @throws InvalidAnswerError */
@@ -81,8 +84,11 @@ const isOfOurForm = ({ imprint, asked }: StampSubject): boolean =>
 const isAnswer = (error: unknown): boolean =>
   error instanceof InvalidAnswerError || (error instanceof TransportError && error.fault === 'http_status' && !error.isRetryable);
 
+/** Whether an answer was refused because of its time: then our clock may be wrong. */
+export const isTimeFault = (code: ReasonCode): boolean => /^gen_time_(future|outside_window)$/.test(code);
+
 /** Whether an answer was refused because of its time. The time is checked before the signature, so the signature was not verified. */
-const isFarOff = (result: VerifyResult): boolean => !result.ok && /^gen_time_(future|outside_window)$/.test(result.code);
+const isFarOff = (result: VerifyResult): boolean => !result.ok && isTimeFault(result.code);
 
 /** The time that a token states, and its uncertainty. A genTime in whole seconds can mean any time in that second. */
 function meantTimeOf({ genTime, genTimeText, accuracyMicroseconds = 0n }: Verified): { genTimeMs: number; uncertaintyMs: number } {
@@ -103,16 +109,20 @@ export function createRfc3161Provider(deps: {
   clock: Clock;
   /** Called with the time in each verified answer, even if the answer is refused because this time is far from ours. */
   onTime?: (opinion: SecondOpinion) => void;
+  rate?: RequestRate | undefined;
 }): Rfc3161Provider {
-  const { settings, trust, client, clock, onTime } = deps;
+  const { settings, trust, client, clock, onTime, rate } = deps;
   const { name, isQualified, policyOid, timeoutMs, acceptGrantedWithMods = false, maxAccuracySeconds, policyAccuracySeconds } = settings;
 
   let chain: Verified['chain'] | undefined;
 
   async function exchange(tsq: Buffer, signal: AbortSignal): Promise<{ tsr: Buffer; verified: Verified }> {
+    const noteAnswer = await rate?.take();
+    if (rate && !noteAnswer) throw new RateReachedError(rate.view().nextInMs);
     const sentAtMs = clock();
     const tsr = await client.ask(tsq, signal);
     const receivedAtMs = clock();
+    noteAnswer?.();
     const result = await verifyResponse(tsr, {
       request: tsq,
       trust,
@@ -137,7 +147,9 @@ export function createRfc3161Provider(deps: {
       const waitMs = retryDelayMsOf(error);
       if (waitMs === undefined || signal.aborted) throw error;
       await delay(waitMs, undefined, { signal });
-      return exchange(tsq, signal);
+      return await exchange(tsq, signal).catch((again: unknown) => {
+        throw again instanceof RateReachedError ? error : again;
+      });
     }
   }
 
@@ -147,6 +159,7 @@ export function createRfc3161Provider(deps: {
     policyOid,
     maxConcurrent: settings.maxConcurrent,
     aggregate: settings.aggregate,
+    rate,
     timeoutMs,
     stamp: async (subject, signal) => {
       const { imprint, asked } = subject;

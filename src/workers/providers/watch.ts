@@ -19,7 +19,7 @@ export function watchProviders({ check, log }: { check: () => Promise<readonly P
   let state: WatchState = 'idle';
   const report = (asked: ProviderCheck) => {
     const { provider, verdict } = asked;
-    if (verdicts.get(provider) === verdict) return;
+    if (verdict === 'not_asked' || verdicts.get(provider) === verdict) return;
     verdicts.set(provider, verdict);
     if (verdict === 'ok') log.info(asked, `provider ${provider} was asked: it answers`);
     else log.warn(asked, `provider ${provider} was asked: it failed`);

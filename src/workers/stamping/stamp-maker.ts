@@ -12,6 +12,7 @@ import { storedProductOf } from '../../shared/store/stamp-document.ts';
 import type { InsertedStamp, StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import {
   type AskedWords,
+  RateReachedError,
   TierUnavailableError,
   type TimestampProvider,
   TimeUnavailableError,
@@ -56,7 +57,7 @@ export interface StampsMade {
   /** Items that no provider stamped and that are not retried. */
   readonly failed: FailedItem[];
   readonly refused: RefusedItem[];
-  /** Items to retry. */
+  /** Items to retry. Those that must wait for the rate of a provider are always here. */
   readonly owed: StampItem[];
 }
 
@@ -72,7 +73,7 @@ export type MakeStamps = (
     readonly mayExist: boolean;
     /**
      * Whether a failed item is given up instead of retried; default: given up. Called once for each item without a stamp, except for a request that
-     * every TSA refused: that is never retried.
+     * every TSA refused (never retried) and a stamp that must wait for the rate of a provider (always retried).
      */
     readonly isFinal?: (item: StampItem) => boolean;
   },
@@ -81,6 +82,8 @@ export type MakeStamps = (
 type Attempt =
   | { readonly item: StampItem; readonly outcome: 'stamped'; readonly proof: Proof }
   | ({ readonly outcome: 'failed' } & Omit<FailedItem, 'tally'>)
+  /** The stamp must be made later. */
+  | { readonly item: StampItem; readonly outcome: 'rate_reached' }
   | { readonly item: StampItem; readonly outcome: 'tier_unavailable' }
   | { readonly item: StampItem; readonly outcome: 'request_refused'; readonly fault: RequestFault | undefined };
 
@@ -126,7 +129,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
   const inserting = createMicroBatcher<StoredStamp, InsertedStamp>({ maxItems: mostPerInsert, send: stamps.insertOnce });
 
   async function attempt(item: StampItem): Promise<Attempt> {
-    const { tokenId, imprint, tier, requiresQualified = false, caller } = item;
+    const { tokenId, imprint, tier, requiresQualified = false, caller, isPromised = false } = item;
     const asked = item.asked && wordsOf(item.asked);
     if (imprint.digest.length !== digestCharacters[imprint.algorithm])
       throw new Error(`the digest of ${tokenId} is not a ${imprint.algorithm}`);
@@ -134,12 +137,16 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
       return {
         item,
         outcome: 'stamped',
-        proof: await provider.stamp({ tokenId, imprint, tier, requiresQualified, callerKind: caller.kind, asked }),
+        proof: await provider.stamp({ tokenId, imprint, tier, requiresQualified, callerKind: caller.kind, asked, isPromised }),
       };
     } catch (error) {
       // The mock provider's key is in the store: while the store is down, the job is retried without counting a failure.
       if (error instanceof ServiceError) throw error;
       const subject = { requestId: item.requestId, tokenId };
+      if (error instanceof RateReachedError) {
+        log.debug({ ...subject, reason: error.message }, 'the stamp must wait');
+        return { item, outcome: 'rate_reached' };
+      }
       if (error instanceof TierUnavailableError || error instanceof TsaRefusedError) {
         const code = error instanceof TsaRefusedError ? 'request_refused' : 'tier_unavailable';
         log.info({ ...subject, outcome: 'refused', code, reason: error.message }, 'the stamp was refused');
@@ -179,7 +186,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     const stamped = attempts.filter((made) => made.outcome === 'stamped');
     const [final, postponed] = partition(
       attempts.filter(({ outcome }) => outcome !== 'stamped'),
-      ({ item, outcome }) => outcome === 'request_refused' || isFinal(item),
+      ({ item, outcome }) => outcome === 'request_refused' || (outcome !== 'rate_reached' && isFinal(item)),
     );
     const owed = postponed.map(({ item }) => item);
     const failed = final.filter((made) => made.outcome === 'failed').map(({ item, code }) => ({ item, code, tally: tallyOf(item) }));

@@ -106,8 +106,9 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
       requiresQualified: needsQualifiedProvider(tier),
     } as const;
     // An earlier job may already have stamped it.
-    const { stored, failed } = await makeStamps([item], { mayExist: true });
+    const { stored, failed, owed } = await makeStamps([item], { mayExist: true });
     if (stored[0]) return stored[0];
+    if (owed.length > 0) throw new ProviderError('the root or the closing record must wait for the rate of its provider');
     await workflows.countRootFailure(_id);
     counters.addStamps(failed.map(({ tally }) => tally));
     if (failed.length > 0) throw new ProviderError('the root or the closing record could not be stamped');

@@ -1,15 +1,26 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/promises';
 import { pino } from 'pino';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { ServiceError } from '../../../src/shared/domain/service-error.ts';
 import type { Batch, Imprint, TokenProof } from '../../../src/shared/domain/stamp.ts';
+import { connectProducer, disconnect, untilReady } from '../../../src/shared/queue/connection.ts';
+import { openProviderNotes } from '../../../src/shared/queue/provider-notes.ts';
 import { encodeRequest } from '../../../src/shared/rfc3161/index.ts';
 import { createMicroBatcher } from '../../../src/shared/runtime/micro-batcher.ts';
 import type { AggregateSettings } from '../../../src/shared/trust/providers-file.ts';
 import { createProviderPool } from '../../../src/workers/providers/pool.ts';
 import { ProviderError, type StampSubject, TierUnavailableError, TsaRefusedError } from '../../../src/workers/providers/provider.ts';
 import type { Rfc3161Provider } from '../../../src/workers/providers/rfc3161.ts';
+import { freshRedisUrl } from '../../support/servers.ts';
+
+const log = pino({ level: 'silent' });
+const redis = connectProducer(await freshRedisUrl(), log);
+await untilReady(redis);
+afterAll(() => disconnect(redis));
+/** No test sees what another one has noted about a provider. */
+beforeEach(() => redis.flushdb());
+const notes = openProviderNotes({ redis, log });
 
 const all: AggregateSettings = { maxLeaves: 4_096, windowMs: 0, callers: ['internal'] };
 const some = (count: number, more: Partial<StampSubject> = {}): StampSubject[] =>
@@ -86,14 +97,16 @@ function poolOf(tsas: readonly { provider: Rfc3161Provider }[], { deadlineMs = 3
   const pool = createProviderPool({
     providers: tsas.map(({ provider }) => provider),
     deadlineMs,
+    notes,
     clock: Date.now,
-    log: pino({ level: 'silent' }),
+    log,
     onCall: ({ outcome }) => outcomes.push(outcome),
     keepBatch: async (batch, leaves) => {
       await keep();
       kept.push({ batch, tokenIds: leaves.map(({ tokenId }) => tokenId) });
     },
   });
+  onTestFinished(() => pool.close());
   return { pool, kept, outcomes };
 }
 

@@ -1,0 +1,126 @@
+import type { Redis } from 'ioredis';
+import type { Logger } from '../runtime/log.ts';
+import { keyPrefix } from './connection.ts';
+
+/** After so many failures in a row, of all workers together, a provider is not asked for a while. */
+const failuresUntilOpen = 5;
+/** The first pause, in milliseconds. It doubles each time the provider is asked again and fails. Half of each pause is random. */
+const firstPauseMs = 5_000;
+/** The clocks of a worker and of Redis may differ by this much. */
+const usualDriftMs = 5_000;
+/** The state is forgotten when nobody has asked the provider for so long. */
+const keptMs = 86_400_000;
+
+/**
+ * The parts of the scripts. The hash has `failures` (in a row), and while the breaker is open `pauseMs` and `askAt`, by Redis' clock. Each script
+ * returns the failures, the milliseconds until the next try (-1 if the breaker is closed), and whether this worker may try now.
+ */
+const readState = `
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  local failures = tonumber(redis.call('HGET', KEYS[1], 'failures') or 0)
+  local askAt = tonumber(redis.call('HGET', KEYS[1], 'askAt') or -1)
+`;
+const openFor = `
+  askAt = now + math.floor(math.max(pauseMs / 2 + ARGV[1] * pauseMs / 2, ARGV[2]))
+  redis.call('HSET', KEYS[1], 'pauseMs', pauseMs, 'askAt', askAt)
+`;
+const answer = (mayAsk: string) => `
+  return { failures, askAt < 0 and -1 or math.max(0, askAt - now), ${mayAsk} }
+`;
+/**
+ * ARGV: a random number from 0 to 1, the pause that the provider asks for, the failures until it opens, the first pause, and the time by the worker's
+ * clock if the provider's answer was refused because of its time (else 0). If that clock is not Redis' clock, the fault may be the worker's.
+ */
+const noteFailure = `${readState}
+  local isOurFault = tonumber(ARGV[5]) > 0 and math.abs(ARGV[5] - now) > ${usualDriftMs}
+  if askAt < 0 and not isOurFault then
+    failures = redis.call('HINCRBY', KEYS[1], 'failures', 1)
+    if failures >= tonumber(ARGV[3]) or tonumber(ARGV[2]) > 0 then
+      local pauseMs = tonumber(ARGV[4])
+      ${openFor}
+    end
+    redis.call('PEXPIRE', KEYS[1], ${keptMs})
+  end
+  ${answer('0')}
+`;
+/** Takes the next try for this worker: until the next pause is over, no other worker tries. ARGV: a random number, 0, the longest pause. */
+const claimTry = `${readState}
+  if askAt < 0 then return { failures, -1, 1 } end
+  if askAt > now then return { failures, askAt - now, 0 } end
+  local pauseMs = math.min(2 * redis.call('HGET', KEYS[1], 'pauseMs'), tonumber(ARGV[3]))
+  ${openFor}
+  redis.call('PEXPIRE', KEYS[1], ${keptMs})
+  ${answer('1')}
+`;
+const readOnly = `${readState}
+  ${answer('0')}
+`;
+
+/**
+ * The circuit breaker of a provider, for all workers together. It is *closed* at first. After several failures in a row it is *open*: nobody asks the
+ * provider. After a pause, one worker tries: a success closes the breaker, otherwise the pause doubles.
+ */
+export interface Breaker {
+  /** Resolves to true if this worker may ask now: the breaker is closed, or this worker may make the next try. */
+  mayAsk(): Promise<boolean>;
+  succeeded(): Promise<void>;
+  /**
+   * @param pauseMs the pause that the provider asked for (`Retry-After`): the breaker then opens at once
+   * @param clockMs the time by our clock, if the answer was refused because of its time
+   */
+  failed(fault: { readonly pauseMs?: number | undefined; readonly clockMs?: number | undefined }): Promise<void>;
+  isOpen(): boolean;
+  hasFailures(): boolean;
+  /** The milliseconds until the next try; 0 while the breaker is closed. */
+  pauseLeftMs(): number;
+  /** Reads what other workers have noted. */
+  refresh(): Promise<void>;
+}
+
+/** `longestPauseMs`: the limit of the pauses, also of one that the provider asks for. If Redis refuses a command, the last known state holds. */
+export function openBreaker({
+  redis,
+  name,
+  longestPauseMs,
+  log,
+}: {
+  redis: Redis;
+  name: string;
+  longestPauseMs: number;
+  log: Logger;
+}): Breaker {
+  const key = `${keyPrefix}:provider:${name}`;
+  let failures = 0;
+  /** By `performance.now()`; undefined while the breaker is closed. */
+  let tryAt: number | undefined;
+
+  async function run(script: string, ...given: number[]): Promise<boolean> {
+    try {
+      const [noted, pauseMs, isOurs] = (await redis.eval(script, 1, key, ...given)) as [number, number, number];
+      failures = noted;
+      tryAt = pauseMs < 0 ? undefined : performance.now() + pauseMs;
+      return isOurs === 1;
+    } catch (error) {
+      log.debug({ err: error, provider: name }, 'the state of a provider cannot be read or written');
+      return false;
+    }
+  }
+
+  const pauseLeftMs = () => Math.max(0, (tryAt ?? 0) - performance.now());
+  return {
+    mayAsk: async () => tryAt === undefined || (pauseLeftMs() === 0 && (await run(claimTry, Math.random(), 0, longestPauseMs))),
+    succeeded: async () => {
+      if (failures === 0 && tryAt === undefined) return;
+      [failures, tryAt] = [0, undefined];
+      await redis.del(key).catch((error: unknown) => log.debug({ err: error, provider: name }, 'a breaker could not be closed'));
+    },
+    failed: async ({ pauseMs = 0, clockMs = 0 }) => {
+      await run(noteFailure, Math.random(), Math.min(pauseMs, longestPauseMs), failuresUntilOpen, firstPauseMs, clockMs);
+    },
+    isOpen: () => tryAt !== undefined,
+    hasFailures: () => failures > 0,
+    pauseLeftMs,
+    refresh: async () => void (await run(readOnly)),
+  };
+}

@@ -1,0 +1,80 @@
+import { randomUUID } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import type { RateSettings } from '../trust/providers-file.ts';
+import { keyPrefix } from './connection.ts';
+
+/**
+ * The requests of the last period are in a sorted set. The score of a request is the last time at which it may have reached the provider, by Redis'
+ * clock: when its answer came, or until then, when its longest possible time ends. ARGV: the period and the longest time in milliseconds, the allowed
+ * requests, and the id of a request to take (empty: only read). Returns the requests that are left, the milliseconds until the next one may go, and
+ * whether this one may go.
+ */
+const takeOrRead = `
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[1])
+  local left = ARGV[3] - redis.call('ZCARD', KEYS[1])
+  local isTaken = 0
+  if ARGV[4] ~= '' and left > 0 then
+    redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[4])
+    redis.call('PEXPIRE', KEYS[1], ARGV[1] + ARGV[2])
+    left = left - 1
+    isTaken = 1
+  end
+  if left > 0 then return { left, 0, isTaken } end
+  local next = redis.call('ZRANGE', KEYS[1], -left, -left, 'WITHSCORES')
+  return { 0, next[2] + ARGV[1] + 1 - now, isTaken }
+`;
+/** Notes that a request has its answer. ARGV: the id of the request. */
+const noteAnswer = `
+  local time = redis.call('TIME')
+  redis.call('ZADD', KEYS[1], 'XX', time[1] * 1000 + math.floor(time[2] / 1000), ARGV[1])
+`;
+
+/** What is left of the rate, as this process last saw it. `nextInMs`: 0 if a request may go now. */
+export interface RateView {
+  readonly left: number;
+  readonly nextInMs: number;
+}
+
+/** Counts the requests of all workers to one provider in a sliding window, so that they never exceed what the provider allows. */
+export interface RequestRate {
+  readonly settings: RateSettings;
+  /**
+   * Takes one request. Resolves with a function to call when the answer is there, or with undefined if no request is left.
+   *
+   * @throws an error of Redis: then the request must not go
+   */
+  take(): Promise<(() => void) | undefined>;
+  view(): RateView;
+  /** Reads what other workers have taken. @throws an error of Redis */
+  refresh(): Promise<void>;
+}
+
+/** `longestMs`: the longest time of one request, in milliseconds. */
+export function openRequestRate(options: { redis: Redis; name: string; settings: RateSettings; longestMs: number }): RequestRate {
+  const { redis, name, settings, longestMs } = options;
+  const key = `${keyPrefix}:requests:${name}`;
+  let left = settings.requests;
+  /** By `performance.now()`. */
+  let nextAt = 0;
+
+  async function run(id: string): Promise<boolean> {
+    const answer = await redis.eval(takeOrRead, 1, key, settings.perSeconds * 1_000, longestMs, settings.requests, id);
+    const [stillLeft, nextInMs, isTaken] = answer as [number, number, number];
+    left = stillLeft;
+    nextAt = performance.now() + nextInMs;
+    return isTaken === 1;
+  }
+
+  return {
+    settings,
+    take: async () => {
+      const id = randomUUID();
+      // Without the answer's time, the request counts a little longer.
+      return (await run(id)) ? () => void redis.eval(noteAnswer, 1, key, id).catch(() => undefined) : undefined;
+    },
+    view: () => ({ left, nextInMs: left > 0 ? 0 : Math.max(0, nextAt - performance.now()) }),
+    refresh: async () => void (await run('')),
+  };
+}
