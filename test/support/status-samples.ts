@@ -18,6 +18,7 @@ const mock = {
   status: 'operational' as const,
   last_success_at: '2026-11-21T11:46:05Z',
   latency_ms: { p50: 2, p95: 9 },
+  next_request_at: null,
 };
 
 const acme = { ...mock, name: 'acme-qtsa', is_qualified: true, qualification: 'qualified' as const };
@@ -27,6 +28,7 @@ const unasked = {
   qualification: 'not_asked' as const,
   last_success_at: null,
   latency_ms: { p50: null, p95: null },
+  next_request_at: null,
 };
 
 const operational: StatusFigures = {
@@ -61,10 +63,10 @@ export const statusSamples = {
     status: {
       ...operational.status,
       status: 'degraded',
-      provider: { ...acme, status: 'outage', latency_ms: { p50: 240, p95: 5_000 } },
+      provider: { ...acme, status: 'outage', latency_ms: { p50: 240, p95: 5_000 }, next_request_at: null },
       providers: [
-        { ...acme, status: 'outage', latency_ms: { p50: 240, p95: 5_000 } },
-        { ...mock, name: 'second-tsa', last_success_at: null, latency_ms: { p50: null, p95: null } },
+        { ...acme, status: 'outage', latency_ms: { p50: 240, p95: 5_000 }, next_request_at: null },
+        { ...mock, name: 'second-tsa', last_success_at: null, latency_ms: { p50: null, p95: null }, next_request_at: null },
       ],
       queue: { depth: 1, oldest_job_age_seconds: 65, durability: 'every_second', failed_jobs: 3 },
     },

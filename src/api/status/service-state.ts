@@ -76,8 +76,16 @@ function merge(views: readonly ProviderHealth[], { name, isQualified }: Provider
     status: isEverywhere('operational') ? 'operational' : isEverywhere('outage') ? 'outage' : 'degraded',
     last_success_at: lastSuccessAt,
     latency_ms: { p50: highest(views.map(({ p50 }) => p50)), p95: highest(views.map(({ p95 }) => p95)) },
+    ...rateShown(views),
+    next_request_at: views.reduce<string | null>((last, { nextRequestAt: at }) => (at && (!last || at > last) ? at : last), null),
     ...clockShown(views),
   };
+}
+
+/** The smallest number of requests that a worker has seen: the others have not read the latest number yet. */
+function rateShown(views: readonly ProviderHealth[]): Pick<ProviderStatus, 'rate'> {
+  const [fewest] = views.flatMap(({ rate }) => rate ?? []).sort((a, b) => a.left - b.left);
+  return fewest ? { rate: { requests: fewest.requests, per_seconds: fewest.perSeconds, left: fewest.left } } : {};
 }
 
 function clockShown(views: readonly ProviderHealth[]): Pick<ProviderStatus, 'clock'> {

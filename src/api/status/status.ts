@@ -71,6 +71,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
     status: 'outage',
     last_success_at: null,
     latency_ms: { p50: null, p95: null },
+    next_request_at: null,
   }));
   let totals: Awaited<ReturnType<CounterStore['totals']>> | undefined;
   let days: readonly DayFigures[] = [];

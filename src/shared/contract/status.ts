@@ -21,6 +21,11 @@ const providerStatus = z
     status: serviceState,
     last_success_at: dateTime.nullable().describe('when it last returned a token that verified; null: not asked yet'),
     latency_ms: z.object({ p50: milliseconds, p95: milliseconds }),
+    rate: z
+      .object({ requests: count, per_seconds: count, left: count.describe('requests that may go now') })
+      .optional()
+      .describe('how many requests the provider allows in any period of `per_seconds`, if the operator has set it'),
+    next_request_at: dateTime.nullable().describe('when it is asked next, because it failed or its rate is reached; null: now'),
     clock: z
       .object({
         status: z.enum(clockStates),

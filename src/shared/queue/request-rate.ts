@@ -22,7 +22,8 @@ const takeOrRead = `
     isTaken = 1
   end
   if left > 0 then return { left, 0, isTaken } end
-  local next = redis.call('ZRANGE', KEYS[1], -left, -left, 'WITHSCORES')
+  local excess = math.abs(left)
+  local next = redis.call('ZRANGE', KEYS[1], excess, excess, 'WITHSCORES')
   return { 0, next[2] + ARGV[1] + 1 - now, isTaken }
 `;
 /** Notes that a request has its answer. ARGV: the id of the request. */

@@ -26,6 +26,10 @@ interface NamedState {
   readonly status: ServiceState;
   /** Only for an own signing key: whether its clock is confirmed, and by how many milliseconds it is ahead. */
   readonly clock?: { readonly state: ClockState; readonly driftMs: number | null } | undefined;
+  /** Only for a provider with a `rate`. */
+  readonly rate?: { readonly left: number } | undefined;
+  /** RFC 3339; absent: the provider may be asked now. */
+  readonly nextRequestAt?: string | undefined;
 }
 
 /** The functions that every scrape calls. If the queue does not answer, its metrics are NaN. Workers do not report the queue. */
@@ -96,11 +100,18 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   const driftsHelp = 'How far the clock of an own signing key is ahead of the reference clocks; NaN if none answers.';
   const drifts = gauge('qstamp_clock_drift_seconds', driftsHelp, 'provider');
 
+  const leftHelp = 'Requests that a provider with a rate allows now.';
+  const left = gauge('qstamp_provider_requests_left', leftHelp, 'provider');
+  const nextHelp = 'Seconds until a provider is asked next, because it failed or its rate is reached; 0: it is asked now.';
+  const next = gauge('qstamp_provider_next_request_seconds', nextHelp, 'provider');
+
   const ageSeconds = ({ oldestAt }: QueueFigures) => (oldestAt === null ? 0 : Math.max(0, (clock() - oldestAt) / 1_000));
 
   async function collect({ readQueueState, readHealth = () => [] }: MetricSources): Promise<void> {
-    for (const { name, status, clock: own } of readHealth()) {
+    for (const { name, status, clock: own, rate, nextRequestAt } of readHealth()) {
       for (const state of serviceStates) states.set({ provider: name, state }, state === status ? 1 : 0);
+      if (rate) left.set({ provider: name }, rate.left);
+      next.set({ provider: name }, nextRequestAt === undefined ? 0 : Math.max(0, (Date.parse(nextRequestAt) - clock()) / 1_000));
       if (!own) continue;
       for (const state of clockStates) clocks.set({ provider: name, state }, state === own.state ? 1 : 0);
       drifts.set({ provider: name }, own.driftMs === null ? Number.NaN : own.driftMs / 1_000);

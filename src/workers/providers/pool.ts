@@ -29,8 +29,8 @@ import type { Rfc3161Provider } from './rfc3161.ts';
  */
 const batchPatienceMs = 250;
 
-/** While a batch waits for the rate of a provider, it looks at least this often when the next request may go. */
-const longestLookMs = 1_000;
+/** While a batch waits for the rate of a provider, it looks at least this often when the next request may go, in milliseconds. */
+const longestLookMs = 500;
 
 /**
  * All configured TSAs as one provider. They are asked in order of preference. Each has its own circuit breaker and its own limit of
@@ -63,8 +63,11 @@ type Lane = MicroBatcher<Pending, Proof>;
 /** Resolves when the provider allows a request. Another worker may take it first. */
 async function untilAllowed(rate: RequestRate): Promise<void> {
   await restOfTurn();
-  for (let { nextInMs } = rate.view(); nextInMs > 0; { nextInMs } = rate.view()) {
+  for (;;) {
+    const { nextInMs } = rate.view();
+    if (nextInMs === 0) return;
     await delay(Math.min(nextInMs, longestLookMs), undefined, { ref: false });
+    await rate.refresh();
   }
 }
 

@@ -184,6 +184,29 @@ test('S14: batch size and concurrent requests stay within the providers file', a
   expect([tsa.mostUnderWay(), kept.every(({ batch }) => batch.leaves <= 10), tsa.asked.length]).toEqual([2, true, 10]);
 });
 
+test('stamps for which nobody waits use at most a quarter of the places of a provider, alone and in batches', async () => {
+  const [alone, batches] = [plain('alone', () => restOfTurn()), tsaThat('batches', { answer: () => restOfTurn() })];
+  const few = { ...all, maxLeaves: 5 };
+  const tsas = [alone, { ...batches, provider: { ...batches.provider, maxConcurrent: 8, aggregate: few } }];
+  for (const tsa of tsas) {
+    const { pool } = poolOf([tsa]);
+    await Promise.all(some(60, { isPromised: true }).map((subject) => pool.stamp(subject)));
+  }
+  expect([alone.mostUnderWay(), batches.mostUnderWay()]).toEqual([1, 2]);
+});
+
+test('a stamp that somebody waits for does not wait for the places of the others', async () => {
+  const open = Promise.withResolvers<void>();
+  const tsa = plain('one', async () => (tsa.asked.length === 1 ? open.promise : undefined));
+  const { pool } = poolOf([tsa]);
+  const promised = some(5, { isPromised: true }).map((subject) => pool.stamp(subject));
+  await expect.poll(() => tsa.asked.length).toBe(1);
+  expect(await pool.stamp(one())).toMatchObject({ kind: 'token' });
+  expect(tsa.asked).toHaveLength(2);
+  open.resolve();
+  await Promise.all(promised);
+});
+
 test('a burst beyond the capacity of a provider leaves it in service', async () => {
   const slow = plain('slow', (signal) => delay(200, undefined, { signal }));
   const { pool } = poolOf([slow], { deadlineMs: 2_000 });
@@ -259,4 +282,25 @@ test('requests that arrive during a group form the next one, and wait no longer 
   expect(groups).toEqual([1, 2, 1]);
   for (const { resolve } of open) resolve();
   expect(await Promise.all([first, last])).toEqual([1, 4]);
+});
+
+test('items that go last wait behind the others; a removed item is in no batch', async () => {
+  const groups: string[][] = [];
+  const open = Promise.withResolvers<void>();
+  const batcher = createMicroBatcher<string, string>({
+    maxItems: 3,
+    maxUnderWay: 1,
+    goesLast: (item) => item.startsWith('last'),
+    send: async (items) => {
+      groups.push([...items]);
+      await open.promise;
+      return items;
+    },
+  });
+  const first = batcher.add('first');
+  const others = ['last 1', 'last 2', 'now 1', 'last 3', 'now 2'].map((item) => batcher.add(item));
+  expect([batcher.remove('last 2'), batcher.remove('unknown')]).toEqual([true, false]);
+  open.resolve();
+  await Promise.all([first, ...others.toSpliced(1, 1)]);
+  expect(groups).toEqual([['first'], ['now 1', 'now 2', 'last 1'], ['last 3']]);
 });

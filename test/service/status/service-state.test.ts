@@ -26,6 +26,7 @@ const well: Sighting = {
       status: 'operational',
       last_success_at: null,
       latency_ms: { p50: 3, p95: 9 },
+      next_request_at: null,
     },
   ],
   stampWaitMs: 10_000,
@@ -72,6 +73,7 @@ describe('the state of the service (decisions, Public JSON)', () => {
         status: 'operational',
         last_success_at: '2026-11-21T12:00:01.000Z',
         latency_ms: { p50: 4, p95: 90 },
+        next_request_at: null,
       },
       {
         name: 'b',
@@ -80,8 +82,24 @@ describe('the state of the service (decisions, Public JSON)', () => {
         status: 'operational',
         last_success_at: null,
         latency_ms: { p50: null, p95: null },
+        next_request_at: null,
       },
     ]);
+  });
+
+  test('of several workers, the fewest requests that are left and the latest time count', () => {
+    const rate = { requests: 20, perSeconds: 1_200 };
+    const { providers } = assess({
+      ...well,
+      workers: [
+        [health({ rate: { ...rate, left: 3 } })],
+        [health({ rate: { ...rate, left: 0 }, nextRequestAt: '2026-11-26T12:00:00.000Z' })],
+      ],
+    });
+    expect(providers[0]).toMatchObject({
+      rate: { requests: 20, per_seconds: 1_200, left: 0 },
+      next_request_at: '2026-11-26T12:00:00.000Z',
+    });
   });
 
   test('a provider configured as qualified counts as qualified after a verified token; before that it is not asked yet (V9)', () => {

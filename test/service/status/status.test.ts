@@ -31,6 +31,7 @@ describe('GET /api/v1/status (decisions, Public JSON)', () => {
       status: 'operational',
       last_success_at: expect.stringMatching(/Z$/),
       latency_ms: { p50: expect.any(Number), p95: expect.any(Number) },
+      next_request_at: null,
     };
     const counters = { stamps: 0, failed: 0, verifications: 0, workflows_started: 0, workflows_completed: 0, evidence_renewed: 0 };
     expect(status).toEqual({
