@@ -51,8 +51,14 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
   lifecycle.onClose('queue watch', () => queueWatch.stop());
 
   const stampJudge = openStampJudge({ trust, store, clock, log });
+  const lookUp = createReplyLookup({ stamps: store.stamps, outputs: store.outputs, stampJudge });
   const waiter = createReplyWaiter({
-    findStored: createReplyLookup({ stamps: store.stamps, outputs: store.outputs, stampJudge }),
+    findStored: async (tokenIds) => {
+      const found = await lookUp(tokenIds);
+      // Their replies may have been lost.
+      for (const { tokenId } of found) shares.settle(tokenId);
+      return found;
+    },
     log,
   });
   const replyTo = replyStreamOf(randomUUID());

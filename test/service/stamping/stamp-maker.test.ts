@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { ServiceError } from '../../../src/shared/domain/service-error.ts';
+import { ServiceError, TransientError } from '../../../src/shared/domain/service-error.ts';
 import { type Proof, sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 import { isTransient } from '../../../src/shared/queue/consumer.ts';
 import type { WorkerReply } from '../../../src/shared/queue/replies.ts';
@@ -185,6 +185,32 @@ test('R7: a job that begins late first hands over what nobody waits for, and mak
   expect(kept).toEqual({ replyTo: 'api', items: [waitedFor, output] });
   expect(told).toEqual([undefined, 'stamped', 'failed', undefined]);
   expect(asked.toSorted()).toEqual([waitedFor, output].map(idOf).toSorted());
+});
+
+test('S7, E11: if a worker dies between the steps of a hand-over, both jobs have the item, and it is stamped once', async () => {
+  const { make, store, asked, counted } = startMaker();
+  const moved: StampItem[] = [];
+  const died = new TransientError('another worker has taken the job over');
+  const deps = {
+    ...store,
+    makeStamps: make,
+    appendOutputs: async () => new Map(),
+    sendReplies: async () => undefined,
+    announce: async () => undefined,
+    clock: () => acceptedAt,
+    log: pino({ level: 'silent' }),
+    waitMs: 10_000,
+  };
+  const first = createStampProcessor({ ...deps, handOver: async (_to, given) => void moved.push(...given) });
+  const second = createStampProcessor({ ...deps, handOver: undefined });
+  const keepOnly = () => Promise.reject(died);
+  const run = { jobId: 'job', isRetry: true, isOurs: async () => true, keepOnly };
+  const items = [{ ...jobItem(), isPromised: true }, jobItem()];
+  await expect(first({ replyTo: 'api', items }, run)).rejects.toBe(died);
+  expect([moved, asked]).toEqual([[items[0]], []]);
+  await second({ replyTo: 'api', items: moved, isRepeated: true }, { ...run, isRetry: false });
+  await second({ replyTo: 'api', items }, run);
+  expect([asked, await counted()]).toEqual([items.map(idOf), { stamps: 2, failed: 0 }]);
 });
 
 test('E11: if the clock of the API was wrong, so that the item comes from the future, the stamp is owed; a small difference does not matter', async () => {
