@@ -46,15 +46,21 @@ export async function openQueueLab(url?: string) {
     /** Adds a job of one stamp, or of another payload. */
     add: async (jobId: string, payload: object = { replyTo: 'nobody', items: [stampItem()] }, name = 'stamp', options = {}) =>
       void (await stamps.add(name, payload as StampJob, { ...jobOptionsOf('stamp'), jobId, ...options })),
-    /** Runs stamp jobs. */
+    /** Runs the jobs of both stamp queues. */
     consume: (stamp: JobProcessors['stamp'], told: Pick<Parameters<typeof consumeJobs>[0], 'onFailed' | 'onGivenUp'> = {}) => {
-      const consumer = consumeJobs({ redis, processors: { stamp } as JobProcessors, concurrency: 8, log, ...told });
+      const consumer = consumeJobs({
+        redis,
+        processors: { stamp, 'promised-stamp': stamp } as JobProcessors,
+        concurrency: 8,
+        log,
+        ...told,
+      });
       closing.push(() => consumer.close());
     },
     /** Waits for a condition, and skips the pauses between the tries of a job. */
     untilRetried: (check: () => Promise<boolean>) =>
       eventually(async () => {
-        await stamps.promoteJobs();
+        await Promise.all([stamps.promoteJobs(), promised.promoteJobs()]);
         return check();
       }),
     /** The API's end. */

@@ -3,6 +3,8 @@ import { createCallerShares } from '../../../src/shared/queue/caller-shares.ts';
 import { createContentsUnderWay } from '../../../src/shared/queue/contents-under-way.ts';
 import { createHandOver } from '../../../src/shared/queue/hand-over.ts';
 import { placesOf } from '../../../src/shared/queue/jobs.ts';
+import { jobOptionsOf } from '../../../src/shared/queue/open-queue.ts';
+import { eventually } from '../../support/eventually.ts';
 import { openQueueLab } from '../../support/queue-lab.ts';
 import { stampItem } from '../../support/stamp-items.ts';
 
@@ -66,4 +68,25 @@ test('R7: a caller has half of the depth; replies and items that were not accept
   shares.forgetLost();
   expect(() => shares.check('product:a', 2)).not.toThrow();
   expect(() => shares.check('product:a', 3)).toThrow(refused);
+});
+
+test('E11: a promised stamp that was given up is counted, listed and retried like any other', async () => {
+  const { promised, failedJobs, consume, untilRetried, openApiEnd } = await openQueueLab();
+  const { watch } = await openApiEnd(10);
+  let isBroken = true;
+  const given: string[] = [];
+  consume(
+    async () => {
+      if (isBroken) throw new Error('a broken invariant');
+    },
+    { onGivenUp: async ({ name }) => void given.push(name) },
+  );
+  await promised.add('promised-stamp', { replyTo: 'nobody', items: [promise()] }, { ...jobOptionsOf('promised-stamp'), jobId: 'broken' });
+  await untilRetried(async () => (await watch.read()).failedJobs === 1 && given.length === 1);
+  const listed = [];
+  for await (const { id, kind, job } of failedJobs.list()) listed.push([id, kind, job?.name]);
+  expect([listed, given]).toEqual([[['broken', 'promised-stamp', 'promised-stamp']], ['promised-stamp']]);
+  isBroken = false;
+  await failedJobs.retry('broken');
+  await eventually(async () => (await promised.getJob('broken')) === undefined);
 });
