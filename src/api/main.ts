@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
+import { createCallerShares } from '../shared/queue/caller-shares.ts';
 import { checkWrite, connectBlockingReader, connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
 import { readDurability, watchDurability } from '../shared/queue/durability.ts';
 import { readHeartbeats } from '../shared/queue/heartbeat.ts';
@@ -45,13 +46,19 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
   const redis = connectProducer(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
   watchDurability(redis, log);
-  const queueWatch = watchQueue({ redis, log });
+  const shares = createCallerShares({ maxDepth: config.QUEUE_MAX_DEPTH });
+  const queueWatch = watchQueue({ redis, log, onIdle: shares.forgetLost });
   lifecycle.onClose('queue watch', () => queueWatch.stop());
 
   const stampJudge = openStampJudge({ trust, store, clock, log });
+  const lookUp = createReplyLookup({ stamps: store.stamps, outputs: store.outputs, stampJudge });
   const waiter = createReplyWaiter({
-    waitMs: config.STAMP_WAIT_MS,
-    findStored: createReplyLookup({ stamps: store.stamps, outputs: store.outputs, stampJudge }),
+    findStored: async (tokenIds) => {
+      const found = await lookUp(tokenIds);
+      // Their replies may have been lost.
+      for (const { tokenId } of found) shares.settle(tokenId);
+      return found;
+    },
     log,
   });
   const replyTo = replyStreamOf(randomUUID());
@@ -59,11 +66,14 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
     redis: connectBlockingReader(config.REDIS_URL, log, replyBlockMs),
     stream: replyTo,
     log,
-    onReply: waiter.settle,
+    onReply: (reply) => {
+      shares.settle(reply.tokenId);
+      waiter.settle(reply);
+    },
     onGap: () => void waiter.lookUpAll(),
   });
   lifecycle.onClose('replies', () => replies.stop());
-  const queue = createStampQueue({ redis, replyTo, maxDepth: config.QUEUE_MAX_DEPTH, watch: queueWatch, log });
+  const queue = createStampQueue({ redis, replyTo, maxDepth: config.QUEUE_MAX_DEPTH, watch: queueWatch, shares, log });
   lifecycle.onClose('queue', () => queue.close());
   const jobs = createJobSender({ redis, log });
   lifecycle.onClose('jobs', () => jobs.close());

@@ -1,6 +1,7 @@
 import { ServiceError } from '../shared/domain/service-error.ts';
 import { connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
 import { type FailedJobs, openFailedJobs, type ShownJob } from '../shared/queue/failed-jobs.ts';
+import { isStampJob } from '../shared/queue/jobs.ts';
 import { parseSettings, settingsSchema, withSecretFiles } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { connectStore } from '../shared/store/connection.ts';
@@ -20,7 +21,7 @@ The service gives up a job if it fails five times for its own reason, or if its 
 or dropped. Settings: REDIS_URL, MONGODB_URL. Exit codes: 0 done, 1 no such job, or a server does not answer, 2 usage or settings.
 `;
 
-const stampsOf = ({ job }: ShownJob): string[] => (job?.name === 'stamp' ? job.payload.items.map(({ tokenId }) => tokenId) : []);
+const stampsOf = ({ job }: ShownJob): string[] => (job && isStampJob(job) ? job.payload.items.map(({ tokenId }) => tokenId) : []);
 
 function lineOf(shown: ShownJob, json: boolean): string {
   const { id, kind, reason, failedAt } = shown;

@@ -4,9 +4,10 @@ import { connectWorker, disconnect } from '../shared/queue/connection.ts';
 import { consumeJobs, forgetSchedule, scheduleJob } from '../shared/queue/consumer.ts';
 import { createContentsUnderWay } from '../shared/queue/contents-under-way.ts';
 import { openFailedJobs } from '../shared/queue/failed-jobs.ts';
+import { createHandOver } from '../shared/queue/hand-over.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { createJobSender } from '../shared/queue/job-sender.ts';
-import { type FailedJob, placesOf } from '../shared/queue/jobs.ts';
+import { type FailedJob, isStampJob, placesOf } from '../shared/queue/jobs.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
 import { openProviderNotes } from '../shared/queue/provider-notes.ts';
 import { sendReplies, type WorkerReply } from '../shared/queue/replies.ts';
@@ -66,12 +67,14 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   const { stamps, isFull } = withSpaceRecord(store.stamps, { clock: systemClock, onChange: () => heartbeat.beat() });
   const jobs = createJobSender({ redis, log });
   lifecycle.onClose('jobs', () => jobs.close());
+  const promised = createHandOver({ redis, log });
+  lifecycle.onClose('promised stamps', () => promised.close());
   const outputOrder = createOutputOrder(redis);
   const sendRepliesTo = (replyTo: string, replies: readonly WorkerReply[]) => sendReplies({ redis, log }, replyTo, replies);
   const recordFailed = (job: FailedJob) => recordFailedStamps({ ...store, outputOrder, clock: systemClock }, job);
   const tellFailed = async (job: FailedJob) => {
     const replies = await recordFailed(job);
-    if (job.name === 'stamp' && replies.length > 0) await sendRepliesTo(job.payload.replyTo, replies);
+    if (isStampJob(job) && replies.length > 0) await sendRepliesTo(job.payload.replyTo, replies);
   };
   const failedJobs = openFailedJobs({ redis, log });
   lifecycle.onClose('failed jobs', () => failedJobs.close());
@@ -96,6 +99,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     listFailedJobs: failedJobs.list,
     recordFailed,
     outputOrder,
+    handOver: promised.handOver,
     sendReplies: sendRepliesTo,
     challengeKey: () => store.keys.secret('challenge'),
     mail,

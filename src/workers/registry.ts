@@ -22,7 +22,7 @@ import {
 } from './workflows/index.ts';
 
 export type WorkerDeps = StampMakerDeps &
-  Pick<StampProcessorDeps, 'refusals' | 'sealedContents' | 'sendReplies' | 'waitMs'> &
+  Pick<StampProcessorDeps, 'refusals' | 'sealedContents' | 'sendReplies' | 'waitMs' | 'handOver'> &
   OtpMailDeps &
   Omit<RenewProcessorDeps, 'stamps' | 'counters'> &
   Omit<WebhookDeps, 'stamps' | 'outputs' | 'workflows'> &
@@ -44,6 +44,7 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
   const appendOutputs = createOutputAppender({ ...deps, order });
   return {
     stamp: createStampProcessor({ ...deps, makeStamps, appendOutputs }),
+    'promised-stamp': createStampProcessor({ ...deps, makeStamps, appendOutputs, handOver: undefined }),
     sweep: createSweepProcessor(deps),
     recount: () => counters.recountEnded(clock()),
     'qstamp-renew': async () => void (await createRenewProcessor(deps)()),

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
+import { createCallerShares } from '../../src/shared/queue/caller-shares.ts';
 import { connectWorker, disconnect, untilReady } from '../../src/shared/queue/connection.ts';
 import { watchQueue } from '../../src/shared/queue/queue-state.ts';
 import { createStampQueue } from '../../src/shared/queue/stamp-queue.ts';
@@ -20,7 +21,14 @@ test('E11: stamps that Redis acknowledged on a disk that syncs in 1.5 s are made
   await untilReady(redis);
   const watch = watchQueue({ redis, log });
   onTestFinished(() => watch.stop());
-  const queue = createStampQueue({ redis, replyTo: 'nobody', maxDepth: 100_000, watch, log });
+  const queue = createStampQueue({
+    redis,
+    replyTo: 'nobody',
+    maxDepth: 100_000,
+    watch,
+    shares: createCallerShares({ maxDepth: 100_000 }),
+    log,
+  });
   onTestFinished(() => queue.close());
 
   server.slowDown(1_500);
@@ -30,7 +38,7 @@ test('E11: stamps that Redis acknowledged on a disk that syncs in 1.5 s are made
     while (!isKilled) {
       const item = stampItem();
       try {
-        const [acceptance] = await Promise.all(queue.accept([item], () => !isKilled));
+        const [acceptance] = await Promise.all(queue.accept('product:test', [item], () => !isKilled));
         if (acceptance === 'acknowledged' && !isKilled) promised.push(item.tokenId);
       } catch {
         await delay(50);

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
+import { createCallerShares } from '../../src/shared/queue/caller-shares.ts';
 import { connectProducer, connectWorker, disconnect, untilReady } from '../../src/shared/queue/connection.ts';
 import { consumeJobs } from '../../src/shared/queue/consumer.ts';
 import { openFailedJobs } from '../../src/shared/queue/failed-jobs.ts';
@@ -29,40 +30,50 @@ export async function openQueueLab(url?: string) {
   };
   const redis = await connect(connectWorker);
   const stamps = openQueue<StampJob>('stamps', { redis, log });
+  const promised = openQueue<StampJob>('promised-stamps', { redis, log });
   const failedJobs = openFailedJobs({ redis, log });
   closing.push(
     () => stamps.close(),
+    () => promised.close(),
     () => failedJobs.close(),
   );
   return {
     log,
     redis,
     stamps,
+    promised,
     failedJobs,
     /** Adds a job of one stamp, or of another payload. */
     add: async (jobId: string, payload: object = { replyTo: 'nobody', items: [stampItem()] }, name = 'stamp', options = {}) =>
       void (await stamps.add(name, payload as StampJob, { ...jobOptionsOf('stamp'), jobId, ...options })),
-    /** Runs stamp jobs. */
+    /** Runs the jobs of both stamp queues. */
     consume: (stamp: JobProcessors['stamp'], told: Pick<Parameters<typeof consumeJobs>[0], 'onFailed' | 'onGivenUp'> = {}) => {
-      const consumer = consumeJobs({ redis, processors: { stamp } as JobProcessors, concurrency: 8, log, ...told });
+      const consumer = consumeJobs({
+        redis,
+        processors: { stamp, 'promised-stamp': stamp } as JobProcessors,
+        concurrency: 8,
+        log,
+        ...told,
+      });
       closing.push(() => consumer.close());
     },
     /** Waits for a condition, and skips the pauses between the tries of a job. */
     untilRetried: (check: () => Promise<boolean>) =>
       eventually(async () => {
-        await stamps.promoteJobs();
+        await Promise.all([stamps.promoteJobs(), promised.promoteJobs()]);
         return check();
       }),
     /** The API's end. */
     openApiEnd: async (maxDepth: number) => {
       const producer = await connect(connectProducer);
-      const watch = watchQueue({ redis: producer, log });
-      const queue = createStampQueue({ redis: producer, replyTo: 'nobody', maxDepth, watch, log });
+      const shares = createCallerShares({ maxDepth });
+      const watch = watchQueue({ redis: producer, log, onIdle: shares.forgetLost });
+      const queue = createStampQueue({ redis: producer, replyTo: 'nobody', maxDepth, watch, shares, log });
       closing.push(
         () => watch.stop(),
         () => queue.close(),
       );
-      return { watch, queue };
+      return { watch, queue, shares };
     },
   };
 }

@@ -4,7 +4,7 @@ import { addressKey } from '../server/rate-limits.ts';
 
 /** The rate limits of the REST API, applied to a tool call. Each function may throw ServiceError `rate_limited`. */
 export interface CallGuards {
-  /** Counts stamps, if the caller has no service token. */
+  /** Counts stamps, for the product of the service token or for the address. */
   stamps(count: number): Promise<void>;
   /** Counts the start of a workflow. */
   start(): Promise<void>;
@@ -16,8 +16,8 @@ export interface CallGuards {
   lookUp<Answer>(work: () => Promise<Answer>): Promise<Answer>;
 }
 
-/** Creates the guards of a call. They use the same counters as the REST API. A product's stamps and verifications are not counted. */
-export function createCallGuards({ config, limits, mistakes, agentLimit, limitStarts, limitVerifying }: ServerContext) {
+/** Creates the guards of a call. They use the same counters as the REST API. A product's verifications are not counted. */
+export function createCallGuards({ config, limits, mistakes, agentLimit, productLimit, limitStarts, limitVerifying }: ServerContext) {
   const outputs = limits.by({
     name: 'workflow-stamp',
     points: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
@@ -25,7 +25,7 @@ export function createCallGuards({ config, limits, mistakes, agentLimit, limitSt
     key: addressKey,
   });
   return (request: FastifyRequest, reply: FastifyReply, product: string | undefined): CallGuards => ({
-    stamps: async (count) => void (product === undefined && (await agentLimit.items(request, reply, count))),
+    stamps: (count) => (product === undefined ? agentLimit : productLimit).items(request, reply, count),
     start: () => limitStarts(request, reply),
     outputs: (workflowId, count) => outputs.items(request, reply, count, workflowId),
     verification: async () => void (product === undefined && (await limitVerifying(request, reply))),

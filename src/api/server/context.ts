@@ -39,6 +39,13 @@ export function createContext(app: FastifyInstance, deps: { config: Config; limi
     limitVerifying: limitOf('verify', config.RATE_VERIFY_PER_MINUTE),
     limitDoor: limitOf('tsa', config.RATE_TSA_PER_MINUTE),
     limitStatus: limitOf('status', config.RATE_STATUS_PER_MINUTE),
+    /** Counts the stamps of each product. */
+    productLimit: limits.by({
+      name: 'internal',
+      points: config.RATE_INTERNAL_PER_MINUTE,
+      durationSeconds: 60,
+      key: (request) => identifyProduct(request) ?? '',
+    }),
     /** The public base URL of the service, without a final slash. */
     baseUrl: () => baseUrlOf(app, config.PUBLIC_BASE_URL),
     reader: createBodyReader(app, {

@@ -64,6 +64,10 @@ export interface RateLimitsDeps {
 /** The address under which limits count a client; empty if the client has already closed the connection. */
 export const addressKey = (request: FastifyRequest): string => addressBucket(request.ip ?? '');
 
+/** The id of a caller that acts as a product, or else of its address. */
+export const callerIdOf = (request: FastifyRequest, product: string | undefined): string =>
+  product === undefined ? `agent:${addressKey(request)}` : `product:${product}`;
+
 /**
  * Creates limits in fixed windows that begin with a client's first request. Redis counts for all processes together (R1). While Redis does not
  * answer, each process counts alone. Answers have the headers `RateLimit-Limit`, `-Remaining` and `-Reset`; a refusal is 429 with `Retry-After`.

@@ -55,7 +55,7 @@ function readOrders(request: FastifyRequest, item: ReturnType<typeof stampReques
 
 /** Registers the routes that make many stamps in one request (L1): one for agents, and one for products with their service token. */
 export function registerBulkRoutes(app: FastifyInstance, context: ServerContext & BulkStamping): void {
-  const { stampMany, acceptMany, judgeCallback, requireProduct, reader, largeAnswers, agentLimit } = context;
+  const { stampMany, acceptMany, judgeCallback, requireProduct, reader, largeAnswers, agentLimit, productLimit } = context;
   const agentItem = stampRequestFor({ takesNoContent: true });
   const internalItem = stampRequestFor({ takesNoContent: true, judgeCallback });
 
@@ -95,11 +95,13 @@ export function registerBulkRoutes(app: FastifyInstance, context: ServerContext 
       const product = await requireProduct(request, reply);
       const caller: Caller = { kind: 'internal', product };
       const { headers } = parseInternal(request);
-      return answer(request, reply, readOrders(request, internalItem), {
+      const bulk = readOrders(request, internalItem);
+      return answer(request, reply, bulk, {
         caller,
         callerId: `product:${product}`,
         idempotencyKey: headers['idempotency-key'],
         paymentClaim: undefined,
+        passLimit: () => productLimit.items(request, reply, bulk.size),
       });
     });
   });

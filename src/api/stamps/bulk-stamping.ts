@@ -6,6 +6,7 @@ import { idInSeries } from '../../shared/domain/stamp-id.ts';
 import type { Acceptance } from '../../shared/queue/open-queue.ts';
 import type { StampItem } from '../../shared/queue/stamp-job.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
+import { startDeadline, storeBefore } from './deadline.ts';
 import { type Idempotency, type IdempotentRequest, type PassLimit, passLimitOnce } from './idempotency.ts';
 import { acceptAllAndWait, acceptAllPromised, type Heard, type Promised } from './reply-waiter.ts';
 import { acceptedAnswerOf, judgedReplyOf, type Requester, type StampingDeps, stampAnswerOf } from './stamping.ts';
@@ -102,9 +103,9 @@ export function createBulkStamping(
   }
 
   /** Finds out which stamps a request still needs, and which exist already. */
-  async function begin(command: BulkCommand) {
+  async function begin(command: BulkCommand, begunAt: number) {
     const { entries, callerId: caller, idempotencyKey: key, passLimit } = command;
-    queue.checkCapacity(entries.length);
+    queue.checkCapacity(caller, entries.length);
     writes.checkStore();
     const keyed = key === undefined ? undefined : { caller, key, operation: 'stamps', content: entries };
     const { bulkId, isRepeated } = await identifyBulk(idempotency, keyed, passLimit);
@@ -116,7 +117,7 @@ export function createBulkStamping(
     });
     const known = new Set(stored.map(({ tokenId }) => tokenId));
     const fresh = [...orders].filter(([tokenId]) => !known.has(tokenId));
-    const items = await Promise.all(fresh.map(([tokenId, order]) => makeItem(order, tokenId, command)));
+    const items = await Promise.all(fresh.map(([tokenId, order]) => makeItem(order, tokenId, { ...command, begunAt })));
     return { orders, items, existing, isReplayed: isRepeated };
   }
 
@@ -132,18 +133,21 @@ export function createBulkStamping(
   }
 
   async function stampMany(command: BulkCommand): Promise<BulkOutcomes<StampToken>> {
-    const begun = await begin(command);
+    const deadline = startDeadline({ clock, waitMs });
+    const begun = await storeBefore(deadline, () => begin(command, deadline.begunAt));
     const { orders, items } = begun;
     const answerOf = (heard: Promise<Heard>, { tokenId }: StampItem) =>
       heard.then((outcome) => stampAnswerOf(orders.get(tokenId)!, tokenId, undefined, outcome));
-    const made = await acceptAllAndWait({ queue, waiter }, items, (heard, item) => asOutcome(answerOf(heard, item)));
+    const ends = { queue, waiter, callerId: command.callerId, deadline };
+    const made = await acceptAllAndWait(ends, items, (heard, item) => asOutcome(answerOf(heard, item)));
     return inOrder(begun, made);
   }
 
   async function acceptMany(command: BulkCommand, patienceMs: number) {
-    const begun = await begin(command);
+    const deadline = startDeadline({ clock, waitMs });
+    const begun = await storeBefore(deadline, () => begin(command, deadline.begunAt));
     const { orders, items } = begun;
-    const accepted = await acceptAllPromised({ queue, waiter, clock, waitMs }, items, patienceMs);
+    const accepted = await acceptAllPromised({ queue, waiter, callerId: command.callerId, deadline }, items, patienceMs);
     return inOrder(
       begun,
       items.map(({ tokenId }, index) =>

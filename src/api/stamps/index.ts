@@ -40,7 +40,7 @@ export function createStamps({ config, store, queue, waiter, writes, stampJudge,
     ttlMs: config.IDEMPOTENCY_TTL_HOURS * hourMs,
   });
   const encryptedOf = createStampEncryption(() => keys.secret('stamp-metadata'));
-  const makeItem = createItemMaker({ encryptedOf, clock });
+  const makeItem = createItemMaker({ encryptedOf });
   const accepting = { queue, writes, waiter, stamps, stampJudge, idempotency, makeItem, clock, waitMs: config.STAMP_WAIT_MS };
   return {
     stamping: createStamping({ ...accepting, sealedContents, sealedMaxBytes: config.SEALED_MAX_BYTES }),
@@ -63,6 +63,7 @@ export function registerStamps(app: FastifyInstance, context: ServerContext & St
 
 export { beginAnswer, sendBulk } from './bulk-answer.ts';
 export { asAcceptance, asOutcome, type BulkOutcomes, identifyBulk, type Outcome, type StampMany } from './bulk-stamping.ts';
+export { type Deadline, startDeadline, storeBefore } from './deadline.ts';
 export { type Idempotency, type PassLimit, passLimitOnce } from './idempotency.ts';
 export {
   acceptAllAndWait,

@@ -3,10 +3,10 @@ import type { Acceptance } from '../../shared/queue/open-queue.ts';
 import { type StampedReply, type StampItem, type StampReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
+import type { Deadline } from './deadline.ts';
 
 /**
  * The states of a wait for a stamp. It is `sent` until the queue confirms the item, then `accepted`. In both states a worker's reply, or a stamp
@@ -18,6 +18,10 @@ type WaitState = 'sent' | 'accepted';
 interface Ends {
   readonly queue: StampQueue;
   readonly waiter: ReplyWaiter;
+  /** A product, or an address. */
+  readonly callerId: string;
+  /** When the caller gets an answer at the latest. */
+  readonly deadline: Deadline;
 }
 
 /**
@@ -25,10 +29,14 @@ interface Ends {
  *
  * @throws the same ServiceErrors as `StampQueue.accept`
  */
-function enter({ queue, waiter }: Ends, items: readonly StampItem[]): { accepted: Promise<Acceptance>[]; heard: Promise<Heard>[] } {
+function enter(ends: Ends, items: readonly StampItem[]): { accepted: Promise<Acceptance>[]; heard: Promise<Heard>[] } {
+  const { queue, waiter, callerId, deadline } = ends;
   const fresh = items.filter(({ tokenId }) => !waiter.isWaitedFor(tokenId));
-  const accepted = queue.accept(fresh, ({ tokenId }) => waiter.isWaitedFor(tokenId));
-  const heard = waiter.waitForAll(items.map(({ tokenId }) => tokenId));
+  const accepted = queue.accept(callerId, fresh, ({ tokenId }) => waiter.isWaitedFor(tokenId));
+  const heard = waiter.waitForAll(
+    items.map(({ tokenId }) => tokenId),
+    deadline.leftMs(),
+  );
   for (const [index, { tokenId }] of fresh.entries()) {
     accepted[index]!.then(
       (acceptance) => acceptance === 'acknowledged' && waiter.accepted(tokenId),
@@ -52,7 +60,7 @@ async function untilAnyIsAccepted(accepted: readonly Promise<Acceptance>[]): Pro
  * Puts an item into the queue and waits for its outcome. If there is no reply, the stamp did not finish in time, but the job is in the queue, or may
  * be (E11).
  *
- * @throws ServiceError `overloaded`, `queue_unavailable`
+ * @throws ServiceError `rate_limited`, `overloaded`, `queue_unavailable`
  */
 export const acceptAndWait = async (ends: Ends, item: StampItem): Promise<Heard> => enter(ends, [item]).heard[0]!;
 
@@ -60,7 +68,7 @@ export const acceptAndWait = async (ends: Ends, item: StampItem): Promise<Heard>
  * Like `acceptAndWait`, for many items. `outcomeOf` makes the outcome of each. Resolves when the queue has accepted an item; the outcomes resolve
  * when stamps are made. If the queue accepts only some items, the others get `queue_unavailable`.
  *
- * @throws ServiceError `overloaded`, `queue_unavailable`: nothing was accepted
+ * @throws ServiceError `rate_limited`, `overloaded`, `queue_unavailable`: nothing was accepted
  */
 export async function acceptAllAndWait<Outcome>(
   ends: Ends,
@@ -73,12 +81,6 @@ export async function acceptAllAndWait<Outcome>(
   return outcomes;
 }
 
-interface Promising extends Ends {
-  readonly clock: Clock;
-  /** How long an item is sent again if the queue does not answer. */
-  readonly waitMs: number;
-}
-
 /** The state of a promised item. `reply` is set if the outcome comes while the caller waits. */
 export interface Promised {
   readonly acceptance: Acceptance;
@@ -88,26 +90,30 @@ export interface Promised {
 const promised = (item: StampItem): StampItem => ({ ...item, isPromised: true });
 
 /** The replies that come within `patienceMs`; undefined for the others. */
-function hearWithin({ waiter }: Pick<Ends, 'waiter'>, items: readonly StampItem[], patienceMs: number): Promise<StampReply | undefined>[] {
+function hearWithin(
+  { waiter, deadline }: Pick<Ends, 'waiter' | 'deadline'>,
+  items: readonly StampItem[],
+  patienceMs: number,
+): Promise<StampReply | undefined>[] {
   if (patienceMs === 0) return items.map(async () => undefined);
   const over = delay(patienceMs, undefined, { ref: false });
-  return waiter.waitForAll(items.map(({ tokenId }) => tokenId)).map((heard) => Promise.race([heard.then(({ reply }) => reply), over]));
+  const tokenIds = items.map(({ tokenId }) => tokenId);
+  return waiter.waitForAll(tokenIds, deadline.leftMs()).map((heard) => Promise.race([heard.then(({ reply }) => reply), over]));
 }
 
 /**
  * Accepts items with a promise: workers make their stamps even if the caller does not wait (N1). For an item that the queue did not accept, the
- * promise rejects with `queue_unavailable`.
+ * promise rejects with `queue_unavailable`. Until the deadline, an item is sent again if the queue does not answer.
  *
  * @param patienceMs how long the caller waits for the outcomes
- * @throws ServiceError `overloaded`, `queue_unavailable`: nothing was accepted
+ * @throws ServiceError `rate_limited`, `overloaded`, `queue_unavailable`: nothing was accepted
  */
 export async function acceptAllPromised(
-  ends: Promising,
+  ends: Ends,
   items: readonly StampItem[],
   patienceMs: number,
 ): Promise<readonly Promise<Promised>[]> {
-  const until = ends.clock() + ends.waitMs;
-  const accepted = ends.queue.accept(items.map(promised), () => ends.clock() < until);
+  const accepted = ends.queue.accept(ends.callerId, items.map(promised), () => ends.deadline.leftMs() > 0);
   const heard = hearWithin(ends, items, patienceMs);
   const outcomes = accepted.map(async (accepting, index) => {
     const [acceptance, reply] = await Promise.all([accepting, heard[index]]);
@@ -119,14 +125,14 @@ export async function acceptAllPromised(
   return outcomes;
 }
 
-/** Like `acceptAllPromised`, for one item. @throws ServiceError `overloaded`, `queue_unavailable` */
-export async function acceptPromised(ends: Promising, item: StampItem, patienceMs: number): Promise<Promised> {
+/** Like `acceptAllPromised`, for one item. @throws ServiceError `rate_limited`, `overloaded`, `queue_unavailable` */
+export async function acceptPromised(ends: Ends, item: StampItem, patienceMs: number): Promise<Promised> {
   const [outcome] = await acceptAllPromised(ends, [item], patienceMs);
   return outcome!;
 }
 
 /** When the time of a caller is up, the store is asked once more. This is the maximum wait for its answer. */
-const lastLookMs = 1_000;
+const lastLookMs = 500;
 
 /** The result of a wait. `isAccepted`: whether the queue has confirmed the item. */
 export interface Heard {
@@ -137,12 +143,10 @@ export interface Heard {
 /** Gives the replies of workers to the requests that wait for them. */
 export interface ReplyWaiter {
   /**
-   * Waits for the configured time, and then up to a second for the store. `reply` is undefined if there is neither a reply nor a stored stamp. Call
-   * it as soon as the item is sent to the queue, so that no reply is missed.
+   * Waits this long for tokens, in order, and then up to half a second for the store, which is asked once for all tokens without a reply. `reply` is
+   * undefined if there is neither a reply nor a stored stamp. Call it as soon as the items are sent to the queue, so that no reply is missed.
    */
-  waitFor(tokenId: string): Promise<Heard>;
-  /** Like `waitFor`, for many tokens, in order. They share one time limit, and the store is asked once for all tokens without a reply. */
-  waitForAll(tokenIds: readonly string[]): Promise<Heard>[];
+  waitForAll(tokenIds: readonly string[], waitMs: number): Promise<Heard>[];
   /** Whether a request already waits for the token. */
   isWaitedFor(tokenId: string): boolean;
   /** Notes that the queue has confirmed the item. */
@@ -170,11 +174,10 @@ interface Waiting {
 
 /** `findStored` reads the stamps with these ids from the store and returns a reply for each one that it finds. */
 export function createReplyWaiter(options: {
-  waitMs: number;
   findStored: (tokenIds: readonly string[]) => Promise<StampReply[]>;
   log: Logger;
 }): ReplyWaiter {
-  const { waitMs, findStored, log } = options;
+  const { findStored, log } = options;
   const waiting = new Map<string, Waiting>();
 
   function take(tokenId: string): Waiting | undefined {
@@ -212,7 +215,7 @@ export function createReplyWaiter(options: {
     return entry;
   }
 
-  function waitForAll(tokenIds: readonly string[]): Promise<Heard>[] {
+  function waitForAll(tokenIds: readonly string[], waitMs: number): Promise<Heard>[] {
     const group: Group = { left: 0 };
     const entries = tokenIds.map((tokenId) => waiting.get(tokenId) ?? begin(tokenId, group));
     if (group.left > 0) group.timer = setTimeout(() => void giveUp(tokenIds, group), waitMs);
@@ -220,7 +223,6 @@ export function createReplyWaiter(options: {
   }
 
   return {
-    waitFor: (tokenId) => waitForAll([tokenId])[0]!,
     waitForAll,
     isWaitedFor: (tokenId) => waiting.has(tokenId),
     fail: (tokenId, reason) => take(tokenId)?.reject(reason),

@@ -103,7 +103,7 @@ export function registerProductRoutes(
   app: FastifyInstance,
   context: ServerContext & { readonly stamping: Stamping; readonly stampList: StampList },
 ): void {
-  const { requireProduct, stamping, stampList, sealedMaxBytes, judgeCallback } = context;
+  const { requireProduct, stamping, stampList, sealedMaxBytes, judgeCallback, productLimit } = context;
   const stampContract = {
     ...shared,
     id: 'stampInternal',
@@ -127,6 +127,7 @@ export function registerProductRoutes(
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
       paymentClaim: undefined,
+      passLimit: () => productLimit(request, reply),
     });
   });
 

@@ -7,19 +7,20 @@ import { deriveKey, encryptMetadata, nonceBytes } from '../../shared/domain/encr
 import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Acceptance } from '../../shared/queue/open-queue.ts';
-import type { Asked, StampedReply, StampItem } from '../../shared/queue/stamp-job.ts';
+import type { Asked, StampedReply, StampItem, StampReply } from '../../shared/queue/stamp-job.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import type { WriteWatch } from '../server/write-watch.ts';
+import { startDeadline, storeBefore } from './deadline.ts';
 import { type Idempotency, type PassLimit, passLimitOnce } from './idempotency.ts';
 import { acceptAndWait, acceptPromised, type Heard, type ReplyWaiter, type StoredStampJudge } from './reply-waiter.ts';
 import { digestOfSecret, sealContent } from './sealed-contents.ts';
 
 /** The caller of a request, with its idempotency key and rate limit. */
 export interface Requester extends Asker {
-  /** The owner of the idempotency keys: a product, or the address of an agent. */
+  /** The owner of the idempotency keys and of a share of the queue: a product, or the address of an agent. */
   readonly callerId: string;
   readonly idempotencyKey: string | undefined;
   readonly passLimit?: PassLimit;
@@ -93,7 +94,7 @@ export function createStamping(deps: StampingDeps): Stamping {
     return { tokenId: bound.resourceId, secret: content && bound.secret, isRepeated: bound.isRepeated };
   }
 
-  async function itemOf(command: StampCommand, tokenId: string, secret: string | undefined): Promise<StampItem> {
+  async function itemOf(command: StampCommand, begunAt: number, tokenId: string, secret: string | undefined): Promise<StampItem> {
     const { order, asked } = command;
     const { content } = order;
     const sealed = content &&
@@ -103,38 +104,46 @@ export function createStamping(deps: StampingDeps): Stamping {
         bytes: content.length,
       };
     const sealedUrl = secret === undefined ? null : sealedPath(tokenId, secret);
-    return { ...(await makeItem(order, tokenId, command, sealedUrl)), ...(sealed && { sealed }), ...(asked && { asked }) };
+    return { ...(await makeItem(order, tokenId, { ...command, begunAt }, sealedUrl)), ...(sealed && { sealed }), ...(asked && { asked }) };
   }
 
-  /** Identifies the request, and finds the stamp if an earlier request with the same idempotency key has made it. */
-  async function begin(command: StampCommand) {
+  /**
+   * Identifies the request, and finds the stamp if an earlier request with the same idempotency key has made it. Otherwise it makes the item. All this
+   * needs the store.
+   */
+  async function begin(command: StampCommand, begunAt: number) {
     const { content } = command.order;
     if (content && content.length > sealedMaxBytes) {
       throw new ServiceError('payload_too_large', `The content is larger than the ${sealedMaxBytes} bytes allowed.`);
     }
-    queue.checkCapacity();
+    queue.checkCapacity(command.callerId, 1);
     writes.checkStore();
     const identified = await identify(command);
-    return { ...identified, existing: identified.isRepeated ? await stamps.find(identified.tokenId) : null };
+    const { tokenId, secret, isRepeated } = identified;
+    const stored = isRepeated ? await stamps.find(tokenId) : null;
+    if (stored) return { ...identified, existing: await judgedReplyOf(stampJudge, stored), item: undefined };
+    return { ...identified, existing: undefined, item: await itemOf(command, begunAt, tokenId, secret) };
   }
 
   return {
     stamp: async (command) => {
-      const { tokenId, secret, isRepeated, existing } = await begin(command);
-      const heard = existing
-        ? { reply: await judgedReplyOf(stampJudge, existing), isAccepted: true }
-        : await acceptAndWait({ queue, waiter }, await itemOf(command, tokenId, secret));
+      const deadline = startDeadline({ clock, waitMs });
+      const { tokenId, secret, isRepeated, existing, item } = await storeBefore(deadline, () => begin(command, deadline.begunAt));
+      const { callerId } = command;
+      const heard = item ? await acceptAndWait({ queue, waiter, callerId, deadline }, item) : { reply: existing, isAccepted: true };
       return { stamp: stampAnswerOf(command.order, tokenId, secret, heard), isReplayed: isRepeated };
     },
     accept: async (command, patienceMs) => {
-      const { tokenId, secret, isRepeated, existing } = await begin(command);
-      if (existing) {
-        const reply = await judgedReplyOf(stampJudge, existing);
-        return { stamp: stampAnswerOf(command.order, tokenId, secret, { reply, isAccepted: true }), isReplayed: isRepeated };
-      }
-      const item = await itemOf(command, tokenId, secret);
-      const { acceptance, reply } = await acceptPromised({ queue, waiter, clock, waitMs }, item, patienceMs);
-      if (reply) return { stamp: stampAnswerOf(command.order, tokenId, secret, { reply, isAccepted: true }), isReplayed: isRepeated };
+      const deadline = startDeadline({ clock, waitMs });
+      const { tokenId, secret, isRepeated, existing, item } = await storeBefore(deadline, () => begin(command, deadline.begunAt));
+      const answerOf = (reply: StampReply) => ({
+        stamp: stampAnswerOf(command.order, tokenId, secret, { reply, isAccepted: true }),
+        isReplayed: isRepeated,
+      });
+      if (!item) return answerOf(existing);
+      const { callerId } = command;
+      const { acceptance, reply } = await acceptPromised({ queue, waiter, callerId, deadline }, item, patienceMs);
+      if (reply) return answerOf(reply);
       return { accepted: acceptedAnswerOf(command.order, tokenId, secret, acceptance), isReplayed: isRepeated };
     },
   };
@@ -153,7 +162,12 @@ export interface Asker {
  *
  * @throws ServiceError `store_unavailable`
  */
-export type MakeItem = (order: StampOrder, tokenId: string, asker: Asker, sealedUrl?: string | null) => Promise<StampItem>;
+export type MakeItem = (
+  order: StampOrder,
+  tokenId: string,
+  asker: Asker & { /** When the request began: its caller waits since then. */ readonly begunAt: number },
+  sealedUrl?: string | null,
+) => Promise<StampItem>;
 
 /** Encrypts a caller's data about a stamp with a key for this stamp. @throws ServiceError `store_unavailable` */
 export type EncryptForStamp = (tokenId: string, said: object) => Promise<string>;
@@ -166,13 +180,18 @@ export const createStampEncryption =
     return encryptMetadata(cipher, tokenId, JSON.stringify(said));
   };
 
-export function createItemMaker({ encryptedOf, clock }: { encryptedOf: EncryptForStamp; clock: Clock }): MakeItem {
-  return async ({ imprint, tier, metadata, callbackUrl: url }, tokenId, { caller, requestId, paymentClaim }, sealedUrl = null) => ({
+export function createItemMaker({ encryptedOf }: { encryptedOf: EncryptForStamp }): MakeItem {
+  return async (
+    { imprint, tier, metadata, callbackUrl: url },
+    tokenId,
+    { caller, requestId, paymentClaim, begunAt },
+    sealedUrl = null,
+  ) => ({
     tokenId,
     imprint,
     tier,
     caller,
-    acceptedAt: clock(),
+    acceptedAt: begunAt,
     requestId,
     ...(metadata && { metadata: await encryptedOf(tokenId, metadata) }),
     ...(paymentClaim !== undefined && { paymentClaim }),

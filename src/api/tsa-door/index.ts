@@ -5,7 +5,7 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { ServerContext } from '../server/context.ts';
 import { bytes, type OperationContract } from '../server/operation.ts';
 import { noteFault } from '../server/outcome.ts';
-import type { LimitHook } from '../server/rate-limits.ts';
+import { callerIdOf, type LimitHook } from '../server/rate-limits.ts';
 import { createServicePasswords } from '../server/service-token.ts';
 import { queryBodyLimit, queryType, registerQueryBodies, registerSigstoreBodies, replyType } from './tsa-body.ts';
 import type { TsaDoor } from './tsa-door.ts';
@@ -77,7 +77,8 @@ export function registerTsaDoor(app: FastifyInstance, context: ServerContext & {
 
   const answer = async (request: FastifyRequest, reply: FastifyReply, grantedStatus: 200 | 201) => {
     const der = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-    const query = { der, product: identify?.(request), requestId: request.id };
+    const product = identify?.(request);
+    const query = { der, product, callerId: callerIdOf(request, product), requestId: request.id };
     const { der: answered, isGranted, failure, tokenId, retryAfterSeconds } = await door.answer(query);
     if (failure === 'systemFailure' || failure === 'timeNotAvailable') noteFault(request, { outcome: 'failed', code: 'provider_failed' });
     else if (failure !== undefined) noteFault(request, { outcome: 'refused', code: failure });

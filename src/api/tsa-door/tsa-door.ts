@@ -20,6 +20,8 @@ export interface DoorQuery {
   /** DER of a TimeStampReq. */
   readonly der: Buffer;
   readonly product: string | undefined;
+  /** The owner of a share of the queue: the product, or an address. */
+  readonly callerId: string;
   readonly requestId: string;
 }
 
@@ -40,7 +42,7 @@ export interface TsaDoor {
    * Returns a granted time-stamp exactly as requested; a rejection with its PKIFailureInfo; or `waiting` if the stamp was accepted, or perhaps was,
    * and is not finished in time.
    *
-   * @throws ServiceError `bad_request` if the query is not a TimeStampReq, `tsa_unavailable` with the mock provider; `overloaded`,
+   * @throws ServiceError `bad_request` if the query is not a TimeStampReq, `tsa_unavailable` with the mock provider; `rate_limited`, `overloaded`,
    *   `queue_unavailable`, `store_unavailable`
    */
   answer(query: DoorQuery): Promise<DoorAnswer>;
@@ -104,7 +106,7 @@ export function createTsaDoor(deps: {
   }
 
   return {
-    answer: async ({ der, product, requestId }) => {
+    answer: async ({ der, product, callerId, requestId }) => {
       checkProvider();
       const accepted = acceptRequest(der, policies);
       if (!accepted.ok && !accepted.isRequest)
@@ -116,7 +118,7 @@ export function createTsaDoor(deps: {
         const { stamp } = await stamping.stamp({
           order: { imprint: { algorithm, digest: digest.toString('hex') }, content: undefined, tier: 'basic', metadata: undefined },
           caller: { kind: 'tsa', product },
-          callerId: 'tsa',
+          callerId,
           requestId,
           idempotencyKey: undefined,
           paymentClaim: undefined,

@@ -6,7 +6,7 @@ import { bulkBodyLimit, readBulk, registerBulkBodies } from '../server/bulk-body
 import type { ServerContext } from '../server/context.ts';
 import { acceptedBulkOf, bulkAnswersOf, type OperationContract } from '../server/operation.ts';
 import { patienceMsOf, readPrefer } from '../server/prefer.ts';
-import type { CountingLimit } from '../server/rate-limits.ts';
+import { type CountingLimit, callerIdOf } from '../server/rate-limits.ts';
 import { createRequestParser } from '../server/validation.ts';
 import { beginAnswer, sendBulk } from '../stamps/index.ts';
 import { stampContract } from './workflow-contracts.ts';
@@ -53,6 +53,7 @@ export function registerBulkOutputs(
       const command = {
         workflow,
         product,
+        callerId: callerIdOf(request, product),
         entries: bulk.entries.map(({ index, item }) => ({ index, request: item })),
         requestId: request.id,
         idempotencyKey: headers['idempotency-key'],

@@ -24,12 +24,15 @@ import {
   asAcceptance,
   asOutcome,
   type BulkOutcomes,
+  type Deadline,
   type Heard,
   identifyBulk,
   type Outcome,
   type PassLimit,
   passLimitOnce,
   stampFailed,
+  startDeadline,
+  storeBefore,
 } from '../stamps/index.ts';
 import { checkState, checkTier, tierUnavailable } from './access.ts';
 import { refusalError } from './refusals.ts';
@@ -40,6 +43,8 @@ export interface StampOutputCommand {
   readonly request: WorkflowStampRequest;
   /** The product of the caller, if it asks for a webhook. */
   readonly product?: string | undefined;
+  /** The owner of a share of the queue: a product, or an address. */
+  readonly callerId: string;
   readonly requestId: string;
   readonly idempotencyKey: string | undefined;
   readonly passLimit: PassLimit;
@@ -83,7 +88,8 @@ export function createOutputStamping(tools: WorkflowTools) {
     return { tokenId, isRepeated, existing };
   }
 
-  async function itemOf({ workflow, request, product, requestId }: StampOutputCommand, tokenId: string): Promise<StampItem> {
+  async function itemOf(command: Omit<StampOutputCommand, 'passLimit'>, begunAt: number, tokenId: string): Promise<StampItem> {
+    const { workflow, request, product, requestId } = command;
     const { wordsKey: key } = workflow;
     const { output_metadata: metadata, callback_url: url } = request;
     const callback = url && (await encryptedOf(tokenId, { url, sealed_storage_url: null, product } satisfies Callback));
@@ -92,7 +98,7 @@ export function createOutputStamping(tools: WorkflowTools) {
       imprint: sha256Imprint(request.output_hash),
       tier: 'basic',
       caller: { kind: 'workflow' },
-      acceptedAt: clock(),
+      acceptedAt: begunAt,
       requestId,
       requiresQualified: needsQualifiedProvider(workflow.tier),
       ...(callback && { callback }),
@@ -136,31 +142,42 @@ export function createOutputStamping(tools: WorkflowTools) {
   }
 
   /** Checks whether `count` outputs can be accepted now. @throws ServiceError if not */
-  function checkReady(workflow: WorkflowRecord, count: number): void {
+  function checkReady(workflow: WorkflowRecord, callerId: string, count: number): void {
     checkState('stamp', workflow, clock());
     checkTier(workflow, servesQualified);
-    queue.checkCapacity(count);
+    queue.checkCapacity(callerId, count);
     writes.checkStore();
   }
 
   const answerOf = (workflowId: string, tokenId: string, place: Place): WorkflowStampResponse =>
     workflowStampResponseOf({ workflowId, tokenId, ...place }, addressOf);
 
+  /** Finds the output if an earlier request has made it, otherwise makes its item. All this needs the store. */
+  async function begin(command: StampOutputCommand, begunAt: number) {
+    const identified = await identify(command);
+    const { tokenId, existing } = identified;
+    if (existing) return { ...identified, existing, item: undefined };
+    checkReady(command.workflow, command.callerId, 1);
+    return { ...identified, existing: undefined, item: await itemOf(command, begunAt, tokenId) };
+  }
+
+  const endsOf = ({ callerId }: Pick<StampOutputCommand, 'callerId'>, deadline: Deadline) => ({ queue, waiter, callerId, deadline });
+
   async function stampOutput(command: StampOutputCommand): Promise<NumberedOutput> {
     const { workflow } = command;
-    const { tokenId, isRepeated, existing } = await identify(command);
-    if (!existing) checkReady(workflow, 1);
-    const place = existing ?? placeOf(workflow._id, tokenId, await acceptAndWait({ queue, waiter }, await itemOf(command, tokenId)));
+    const deadline = startDeadline({ clock, waitMs });
+    const { tokenId, isRepeated, existing, item } = await storeBefore(deadline, () => begin(command, deadline.begunAt));
+    const place = item ? placeOf(workflow._id, tokenId, await acceptAndWait(endsOf(command, deadline), item)) : existing;
     return { answer: answerOf(workflow._id, tokenId, place), isReplayed: isRepeated };
   }
 
   /** Waits until the output is accepted, and then at most `patienceMs` for its number. If the output has its number by then, it is the answer. */
   async function acceptOutput(command: StampOutputCommand, patienceMs: number): Promise<NumberedOutput | AcceptedAnswer<AcceptedOutput>> {
     const { workflow } = command;
-    const { tokenId, isRepeated, existing } = await identify(command);
-    if (existing) return { answer: answerOf(workflow._id, tokenId, existing), isReplayed: isRepeated };
-    checkReady(workflow, 1);
-    const { acceptance, reply } = await acceptPromised({ queue, waiter, clock, waitMs }, await itemOf(command, tokenId), patienceMs);
+    const deadline = startDeadline({ clock, waitMs });
+    const { tokenId, isRepeated, existing, item } = await storeBefore(deadline, () => begin(command, deadline.begunAt));
+    if (!item) return { answer: answerOf(workflow._id, tokenId, existing), isReplayed: isRepeated };
+    const { acceptance, reply } = await acceptPromised(endsOf(command, deadline), item, patienceMs);
     if (reply)
       return {
         answer: answerOf(workflow._id, tokenId, placeOf(workflow._id, tokenId, { reply, isAccepted: true })),
@@ -170,16 +187,16 @@ export function createOutputStamping(tools: WorkflowTools) {
   }
 
   /** Finds out which outputs a request still needs, and which exist already. */
-  async function beginMany({ workflow, entries, idempotencyKey: key, passLimit, ...command }: StampOutputsCommand) {
+  async function beginMany({ entries, passLimit, ...command }: StampOutputsCommand, begunAt: number) {
+    const { workflow, callerId, idempotencyKey: key } = command;
     const keyed =
       key === undefined ? undefined : { caller: `workflow:${workflow._id}`, key, operation: 'workflow_stamps', content: entries };
     const { bulkId, isRepeated } = await identifyBulk(idempotency, keyed, passLimit);
     const tokenIds = entries.map(({ index }) => idInSeries(bulkId, index));
     const existing = new Map((isRepeated ? await outputs.findByTokens(tokenIds) : []).map((output) => [output.tokenId, output]));
     const fresh = entries.flatMap(({ request }, place) => (existing.has(tokenIds[place]!) ? [] : [{ request, tokenId: tokenIds[place]! }]));
-    if (fresh.length > 0 || entries.length === 0) checkReady(workflow, fresh.length);
-    const asked = { ...command, workflow, idempotencyKey: key, passLimit };
-    const items = await Promise.all(fresh.map(({ request, tokenId }) => itemOf({ ...asked, request }, tokenId)));
+    if (fresh.length > 0 || entries.length === 0) checkReady(workflow, callerId, fresh.length);
+    const items = await Promise.all(fresh.map(({ request, tokenId }) => itemOf({ ...command, request }, begunAt, tokenId)));
     return { workflowId: workflow._id, tokenIds, existing, items, isReplayed: isRepeated };
   }
 
@@ -197,17 +214,19 @@ export function createOutputStamping(tools: WorkflowTools) {
   }
 
   async function stampOutputs(command: StampOutputsCommand): Promise<BulkOutcomes<WorkflowStampResponse>> {
-    const begun = await beginMany(command);
+    const deadline = startDeadline({ clock, waitMs });
+    const begun = await storeBefore(deadline, () => beginMany(command, deadline.begunAt));
     const answerTo = async (heard: Promise<Heard>, { tokenId }: StampItem) =>
       answerOf(begun.workflowId, tokenId, placeOf(begun.workflowId, tokenId, await heard));
-    const numbered = await acceptAllAndWait({ queue, waiter }, begun.items, (heard, item) => asOutcome(answerTo(heard, item)));
+    const numbered = await acceptAllAndWait(endsOf(command, deadline), begun.items, (heard, item) => asOutcome(answerTo(heard, item)));
     return inOrder(begun, numbered);
   }
 
   async function acceptOutputs(command: StampOutputsCommand, patienceMs: number) {
-    const begun = await beginMany(command);
+    const deadline = startDeadline({ clock, waitMs });
+    const begun = await storeBefore(deadline, () => beginMany(command, deadline.begunAt));
     const { workflowId, items } = begun;
-    const accepted = await acceptAllPromised({ queue, waiter, clock, waitMs }, items, patienceMs);
+    const accepted = await acceptAllPromised(endsOf(command, deadline), items, patienceMs);
     return inOrder(
       begun,
       items.map(({ tokenId }, index) =>

@@ -4,7 +4,7 @@ import { type WorkflowRedactResponse, workflowIdPath, workflowStampRequestFor } 
 import { beforeBody } from '../server/before-body.ts';
 import type { ServerContext } from '../server/context.ts';
 import { patienceMsOf, readPrefer } from '../server/prefer.ts';
-import { addressKey } from '../server/rate-limits.ts';
+import { addressKey, callerIdOf } from '../server/rate-limits.ts';
 import { createRequestParser, RequestValidationError } from '../server/validation.ts';
 import { sendAccepted } from '../stamps/index.ts';
 import { registerBulkOutputs } from './bulk-routes.ts';
@@ -85,10 +85,12 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
     if (!workflowIdPath.safeParse(request.params).success) parseStamp(request);
     const workflow = await open(request, reply);
     const { headers, body } = parseStamp(request);
+    const product = identifyProduct(request);
     const command = {
       workflow,
       request: body,
-      product: identifyProduct(request),
+      product,
+      callerId: callerIdOf(request, product),
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
       passLimit: () => limitStamps(request, reply),

@@ -1,4 +1,5 @@
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
+import { startDeadline, storeBefore } from '../stamps/index.ts';
 import { findWorkflow, openWorkflow } from './access.ts';
 import { createChainProver } from './chain-proof.ts';
 import { createChallengeMailer } from './challenge-mailer.ts';
@@ -18,7 +19,7 @@ import type { WorkflowTools } from './workflow-tools.ts';
 
 /** Creates the operations on workflows. Most have their own file. */
 export function createWorkflows(tools: WorkflowTools) {
-  const { workflows, outputs, stamps, idempotency, stampJudge, waitMs, addressOf } = tools;
+  const { workflows, outputs, stamps, idempotency, stampJudge, clock, waitMs, addressOf } = tools;
   const mailer = createChallengeMailer(tools);
   const chains = createChainProver({ outputs });
   const markStamp = createStampMarks(stampJudge);
@@ -26,7 +27,8 @@ export function createWorkflows(tools: WorkflowTools) {
   const proveSealedChain = createSealedChainProver({ chains, stamps, markStamp, waitMs });
   return {
     /** @throws the same errors as `openWorkflow` */
-    open: (workflowId: string, token: string | undefined) => openWorkflow(workflows, workflowId, token),
+    open: (workflowId: string, token: string | undefined) =>
+      storeBefore(startDeadline({ clock, waitMs }), () => openWorkflow(workflows, workflowId, token)),
     /** @throws ServiceError `store_unavailable` */
     exists: async (workflowId: string) => (await workflows.find(workflowId)) !== null,
     /** @throws the same errors as `findWorkflow` */

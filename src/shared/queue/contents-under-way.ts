@@ -1,20 +1,21 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
 import { openQueue } from './open-queue.ts';
-import { stampQueueName } from './stamp-job.ts';
+import { promisedQueueName, stampQueueName } from './stamp-job.ts';
 
 const jobsPerRead = 200;
 
 /**
  * Returns a function that reads the ids of all sealed contents in unfinished jobs of any version of the service. Jobs move during the read, so each
- * place is read before the places that its jobs can move to.
+ * place is read before the places that its jobs can move to. Stamps move from `stamps` to `promised-stamps`, and never back.
  */
 export function createContentsUnderWay({ redis, log }: { redis: Redis; log: Logger }): () => Promise<ReadonlySet<string>> {
-  const queue = openQueue<object>(stampQueueName, { redis, log });
+  const queues = [stampQueueName, promisedQueueName].map((name) => openQueue<object>(name, { redis, log }));
   return async () => {
     const found = new Set<string>();
     // From `active`, a failed job moves to `delayed`, a job of a killed worker moves to `wait`, and a job that was given up moves to `failed`.
-    for (const place of ['failed', 'delayed', 'wait', 'active', 'delayed', 'wait', 'failed'] as const) {
+    const places = ['failed', 'delayed', 'wait', 'active', 'delayed', 'wait', 'failed'] as const;
+    for (const [queue, place] of queues.flatMap((each) => places.map((one) => [each, one] as const))) {
       for (let start = 0; ; start += jobsPerRead) {
         const jobs = await queue.getJobs([place], start, start + jobsPerRead - 1);
         for (const job of jobs) {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { TransientError } from '../domain/service-error.ts';
 import type { QueueName } from './open-queue.ts';
-import { stampJobSchema, stampQueueName } from './stamp-job.ts';
+import { promisedQueueName, stampJobSchema, stampQueueName } from './stamp-job.ts';
 
 /** The payload of the job that mails a challenge. The challenge is derived from its id and a key that is not in Redis (W6). */
 const otpMailSchema = z.object({
@@ -35,6 +35,7 @@ const webhookSchema = z.discriminatedUnion('event', [
 /** Every kind of job, with its queue and the contract of its payload. No payload has a secret, an e-mail address or content (architecture rule 6). */
 export const jobContracts = {
   stamp: { queue: stampQueueName, payload: stampJobSchema },
+  'promised-stamp': { queue: promisedQueueName, payload: stampJobSchema },
   sweep: { queue: 'maintenance', payload: z.object({}) },
   recount: { queue: 'maintenance', payload: z.object({}) },
   'qstamp-renew': { queue: 'renewals', payload: z.object({}) },
@@ -49,8 +50,14 @@ export const jobContracts = {
  */
 export const queueConcurrency: Readonly<Record<string, number>> = { emails: 8, workflows: 8, renewals: 1, webhooks: 128 };
 
-/** Returns the maximum number of jobs of a queue that run at a time in a worker. `concurrency`: the maximum for stamp jobs. */
-export const placesOf = (queue: QueueName, concurrency: number) => Math.min(concurrency, queueConcurrency[queue] ?? concurrency);
+/**
+ * Returns the maximum number of jobs of a queue that run at a time in a worker. `concurrency`: the maximum for stamp jobs. Stamps that nobody waits
+ * for get a quarter of it, so that they cannot delay those of other callers much.
+ */
+export function placesOf(queue: QueueName, concurrency: number): number {
+  if (queue === promisedQueueName) return Math.max(1, Math.floor(concurrency / 4));
+  return Math.min(concurrency, queueConcurrency[queue] ?? concurrency);
+}
 
 export type JobName = keyof typeof jobContracts;
 export type JobPayload<Name extends JobName> = z.output<(typeof jobContracts)[Name]['payload']>;
@@ -94,6 +101,10 @@ export class NotItsTurnError extends TransientError {
     this.waitMs = waitMs;
   }
 }
+
+/** A job that makes stamps, from either queue. */
+export const isStampJob = (job: FailedJob): job is Extract<FailedJob, { name: 'stamp' | 'promised-stamp' }> =>
+  job.name === 'stamp' || job.name === 'promised-stamp';
 
 /** One processor for each kind of job. A missing processor is a compile error. */
 export type JobProcessors = { readonly [Name in JobName]: (payload: JobPayload<Name>, run: JobRun) => Promise<void> };

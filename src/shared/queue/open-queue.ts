@@ -5,7 +5,7 @@ import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 
 /** The queues that keep jobs that were given up. `maintenance` does not keep them, because its next run does the same work. */
-export const keptQueues = ['stamps', 'emails', 'workflows', 'webhooks', 'renewals'] as const;
+export const keptQueues = ['stamps', 'promised-stamps', 'emails', 'workflows', 'webhooks', 'renewals'] as const;
 export type QueueName = (typeof keptQueues)[number] | 'maintenance';
 
 /** So many attempts that a job is retried until it succeeds: an accepted request is always done once the servers are back. */

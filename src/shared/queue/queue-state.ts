@@ -3,18 +3,18 @@ import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
 import { keptQueues, openQueue } from './open-queue.ts';
-import { stampQueueName } from './stamp-job.ts';
+import { promisedQueueName, stampQueueName } from './stamp-job.ts';
 
 const lookMs = 1_000;
 /** The interval while Redis is silent. It is shorter, so that the service accepts requests again soon after Redis answers. */
 const silentLookMs = 100;
 const rememberedJobs = 1_000;
 
-/** The size of the stamp queue, and the failed jobs of all queues. */
+/** The size of both stamp queues together, and the failed jobs of all queues. */
 export interface QueueState {
   /** The number of stamps that wait or will be retried: the number of jobs, times the mean size of the jobs that this process sent last. */
   readonly waiting: number;
-  /** When the oldest job was sent, of those that are next in the queue, in milliseconds since the epoch. Null if no job waits. */
+  /** When the oldest job was sent, of those that are next in their queue, in milliseconds since the epoch. Null if no job waits. */
   readonly oldestAt: number | null;
   /** The number of jobs that were given up and need an operator. */
   readonly failedJobs: number;
@@ -32,22 +32,25 @@ export interface QueueWatch {
   stop(): Promise<void>;
 }
 
-const waitingJobsIn = async (queue: Queue): Promise<number> => {
-  const counts = await queue.getJobCounts('wait', 'delayed');
-  return Object.values(counts).reduce((sum, count) => sum + count, 0);
-};
+const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);
 
-/** Reads the size of the stamp queue from Redis once a second. The result is an estimate, because Redis counts jobs and not their stamps. */
-export function watchQueue({ redis, log }: { redis: Redis; log: Logger }): QueueWatch {
+const jobsIn = async (queues: readonly Queue[], ...places: ('wait' | 'delayed' | 'active')[]): Promise<number> =>
+  sum((await Promise.all(queues.map((queue) => queue.getJobCounts(...places)))).flatMap((counts) => Object.values(counts)));
+
+/**
+ * Reads the size of the stamp queues from Redis once a second. The result is an estimate, because Redis counts jobs and not their stamps. `onIdle` is
+ * called whenever no stamp job waits or runs.
+ */
+export function watchQueue({ redis, log, onIdle }: { redis: Redis; log: Logger; onIdle?: () => void }): QueueWatch {
   const stopping = new AbortController();
   const queues = keptQueues.map((name) => openQueue(name, { redis, log }));
-  const stamps = queues.find(({ name }) => name === stampQueueName)!;
+  const ofStamps = queues.filter(({ name }) => name === stampQueueName || name === promisedQueueName);
   const sizes: number[] = [];
   let depth = 0;
   let isSilent = false;
 
-  const meanSize = () => (sizes.length === 0 ? 1 : sizes.reduce((sum, size) => sum + size, 0) / sizes.length);
-  const readDepth = async () => Math.round((await waitingJobsIn(stamps)) * meanSize());
+  const meanSize = () => (sizes.length === 0 ? 1 : sum(sizes) / sizes.length);
+  const readDepth = async () => Math.round((await jobsIn(ofStamps, 'wait', 'delayed')) * meanSize());
 
   const answers = () =>
     redis.ping().then(
@@ -59,7 +62,9 @@ export function watchQueue({ redis, log }: { redis: Redis; log: Logger }): Queue
     // If this process was suspended, the first PING times out even if Redis answered. So a second PING decides.
     const isAnswered = (await answers()) || (await answers());
     isSilent = !isAnswered && redis.status === 'ready';
-    if (isAnswered) depth = await readDepth();
+    if (!isAnswered) return;
+    depth = await readDepth();
+    if (onIdle && (await jobsIn(ofStamps, 'wait', 'delayed', 'active')) === 0) onIdle();
   }
 
   async function lookUntilStopped(): Promise<void> {
@@ -81,14 +86,14 @@ export function watchQueue({ redis, log }: { redis: Redis; log: Logger }): Queue
     read: async () => {
       const [waiting, next, failed] = await Promise.all([
         readDepth(),
-        stamps.getJobs(['wait', 'delayed'], 0, 0, true),
+        Promise.all(ofStamps.map((queue) => queue.getJobs(['wait', 'delayed'], 0, 0, true))),
         Promise.all(queues.map((queue) => queue.getFailedCount())),
       ]);
-      const times = next.map(({ timestamp }) => timestamp);
+      const times = next.flat().map(({ timestamp }) => timestamp);
       return {
         waiting,
         oldestAt: times.length === 0 ? null : Math.min(...times),
-        failedJobs: failed.reduce((sum, count) => sum + count, 0),
+        failedJobs: sum(failed),
       };
     },
     stop: async () => {

@@ -68,7 +68,7 @@ export type StampItem = z.infer<typeof stampItemSchema>;
 /** The maximum number of stamps in one job. */
 export const maxItemsPerJob = 64;
 
-/** A job of the `stamps` queue: the stamps that one API process sends together, and the stream for the replies. */
+/** A job of a stamp queue: the stamps that one API process sends together, and the stream for the replies. */
 export const stampJobSchema = z.preprocess(
   inPresentForm,
   z.object({
@@ -114,4 +114,8 @@ export function stampedReplyOf({ tokenId, proofs: [{ issuedAt, token, provider, 
   return { outcome: 'stamped', tokenId, issuedAt, token, provider, isQualified };
 }
 
+/** The queue of the stamps that callers wait for, and of all outputs: they keep their order, so they never change queue (W8). */
 export const stampQueueName = 'stamps' as const;
+
+/** The queue of the stamps that nobody waits for: promised ones, and those that are owed after a 504. */
+export const promisedQueueName = 'promised-stamps' as const;

@@ -1,4 +1,4 @@
-import type { FailedJob } from '../../shared/queue/jobs.ts';
+import { type FailedJob, isStampJob } from '../../shared/queue/jobs.ts';
 import type { OutputOrder } from '../../shared/queue/output-order.ts';
 import type { StampReply } from '../../shared/queue/stamp-job.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
@@ -23,7 +23,7 @@ export async function recordFailedStamps(
   { stamps, refusals, outputOrder, clock }: FailedStampsDeps,
   job: FailedJob,
 ): Promise<readonly StampReply[]> {
-  if (job.name !== 'stamp') return [];
+  if (!isStampJob(job)) return [];
   const { items } = job.payload;
   const made = new Set((await stamps.findMany(items.map(({ tokenId }) => tokenId))).map(({ tokenId }) => tokenId));
   const missing = items.map(({ tokenId }) => tokenId).filter((tokenId) => !made.has(tokenId));

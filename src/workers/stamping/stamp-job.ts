@@ -1,4 +1,5 @@
 import { isTransient } from '../../shared/queue/consumer.ts';
+import type { HandOver } from '../../shared/queue/hand-over.ts';
 import type { JobRun } from '../../shared/queue/jobs.ts';
 import { type WorkerReply, workerReplyOf } from '../../shared/queue/replies.ts';
 import type { StampItem, StampJob } from '../../shared/queue/stamp-job.ts';
@@ -21,6 +22,8 @@ export interface StampProcessorDeps {
   readonly sendReplies: (replyTo: string, replies: readonly WorkerReply[]) => Promise<void>;
   /** Queues a webhook for each of these stamps and outputs whose caller asked for one. @throws if the queue did not confirm all of them */
   readonly announce: (items: readonly StampItem[]) => Promise<void>;
+  /** Moves items for which nobody waits into another queue. Undefined for the jobs of that queue. */
+  readonly handOver: HandOver | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   /** How long callers wait, in milliseconds. */
@@ -33,13 +36,13 @@ const shareOfWait = 0.9;
 /**
  * Makes the stamps of one job and sends the API one message with the finished stamps, and one for each workflow: the stamp of an output is answered
  * after the output has its number (W8). If every provider fails, a caller who still waits gets the error. A caller who got 504 was promised the
- * stamp, so it is retried. A request that every TSA refuses is not retried: its id shows the refusal. An item with a fault of its own does not stop
- * the others.
+ * stamp, so it is retried: in another queue, so that it does not delay stamps that callers wait for, or in this one if it is an output (W8). A request
+ * that every TSA refuses is not retried: its id shows the refusal. An item with a fault of its own does not stop the others.
  *
  * @throws ServiceError `store_unavailable`, ProviderError: the unfinished part of the job is retried
  */
 export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, run: JobRun) => Promise<void> {
-  const { makeStamps, appendOutputs, refusals, sealedContents, counters, sendReplies, announce, clock, log, waitMs } = deps;
+  const { makeStamps, appendOutputs, refusals, sealedContents, counters, sendReplies, announce, handOver, clock, log, waitMs } = deps;
 
   async function removeContents(items: readonly StampItem[]): Promise<void> {
     for (const { sealed } of items) if (sealed) await sealedContents.remove(sealed.contentId);
@@ -80,7 +83,17 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     if (replies.length > 0) await sendReplies(replyTo, replies);
   }
 
-  const isFinal = ({ acceptedAt, isPromised = false }: StampItem) => !isPromised && clock() - acceptedAt < shareOfWait * waitMs;
+  /**
+   * Whether the caller certainly still waits, so that a failure can be reported. The clocks of API and worker may differ: if the item seems to come
+   * from the future by more than a tenth of the wait, nobody knows, and the stamp is owed.
+   */
+  function isFinal({ acceptedAt, isPromised = false }: StampItem): boolean {
+    const ageMs = clock() - acceptedAt;
+    return !isPromised && ageMs >= (shareOfWait - 1) * waitMs && ageMs < shareOfWait * waitMs;
+  }
+
+  /** Whether the item can change its queue, and its caller does not wait, or no longer. */
+  const canLeave = ({ acceptedAt, isPromised = false, output }: StampItem) => !output && (isPromised || clock() - acceptedAt > waitMs);
 
   /** Makes the items' stamps and replies to their callers. Returns the items that are still owed. @param others the job's other unfinished items */
   async function work(
@@ -149,11 +162,30 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     return { owed, broken };
   }
 
-  return async (job, run) => {
+  /**
+   * Hands over items for which nobody waits, before their job makes the others. If the worker dies before `keepOnly`, both queues have the items; each
+   * looks in the store before it asks a provider.
+   */
+  async function keepWaitedFor(job: StampJob, run: JobRun): Promise<StampJob | undefined> {
+    const leaving = new Set(handOver ? job.items.filter(canLeave) : []);
+    if (!handOver || leaving.size === 0) return job;
+    await handOver(job.replyTo, [...leaving]);
+    const items = job.items.filter((item) => !leaving.has(item));
+    if (items.length === 0) return undefined;
+    await run.keepOnly({ replyTo: job.replyTo, items, isRepeated: job.isRepeated });
+    return { ...job, items };
+  }
+
+  return async (given, run) => {
+    const job = await keepWaitedFor(given, run);
+    if (!job) return;
     const { owed, broken } = await workApart(job, run);
-    if (owed.length + broken.length === 0) return;
-    await run.keepOnly({ replyTo: job.replyTo, items: [...owed, ...broken.map(({ item }) => item)] });
-    if (owed.length > 0) throw new ProviderError(`${owed.length} stamps are owed`);
+    const leaving = new Set(handOver ? owed.filter((item) => !item.output && !isFinal(item)) : []);
+    if (handOver && leaving.size > 0) await handOver(job.replyTo, [...leaving]);
+    const staying = owed.filter((item) => !leaving.has(item));
+    if (staying.length + broken.length === 0) return;
+    await run.keepOnly({ replyTo: job.replyTo, items: [...staying, ...broken.map(({ item }) => item)] });
+    if (staying.length > 0) throw new ProviderError(`${staying.length} stamps are owed`);
     throw broken[0]?.error;
   };
 }

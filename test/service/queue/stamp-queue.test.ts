@@ -11,7 +11,7 @@ test('L1, W8: requests leave together, in jobs of at most 64 whose ids sort like
   const { openApiEnd, stamps } = await openQueueLab();
   const { queue } = await openApiEnd(1_000);
   const requests = [some(150), some(1), some(60)];
-  const accepted = await Promise.all(requests.flatMap((items) => queue.accept(items, isWaitedFor)));
+  const accepted = await Promise.all(requests.flatMap((items) => queue.accept('product:test', items, isWaitedFor)));
   expect(new Set(accepted)).toEqual(new Set(['acknowledged']));
   const jobs = await stamps.getJobs(['wait'], 0, -1, true);
   expect(jobs.map(({ data }) => data.items.length)).toEqual([64, 64, 64, 19]);
@@ -23,19 +23,24 @@ test('E10: the depth is the number of jobs times their mean size; the oldest job
   const { openApiEnd, add, stamps, redis } = await openQueueLab();
   const { watch, queue } = await openApiEnd(12);
   expect(await watch.read()).toEqual({ waiting: 0, oldestAt: null, failedJobs: 0 });
-  for (const items of [some(3), some(5)]) await Promise.all(queue.accept(items, isWaitedFor));
+  for (const [callerId, items] of [
+    ['product:a', some(3)],
+    ['product:b', some(5)],
+  ] as const) {
+    await Promise.all(queue.accept(callerId, items, isWaitedFor));
+  }
   const [oldest] = await stamps.getJobs(['wait'], 0, 0, true);
   const oldestAt = oldest!.timestamp;
   await add('of another process');
   await eventually(async () => watch.depth() === 12);
   expect(await watch.read()).toEqual({ waiting: 12, oldestAt, failedJobs: 0 });
-  expect(() => queue.checkCapacity()).toThrow(expect.objectContaining({ code: 'overloaded', retryAfterSeconds: 5 }));
-  expect(() => queue.accept(some(1), isWaitedFor)).toThrow(expect.objectContaining({ code: 'overloaded' }));
+  expect(() => queue.checkCapacity('product:c', 1)).toThrow(expect.objectContaining({ code: 'overloaded', retryAfterSeconds: 5 }));
+  expect(() => queue.accept('product:c', some(1), isWaitedFor)).toThrow(expect.objectContaining({ code: 'overloaded' }));
   // A job that a worker has taken no longer waits.
   await redis.lmove(stamps.toKey('wait'), stamps.toKey('active'), 'RIGHT', 'LEFT');
   await eventually(async () => watch.depth() === 8);
-  expect(() => queue.checkCapacity(4)).not.toThrow();
-  expect(() => queue.checkCapacity(5)).toThrow();
+  expect(() => queue.checkCapacity('product:c', 4)).not.toThrow();
+  expect(() => queue.checkCapacity('product:c', 5)).toThrow();
 });
 
 test('E11: given-up jobs of every kind are counted', async () => {
@@ -55,7 +60,7 @@ test('E10: a request that Redis refuses leaves no trace; while Redis is silent n
   const { openApiEnd, stamps, redis } = await openQueueLab(server.url);
   const { watch, queue } = await openApiEnd(1_000);
   await redis.config('SET', 'maxmemory', '1');
-  const refused = await Promise.allSettled(queue.accept(some(100), isWaitedFor));
+  const refused = await Promise.allSettled(queue.accept('product:c', some(100), isWaitedFor));
   expect(refused).toEqual(
     Array(100).fill({ status: 'rejected', reason: expect.objectContaining({ code: 'queue_unavailable', retryAfterSeconds: 2 }) }),
   );
@@ -65,8 +70,8 @@ test('E10: a request that Redis refuses leaves no trace; while Redis is silent n
   await server.pause();
   onTestFinished(server.resume);
   await eventually(async () => watch.isSilent());
-  expect(() => queue.accept(some(1), isWaitedFor)).toThrow(expect.objectContaining({ code: 'queue_unavailable' }));
+  expect(() => queue.accept('product:c', some(1), isWaitedFor)).toThrow(expect.objectContaining({ code: 'queue_unavailable' }));
   await server.resume();
   await eventually(async () => !watch.isSilent());
-  expect(await Promise.all(queue.accept(some(1), isWaitedFor))).toEqual(['acknowledged']);
+  expect(await Promise.all(queue.accept('product:c', some(1), isWaitedFor))).toEqual(['acknowledged']);
 });

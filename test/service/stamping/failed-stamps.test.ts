@@ -33,7 +33,7 @@ test('E11: a given-up stamp is reported to its callers and at its address, and l
   const [refused] = [stampItem()];
   await store.refusals.insertOnce([{ tokenId: refused!.tokenId, reason: 'request_refused', at: new Date() }]);
   const told = items.map(({ tokenId }) => ({ outcome: 'failed', tokenId, code: 'stamp_failed' }));
-  for (let time = 1; time <= 2; time += 1) expect(await recordFailedStamps(deps, job)).toEqual(told);
+  for (const name of ['stamp', 'promised-stamp'] as const) expect(await recordFailedStamps(deps, { ...job, name })).toEqual(told);
   const reasons = async () => Promise.all([...items, refused!].map(({ tokenId }) => store.refusals.find(tokenId)));
   expect(await reasons()).toEqual(['stamp_failed', 'stamp_failed', 'request_refused']);
   expect(await outputOrder.readTurn(workflowId, new Set([later]))).toMatchObject({ ready: [later] });

@@ -2,6 +2,7 @@ import { createHash, randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ImprintAlgorithm } from '../../../src/shared/domain/stamp.ts';
+import { createCallerShares } from '../../../src/shared/queue/caller-shares.ts';
 import { connectBlockingReader, connectProducer, disconnect, untilReady } from '../../../src/shared/queue/connection.ts';
 import { watchQueue } from '../../../src/shared/queue/queue-state.ts';
 import { readReplies, replyBlockMs, replyStreamOf } from '../../../src/shared/queue/replies.ts';
@@ -26,9 +27,9 @@ async function stampByQueue({ REDIS_URL = '' }: Settings, item: StampItem): Prom
   onTestFinished(() => replies.stop());
   const watch = watchQueue({ redis, log });
   onTestFinished(() => watch.stop());
-  const queue = createStampQueue({ redis, replyTo, maxDepth: 10, watch, log });
+  const queue = createStampQueue({ redis, replyTo, maxDepth: 10, watch, shares: createCallerShares({ maxDepth: 10 }), log });
   onTestFinished(() => queue.close());
-  await Promise.all(queue.accept([item], () => true));
+  await Promise.all(queue.accept('product:test', [item], () => true));
   return promise;
 }
 

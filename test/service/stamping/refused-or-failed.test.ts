@@ -7,7 +7,7 @@ import { startMailServer } from '../../support/mail.ts';
 import { callTool, rpc } from '../../support/mcp.ts';
 import { scrape, seriesOf, seriesValue } from '../../support/metrics.ts';
 import { eventually, internalHeaders, type JsonAnswer, randomHash, stampInternal } from '../../support/requests.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { ownProduct, type Service, startService } from '../../support/service.ts';
 import { providersSettings, startTsa } from '../../support/tsa-service.ts';
 import { openLink, type StartedWorkflow, startRequest, startWorkflow } from '../../support/workflows.ts';
 
@@ -155,7 +155,7 @@ describe('refusals and failures are separate', () => {
     const pending = await failing(service, 504, (headers) => stampInternal(service, { hash: randomHash() }, headers));
     expect(pending).toMatchObject({ level: 'warn', outcome: 'failed', status: 504, code: 'stamp_pending' });
     const full = await eventually(async () => {
-      const asked = post(JSON.stringify({ hash: randomHash() }), internalHeaders);
+      const asked = post(JSON.stringify({ hash: randomHash() }), ownProduct().headers);
       const told = await tell(service, '/api/v1/internal/v1/stamp', asked, `full-${randomHash().slice(0, 8)}`);
       return told.answered === 503 && told;
     });

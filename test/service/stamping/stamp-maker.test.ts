@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { ServiceError } from '../../../src/shared/domain/service-error.ts';
+import { ServiceError, TransientError } from '../../../src/shared/domain/service-error.ts';
 import { type Proof, sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 import { isTransient } from '../../../src/shared/queue/consumer.ts';
 import type { WorkerReply } from '../../../src/shared/queue/replies.ts';
@@ -117,6 +117,11 @@ test('a stamp that every TSA refuses is never owed, whatever its age and the TSA
 
 const acceptedAt = 1_000_000;
 const jobItem = (letter = 'a'): StampItem => ({ ...itemOf(letter), acceptedAt });
+const outputItem = (letter = 'a'): StampItem => ({
+  ...jobItem(letter),
+  caller: { kind: 'workflow' },
+  output: { workflowId: randomUUIDv7(), briefingHash: 'b'.repeat(64), outputId: randomUUIDv7(), type: 'text' },
+});
 const broken = (): StampItem => ({ ...jobItem(), imprint: sha256Imprint('ab') });
 const nobodyCould = () => new ProviderError('nobody could');
 
@@ -124,14 +129,17 @@ interface Run {
   readonly failures?: Failures;
   /** The time of the provider’s answer, in milliseconds after the items were accepted. */
   readonly answeredAfterMs?: number;
+  /** The time when the job begins, in milliseconds after the items were accepted. */
+  readonly begunAfterMs?: number;
   readonly isOurs?: boolean;
 }
 
 /** One run of a job: its error, the outcomes reported to callers, and the remaining items. */
-async function runJob(items: readonly StampItem[], { failures = {}, answeredAfterMs = 500, isOurs = true }: Run = {}) {
+async function runJob(items: readonly StampItem[], { failures = {}, answeredAfterMs = 500, begunAfterMs = 0, isOurs = true }: Run = {}) {
   const { make, store, asked, counted } = startMaker(failures);
   const told = new Map<string, string>();
   const kept: object[] = [];
+  const handedOver: StampItem[] = [];
   const process = createStampProcessor({
     ...store,
     makeStamps: make,
@@ -140,7 +148,8 @@ async function runJob(items: readonly StampItem[], { failures = {}, answeredAfte
       for (const { tokenId, outcome } of replies) told.set(tokenId, outcome);
     },
     announce: async () => undefined,
-    clock: () => acceptedAt + (asked.length > 0 ? answeredAfterMs : 0),
+    handOver: async (_to, given) => void handedOver.push(...given),
+    clock: () => acceptedAt + (asked.length > 0 ? answeredAfterMs : begunAfterMs),
     log: pino({ level: 'silent' }),
     waitMs: 10_000,
   });
@@ -149,7 +158,7 @@ async function runJob(items: readonly StampItem[], { failures = {}, answeredAfte
     () => undefined,
     (error: unknown) => error,
   );
-  return { thrown, told: items.map(({ tokenId }) => told.get(tokenId)), kept: kept[0], asked, counted: await counted() };
+  return { thrown, told: items.map(({ tokenId }) => told.get(tokenId)), kept: kept[0], handedOver, asked, counted: await counted() };
 }
 
 test('E9: a caller learns that no provider stamped only if no worker will stamp it later', async () => {
@@ -160,10 +169,57 @@ test('E9: a caller learns that no provider stamped only if no worker will stamp 
   expect([isTransient(thrown), told]).toEqual([true, [undefined]]);
 });
 
-test('E11: if the caller has already had its 504, the stamp is owed', async () => {
-  const one = jobItem('c');
-  const { thrown, told, kept } = await runJob([one], { failures: { c: nobodyCould }, answeredAfterMs: 9_500 });
-  expect([isTransient(thrown), told, kept]).toEqual([true, [undefined], { replyTo: 'api', items: [one] }]);
+test('E11: if the caller has already had its 504, the stamp is owed in the other queue; an output keeps its queue (W8)', async () => {
+  const [one, output] = [jobItem('c'), outputItem('c')];
+  const late = { failures: { c: nobodyCould }, answeredAfterMs: 9_500 };
+  expect(await runJob([one], late)).toMatchObject({ thrown: undefined, told: [undefined], kept: undefined, handedOver: [one] });
+  const { thrown, told, kept, handedOver } = await runJob([one, output], late);
+  expect([isTransient(thrown), told, kept, handedOver]).toEqual([true, [undefined, undefined], { replyTo: 'api', items: [output] }, [one]]);
+});
+
+test('R7: a job that begins late first hands over what nobody waits for, and makes only the rest; outputs stay', async () => {
+  const [waitedFor, promised, output] = [jobItem(), { ...jobItem(), isPromised: true }, { ...outputItem(), isPromised: true }];
+  const late = { ...jobItem(), acceptedAt: acceptedAt - 10_001 };
+  const { told, kept, handedOver, asked } = await runJob([promised, waitedFor, output, late]);
+  expect(handedOver).toEqual([promised, late]);
+  expect(kept).toEqual({ replyTo: 'api', items: [waitedFor, output] });
+  expect(told).toEqual([undefined, 'stamped', 'failed', undefined]);
+  expect(asked.toSorted()).toEqual([waitedFor, output].map(idOf).toSorted());
+});
+
+test('S7, E11: if a worker dies between the steps of a hand-over, both jobs have the item, and it is stamped once', async () => {
+  const { make, store, asked, counted } = startMaker();
+  const moved: StampItem[] = [];
+  const died = new TransientError('another worker has taken the job over');
+  const deps = {
+    ...store,
+    makeStamps: make,
+    appendOutputs: async () => new Map(),
+    sendReplies: async () => undefined,
+    announce: async () => undefined,
+    clock: () => acceptedAt,
+    log: pino({ level: 'silent' }),
+    waitMs: 10_000,
+  };
+  const first = createStampProcessor({ ...deps, handOver: async (_to, given) => void moved.push(...given) });
+  const second = createStampProcessor({ ...deps, handOver: undefined });
+  const keepOnly = () => Promise.reject(died);
+  const run = { jobId: 'job', isRetry: true, isOurs: async () => true, keepOnly };
+  const items = [{ ...jobItem(), isPromised: true }, jobItem()];
+  await expect(first({ replyTo: 'api', items }, run)).rejects.toBe(died);
+  expect([moved, asked]).toEqual([[items[0]], []]);
+  await second({ replyTo: 'api', items: moved, isRepeated: true }, { ...run, isRetry: false });
+  await second({ replyTo: 'api', items }, run);
+  expect([asked, await counted()]).toEqual([items.map(idOf), { stamps: 2, failed: 0 }]);
+});
+
+test('E11: if the clock of the API was wrong, so that the item comes from the future, the stamp is owed; a small difference does not matter', async () => {
+  const [future, soon] = [
+    { ...jobItem('c'), acceptedAt: acceptedAt + 3_600_000 },
+    { ...jobItem('c'), acceptedAt: acceptedAt + 1_400 },
+  ];
+  const { told, handedOver } = await runJob([future, soon], { failures: { c: nobodyCould } });
+  expect([told, handedOver]).toEqual([[undefined, 'failed'], [future]]);
 });
 
 test('E11: an item that cannot be made is kept and reported alone; the other items of its job are made, answered and counted once', async () => {
@@ -176,11 +232,11 @@ test('E11: an item that cannot be made is kept and reported alone; the other ite
   expect(counted).toEqual({ stamps: 3, failed: 0 });
 });
 
-test('E11: if another item is owed, the job is retried for both', async () => {
+test('E11: if another item is owed, it leaves the job of the item that cannot be made', async () => {
   const items = [jobItem('c'), broken(), jobItem()];
-  const { thrown, told, kept } = await runJob(items, { failures: { c: nobodyCould }, answeredAfterMs: 9_500 });
-  expect([isTransient(thrown), told]).toEqual([true, [undefined, undefined, 'stamped']]);
-  expect(kept).toEqual({ replyTo: 'api', items: [items[0], items[1]] });
+  const { thrown, told, kept, handedOver } = await runJob(items, { failures: { c: nobodyCould }, answeredAfterMs: 9_500 });
+  expect([isTransient(thrown), told]).toEqual([false, [undefined, undefined, 'stamped']]);
+  expect([handedOver, kept]).toEqual([[items[0]], { replyTo: 'api', items: [items[1]] }]);
 });
 
 test('E10: if the store is away for one stamp, the whole job is retried unchanged; the other stamps are stored and counted', async () => {

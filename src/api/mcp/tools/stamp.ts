@@ -65,7 +65,7 @@ export const stampingAnnotations = { readOnlyHint: false, destructiveHint: false
 
 /** Makes a stamp for the product of the call's service token. @throws the same ServiceErrors as `Stamping.stamp` */
 async function stampFor(call: ToolCall, stamping: Pick<Stamping, 'stamp'>, order: StampOrder): Promise<StampToken> {
-  const { product, requestId, idempotencyKey } = call;
+  const { product, requestId, idempotencyKey, guards } = call;
   const { stamp, isReplayed } = await stamping.stamp({
     order,
     caller: { kind: 'mcp', product },
@@ -73,6 +73,7 @@ async function stampFor(call: ToolCall, stamping: Pick<Stamping, 'stamp'>, order
     requestId,
     idempotencyKey,
     paymentClaim: undefined,
+    passLimit: () => guards.stamps(1),
   });
   if (isReplayed) call.onReplayed();
   return stamp;

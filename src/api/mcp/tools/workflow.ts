@@ -93,10 +93,11 @@ export function createWorkflowOutputTool(deps: {
     arguments: workflowOutputArguments,
     answer: workflowOutputAnswer,
     needsToken: false,
-    run: async ({ workflow_id, workflow_token, ...request }, { requestId, idempotencyKey, guards, onReplayed }) => {
+    run: async ({ workflow_id, workflow_token, ...request }, { product, agent, requestId, idempotencyKey, guards, onReplayed }) => {
       const workflow = await guards.lookUp(() => workflows.open(workflow_id, workflow_token));
+      const callerId = product === undefined ? agent : `product:${product}`;
       const passLimit = () => guards.outputs(workflow._id, 1);
-      const { answer, isReplayed } = await workflows.stampOutput({ workflow, request, requestId, idempotencyKey, passLimit });
+      const { answer, isReplayed } = await workflows.stampOutput({ workflow, request, callerId, requestId, idempotencyKey, passLimit });
       if (isReplayed) onReplayed();
       const { verify_url, workflow_anchor_url } = answer;
       return { ...answer, verify_url: links.absolute(verify_url), workflow_anchor_url: links.absolute(workflow_anchor_url) };

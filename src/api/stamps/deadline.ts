@@ -1,0 +1,31 @@
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
+
+/** The time that a request has. It is measured by a clock that nobody sets. */
+export interface Deadline {
+  /** When the request began, in milliseconds since the epoch. */
+  readonly begunAt: number;
+  leftMs(): number;
+}
+
+export function startDeadline({ clock, waitMs }: { readonly clock: Clock; readonly waitMs: number }): Deadline {
+  const until = performance.now() + waitMs;
+  return { begunAt: clock(), leftMs: () => Math.max(0, until - performance.now()) };
+}
+
+/**
+ * Returns what the store answers to a request. If that takes longer than the request has, the answer is ignored.
+ *
+ * @throws ServiceError `store_unavailable` after the deadline, and the errors of `ask`
+ */
+export async function storeBefore<T>(deadline: Deadline, ask: () => Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    late.reject(new ServiceError('store_unavailable', 'The store did not answer in time.', { retryAfterSeconds: 2 }));
+  }, deadline.leftMs());
+  try {
+    return await Promise.race([ask(), late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
