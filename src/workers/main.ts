@@ -10,7 +10,7 @@ import { type FailedJob, placesOf } from '../shared/queue/jobs.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
 import { sendReplies, type WorkerReply } from '../shared/queue/replies.ts';
 import { answerWithin } from '../shared/runtime/answer-within.ts';
-import { systemClock } from '../shared/runtime/clock.ts';
+import { monotonic, systemClock } from '../shared/runtime/clock.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts';
 import { createMetrics, serveMetrics } from '../shared/runtime/metrics.ts';
@@ -60,7 +60,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     isConfigured: config.SMTP_URL !== undefined,
     metrics,
   });
-  const { stamps, isFull } = withSpaceRecord(store.stamps, { clock: systemClock, onChange: () => heartbeat.beat() });
+  const { stamps, isFull } = withSpaceRecord(store.stamps, { onChange: () => heartbeat.beat() });
   const jobs = createJobSender({ redis, log });
   lifecycle.onClose('jobs', () => jobs.close());
   const outputOrder = createOutputOrder(redis);
@@ -103,6 +103,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     otpTtlMinutes: config.OTP_TTL_MINUTES,
     waitMs: config.STAMP_WAIT_MS,
     clock: systemClock,
+    monotonic,
     log,
   });
   if (config.SMTP_URL === undefined) log.warn({ outcome: 'advice' }, 'SMTP_URL is not set: workflows cannot send e-mail');
