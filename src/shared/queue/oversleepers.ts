@@ -1,12 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { monotonic } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { longestPauseMs, type Schedule, scheduleJob } from './consumer.ts';
 import { jobContracts } from './jobs.ts';
 import { openQueue } from './open-queue.ts';
 
-const lookMs = 60_000;
+const lookMs = 10_000;
+/** Schedules are checked less often: a renewed schedule runs at once. */
+const lookAtSchedulesMs = 3_600_000;
 /** How far clocks may differ. If this worker's clock and that of Redis differ more, this worker cannot tell which jobs oversleep. */
 const toleratedMs = 60_000;
 /** The maximum number of jobs that one check starts in a queue. */
@@ -16,8 +19,8 @@ const scorePerMs = 0x1000;
 
 /**
  * Starts jobs that would wait longer than the longest pause of their queue, and renews schedules whose next run is further away than their interval.
- * A worker whose clock was ahead wrote them. Every worker checks this at once and then every minute. Two workers may do it at the same time: a job
- * still runs once, and a schedule at most one time more.
+ * A worker whose clock was ahead wrote them. Every worker checks this at once, and then jobs every ten seconds and schedules every hour. Two workers
+ * may do it at the same time: a job still runs once, and a schedule at most one time more.
  */
 export function watchOversleepers(options: { redis: Redis; schedules: readonly Schedule[]; log: Logger }) {
   const { redis, schedules, log } = options;
@@ -51,6 +54,9 @@ export function watchOversleepers(options: { redis: Redis; schedules: readonly S
     if (ids.length > 0) log.warn({ queue: queue.name, jobs: ids.length }, 'jobs were started that would have waited too long');
   }
 
+  const isScheduled = ({ name: queue }: Queue) => schedules.some(({ name }) => jobContracts[name].queue === queue);
+  let schedulesAreRightUntil = Number.NEGATIVE_INFINITY;
+
   async function look(): Promise<void> {
     const [seconds] = await redis.time();
     const now = Number(seconds) * 1_000;
@@ -59,13 +65,17 @@ export function watchOversleepers(options: { redis: Redis; schedules: readonly S
       log.warn({ aheadMs }, "this machine's clock differs from that of Redis");
       return;
     }
+    for (const queue of queues) if (!isScheduled(queue)) await wake(queue, now);
+    if (monotonic() < schedulesAreRightUntil) return;
     for (const schedule of schedules) await renew(schedule, now);
-    for (const queue of queues) await wake(queue, now);
+    // Only now: the next run of a schedule must not be started early, because the run after it would be as far away.
+    for (const queue of queues) if (isScheduled(queue)) await wake(queue, now);
+    schedulesAreRightUntil = monotonic() + lookAtSchedulesMs;
   }
 
   async function lookUntilStopped(): Promise<void> {
     while (!stopping.signal.aborted) {
-      await look().catch((error) => log.debug({ err: error }, 'the delayed jobs cannot be checked; the next check follows in a minute'));
+      await look().catch((error) => log.debug({ err: error }, 'the delayed jobs cannot be checked; the next check follows'));
       // The delay rejects only when the watch stops.
       await delay(lookMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
