@@ -26,7 +26,7 @@ test.runIf(isFaults).each([
   ['the worker', (service: Service<ServiceProcess>) => service.workers[0]!],
   ['the API', (service: Service<ServiceProcess>) => service.api()],
 ])(
-  'E11: the clock of %s an hour ahead for 3 s: no stamp is lost or doubled, and soon after every answer is 201 again',
+  'E14: the clock of %s an hour ahead for 3 s: no stamp is lost or doubled, and soon after every answer is 201 again',
   async (name, partOf) => {
     const { clocks, service } = await startLab();
     const { pid } = partOf(service);

@@ -64,7 +64,9 @@ interface Addressed {
 export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run: Pick<JobRun, 'keepOnly' | 'isRetry'>) => Promise<void> {
   const { stamps, outputs, workflows, stampKey, tokenJudge, webhookPlaces, sendWebhook, publicBaseUrl = '', clock, monotonic, log } = deps;
   const shares = createShares({ places: webhookPlaces, monotonic });
-  const workerStartedAt = monotonic();
+  const workerStartedAt = { clock: clock(), monotonic: monotonic() };
+  /** How long this worker runs. */
+  const runsForMs = () => monotonic() - workerStartedAt.monotonic;
   const addressOf = (path: string) => `${publicBaseUrl}${path}`;
 
   async function bodyOfStamp(tokenId: string, sealedUrl: string | null): Promise<string | undefined> {
@@ -120,7 +122,9 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
     const now = clock();
     // If a clock was wrong, the stored times may be in the future, or the first try before the job was accepted.
     const firstTriedAt = Math.min(Math.max(job.firstTriedAt ?? startedAt, job.acceptedAt), now);
-    if (error.isFinal || now - firstTriedAt >= tryForMs) return;
+    // The second time does not jump if somebody sets the clock.
+    const triedForMs = Math.min(now, workerStartedAt.clock + runsForMs()) - firstTriedAt;
+    if (error.isFinal || triedForMs >= tryForMs) return;
     if (job.firstTriedAt !== firstTriedAt) await run.keepOnly({ ...job, firstTriedAt });
     throw error;
   }
@@ -128,7 +132,7 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
   /** How long a webhook has waited for a place. */
   function waitedMs({ firstTriedAt, acceptedAt }: WebhookJob): number {
     // The time before this worker started does not count: perhaps no worker ran. So a clock that jumps ahead does not end the wait.
-    return Math.min(clock() - (firstTriedAt ?? acceptedAt), monotonic() - workerStartedAt);
+    return Math.min(clock() - (firstTriedAt ?? acceptedAt), runsForMs());
   }
 
   return async (job, run) => {

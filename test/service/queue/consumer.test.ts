@@ -202,7 +202,7 @@ test('E11: only a run that still has its job may replace the payload with the re
   expect(payloads.slice(1)).toEqual(Array(2).fill({ ...payloads[0], replyTo: 'somebody' }));
 });
 
-test('E11: a pause is never longer than the longest pause between two tries of the job', async () => {
+test('E14: a pause is never longer than the longest pause between two tries of the job', async () => {
   const { add, consume, stamps } = await openQueueLab();
   consume(async () => {
     throw new NotItsTurnError(40 * 24 * 3_600_000);

@@ -26,7 +26,7 @@ async function openLab() {
   return { ...lab, webhooks, startWatches };
 }
 
-test('E11: a promised stamp that a worker with a wrong clock put off for 40 days is made soon after another worker starts', async () => {
+test('E14: a promised stamp that a worker with a wrong clock put off for 40 days is made soon after another worker starts', async () => {
   const service = await startService({ workers: 0, settings: { STAMP_WAIT_MS: '300' } });
   const { status, body } = await stampInternal(service, { hash: randomHash() });
   expect(status).toBe(504);
@@ -37,7 +37,7 @@ test('E11: a promised stamp that a worker with a wrong clock put off for 40 days
   expect(await eventually(async () => (await verifyById(service, body.token_id)).body.valid)).toBe(true);
 });
 
-test('E11: a schedule that a worker wrote while its clock was 41 days ahead runs again at its interval after another worker starts', async () => {
+test('E14: a schedule that a worker wrote while its clock was 41 days ahead runs again at its interval after another worker starts', async () => {
   const settings = await testSettings();
   const redis = new Redis(settings.REDIS_URL!);
   onTestFinished(() => redis.disconnect());
@@ -69,7 +69,7 @@ test('E11: a schedule that a worker wrote while its clock was 41 days ahead runs
   await eventually(everyRun((inIntervals) => inIntervals <= 1));
 });
 
-test('E11: of many workers that wake jobs at once, only one starts a job, and a job within its pause is left alone', async () => {
+test('E14: of many workers that wake jobs at once, only one starts a job, and a job within its pause is left alone', async () => {
   const { redis, stamps, webhooks, add, startWatches } = await openLab();
   await add('soon', undefined, 'stamp', { delay: minuteMs });
   await webhooks.add('webhook', {}, { jobId: 'later', delay: 15 * minuteMs });
@@ -86,7 +86,7 @@ test('E11: of many workers that wake jobs at once, only one starts a job, and a 
   expect([await stamps.getDelayedCount(), await webhooks.getDelayedCount()]).toEqual([1, 1]);
 });
 
-test('E11: a worker whose clock differs from that of Redis says so, and leaves the jobs to others', async () => {
+test('E14: a worker whose clock differs from that of Redis says so, and leaves the jobs to others', async () => {
   const { redis, stamps, add } = await openLab();
   await add('late', undefined, 'stamp', { delay: 3 * hourMs });
   const rightNow = Date.now;
