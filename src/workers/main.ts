@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { version } from '../shared/contract/version.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
-import { consumeJobs, forgetSchedule, scheduleJob } from '../shared/queue/consumer.ts';
+import { consumeJobs, forgetSchedule, type Schedule, scheduleJob } from '../shared/queue/consumer.ts';
 import { createContentsUnderWay } from '../shared/queue/contents-under-way.ts';
 import { openFailedJobs } from '../shared/queue/failed-jobs.ts';
 import { createHandOver } from '../shared/queue/hand-over.ts';
@@ -9,10 +9,11 @@ import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { createJobSender } from '../shared/queue/job-sender.ts';
 import { type FailedJob, isStampJob, placesOf } from '../shared/queue/jobs.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
+import { watchOversleepers } from '../shared/queue/oversleepers.ts';
 import { openProviderNotes } from '../shared/queue/provider-notes.ts';
 import { sendReplies, type WorkerReply } from '../shared/queue/replies.ts';
 import { answerWithin } from '../shared/runtime/answer-within.ts';
-import { systemClock } from '../shared/runtime/clock.ts';
+import { monotonic, systemClock } from '../shared/runtime/clock.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts';
 import { createMetrics, serveMetrics } from '../shared/runtime/metrics.ts';
@@ -27,12 +28,17 @@ import { recordFailedStamps, withSpaceRecord } from './stamping/index.ts';
 import { createAnnouncements, createWebhookSender } from './webhooks/index.ts';
 import { createMailTransport, withMailRecord } from './workflows/index.ts';
 
-const sweepEveryMs = 3_600_000;
 /** How long the start waits until the store is prepared. If that takes longer, for example because MongoDB is down, it continues while jobs run. */
 const longestPreparingMs = 10_000;
-/** The stamps of each hour are counted again 15 minutes after the hour ends. */
-const recountAt = '15 * * * *';
-const dayMs = 86_400_000;
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+const schedules: readonly Schedule[] = [
+  { name: 'sweep', everyMs: hourMs },
+  // The stamps of each hour are counted again 15 minutes after the hour ends.
+  { name: 'recount', everyMs: hourMs, pattern: '15 * * * *' },
+  { name: 'qstamp-renew', everyMs: dayMs },
+];
 
 /** Opens all resources of a worker process and starts to take jobs. `lifecycle` closes the resources when the process ends. */
 export async function openWorker({ config, log, lifecycle }: ProcessContext<Config>): Promise<{ url?: string }> {
@@ -64,7 +70,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     isConfigured: config.SMTP_URL !== undefined,
     metrics,
   });
-  const { stamps, isFull } = withSpaceRecord(store.stamps, { clock: systemClock, onChange: () => heartbeat.beat() });
+  const { stamps, isFull } = withSpaceRecord(store.stamps, { onChange: () => heartbeat.beat() });
   const jobs = createJobSender({ redis, log });
   lifecycle.onClose('jobs', () => jobs.close());
   const promised = createHandOver({ redis, log });
@@ -110,6 +116,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     otpTtlMinutes: config.OTP_TTL_MINUTES,
     waitMs: config.STAMP_WAIT_MS,
     clock: systemClock,
+    monotonic,
     log,
   });
   if (config.SMTP_URL === undefined) log.warn({ outcome: 'advice' }, 'SMTP_URL is not set: workflows cannot send e-mail');
@@ -142,10 +149,10 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     lifecycle.onClose('metrics', served.close);
     log.info({ metricsUrl: served.url }, 'metrics are served');
   }
-  await scheduleJob(redis, 'sweep', { every: sweepEveryMs }, log);
-  await scheduleJob(redis, 'recount', { pattern: recountAt }, log);
-  await scheduleJob(redis, 'qstamp-renew', { every: dayMs }, log);
+  for (const schedule of schedules) await scheduleJob(redis, schedule, log);
   await forgetSchedule(redis, 'counter-fold', log);
+  const oversleepers = watchOversleepers({ redis, schedules, log });
+  lifecycle.onClose('oversleepers', oversleepers.stop);
   return {};
 }
 

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isFaults } from '../support/depth.ts';
 import { type FaultFigures, runFault } from '../support/fault-run.ts';
 import { prepareFreezing } from '../support/freezing.ts';
+import { type MovedClocks, prepareMovedClocks } from '../support/moved-clock.ts';
 import { type PrivateServer, startPrivateMongo, startPrivateRedis } from '../support/servers.ts';
 import { type Service, type ServiceProcess, startProcesses } from '../support/service.ts';
 import { startRedisOnSlowableDisk } from '../support/slow-disk.ts';
@@ -20,6 +21,8 @@ let slowDown: (syncMs: number) => void;
 /** Only if a test breaks it. */
 let mongo: PrivateServer | undefined;
 let service: Service<ServiceProcess>;
+/** Only in `npm run test:faults`. */
+let clocks: MovedClocks | undefined;
 const freezing = prepareFreezing();
 const figures: FaultFigures[] = [];
 
@@ -80,6 +83,13 @@ async function freezeWorker(): Promise<void> {
   await thawed(pid);
 }
 
+/** Somebody sets the clock of a process an hour ahead, and sets it right three seconds later. */
+async function jump({ pid }: ServiceProcess): Promise<void> {
+  clocks?.set(pid, 3_600_000);
+  await delay(3_000);
+  clocks?.set(pid, 0);
+}
+
 const [startRedis, startMongo] = [() => redis.start(), () => mongo?.start()];
 const [startApi, startWorker] = [() => service.startApi(), () => service.startWorker()];
 
@@ -101,6 +111,8 @@ const faults: readonly Fault[] = [
   ['a worker stopped, and another started', '', replaced(() => newest(service).stop(), startWorker)],
   ['a worker killed, and another started', 'uncounts', replaced(() => newest(service).kill(), startWorker)],
   ['a worker frozen for 8 s', 'uncounts', freezeWorker],
+  ['the clock of a worker an hour ahead for 3 s', '', () => jump(newest(service))],
+  ['the clock of the API an hour ahead for 3 s', '', () => jump(service.api())],
   ...['stamps', 'counts', 'outputs'].map(
     (collection): Fault => [
       `a worker frozen for 8 s before it writes ${collection}`,
@@ -114,6 +126,7 @@ beforeAll(async () => {
   if (isFaults) {
     ({ slowDown, ...redis } = await startRedisOnSlowableDisk());
     mongo = await startPrivateMongo();
+    clocks = prepareMovedClocks();
   } else {
     redis = await startPrivateRedis();
   }
@@ -125,6 +138,7 @@ beforeAll(async () => {
     RATE_WORKFLOW_STAMP_PER_MINUTE: '0',
     LOG_LEVEL: 'error',
     ...freezing.settings,
+    ...clocks?.settings,
   };
   service = await startProcesses({ workers: 2, settings, keep: true });
 }, 60_000);
@@ -133,6 +147,7 @@ afterAll(async () => {
   await redis.dispose();
   await mongo?.dispose();
   freezing.dispose();
+  clocks?.dispose();
   console.table(Object.fromEntries(figures.map(({ fault, ...counted }) => [fault, counted])));
 }, 60_000);
 

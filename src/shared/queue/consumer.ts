@@ -42,6 +42,10 @@ const retries: Readonly<Record<string, { readonly first: number; readonly longes
   'qstamp-renew': { first: 30_000, longest: 3_600_000 },
 };
 const defaultRetry = { first: 200, longest: 5_000 };
+const unknownJobRetryMs = 60_000;
+
+/** Returns the longest pause of a job of this kind, in milliseconds, whatever the reason for the pause. */
+export const longestPauseMs = (kind: string): number => Math.max((retries[kind] ?? defaultRetry).longest, unknownJobRetryMs);
 
 /** Returns the pause before the next attempt, in milliseconds. It doubles from the first to the longest pause of the kind. Half of it is random. */
 export function retryDelayMs(attemptsMade: number, kind = '', random: () => number = Math.random): number {
@@ -74,8 +78,6 @@ export function isTransient(error: unknown): boolean {
   const code = 'code' in error ? String(error.code) : '';
   return transientMessage.test(error.message) || transientName.test(error.name) || transientCode.test(code);
 }
-
-const unknownJobRetryMs = 60_000;
 
 /**
  * Replaces the payload of a job. KEYS: the lock of the job, the job. ARGV: the lock's token, the payload. Returns 0 and does nothing if another
@@ -140,7 +142,7 @@ export function consumeJobs(options: {
   /** Decides whether a failed job is delayed, retried or given up. */
   async function judgeFailure(job: Job, lock: string | undefined, error: unknown): Promise<never> {
     if (error instanceof NotItsTurnError) {
-      await job.moveToDelayed(Date.now() + error.waitMs, lock);
+      await job.moveToDelayed(Date.now() + Math.min(error.waitMs, longestPauseMs(job.name)), lock);
       throw new DelayedError();
     }
     if (isTransient(error)) throw error;
@@ -215,6 +217,13 @@ export function consumeJobs(options: {
   };
 }
 
+/** When a job without payload runs. `pattern`: the exact times (cron, UTC) of a job that runs each `everyMs`. */
+export interface Schedule {
+  readonly name: 'sweep' | 'recount' | 'qstamp-renew';
+  readonly everyMs: number;
+  readonly pattern?: string;
+}
+
 /** Removes a maintenance schedule of an earlier version. */
 export async function forgetSchedule(redis: Redis, name: string, log: Logger): Promise<void> {
   const queue = openQueue('maintenance', { redis, log });
@@ -222,17 +231,12 @@ export async function forgetSchedule(redis: Redis, name: string, log: Logger): P
   await queue.close();
 }
 
-/** Schedules a job without payload, once for all workers. `when`: an interval in milliseconds, or a cron pattern in UTC. */
-export async function scheduleJob(
-  redis: Redis,
-  name: 'sweep' | 'recount' | 'qstamp-renew',
-  when: { readonly every: number } | { readonly pattern: string },
-  log: Logger,
-): Promise<void> {
+/** Schedules a job once for all workers. */
+export async function scheduleJob(redis: Redis, { name, everyMs, pattern }: Schedule, log: Logger): Promise<void> {
   const queue = openQueue(jobContracts[name].queue, { redis, log });
   // This limit is for all workers together; `queueConcurrency` is only the limit for one worker.
   if (queueConcurrency[queue.name] === 1) await queue.setGlobalConcurrency(1);
-  const repeat = 'pattern' in when ? { ...when, tz: 'UTC' } : when;
+  const repeat = pattern === undefined ? { every: everyMs } : { pattern, tz: 'UTC' };
   await queue.upsertJobScheduler(name, repeat, {
     name,
     data: {},

@@ -1,4 +1,4 @@
-import type { Clock } from '../../shared/runtime/clock.ts';
+import { monotonic } from '../../shared/runtime/clock.ts';
 import { isOutOfSpace } from '../../shared/store/errors.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 
@@ -9,10 +9,10 @@ const holdsMs = 10_000;
  * Wraps the stamp store and remembers whether its last insert failed because the disk is full. Other small writes may still succeed then, so only
  * inserts count. `onChange` is called when a write shows that this state has begun or ended.
  */
-export function withSpaceRecord<S extends Pick<StampStore, 'insertOnce'>>(stamps: S, options: { clock: Clock; onChange: () => void }) {
-  const { clock, onChange } = options;
+export function withSpaceRecord<S extends Pick<StampStore, 'insertOnce'>>(stamps: S, options: { onChange: () => void }) {
+  const { onChange } = options;
   let fullAt = Number.NEGATIVE_INFINITY;
-  const isFull = () => clock() - fullAt < holdsMs;
+  const isFull = () => monotonic() - fullAt < holdsMs;
 
   function note(at: number): void {
     const wasFull = isFull();
@@ -26,7 +26,7 @@ export function withSpaceRecord<S extends Pick<StampStore, 'insertOnce'>>(stamps
       note(Number.NEGATIVE_INFINITY);
       return outcome;
     } catch (error) {
-      if (isOutOfSpace(error)) note(clock());
+      if (isOutOfSpace(error)) note(monotonic());
       throw error;
     }
   };

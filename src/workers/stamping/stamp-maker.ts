@@ -4,7 +4,7 @@ import { digestCharacters, type Proof } from '../../shared/domain/stamp.ts';
 import { timeOfId } from '../../shared/domain/stamp-id.ts';
 import type { Asked, StampItem } from '../../shared/queue/stamp-job.ts';
 import { withoutCertificates } from '../../shared/rfc3161/index.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
+import { type Clock, monotonic } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { createMicroBatcher } from '../../shared/runtime/micro-batcher.ts';
 import type { CounterStore, StampTally } from '../../shared/store/counters.ts';
@@ -178,7 +178,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
 
   return async (given, { mayExist, isFinal = () => true }) => {
     const items = distinct(given);
-    const startedAt = clock();
+    const startedAt = monotonic();
     const known = mayExist ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
     const knownIds = new Set(known.map(({ tokenId }) => tokenId));
     const settled = await Promise.allSettled(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
@@ -205,7 +205,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
         failed: failed.length,
         refused: refused.length,
         owed: owed.length,
-        durationMs: clock() - startedAt,
+        durationMs: Math.round(monotonic() - startedAt),
       },
       'finished a stamp job',
     );

@@ -13,7 +13,7 @@ interface Share {
   underWay: number;
   /** The number of deliveries in progress for each host. */
   readonly atHost: Map<string, number>;
-  /** The latest time at which a waiting webhook asks again. */
+  /** The latest time at which a waiting webhook asks again, by the monotonic clock. */
   lastAskAt: number;
 }
 
@@ -31,7 +31,7 @@ export interface Shares {
  * Counts the current deliveries of this worker, so that one product's receivers that do not answer never take all places (N5). Shares are never
  * removed: there is at most one for each product with a service token.
  */
-export function createShares({ places, clock }: { places: number; clock: Clock }): Shares {
+export function createShares({ places, monotonic }: { places: number; monotonic: Clock }): Shares {
   const mostOfProduct = quarterOf(places);
   const mostAtHost = quarterOf(mostOfProduct);
   const shares = new Map<string, Share>();
@@ -42,8 +42,8 @@ export function createShares({ places, clock }: { places: number; clock: Clock }
       shares.set(product, share);
       const atHost = share.atHost.get(host) ?? 0;
       if (share.underWay >= mostOfProduct || atHost >= mostAtHost) {
-        share.lastAskAt = Math.max(clock() + shortestPauseMs, share.lastAskAt + betweenAsksMs);
-        return { waitMs: share.lastAskAt - clock() };
+        share.lastAskAt = Math.max(monotonic() + shortestPauseMs, share.lastAskAt + betweenAsksMs);
+        return { waitMs: Math.ceil(share.lastAskAt - monotonic()) };
       }
       share.underWay += 1;
       share.atHost.set(host, atHost + 1);

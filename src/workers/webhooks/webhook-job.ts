@@ -26,6 +26,7 @@ export interface WebhookDeps {
   readonly sendWebhook: SendWebhook;
   readonly publicBaseUrl: string | undefined;
   readonly clock: Clock;
+  readonly monotonic: Clock;
   readonly log: Logger;
 }
 
@@ -60,10 +61,12 @@ interface Addressed {
  *
  * @throws WebhookError, NotYetError if it should be retried; NotItsTurnError; ServiceError `store_unavailable`
  */
-export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run: Pick<JobRun, 'keepOnly'>) => Promise<void> {
-  const { stamps, outputs, workflows, stampKey, tokenJudge, webhookPlaces, sendWebhook, publicBaseUrl = '', clock, log } = deps;
-  const shares = createShares({ places: webhookPlaces, clock });
-  const workerStartedAt = clock();
+export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run: Pick<JobRun, 'keepOnly' | 'isRetry'>) => Promise<void> {
+  const { stamps, outputs, workflows, stampKey, tokenJudge, webhookPlaces, sendWebhook, publicBaseUrl = '', clock, monotonic, log } = deps;
+  const shares = createShares({ places: webhookPlaces, monotonic });
+  const workerStartedAt = { clock: clock(), monotonic: monotonic() };
+  /** How long this worker runs. */
+  const runsForMs = () => monotonic() - workerStartedAt.monotonic;
   const addressOf = (path: string) => `${publicBaseUrl}${path}`;
 
   async function bodyOfStamp(tokenId: string, sealedUrl: string | null): Promise<string | undefined> {
@@ -90,13 +93,17 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
     return { url, product, id: `stamp_${tokenId}`, body: () => bodyOfStamp(tokenId, sealed_storage_url) };
   }
 
-  async function ofWorkflow({ workflowId, event, acceptedAt }: Exclude<WebhookJob, StampJob>): Promise<Addressed | undefined> {
+  async function ofWorkflow(
+    { workflowId, event, acceptedAt }: Exclude<WebhookJob, StampJob>,
+    isRetry: boolean,
+  ): Promise<Addressed | undefined> {
     const workflow = await workflows.find(workflowId);
     if (!workflow?.callbackUrl) return undefined;
     const { callbackUrl: url, callbackProduct: product, emailVerifiedAt, completedAt, root, status } = workflow;
     const isDone = event === 'workflow.confirmed' ? emailVerifiedAt !== undefined : status === 'completed';
     if (!isDone) {
-      if (clock() - acceptedAt > comesTrueWithinMs) return undefined;
+      // A first run proves nothing: the clock of this worker may be ahead.
+      if (isRetry && clock() - acceptedAt > comesTrueWithinMs) return undefined;
       throw new NotYetError(`${event} has not happened yet`);
     }
     const completed: WorkflowCompleteResponse | undefined = completedAt && {
@@ -112,22 +119,30 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
 
   /** @throws WebhookError if it should be retried */
   async function judgeFailure(job: WebhookJob, startedAt: number, run: Pick<JobRun, 'keepOnly'>, error: WebhookError): Promise<void> {
-    const { firstTriedAt = startedAt } = job;
-    if (error.isFinal || clock() - firstTriedAt >= tryForMs) return;
-    if (job.firstTriedAt === undefined) await run.keepOnly({ ...job, firstTriedAt });
+    const now = clock();
+    // If a clock was wrong, the stored times may be in the future, or the first try before the job was accepted.
+    const firstTriedAt = Math.min(Math.max(job.firstTriedAt ?? startedAt, job.acceptedAt), now);
+    // The second time does not jump if somebody sets the clock.
+    const triedForMs = Math.min(now, workerStartedAt.clock + runsForMs()) - firstTriedAt;
+    if (error.isFinal || triedForMs >= tryForMs) return;
+    if (job.firstTriedAt !== firstTriedAt) await run.keepOnly({ ...job, firstTriedAt });
     throw error;
   }
 
+  /** How long a webhook has waited for a place. */
+  function waitedMs({ firstTriedAt, acceptedAt }: WebhookJob): number {
+    // The time before this worker started does not count: perhaps no worker ran. So a clock that jumps ahead does not end the wait.
+    return Math.min(clock() - (firstTriedAt ?? acceptedAt), runsForMs());
+  }
+
   return async (job, run) => {
-    const webhook = 'tokenId' in job ? await ofStamp(job) : await ofWorkflow(job);
+    const webhook = 'tokenId' in job ? await ofStamp(job) : await ofWorkflow(job, run.isRetry);
     if (!webhook) return;
     const { url, product = '', id, body: makeBody } = webhook;
     const place = shares.take(product, new URL(url).host);
     const told = { requestId: job.requestId, event: job.event, webhookId: id };
     if ('waitMs' in place) {
-      // If the webhook was never tried, the time before this worker started does not count: perhaps no worker ran.
-      const waitsSince = job.firstTriedAt ?? Math.max(job.acceptedAt, workerStartedAt);
-      if (clock() - waitsSince <= waitForMs) throw new NotItsTurnError(place.waitMs);
+      if (waitedMs(job) <= waitForMs) throw new NotItsTurnError(place.waitMs);
       log.error({ ...told, fault: 'other webhooks of the same product used all places' }, 'a webhook was given up: it waited too long');
       return;
     }

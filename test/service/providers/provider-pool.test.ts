@@ -298,6 +298,7 @@ test('items that go last wait behind the others; a removed item is in no batch',
     },
   });
   const first = batcher.add('first');
+  await expect.poll(() => groups).toEqual([['first']]);
   const others = ['last 1', 'last 2', 'now 1', 'last 3', 'now 2'].map((item) => batcher.add(item));
   expect([batcher.remove('last 2'), batcher.remove('unknown')]).toEqual([true, false]);
   open.resolve();

@@ -201,3 +201,13 @@ test('E11: only a run that still has its job may replace the payload with the re
   expect(refused).toEqual(['another worker has taken the job over']);
   expect(payloads.slice(1)).toEqual(Array(2).fill({ ...payloads[0], replyTo: 'somebody' }));
 });
+
+test('E14: a pause is never longer than the longest pause between two tries of the job', async () => {
+  const { add, consume, stamps } = await openQueueLab();
+  consume(async () => {
+    throw new NotItsTurnError(40 * 24 * 3_600_000);
+  });
+  await add('a');
+  await eventually(async () => (await stamps.getDelayedCount()) === 1);
+  expect((await stamps.getJob('a'))!.delay).toBeLessThanOrEqual(60_000);
+});

@@ -4,7 +4,7 @@ import { createShares, type Place } from '../../../src/workers/webhooks/shares.t
 /** Of 128 places, the default of a worker. */
 function createLab() {
   let now = 1_000_000;
-  const shares = createShares({ places: 128, clock: () => now });
+  const shares = createShares({ places: 128, monotonic: () => now });
   /** Takes this many places, and returns the pauses of requests that got none. */
   const take = (product: string, host: string, count = 1) => {
     const answers = Array.from({ length: count }, () => shares.take(product, host));
@@ -50,7 +50,7 @@ test.each([
   [4, 1],
   [16, 4],
 ])('N5: a worker that sends %i webhooks at a time has %i places for a product', (places, ofProduct) => {
-  const shares = createShares({ places, clock: () => 0 });
+  const shares = createShares({ places, monotonic: () => 0 });
   const taken = Array.from({ length: 20 }, (_, index) => shares.take('a', `host-${index}`)).filter((answer) => 'release' in answer);
   expect(taken).toHaveLength(ofProduct);
 });
