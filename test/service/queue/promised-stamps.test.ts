@@ -1,9 +1,10 @@
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createCallerShares } from '../../../src/shared/queue/caller-shares.ts';
 import { createContentsUnderWay } from '../../../src/shared/queue/contents-under-way.ts';
 import { createHandOver } from '../../../src/shared/queue/hand-over.ts';
 import { placesOf } from '../../../src/shared/queue/jobs.ts';
 import { jobOptionsOf } from '../../../src/shared/queue/open-queue.ts';
+import { watchQueue } from '../../../src/shared/queue/queue-state.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openQueueLab } from '../../support/queue-lab.ts';
 import { stampItem } from '../../support/stamp-items.ts';
@@ -89,4 +90,18 @@ test('E11: a promised stamp that was given up is counted, listed and retried lik
   isBroken = false;
   await failedJobs.retry('broken');
   await eventually(async () => (await promised.getJob('broken')) === undefined);
+});
+
+test('R7: the watch tells when no stamp job of either queue waits or runs', async () => {
+  const { redis, log, promised } = await openQueueLab();
+  const { id = '' } = await promised.add('promised-stamp', { replyTo: 'nobody', items: [promise()] });
+  const onIdle = vi.fn();
+  const watch = watchQueue({ redis, log, onIdle });
+  onTestFinished(() => watch.stop());
+  await eventually(async () => watch.depth() === 1);
+  await redis.lmove(promised.toKey('wait'), promised.toKey('active'), 'RIGHT', 'LEFT');
+  await eventually(async () => watch.depth() === 0);
+  expect(onIdle).not.toHaveBeenCalled();
+  await redis.lrem(promised.toKey('active'), 1, id);
+  await eventually(async () => onIdle.mock.calls.length > 0);
 });
