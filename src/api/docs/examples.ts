@@ -21,6 +21,7 @@ const provider = {
   status: 'operational',
   last_success_at: issuedAt,
   latency_ms: { p50: 2, p95: 9 },
+  next_request_at: null,
 };
 const day = { stamps: 1_204, failed: 0, verifications: 3_371, workflows_started: 12, workflows_completed: 11, evidence_renewed: 0 };
 const price = { amount: '0.00', currency: 'EUR' };
