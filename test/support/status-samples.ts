@@ -28,8 +28,9 @@ const unasked = {
   qualification: 'not_asked' as const,
   last_success_at: null,
   latency_ms: { p50: null, p95: null },
-  next_request_at: null,
 };
+
+const out = { ...acme, status: 'outage' as const, latency_ms: { p50: 240, p95: 5_000 }, next_request_at: '2026-11-21T11:46:31Z' };
 
 const operational: StatusFigures = {
   status: {
@@ -63,10 +64,15 @@ export const statusSamples = {
     status: {
       ...operational.status,
       status: 'degraded',
-      provider: { ...acme, status: 'outage', latency_ms: { p50: 240, p95: 5_000 }, next_request_at: null },
+      provider: out,
       providers: [
-        { ...acme, status: 'outage', latency_ms: { p50: 240, p95: 5_000 }, next_request_at: null },
-        { ...mock, name: 'second-tsa', last_success_at: null, latency_ms: { p50: null, p95: null }, next_request_at: null },
+        out,
+        {
+          ...unasked,
+          name: 'second-tsa',
+          qualification: 'not_qualified',
+          rate: { requests: 20, per_seconds: 1_200, left: 7 },
+        },
       ],
       queue: { depth: 1, oldest_job_age_seconds: 65, durability: 'every_second', failed_jobs: 3 },
     },
