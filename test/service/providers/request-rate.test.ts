@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { checkProviders } from '../../../src/operator/check-providers.ts';
 import { createFault } from '../../../src/tsa/faults.ts';
+import { scrape, seriesValue } from '../../support/metrics.ts';
 import { getJson, type JsonAnswer, randomHash, stampInternal, verifyById } from '../../support/requests.ts';
 import { type RunningService, type Settings, startService } from '../../support/service.ts';
 import { startStrictTsa } from '../../support/strict-tsa.ts';
@@ -67,10 +68,10 @@ test('a caller who waits longer than the provider allows gets 504 with the addre
   expect(strict.isBlocked()).toBe(false);
 });
 
-test('status and check-providers show what is left and when the next request may go; a check counts, and without a rest nothing is asked', async () => {
+test('status, metrics and check-providers show what is left and when the next request may go; a check counts, and without a rest nothing is asked', async () => {
   const tsa = await startTsa();
   const rate = { requests: 2, per_seconds: 600 };
-  const service = await startService({ settings: providersSettings([{ tsa, rate }]) });
+  const service = await startService({ settings: { ...providersSettings([{ tsa, rate }]), METRICS_PORT: '0' } });
   const check = async () => {
     const { code, said } = await runCheck(service.settings, '--json');
     return { code, ...JSON.parse(said) };
@@ -81,6 +82,9 @@ test('status and check-providers show what is left and when the next request may
   expect(await check()).toMatchObject({ code: 0, verdict: 'not_asked', fault: expect.stringContaining('rate') });
   expect(tsa.server.received.length).toBe(2);
   await expect.poll(shown).toMatchObject({ rate: { ...rate, left: 0 }, next_request_at: expect.stringMatching(/Z$/) });
+  const text = await scrape(service.workers[0]!);
+  expect(seriesValue(text, 'qstamp_provider_requests_left{provider="tsa-1"}')).toBe(0);
+  expect(seriesValue(text, 'qstamp_provider_next_request_seconds{provider="tsa-1"}')).toBeGreaterThan(500);
 });
 
 test('requests are not sent when they cannot be counted: check-providers says that Redis does not answer', async () => {
