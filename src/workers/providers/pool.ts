@@ -133,8 +133,8 @@ export function createProviderPool(options: {
     if (refusal && refusals.length === serving.length) throw refusal;
     const timeless = failures.find((error) => error instanceof TimeUnavailableError);
     if (timeless && failures.every((error) => error instanceof TimeUnavailableError || error instanceof TsaRefusedError)) throw timeless;
-    const late = failures.find((error) => error instanceof RateReachedError);
-    if (late) throw late;
+    const [soonest] = failures.filter((error) => error instanceof RateReachedError).sort((a, b) => a.retryInMs - b.retryInMs);
+    if (soonest) throw soonest;
     throw new ProviderError('every provider failed', { cause: new AggregateError(failures) });
   }
 
@@ -148,24 +148,26 @@ export function createProviderPool(options: {
     if (!member || shareMs <= 0 || member.isOut() || !takesLeaf(member, pending.subject)) return askAlone(pending, index);
     const { rate } = member.provider;
     if (!rate) return laneOf(pending, index).add(pending);
-    const { nextInMs } = rate.view();
-    const maySoon = nextInMs < shareMs || (pending.subject.isPromised && index === pending.serving.length - 1);
-    return maySoon ? waitInLane(pending, index, shareMs) : goOn(pending, index, new RateReachedError(nextInMs));
+    return rate.view().nextInMs < shareMs ? waitInLane(pending, index, rate, shareMs) : goOn(pending, index, rate, shareMs);
   }
 
-  /** Notes that the provider cannot make the stamp, and asks the next one. */
-  async function goOn(pending: Pending, index: number, error: unknown): Promise<Proof> {
-    noteFailure(error, pending.serving[index]!, { tokenId: pending.subject.tokenId }, [pending]);
+  /**
+   * Asks the next provider, because this one allows no request in time. If there is none, the stamp is tried again some time before a request may go,
+   * so that it waits with others and shares the request.
+   */
+  async function goOn(pending: Pending, index: number, rate: RequestRate, shareMs: number): Promise<Proof> {
+    const { timeoutMs } = pending.serving[index]!.provider;
+    pending.failures.push(new RateReachedError(rate.view().nextInMs, timeoutMs + shareMs / 2));
     return askOne(pending, index + 1);
   }
 
   /** Waits at most `shareMs` until a batch of a provider with a `rate` takes the stamp. */
-  async function waitInLane(pending: Pending, index: number, shareMs: number): Promise<Proof> {
+  async function waitInLane(pending: Pending, index: number, rate: RequestRate, shareMs: number): Promise<Proof> {
     const lane = laneOf(pending, index);
     const { promise: hasLeft, resolve: leave } = Promise.withResolvers<undefined>();
     const timer = setTimeout(() => lane.remove(pending) && leave(undefined), shareMs);
     const proof = await Promise.race([lane.add(pending), hasLeft]).finally(() => clearTimeout(timer));
-    return proof ?? goOn(pending, index, new RateReachedError(0));
+    return proof ?? goOn(pending, index, rate, shareMs);
   }
 
   async function askAlone(pending: Pending, index: number): Promise<Proof> {

@@ -73,8 +73,12 @@ export class TimeUnavailableError extends ProviderError {
 /** The provider allows no request now, because it had as many as its `rate` allows. It is not a failure: the stamp is made later. */
 export class RateReachedError extends ProviderError {
   override readonly name = 'RateReachedError';
+  /** When to try again, in milliseconds from now. */
+  readonly retryInMs: number;
 
-  constructor(nextInMs: number) {
+  /** @param early how much earlier than `nextInMs` to try again */
+  constructor(nextInMs: number, early = 0) {
     super(`the rate of the provider is reached; the next request may go in ${Math.ceil(nextInMs / 1_000)} s`);
+    this.retryInMs = Math.max(0, nextInMs - early);
   }
 }

@@ -1,6 +1,6 @@
 import { isTransient } from '../../shared/queue/consumer.ts';
 import type { HandOver } from '../../shared/queue/hand-over.ts';
-import type { JobRun } from '../../shared/queue/jobs.ts';
+import { type JobRun, NotItsTurnError } from '../../shared/queue/jobs.ts';
 import { type WorkerReply, workerReplyOf } from '../../shared/queue/replies.ts';
 import type { StampItem, StampJob } from '../../shared/queue/stamp-job.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
@@ -33,13 +33,16 @@ export interface StampProcessorDeps {
 /** In the last tenth of the wait a failure is not reported, because the reply might come too late. Instead the stamp is owed: the job retries it. */
 const shareOfWait = 0.9;
 
+/** The shortest pause of a job whose stamps wait for the rate of a provider, in milliseconds. */
+const shortestPauseMs = 1_000;
+
 /**
  * Makes the stamps of one job and sends the API one message with the finished stamps, and one for each workflow: the stamp of an output is answered
  * after the output has its number (W8). If every provider fails, a caller who still waits gets the error. A caller who got 504 was promised the
  * stamp, so it is retried: in another queue, so that it does not delay stamps that callers wait for, or in this one if it is an output (W8). A request
  * that every TSA refuses is not retried: its id shows the refusal. An item with a fault of its own does not stop the others.
  *
- * @throws ServiceError `store_unavailable`, ProviderError: the unfinished part of the job is retried
+ * @throws ServiceError `store_unavailable`, ProviderError, NotItsTurnError: the unfinished part of the job is retried
  */
 export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, run: JobRun) => Promise<void> {
   const { makeStamps, appendOutputs, refusals, sealedContents, counters, sendReplies, announce, handOver, clock, log, waitMs } = deps;
@@ -95,15 +98,20 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
   /** Whether the item can change its queue, and its caller does not wait, or no longer. */
   const canLeave = ({ acceptedAt, isPromised = false, output }: StampItem) => !output && (isPromised || clock() - acceptedAt > waitMs);
 
-  /** Makes the items' stamps and replies to their callers. Returns the items that are still owed. @param others the job's other unfinished items */
+  /**
+   * Makes the items' stamps and replies to their callers. Returns the items that are still owed, and when to try again if they wait only for the rate
+   * of a provider.
+   *
+   * @param others the job's other unfinished items
+   */
   async function work(
     replyTo: string,
     items: StampItem[],
     others: readonly StampItem[],
     run: JobRun,
     mayExist: boolean,
-  ): Promise<StampItem[]> {
-    const { stored, failed, refused, owed } = await makeStamps(items, { mayExist, isFinal });
+  ): Promise<{ owed: StampItem[]; retryInMs: number | undefined }> {
+    const { stored, failed, refused, owed, retryInMs } = await makeStamps(items, { mayExist, isFinal });
     const storedIds = new Set(stored.map(({ tokenId }) => tokenId));
     // Done before the replies: if the queue does not accept the webhooks, this job runs again.
     await announce(items.filter(({ tokenId, output }) => !output && storedIds.has(tokenId)));
@@ -133,14 +141,14 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
       void sendReplies(replyTo, replies);
       counters.addStamps(told.map(({ tally }) => tally));
     }
-    return kept;
+    return { owed: kept, retryInMs: kept.length === owed.length ? retryInMs : undefined };
   }
 
   /** Runs a job. If one of its items has a fault of its own, each item runs alone to find those that can never succeed. */
   async function workApart({ replyTo, items, isRepeated = false }: StampJob, run: JobRun) {
     const broken: { readonly item: StampItem; readonly error: unknown }[] = [];
     try {
-      return { owed: await work(replyTo, items, [], run, run.isRetry || isRepeated), broken };
+      return { ...(await work(replyTo, items, [], run, run.isRetry || isRepeated)), broken };
     } catch (error) {
       if (isTransient(error)) throw error;
     }
@@ -148,7 +156,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     for (const [index, item] of items.entries()) {
       const later = items.slice(index + 1);
       try {
-        owed.push(...(await work(replyTo, [item], [...later, ...broken.map((one) => one.item)], run, true)));
+        owed.push(...(await work(replyTo, [item], [...later, ...broken.map((one) => one.item)], run, true)).owed);
       } catch (error) {
         if (isTransient(error)) {
           // Do not run answered items again.
@@ -159,7 +167,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
         broken.push({ item, error });
       }
     }
-    return { owed, broken };
+    return { owed, retryInMs: undefined, broken };
   }
 
   /**
@@ -179,12 +187,13 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
   return async (given, run) => {
     const job = await keepWaitedFor(given, run);
     if (!job) return;
-    const { owed, broken } = await workApart(job, run);
+    const { owed, retryInMs, broken } = await workApart(job, run);
     const leaving = new Set(handOver ? owed.filter((item) => !item.output && !isFinal(item)) : []);
     if (handOver && leaving.size > 0) await handOver(job.replyTo, [...leaving]);
     const staying = owed.filter((item) => !leaving.has(item));
     if (staying.length + broken.length === 0) return;
     await run.keepOnly({ replyTo: job.replyTo, items: [...staying, ...broken.map(({ item }) => item)] });
+    if (staying.length > 0 && retryInMs !== undefined) throw new NotItsTurnError(Math.max(retryInMs, shortestPauseMs));
     if (staying.length > 0) throw new ProviderError(`${staying.length} stamps are owed`);
     throw broken[0]?.error;
   };

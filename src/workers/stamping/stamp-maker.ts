@@ -59,6 +59,8 @@ export interface StampsMade {
   readonly refused: RefusedItem[];
   /** Items to retry. Those that must wait for the rate of a provider are always here. */
   readonly owed: StampItem[];
+  /** When to retry, in milliseconds from now, if all owed items wait only for the rate of a provider. */
+  readonly retryInMs: number | undefined;
 }
 
 /**
@@ -83,7 +85,7 @@ type Attempt =
   | { readonly item: StampItem; readonly outcome: 'stamped'; readonly proof: Proof }
   | ({ readonly outcome: 'failed' } & Omit<FailedItem, 'tally'>)
   /** The stamp must be made later. */
-  | { readonly item: StampItem; readonly outcome: 'rate_reached' }
+  | { readonly item: StampItem; readonly outcome: 'rate_reached'; readonly retryInMs: number }
   | { readonly item: StampItem; readonly outcome: 'tier_unavailable' }
   | { readonly item: StampItem; readonly outcome: 'request_refused'; readonly fault: RequestFault | undefined };
 
@@ -145,7 +147,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
       const subject = { requestId: item.requestId, tokenId };
       if (error instanceof RateReachedError) {
         log.debug({ ...subject, reason: error.message }, 'the stamp must wait');
-        return { item, outcome: 'rate_reached' };
+        return { item, outcome: 'rate_reached', retryInMs: error.retryInMs };
       }
       if (error instanceof TierUnavailableError || error instanceof TsaRefusedError) {
         const code = error instanceof TsaRefusedError ? 'request_refused' : 'tier_unavailable';
@@ -189,6 +191,8 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
       ({ item, outcome }) => outcome === 'request_refused' || (outcome !== 'rate_reached' && isFinal(item)),
     );
     const owed = postponed.map(({ item }) => item);
+    const late = postponed.flatMap((made) => (made.outcome === 'rate_reached' ? made.retryInMs : []));
+    const retryInMs = late.length > 0 && late.length === owed.length ? Math.min(...late) : undefined;
     const failed = final.filter((made) => made.outcome === 'failed').map(({ item, code }) => ({ item, code, tally: tallyOf(item) }));
     const refused = refusalsIn(final);
     const stored = await Promise.all(stamped.map(({ item, proof }) => insert(item, proof)));
@@ -209,7 +213,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
       },
       'finished a stamp job',
     );
-    return { stored: [...known, ...stored], failed, refused, owed };
+    return { stored: [...known, ...stored], failed, refused, owed, retryInMs };
   };
 }
 

@@ -72,7 +72,7 @@ const freshSalt = (): string => randomBytes(saltBytes).toString('hex');
  * closes the chain; computes, stores and stamps the root (W9); writes the closing record with the time of the root's stamp, and stamps it; marks the
  * workflow as completed. Each step may be repeated: if a run stops, the next run continues.
  *
- * @throws NotItsTurnError while outputs are in progress; ProviderError if no provider stamped the root or the closing record; ServiceError
+ * @throws NotItsTurnError while outputs are in progress, and while a provider allows no request; ProviderError if no provider stamped the root or the closing record; ServiceError
  *   `store_unavailable`: the job is retried
  */
 export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps): (job: JobPayload<'workflow-completion'>) => Promise<void> {
@@ -108,9 +108,9 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
       requiresQualified: needsQualifiedProvider(tier),
     } as const;
     // An earlier job may already have stamped it.
-    const { stored, failed, owed } = await makeStamps([item], { mayExist: true });
+    const { stored, failed, retryInMs } = await makeStamps([item], { mayExist: true });
     if (stored[0]) return stored[0];
-    if (owed.length > 0) throw new ProviderError('the root or the closing record must wait for the rate of its provider');
+    if (retryInMs !== undefined) throw new NotItsTurnError(Math.max(retryInMs, shortestLookMs));
     await workflows.countRootFailure(_id);
     counters.addStamps(failed.map(({ tally }) => tally));
     if (failed.length > 0) throw new ProviderError('the root or the closing record could not be stamped');

@@ -27,9 +27,9 @@ async function runCheck(environment: Settings, ...args: string[]) {
 }
 
 test('a TSA that blocks for ever at the 21st request in its period never blocks: tests, second tries and all workers count', async () => {
-  const strict = await startStrictTsa({ requests: 20, periodMs: 2_000 });
+  const strict = await startStrictTsa({ requests: 20, periodMs: 1_000 });
   strict.tsa.server.failNext(createFault('status:503'), createFault('reset'), createFault('status:503'));
-  const settings = providersSettings([{ tsa: strict.tsa, rate: { requests: 20, per_seconds: 2 } }]);
+  const settings = providersSettings([{ tsa: strict.tsa, rate: { requests: 20, per_seconds: 1 } }]);
   const service = await startService({ settings: { ...settings, STAMP_WAIT_MS: '1000' }, workers: 3 });
   const [waiting, later] = await Promise.all([stampMany(service, 30), stampMany(service, 30, promised)]);
   expect(statusesOf(later)).toEqual([202]);

@@ -87,6 +87,7 @@ test('refused and failed are separate: only provider failures count, once they a
     failed: [{ item: failed, code: 'provider_failed', tally: expect.objectContaining({ outcome: 'failed', provider: 'test' }) }],
     refused: [{ item: refused, code: 'tier_unavailable' }],
     owed: [],
+    retryInMs: undefined,
   });
   expect(await counted()).toEqual({ stamps: 0, failed: 0 });
   expect(Object.fromEntries(said().map(({ tokenId, msg }) => [tokenId, msg]))).toMatchObject({
