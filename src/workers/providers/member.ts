@@ -104,7 +104,14 @@ export function createMember(
     const reading = rate?.refresh().catch((error: unknown) => log.debug({ err: error, provider: name }, 'the rate cannot be read'));
     await Promise.all([breaker.refresh(), reading]);
   };
-  const timer = setInterval(() => void refresh(), refreshEveryMs);
+  // While Redis is down, commands wait for it, so no more are added.
+  let isReading = false;
+  const timer = setInterval(async () => {
+    if (isReading) return;
+    isReading = true;
+    await refresh();
+    isReading = false;
+  }, refreshEveryMs);
 
   const call = (subject: StampSubject, shareMs: number, signal: AbortSignal, tell: OnCall): Promise<TokenProof> => {
     const startedAt = performance.now();
