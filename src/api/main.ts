@@ -47,18 +47,12 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
   lifecycle.onClose('redis', () => disconnect(redis));
   watchDurability(redis, log);
   const shares = createCallerShares({ maxDepth: config.QUEUE_MAX_DEPTH });
-  const queueWatch = watchQueue({ redis, log, onIdle: shares.forgetLost });
+  const queueWatch = watchQueue({ redis, log });
   lifecycle.onClose('queue watch', () => queueWatch.stop());
 
   const stampJudge = openStampJudge({ trust, store, clock, log });
-  const lookUp = createReplyLookup({ stamps: store.stamps, outputs: store.outputs, stampJudge });
   const waiter = createReplyWaiter({
-    findStored: async (tokenIds) => {
-      const found = await lookUp(tokenIds);
-      // Their replies may have been lost.
-      for (const { tokenId } of found) shares.settle(tokenId);
-      return found;
-    },
+    findStored: createReplyLookup({ stamps: store.stamps, outputs: store.outputs, stampJudge }),
     log,
   });
   const replyTo = replyStreamOf(randomUUID());

@@ -67,7 +67,7 @@ export async function openQueueLab(url?: string) {
     openApiEnd: async (maxDepth: number) => {
       const producer = await connect(connectProducer);
       const shares = createCallerShares({ maxDepth });
-      const watch = watchQueue({ redis: producer, log, onIdle: shares.forgetLost });
+      const watch = watchQueue({ redis: producer, log });
       const queue = createStampQueue({ redis: producer, replyTo: 'nobody', maxDepth, watch, shares, log });
       closing.push(
         () => watch.stop(),

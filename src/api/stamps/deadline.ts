@@ -8,9 +8,10 @@ export interface Deadline {
   leftMs(): number;
 }
 
-export function startDeadline({ clock, waitMs }: { readonly clock: Clock; readonly waitMs: number }): Deadline {
-  const until = performance.now() + waitMs;
-  return { begunAt: clock(), leftMs: () => Math.max(0, until - performance.now()) };
+/** `spentMs`: the time that the request has spent before. */
+export function startDeadline({ clock, waitMs, spentMs = 0 }: { clock: Clock; waitMs: number; spentMs?: number | undefined }): Deadline {
+  const until = performance.now() + waitMs - spentMs;
+  return { begunAt: clock() - spentMs, leftMs: () => Math.max(0, until - performance.now()) };
 }
 
 /**

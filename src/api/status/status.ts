@@ -3,7 +3,7 @@ import type { Durability } from '../../shared/domain/service-state.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import type { QueueState } from '../../shared/queue/queue-state.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
-import { type Clock, monotonic } from '../../shared/runtime/clock.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
 import { type ActivityTotals, type CounterStore, utcDay } from '../../shared/store/counters.ts';
 import type { EvidenceState, EvidenceTermStore } from '../../shared/store/evidence-terms.ts';
 import type { DayFigures } from '../server/views.ts';
@@ -63,7 +63,7 @@ export interface StatusDeps {
 
 export function createStatusService(deps: StatusDeps): StatusService {
   const { version, clock, stampWaitMs, writes, counters, evidenceTerms, readHeartbeats, readQueueState, readDurability, configured } = deps;
-  const startedAt = monotonic();
+  const startedAt = performance.now();
   let known: readonly ProviderStatus[] = configured.map(({ name, isQualified }) => ({
     name,
     is_qualified: false,
@@ -120,7 +120,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
       status: assessment.status,
       version,
       time: new Date(now).toISOString(),
-      uptime_seconds: Math.floor((monotonic() - startedAt) / 1000),
+      uptime_seconds: Math.floor((performance.now() - startedAt) / 1000),
       provider: preferred,
       providers: [...providers],
       mail: { status: mail },
@@ -144,7 +144,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
   let taken: { readonly at: number; readonly figures: Promise<StatusFigures> } | undefined;
   return {
     read: () => {
-      const now = monotonic();
+      const now = performance.now();
       if (!taken || now - taken.at >= maxAgeMs) taken = { at: now, figures: take() };
       return taken.figures;
     },

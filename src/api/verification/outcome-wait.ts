@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { VerificationResult } from '../../shared/contract/verify.ts';
 import { timeOfId } from '../../shared/domain/stamp-id.ts';
-import { type Clock, monotonic } from '../../shared/runtime/clock.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { isUnknownId, type Verification } from './verification.ts';
 
@@ -31,8 +31,8 @@ export function createOutcomeWait(deps: {
   let waiting = 0;
 
   async function untilThere(tokenId: string, until: number, hasLeft: () => boolean): Promise<void> {
-    for (let lookMs = firstLookMs; monotonic() < until && !hasLeft(); lookMs = Math.min(lookMs * 1.5, longestLookMs)) {
-      await delay(Math.min(lookMs, Math.max(1, until - monotonic())));
+    for (let lookMs = firstLookMs; performance.now() < until && !hasLeft(); lookMs = Math.min(lookMs * 1.5, longestLookMs)) {
+      await delay(Math.min(lookMs, Math.max(1, until - performance.now())));
       if ((await stamps.find(tokenId)) !== null) return;
     }
   }
@@ -44,7 +44,7 @@ export function createOutcomeWait(deps: {
     if (waitSeconds === 0 || !isExpected || waiting >= mostWaiting) return result;
     waiting += 1;
     try {
-      await untilThere(tokenId, monotonic() + Math.min(waitSeconds, longestSeconds) * 1_000, hasLeft);
+      await untilThere(tokenId, performance.now() + Math.min(waitSeconds, longestSeconds) * 1_000, hasLeft);
     } finally {
       waiting -= 1;
     }

@@ -3,7 +3,6 @@ import type { WorkflowCompleteResponse } from '../../shared/contract/workflow.ts
 import { workflowPath, workflowStatePath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { answerWithin } from '../../shared/runtime/answer-within.ts';
-import { monotonic } from '../../shared/runtime/clock.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 import { checkState, checkTier, unknownWorkflow } from './access.ts';
 import { createSealReader, isSealed } from './closing-proof.ts';
@@ -26,17 +25,17 @@ export function createCompletion(tools: WorkflowTools, markStamp: MarkStamp) {
   const readSeals = createSealReader({ ...tools, markStamp });
 
   async function untilCompleted({ _id: workflowId, rootFailures = 0 }: WorkflowRecord): Promise<WorkflowRecord> {
-    const deadline = monotonic() + waitMs;
+    const deadline = performance.now() + waitMs;
     for (let lookMs = firstLookMs; ; lookMs = Math.min(lookMs * 1.5, longestLookMs)) {
       await delay(Math.min(lookMs, waitMs));
       // The job may be in the queue, so polling continues while the store does not answer.
-      const workflow = await answerWithin(Math.max(deadline - monotonic(), longestLookMs), () => workflows.find(workflowId));
+      const workflow = await answerWithin(Math.max(deadline - performance.now(), longestLookMs), () => workflows.find(workflowId));
       if (workflow === null) throw unknownWorkflow();
       if (workflow?.status === 'completed') return workflow;
       if ((workflow?.rootFailures ?? 0) > rootFailures) {
         throw new ServiceError('provider_failed', 'No provider could stamp the root. The workflow is closed; complete it again.');
       }
-      if (monotonic() >= deadline) {
+      if (performance.now() >= deadline) {
         throw new ServiceError('completion_pending', 'The workflow is being completed. Ask again for the result.', {
           retryAfterSeconds: 5,
           members: { status_url: addressOf(workflowStatePath(workflowId)), verify_url: addressOf(workflowPath(workflowId)) },

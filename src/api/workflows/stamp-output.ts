@@ -46,6 +46,8 @@ export interface StampOutputCommand {
   /** The owner of a share of the queue: a product, or an address. */
   readonly callerId: string;
   readonly requestId: string;
+  /** The time that the request has spent before; it counts as waiting. */
+  readonly spentMs?: number;
   readonly idempotencyKey: string | undefined;
   readonly passLimit: PassLimit;
 }
@@ -165,7 +167,7 @@ export function createOutputStamping(tools: WorkflowTools) {
 
   async function stampOutput(command: StampOutputCommand): Promise<NumberedOutput> {
     const { workflow } = command;
-    const deadline = startDeadline({ clock, waitMs });
+    const deadline = startDeadline({ clock, waitMs, spentMs: command.spentMs });
     const { tokenId, isRepeated, existing, item } = await storeBefore(deadline, () => begin(command, deadline.begunAt));
     const place = item ? placeOf(workflow._id, tokenId, await acceptAndWait(endsOf(command, deadline), item)) : existing;
     return { answer: answerOf(workflow._id, tokenId, place), isReplayed: isRepeated };
@@ -174,7 +176,7 @@ export function createOutputStamping(tools: WorkflowTools) {
   /** Waits until the output is accepted, and then at most `patienceMs` for its number. If the output has its number by then, it is the answer. */
   async function acceptOutput(command: StampOutputCommand, patienceMs: number): Promise<NumberedOutput | AcceptedAnswer<AcceptedOutput>> {
     const { workflow } = command;
-    const deadline = startDeadline({ clock, waitMs });
+    const deadline = startDeadline({ clock, waitMs, spentMs: command.spentMs });
     const { tokenId, isRepeated, existing, item } = await storeBefore(deadline, () => begin(command, deadline.begunAt));
     if (!item) return { answer: answerOf(workflow._id, tokenId, existing), isReplayed: isRepeated };
     const { acceptance, reply } = await acceptPromised(endsOf(command, deadline), item, patienceMs);

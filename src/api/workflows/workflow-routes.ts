@@ -60,7 +60,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
   }
   const open = (request: FastifyRequest, reply: FastifyReply) => {
     const { workflow_id } = parsePath(request).path;
-    return mistakes.guard(request, reply, () => workflows.open(workflow_id, workflowToken(request)));
+    return mistakes.guard(request, reply, () => workflows.open(workflow_id, workflowToken(request), reply.elapsedTime));
   };
 
   app.post('/api/v1/workflow/start', { config: { contract: startContract } }, async (request, reply) => {
@@ -92,6 +92,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
       product,
       callerId: callerIdOf(request, product),
       requestId: request.id,
+      spentMs: Math.round(reply.elapsedTime),
       idempotencyKey: headers['idempotency-key'],
       passLimit: () => limitStamps(request, reply),
     };

@@ -26,9 +26,9 @@ export function createWorkflows(tools: WorkflowTools) {
   const prove = createWorkflowProofs({ chains, stamps, markStamp, markOutput: rememberMarks(markStamp) });
   const proveSealedChain = createSealedChainProver({ chains, stamps, markStamp, waitMs });
   return {
-    /** @throws the same errors as `openWorkflow` */
-    open: (workflowId: string, token: string | undefined) =>
-      storeBefore(startDeadline({ clock, waitMs }), () => openWorkflow(workflows, workflowId, token)),
+    /** @param spentMs the time that the request has spent before. @throws the same errors as `openWorkflow` */
+    open: (workflowId: string, token: string | undefined, spentMs?: number) =>
+      storeBefore(startDeadline({ clock, waitMs, spentMs }), () => openWorkflow(workflows, workflowId, token)),
     /** @throws ServiceError `store_unavailable` */
     exists: async (workflowId: string) => (await workflows.find(workflowId)) !== null,
     /** @throws the same errors as `findWorkflow` */

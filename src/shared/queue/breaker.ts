@@ -6,6 +6,8 @@ import { keyPrefix } from './connection.ts';
 const failuresUntilOpen = 5;
 /** The first pause, in milliseconds. It doubles each time the provider is asked again and fails. Half of each pause is random. */
 const firstPauseMs = 5_000;
+/** No other worker tries while a try is under way, at most for this time in milliseconds. */
+const longestTryMs = 15_000;
 /** The clocks of a worker and of Redis may differ by this much. */
 const usualDriftMs = 5_000;
 /** The state is forgotten when nobody has asked the provider for so long. */
@@ -34,17 +36,20 @@ const answer = (mayAsk: string) => `
  */
 const noteFailure = `${readState}
   local isOurFault = tonumber(ARGV[5]) > 0 and math.abs(ARGV[5] - now) > ${usualDriftMs}
-  if askAt < 0 and not isOurFault then
+  if not isOurFault then
     failures = redis.call('HINCRBY', KEYS[1], 'failures', 1)
-    if failures >= tonumber(ARGV[3]) or tonumber(ARGV[2]) > 0 then
-      local pauseMs = tonumber(ARGV[4])
+    if askAt > 0 or failures >= tonumber(ARGV[3]) or tonumber(ARGV[2]) > 0 then
+      local pauseMs = tonumber(redis.call('HGET', KEYS[1], 'pauseMs') or ARGV[4])
       ${openFor}
     end
     redis.call('PEXPIRE', KEYS[1], ${keptMs})
   end
   ${answer('0')}
 `;
-/** Takes the next try for this worker: until the next pause is over, no other worker tries. ARGV: a random number, 0, the longest pause. */
+/**
+ * Takes the next try for this worker. The next pause begins now, and again when the try fails. ARGV: a random number, the longest time of a try, the
+ * longest pause.
+ */
 const claimTry = `${readState}
   if askAt < 0 then return { failures, -1, 1 } end
   if askAt > now then return { failures, askAt - now, 0 } end
@@ -64,12 +69,15 @@ const readOnly = `${readState}
 export interface Breaker {
   /** Resolves to true if this worker may ask now: the breaker is closed, or this worker may make the next try. */
   mayAsk(): Promise<boolean>;
-  succeeded(): Promise<void>;
+  /** Does not wait for Redis. */
+  succeeded(): void;
   /**
+   * Does not wait for Redis.
+   *
    * @param pauseMs the pause that the provider asked for (`Retry-After`): the breaker then opens at once
    * @param clockMs the time by our clock, if the answer was refused because of its time
    */
-  failed(fault: { readonly pauseMs?: number | undefined; readonly clockMs?: number | undefined }): Promise<void>;
+  failed(fault: { readonly pauseMs?: number | undefined; readonly clockMs?: number | undefined }): void;
   isOpen(): boolean;
   hasFailures(): boolean;
   /** The milliseconds until the next try; 0 while the breaker is closed. */
@@ -109,14 +117,16 @@ export function openBreaker({
 
   const pauseLeftMs = () => Math.max(0, (tryAt ?? 0) - performance.now());
   return {
-    mayAsk: async () => tryAt === undefined || (pauseLeftMs() === 0 && (await run(claimTry, Math.random(), 0, longestPauseMs))),
-    succeeded: async () => {
+    mayAsk: async () => tryAt === undefined || (pauseLeftMs() === 0 && (await run(claimTry, Math.random(), longestTryMs, longestPauseMs))),
+    succeeded: () => {
       if (failures === 0 && tryAt === undefined) return;
       [failures, tryAt] = [0, undefined];
-      await redis.del(key).catch((error: unknown) => log.debug({ err: error, provider: name }, 'a breaker could not be closed'));
+      redis.del(key).catch((error: unknown) => log.debug({ err: error, provider: name }, 'a breaker could not be closed'));
     },
-    failed: async ({ pauseMs = 0, clockMs = 0 }) => {
-      await run(noteFailure, Math.random(), Math.min(pauseMs, longestPauseMs), failuresUntilOpen, firstPauseMs, clockMs);
+    failed: ({ pauseMs = 0, clockMs = 0 }) => {
+      failures += 1;
+      if (failures >= failuresUntilOpen) tryAt ??= performance.now() + firstPauseMs;
+      void run(noteFailure, Math.random(), Math.min(pauseMs, longestPauseMs), failuresUntilOpen, firstPauseMs, clockMs);
     },
     isOpen: () => tryAt !== undefined,
     hasFailures: () => failures > 0,

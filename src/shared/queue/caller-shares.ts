@@ -3,12 +3,12 @@ import { ServiceError } from '../domain/service-error.ts';
 /** Each caller may have this share of `QUEUE_MAX_DEPTH`. */
 const shareOfCaller = 0.5;
 
-/** The replies of workers come within seconds after a job ends. */
-const lostAfterMs = 30_000;
+/** Then a reply counts as lost. */
+const lostAfterMs = 3_600_000;
 
 /**
- * Counts the items that this API process has sent and no worker has answered, for each caller: a product, or an address. So one caller cannot fill
- * the queue for all others (R7).
+ * Counts the items that this API process has sent and no worker has answered, for each caller: a product, or an address. So one caller can
+ * fill at most half of the queue through one API process (R7).
  */
 export interface CallerShares {
   /** @throws ServiceError `rate_limited` if the caller would have too many unanswered items */
@@ -16,8 +16,6 @@ export interface CallerShares {
   add(callerId: string, tokenId: string): void;
   /** An item was answered, or it did not reach the queue. */
   settle(tokenId: string): void;
-  /** Forgets items whose reply was lost. Call it while no job waits or runs. */
-  forgetLost(): void;
 }
 
 export function createCallerShares({ maxDepth }: { maxDepth: number }): CallerShares {
@@ -35,8 +33,17 @@ export function createCallerShares({ maxDepth }: { maxDepth: number }): CallerSh
     else counts.delete(item.callerId);
   }
 
+  function forgetLost(): void {
+    const before = performance.now() - lostAfterMs;
+    for (const [tokenId, { since }] of unanswered) {
+      if (since > before) return;
+      settle(tokenId);
+    }
+  }
+
   return {
     check: (callerId, items) => {
+      forgetLost();
       if ((counts.get(callerId) ?? 0) + items <= most) return;
       const advice = items > most ? `this request has ${items}: send at most ${most} at once` : 'try again when some of them are finished';
       throw new ServiceError('rate_limited', `At most ${most} stamps of one caller may be unfinished at a time; ${advice}.`, {
@@ -49,12 +56,5 @@ export function createCallerShares({ maxDepth }: { maxDepth: number }): CallerSh
       counts.set(callerId, (counts.get(callerId) ?? 0) + 1);
     },
     settle,
-    forgetLost: () => {
-      const before = performance.now() - lostAfterMs;
-      for (const [tokenId, { since }] of unanswered) {
-        if (since > before) return;
-        settle(tokenId);
-      }
-    },
   };
 }

@@ -6,7 +6,8 @@ import { promisedQueueName, type StampItem, type StampJob } from './stamp-job.ts
 
 /**
  * Puts the items of a running job into the queue of the stamps that nobody waits for. Resolves when Redis has confirmed them. If the worker dies
- * before it removes them from their old job, they are in both queues: the second run finds the stamps of the first.
+ * before it removes them from their old job, they are in both queues. Usually the second run finds the stamps of the first; if both
+ * run at once, a TSA is asked twice, and one stamp is kept.
  */
 export type HandOver = (replyTo: string, items: readonly StampItem[]) => Promise<void>;
 

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { monotonic } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { longestPauseMs, type Schedule, scheduleJob } from './consumer.ts';
 import { jobContracts } from './jobs.ts';
@@ -66,11 +65,11 @@ export function watchOversleepers(options: { redis: Redis; schedules: readonly S
       return;
     }
     for (const queue of queues) if (!isScheduled(queue)) await wake(queue, now);
-    if (monotonic() < schedulesAreRightUntil) return;
+    if (performance.now() < schedulesAreRightUntil) return;
     for (const schedule of schedules) await renew(schedule, now);
     // Only now: the next run of a schedule must not be started early, because the run after it would be as far away.
     for (const queue of queues) if (isScheduled(queue)) await wake(queue, now);
-    schedulesAreRightUntil = monotonic() + lookAtSchedulesMs;
+    schedulesAreRightUntil = performance.now() + lookAtSchedulesMs;
   }
 
   async function lookUntilStopped(): Promise<void> {

@@ -38,10 +38,9 @@ const jobsIn = async (queues: readonly Queue[], ...places: ('wait' | 'delayed' |
   sum((await Promise.all(queues.map((queue) => queue.getJobCounts(...places)))).flatMap((counts) => Object.values(counts)));
 
 /**
- * Reads the size of the stamp queues from Redis once a second. The result is an estimate, because Redis counts jobs and not their stamps. `onIdle` is
- * called whenever no stamp job waits or runs.
+ * Reads the size of the stamp queues from Redis once a second. The result is an estimate, because Redis counts jobs and not their stamps.
  */
-export function watchQueue({ redis, log, onIdle }: { redis: Redis; log: Logger; onIdle?: () => void }): QueueWatch {
+export function watchQueue({ redis, log }: { redis: Redis; log: Logger }): QueueWatch {
   const stopping = new AbortController();
   const queues = keptQueues.map((name) => openQueue(name, { redis, log }));
   const ofStamps = queues.filter(({ name }) => name === stampQueueName || name === promisedQueueName);
@@ -62,9 +61,7 @@ export function watchQueue({ redis, log, onIdle }: { redis: Redis; log: Logger; 
     // If this process was suspended, the first PING times out even if Redis answered. So a second PING decides.
     const isAnswered = (await answers()) || (await answers());
     isSilent = !isAnswered && redis.status === 'ready';
-    if (!isAnswered) return;
-    depth = await readDepth();
-    if (onIdle && (await jobsIn(ofStamps, 'wait', 'delayed', 'active')) === 0) onIdle();
+    if (isAnswered) depth = await readDepth();
   }
 
   async function lookUntilStopped(): Promise<void> {

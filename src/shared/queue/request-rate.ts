@@ -32,6 +32,17 @@ const noteAnswer = `
   redis.call('ZADD', KEYS[1], 'XX', time[1] * 1000 + math.floor(time[2] / 1000), ARGV[1])
 `;
 
+/** Gives a request back that was not sent. ARGV: the id of the request. */
+const giveBack = `redis.call('ZREM', KEYS[1], ARGV[1])`;
+
+/** A request that may be sent now. */
+export interface TakenRequest {
+  /** Call it when the answer is there. Without this the request counts a little longer. */
+  answered(): void;
+  /** Call it if the request is not sent. */
+  giveBack(): void;
+}
+
 /** What is left of the rate, as this process last saw it. `nextInMs`: 0 if a request may go now. */
 export interface RateView {
   readonly left: number;
@@ -42,11 +53,11 @@ export interface RateView {
 export interface RequestRate {
   readonly settings: RateSettings;
   /**
-   * Takes one request. Resolves with a function to call when the answer is there, or with undefined if no request is left.
+   * Takes one request, which must be sent at once. Resolves with undefined if no request is left.
    *
    * @throws an error of Redis: then the request must not go
    */
-  take(): Promise<(() => void) | undefined>;
+  take(): Promise<TakenRequest | undefined>;
   view(): RateView;
   /** Reads what other workers have taken. @throws an error of Redis */
   refresh(): Promise<void>;
@@ -72,8 +83,8 @@ export function openRequestRate(options: { redis: Redis; name: string; settings:
     settings,
     take: async () => {
       const id = randomUUID();
-      // Without the answer's time, the request counts a little longer.
-      return (await run(id)) ? () => void redis.eval(noteAnswer, 1, key, id).catch(() => undefined) : undefined;
+      const note = (script: string) => () => void redis.eval(script, 1, key, id).catch(() => undefined);
+      return (await run(id)) ? { answered: note(noteAnswer), giveBack: note(giveBack) } : undefined;
     },
     view: () => ({ left, nextInMs: left > 0 ? 0 : Math.max(0, nextAt - performance.now()) }),
     refresh: async () => void (await run('')),

@@ -130,14 +130,17 @@ export function createMember(
     return recordCall({ record, onCall: tell, provider: name }, stamp, blame);
   };
   const callIfItMay = async (subject: StampSubject, shareMs: number, signal: AbortSignal, tell: OnCall): Promise<TokenProof> => {
+    const waitMs = rate?.view().nextInMs ?? 0;
+    if (waitMs > 0) throw new RateReachedError(waitMs, provider.timeoutMs);
     if (!(await breaker.mayAsk())) throw new ProviderOutError('it failed several times in a row, and is not asked now');
     try {
       const proof = await call(subject, shareMs, signal, tell);
-      await breaker.succeeded();
+      breaker.succeeded();
       return proof;
     } catch (error) {
       const fault = faultOf(error, clock);
-      if (fault) await breaker.failed(fault);
+      if (fault) breaker.failed(fault);
+      else if (error instanceof TsaRefusedError) breaker.succeeded();
       throw error;
     }
   };

@@ -23,12 +23,15 @@ export interface OpenedProvider {
   close(): void;
 }
 
+/** The time between the counting of a request and its sending is shorter than this, in milliseconds. */
+const takeMarginMs = 2_000;
+
 /** The time for all providers together. It is shorter than the caller waits, so that a caller gets 502 (failed) rather than 504 (not yet known). */
 const deadlineMsOf = (stampWaitMs: number): number => Math.max(1_000, Math.floor(stampWaitMs * 0.8));
 
 /**
  * Opens the configured TSAs and own keys. The times in the TSAs' tokens are a second opinion on the clock of the own keys. `notes`
- * count the requests of a TSA with a `rate`; without them nothing may be asked.
+ * count the requests of a TSA with a `rate`; without them such a TSA is never asked.
  *
  * @throws ConfigError if a secret cannot be read or a key is not suitable
  */
@@ -48,7 +51,7 @@ export async function openTsas(
     const onTime = (opinion: SecondOpinion) => {
       for (const watch of watches) watch.heard(opinion);
     };
-    const rate = settings.rate && notes?.rateOf(name, settings.rate, timeoutMs);
+    const rate = settings.rate && notes?.rateOf(name, settings.rate, timeoutMs + takeMarginMs);
     return createRfc3161Provider({ settings, trust, client, clock, onTime, rate });
   });
 }

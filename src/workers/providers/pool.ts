@@ -67,7 +67,6 @@ async function untilAllowed(rate: RequestRate): Promise<void> {
     const { nextInMs } = rate.view();
     if (nextInMs === 0) return;
     await delay(Math.min(nextInMs, longestLookMs), undefined, { ref: false });
-    await rate.refresh();
   }
 }
 
@@ -133,8 +132,10 @@ export function createProviderPool(options: {
     if (refusal && refusals.length === serving.length) throw refusal;
     const timeless = failures.find((error) => error instanceof TimeUnavailableError);
     if (timeless && failures.every((error) => error instanceof TimeUnavailableError || error instanceof TsaRefusedError)) throw timeless;
-    const [soonest] = failures.filter((error) => error instanceof RateReachedError).sort((a, b) => a.retryInMs - b.retryInMs);
-    if (soonest) throw soonest;
+    const isRate = (error: unknown) => error instanceof RateReachedError;
+    const [soonest] = failures.filter(isRate).sort((a, b) => a.retryInMs - b.retryInMs);
+    // If another provider failed, it may be there again soon.
+    if (soonest) throw failures.length === serving.length && failures.every(isRate) ? soonest : new RateReachedError(0);
     throw new ProviderError('every provider failed', { cause: new AggregateError(failures) });
   }
 

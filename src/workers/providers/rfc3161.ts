@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { rfc3339Of } from '../../shared/domain/gen-time.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import type { TokenProof } from '../../shared/domain/stamp.ts';
-import type { RequestRate } from '../../shared/queue/request-rate.ts';
+import type { RequestRate, TakenRequest } from '../../shared/queue/request-rate.ts';
 import {
   encodeRequest,
   type RequestFault,
@@ -25,6 +25,8 @@ const nonceBytes = 16;
 
 /** The maximum pause before the one retry. The pause is random, so that calls that failed together do not come back together. */
 const longestRetryDelayMs = 250;
+/** How long Redis may take to count a request. Then the TSA receives no request later than it is counted. */
+const longestTakeMs = 1_000;
 /** If a TSA asks for a longer pause than this (`Retry-After`), the next TSA is asked instead. */
 const longestRetryAfterMs = 1_000;
 
@@ -116,14 +118,30 @@ export function createRfc3161Provider(deps: {
 
   let chain: Verified['chain'] | undefined;
 
-  async function exchange(tsq: Buffer, signal: AbortSignal): Promise<{ tsr: Buffer; verified: Verified }> {
-    const noteAnswer = await rate?.take();
+  /**
+   * Takes a request of the provider's rate. If Redis answers late or not at all, nothing is sent.
+   *
+   * @throws RateReachedError
+   */
+  async function takeRequest(signal: AbortSignal): Promise<TakenRequest> {
+    const isLate = AbortSignal.any([signal, AbortSignal.timeout(longestTakeMs)]);
+    const taking = rate?.take();
+    const late = Promise.withResolvers<undefined>();
+    isLate.addEventListener('abort', () => late.resolve(undefined), { once: true });
+    if (isLate.aborted) late.resolve(undefined);
+    const taken = await Promise.race([taking, late.promise]).catch(() => undefined);
+    if (taken) return taken;
+    taking?.then((unused) => unused?.giveBack()).catch(() => undefined);
     // A request under way counts as if it took its longest time, but it mostly ends earlier.
-    if (rate && !noteAnswer) throw new RateReachedError(rate.view().nextInMs, timeoutMs);
+    throw new RateReachedError(rate?.view().nextInMs ?? 0, timeoutMs);
+  }
+
+  async function exchange(tsq: Buffer, signal: AbortSignal): Promise<{ tsr: Buffer; verified: Verified }> {
+    const taken = settings.rate && (await takeRequest(signal));
     const sentAtMs = clock();
     const tsr = await client.ask(tsq, signal);
     const receivedAtMs = clock();
-    noteAnswer?.();
+    taken?.answered();
     const result = await verifyResponse(tsr, {
       request: tsq,
       trust,

@@ -1,4 +1,3 @@
-import { monotonic } from '../../shared/runtime/clock.ts';
 import { isOutOfSpace } from '../../shared/store/errors.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 
@@ -12,7 +11,7 @@ const holdsMs = 10_000;
 export function withSpaceRecord<S extends Pick<StampStore, 'insertOnce'>>(stamps: S, options: { onChange: () => void }) {
   const { onChange } = options;
   let fullAt = Number.NEGATIVE_INFINITY;
-  const isFull = () => monotonic() - fullAt < holdsMs;
+  const isFull = () => performance.now() - fullAt < holdsMs;
 
   function note(at: number): void {
     const wasFull = isFull();
@@ -26,7 +25,7 @@ export function withSpaceRecord<S extends Pick<StampStore, 'insertOnce'>>(stamps
       note(Number.NEGATIVE_INFINITY);
       return outcome;
     } catch (error) {
-      if (isOutOfSpace(error)) note(monotonic());
+      if (isOutOfSpace(error)) note(performance.now());
       throw error;
     }
   };

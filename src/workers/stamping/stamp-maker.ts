@@ -4,7 +4,7 @@ import { digestCharacters, type Proof } from '../../shared/domain/stamp.ts';
 import { timeOfId } from '../../shared/domain/stamp-id.ts';
 import type { Asked, StampItem } from '../../shared/queue/stamp-job.ts';
 import { withoutCertificates } from '../../shared/rfc3161/index.ts';
-import { type Clock, monotonic } from '../../shared/runtime/clock.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { createMicroBatcher } from '../../shared/runtime/micro-batcher.ts';
 import type { CounterStore, StampTally } from '../../shared/store/counters.ts';
@@ -131,7 +131,9 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
   const inserting = createMicroBatcher<StoredStamp, InsertedStamp>({ maxItems: mostPerInsert, send: stamps.insertOnce });
 
   async function attempt(item: StampItem): Promise<Attempt> {
-    const { tokenId, imprint, tier, requiresQualified = false, caller, isPromised = false } = item;
+    const { tokenId, imprint, tier, requiresQualified = false, caller, output } = item;
+    // Promised outputs are in jobs with stamps that callers wait for (W8), so they must not delay these.
+    const isPromised = item.isPromised === true && output === undefined;
     const asked = item.asked && wordsOf(item.asked);
     if (imprint.digest.length !== digestCharacters[imprint.algorithm])
       throw new Error(`the digest of ${tokenId} is not a ${imprint.algorithm}`);
@@ -180,7 +182,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
 
   return async (given, { mayExist, isFinal = () => true }) => {
     const items = distinct(given);
-    const startedAt = monotonic();
+    const startedAt = performance.now();
     const known = mayExist ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
     const knownIds = new Set(known.map(({ tokenId }) => tokenId));
     const settled = await Promise.allSettled(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
@@ -209,7 +211,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
         failed: failed.length,
         refused: refused.length,
         owed: owed.length,
-        durationMs: Math.round(monotonic() - startedAt),
+        durationMs: Math.round(performance.now() - startedAt),
       },
       'finished a stamp job',
     );

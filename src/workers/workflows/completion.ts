@@ -8,7 +8,7 @@ import { hexOf, octetsOfSha256 } from '../../shared/proof/octets.js';
 import { type ChainEnd, chainStart } from '../../shared/proof/output-chain.js';
 import { type JobPayload, NotItsTurnError } from '../../shared/queue/jobs.ts';
 import type { OutputOrder } from '../../shared/queue/output-order.ts';
-import { type Clock, monotonic } from '../../shared/runtime/clock.ts';
+import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { CounterStore } from '../../shared/store/counters.ts';
 import type { OutputStore } from '../../shared/store/outputs.ts';
@@ -77,12 +77,12 @@ const freshSalt = (): string => randomBytes(saltBytes).toString('hex');
  */
 export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps): (job: JobPayload<'workflow-completion'>) => Promise<void> {
   const { workflows, outputs, order, counters, makeStamps, announceCompleted, clock, log } = deps;
-  const workerStartedAt = monotonic();
+  const workerStartedAt = performance.now();
 
   /** Waits for outputs that were accepted earlier. @throws NotItsTurnError while they are in progress */
   async function letOutputsJoin({ workflowId, acceptedAt }: JobPayload<'workflow-completion'>): Promise<void> {
     // Not longer than this worker runs: a clock that jumps ahead does not end the wait.
-    const waitedMs = Math.min(clock() - acceptedAt, monotonic() - workerStartedAt);
+    const waitedMs = Math.min(clock() - acceptedAt, performance.now() - workerStartedAt);
     if (waitedMs > patienceMs || !(await order.hasEarlier(workflowId, acceptedAt))) return;
     throw new NotItsTurnError(Math.min(Math.max(Math.abs(waitedMs) / 4, shortestLookMs), longestLookMs));
   }

@@ -17,7 +17,8 @@ const breakersOfTwo = (longestPauseMs = 60_000) => {
   return [open(), open()] as const;
 };
 const fail = async (breaker: ReturnType<typeof breakersOfTwo>[0], times: number) => {
-  for (let failure = 0; failure < times; failure += 1) await breaker.failed({});
+  for (let failure = 0; failure < times; failure += 1) breaker.failed({});
+  await breaker.refresh();
 };
 /** Lets the pause end. */
 const endPause = async (...breakers: readonly ReturnType<typeof breakersOfTwo>[0][]) => {
@@ -39,7 +40,7 @@ test('a success ends the row, also that of another worker', async () => {
   const [one, other] = breakersOfTwo();
   await fail(one, 4);
   await other.refresh();
-  await other.succeeded();
+  other.succeeded();
   await fail(one, 4);
   expect(await one.mayAsk()).toBe(true);
 });
@@ -59,14 +60,15 @@ test('after a pause one worker tries; its success closes the breaker of all, oth
   expect(pauses).toEqual([5_000, 10_000, 20_000, 40_000, 60_000, 60_000]);
   await endPause(one, other);
   expect(await other.mayAsk()).toBe(true);
-  await other.succeeded();
+  other.succeeded();
   await one.refresh();
   expect([one.isOpen(), await one.mayAsk(), await redis.exists(key)]).toEqual([false, true, 0]);
 });
 
 test('a provider that asks for a pause gets it at once, up to the longest', async () => {
   const [one, other] = breakersOfTwo(30_000);
-  await one.failed({ pauseMs: 3_600_000 });
+  one.failed({ pauseMs: 3_600_000 });
+  await one.refresh();
   await other.refresh();
   expect([await one.mayAsk(), await other.mayAsk()]).toEqual([false, false]);
   expect(other.pauseLeftMs()).toBeGreaterThan(20_000);
@@ -75,8 +77,20 @@ test('a provider that asks for a pause gets it at once, up to the longest', asyn
 
 test('a worker whose clock is not that of Redis does not blame a provider for a wrong time; one with the right clock does', async () => {
   const [wrong, right] = breakersOfTwo();
-  for (let token = 0; token < 10; token += 1) await wrong.failed({ clockMs: Date.now() + 3_600_000 });
+  for (let token = 0; token < 10; token += 1) wrong.failed({ clockMs: Date.now() + 3_600_000 });
+  await wrong.refresh();
   expect(await wrong.mayAsk()).toBe(true);
-  for (let token = 0; token < 5; token += 1) await right.failed({ clockMs: Date.now() });
+  for (let token = 0; token < 5; token += 1) right.failed({ clockMs: Date.now() });
+  await right.refresh();
   expect(await right.mayAsk()).toBe(false);
+});
+
+test('a try that fails lets the pause begin again, and obeys a Retry-After', async () => {
+  const [one] = breakersOfTwo(600_000);
+  await fail(one, 5);
+  await endPause(one);
+  expect(await one.mayAsk()).toBe(true);
+  one.failed({ pauseMs: 300_000 });
+  await one.refresh();
+  expect(one.pauseLeftMs()).toBeGreaterThan(290_000);
 });

@@ -1,8 +1,9 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { checkProviders } from '../../../src/operator/check-providers.ts';
 import { createFault } from '../../../src/tsa/faults.ts';
 import { scrape, seriesValue } from '../../support/metrics.ts';
 import { getJson, type JsonAnswer, randomHash, stampInternal, verifyById } from '../../support/requests.ts';
+import { startPrivateRedis } from '../../support/servers.ts';
 import { type RunningService, type Settings, startService } from '../../support/service.ts';
 import { startStrictTsa } from '../../support/strict-tsa.ts';
 import { providersSettings, startTsa } from '../../support/tsa-service.ts';
@@ -92,4 +93,20 @@ test('requests are not sent when they cannot be counted: check-providers says th
   const environment = { ...providersSettings([{ tsa, rate: { requests: 2, per_seconds: 600 } }]), REDIS_URL: 'redis://127.0.0.1:1' };
   expect(await runCheck(environment)).toEqual({ code: 1, said: expect.stringContaining('REDIS_URL') });
   expect(tsa.server.received.length).toBe(0);
+});
+
+test('while Redis does not answer, nothing is sent, and the TSA is not blamed', async () => {
+  const redis = await startPrivateRedis();
+  onTestFinished(redis.dispose);
+  const [rated, other] = [await startTsa(), await startTsa()];
+  const settings = providersSettings([{ tsa: rated, rate: { requests: 100, per_seconds: 600 } }, { tsa: other }]);
+  const service = await startService({ settings: { ...settings, REDIS_URL: redis.url } });
+  await stampInternal(service, { hash: randomHash() });
+  const sent = rated.server.received.length;
+  await redis.pause();
+  const answers = await stampMany(service, 10);
+  expect(rated.server.received.length).toBe(sent);
+  expect(answers.every(({ status }) => status === 503 || status === 504)).toBe(true);
+  await redis.resume();
+  await expect.poll(async () => (await stampInternal(service, { hash: randomHash() })).body.tsp_provider).toBe('tsa-1');
 });
