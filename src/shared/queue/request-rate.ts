@@ -52,6 +52,8 @@ export interface RateView {
 /** Counts the requests of all workers to one provider in a sliding window, so that they never exceed what the provider allows. */
 export interface RequestRate {
   readonly settings: RateSettings;
+  /** A request under way counts as if it took this long, in milliseconds. Mostly it ends earlier, and so does the time until the next one. */
+  readonly longestMs: number;
   /**
    * Takes one request, which must be sent at once. Resolves with undefined if no request is left.
    *
@@ -81,9 +83,10 @@ export function openRequestRate(options: { redis: Redis; name: string; settings:
 
   return {
     settings,
+    longestMs,
     take: async () => {
       const id = randomUUID();
-      const note = (script: string) => () => void redis.eval(script, 1, key, id).catch(() => undefined);
+      const note = (script: string) => () => void Promise.all([redis.eval(script, 1, key, id), run('')]).catch(() => undefined);
       return (await run(id)) ? { answered: note(noteAnswer), giveBack: note(giveBack) } : undefined;
     },
     view: () => ({ left, nextInMs: left > 0 ? 0 : Math.max(0, nextAt - performance.now()) }),

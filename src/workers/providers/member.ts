@@ -131,7 +131,7 @@ export function createMember(
   };
   const callIfItMay = async (subject: StampSubject, shareMs: number, signal: AbortSignal, tell: OnCall): Promise<TokenProof> => {
     const waitMs = rate?.view().nextInMs ?? 0;
-    if (waitMs > 0) throw new RateReachedError(waitMs, provider.timeoutMs);
+    if (waitMs > 0) throw new RateReachedError(waitMs, rate?.longestMs);
     if (!(await breaker.mayAsk())) throw new ProviderOutError('it failed several times in a row, and is not asked now');
     try {
       const proof = await call(subject, shareMs, signal, tell);

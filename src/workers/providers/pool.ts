@@ -157,8 +157,7 @@ export function createProviderPool(options: {
    * so that it waits with others and shares the request.
    */
   async function goOn(pending: Pending, index: number, rate: RequestRate, shareMs: number): Promise<Proof> {
-    const { timeoutMs } = pending.serving[index]!.provider;
-    pending.failures.push(new RateReachedError(rate.view().nextInMs, timeoutMs + shareMs / 2));
+    pending.failures.push(new RateReachedError(rate.view().nextInMs, rate.longestMs + shareMs / 2));
     return askOne(pending, index + 1);
   }
 

@@ -132,8 +132,7 @@ export function createRfc3161Provider(deps: {
     const taken = await Promise.race([taking, late.promise]).catch(() => undefined);
     if (taken) return taken;
     taking?.then((unused) => unused?.giveBack()).catch(() => undefined);
-    // A request under way counts as if it took its longest time, but it mostly ends earlier.
-    throw new RateReachedError(rate?.view().nextInMs ?? 0, timeoutMs);
+    throw new RateReachedError(rate?.view().nextInMs ?? 0, rate?.longestMs);
   }
 
   async function exchange(tsq: Buffer, signal: AbortSignal): Promise<{ tsr: Buffer; verified: Verified }> {
