@@ -1,12 +1,11 @@
-import { ServiceError } from '../shared/domain/service-error.ts';
-import { connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
-import { openProviderNotes, type ProviderNotes } from '../shared/queue/provider-notes.ts';
+import type { ProviderNotes } from '../shared/queue/provider-notes.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import { loadProviderConfig, parseSettings, settingsSchema, withSecretFiles } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
-import { loadTrustSettings, type TrustedProvider } from '../shared/trust/trusted-providers.ts';
+import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { checkProvider, openTsas, type ProviderCheck, type Rfc3161Provider } from '../workers/providers/index.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
+import { isCounted, withProviderNotes } from './provider-notes.ts';
 
 const usage = `qstamp check-providers: asks each configured provider for one stamp, and does not store it
 
@@ -83,25 +82,6 @@ const jsonOf = ({
     }),
   })}\n`;
 
-/** Connects to Redis if requests to a provider are counted there. @throws ServiceError `queue_unavailable` if it does not answer */
-async function withNotes<T>(
-  providers: readonly TrustedProvider[],
-  environment: OperatorCommand['environment'],
-  work: (notes: ProviderNotes | undefined) => Promise<T>,
-): Promise<T> {
-  if (!providers.some(({ settings }) => settings.rate)) return work(undefined);
-  const { REDIS_URL } = parseSettings(settingsSchema.pick({ REDIS_URL: true }), withSecretFiles(environment));
-  const log = createLogger({ level: 'silent', process: 'worker' });
-  const redis = connectProducer(REDIS_URL, log);
-  try {
-    await untilReady(redis);
-    if (redis.status !== 'ready') throw new ServiceError('queue_unavailable', 'REDIS_URL: Redis does not answer.');
-    return await work(openProviderNotes({ redis, log }));
-  } finally {
-    await disconnect(redis);
-  }
-}
-
 /** Runs `qstamp check-providers`. Resolves with the exit code. */
 export const checkProviders = (command: OperatorCommand): Promise<OperatorExitCode> =>
   runOperatorCommand(command, usage, async ({ operands, json, all }) => {
@@ -110,10 +90,12 @@ export const checkProviders = (command: OperatorCommand): Promise<OperatorExitCo
     const { providers } = loadTrustSettings(loadProviderConfig(environment));
     if (providers.length === 0) stderr.write('TSP is mock: the workers make its stamps themselves, so there is no provider to ask\n');
     const log = createLogger({ level: 'silent', process: 'worker' });
-    const checks = await withNotes(providers, environment, async (notes) => {
+    const askAll = async (notes?: ProviderNotes) => {
       const tsas = await openTsas(providers, { notes, clock: systemClock, log });
       return Promise.all(tsas.map(ask));
-    });
+    };
+    const redisUrl = () => parseSettings(settingsSchema.pick({ REDIS_URL: true }), withSecretFiles(environment)).REDIS_URL;
+    const checks = isCounted(providers) ? await withProviderNotes({ providers, redisUrl: redisUrl(), log }, askAll) : await askAll();
     for (const check of checks) stdout.write(json ? jsonOf(check) : linesOf(check));
     return checks.some(({ verdict }) => verdict === 'failed') ? 1 : 0;
   });

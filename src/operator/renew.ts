@@ -1,6 +1,4 @@
 import { ServiceError } from '../shared/domain/service-error.ts';
-import { connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
-import { openProviderNotes } from '../shared/queue/provider-notes.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import { ConfigError, loadConfig } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
@@ -10,6 +8,7 @@ import { canServeQualified, loadTrustSettings } from '../shared/trust/trusted-pr
 import { createProviderPool, openTsas, ProviderError } from '../workers/providers/index.ts';
 import { createRenewProcessor } from '../workers/renewal/index.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
+import { withProviderNotes } from './provider-notes.ts';
 
 const usage = `qstamp renew: renews the evidence that is due, like the workers once a day, and prints a summary
 
@@ -31,40 +30,32 @@ export const renew = (command: OperatorCommand): Promise<OperatorExitCode> =>
     const trust = loadTrustSettings(config);
     if (trust.providers.length === 0) throw new ConfigError('TSP: got mock; only a TSA can renew evidence, so set local or file');
     const log = createLogger({ level: config.LOG_LEVEL, process: 'renew', destination: stderr });
-    const redis = connectProducer(config.REDIS_URL, log);
-    await untilReady(redis);
-    const notes = openProviderNotes({ redis, log });
-    const tsas = await openTsas(trust.providers, { notes, clock: systemClock, log });
-    const store = openStore(config, log);
-    const provider = createProviderPool({
-      providers: tsas,
-      deadlineMs,
-      notes,
-      clock: systemClock,
-      log,
-      keepBatch: store.batches.insertOnce,
+    return withProviderNotes({ providers: trust.providers, redisUrl: config.REDIS_URL, log }, async (notes) => {
+      const providers = await openTsas(trust.providers, { notes, clock: systemClock, log });
+      const store = openStore(config, log);
+      const keepBatch = store.batches.insertOnce;
+      const provider = createProviderPool({ providers, deadlineMs, notes, clock: systemClock, log, keepBatch });
+      try {
+        const { renewed, lapsed, asks, due, unknown } = await createRenewProcessor({
+          ...store,
+          provider,
+          tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock: systemClock }),
+          servesQualified: canServeQualified(trust),
+          renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,
+          isByCommand: true,
+          clock: systemClock,
+          log,
+        })();
+        stdout.write(`${renewed} renewed with ${asks} requests, ${due} still due, ${lapsed} found to have ended\n`);
+        if (unknown > 0) stdout.write(`${unknown} not renewed: they cannot be verified, perhaps because a trust anchor is missing\n`);
+        return 0;
+      } catch (error) {
+        if (!(error instanceof ServiceError) && !(error instanceof ProviderError)) throw error;
+        stderr.write(`qstamp: ${error.message} Evidence renewed so far stays renewed. Run this again.\n`);
+        return 1;
+      } finally {
+        provider.close();
+        await store.close();
+      }
     });
-    try {
-      const { renewed, lapsed, asks, due, unknown } = await createRenewProcessor({
-        ...store,
-        provider,
-        tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock: systemClock }),
-        servesQualified: canServeQualified(trust),
-        renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,
-        isByCommand: true,
-        clock: systemClock,
-        log,
-      })();
-      stdout.write(`${renewed} renewed with ${asks} requests, ${due} still due, ${lapsed} found to have ended\n`);
-      if (unknown > 0) stdout.write(`${unknown} not renewed: they cannot be verified, perhaps because a trust anchor is missing\n`);
-      return 0;
-    } catch (error) {
-      if (!(error instanceof ServiceError) && !(error instanceof ProviderError)) throw error;
-      stderr.write(`qstamp: ${error.message} Evidence renewed so far stays renewed. Run this again.\n`);
-      return 1;
-    } finally {
-      provider.close();
-      await store.close();
-      await disconnect(redis);
-    }
   });
