@@ -7,7 +7,7 @@ import { type Service, startPart, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 import { type StartedWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
 
-const settings = { RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MINUTE: '0', STAMP_WAIT_MS: '50' };
+const settings = { RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MINUTE: '0', STAMP_WAIT_MS: '200' };
 
 /** Hashes of the chain, in order. */
 async function chainOf(service: Service, { id }: StartedWorkflow): Promise<unknown[]> {

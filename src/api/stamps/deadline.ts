@@ -14,8 +14,11 @@ export function startDeadline({ clock, waitMs, spentMs = 0 }: { clock: Clock; wa
   return { begunAt: clock() - spentMs, leftMs: () => Math.max(0, until - performance.now()) };
 }
 
+/** How much longer than the caller's wait the store may take, in milliseconds. The last look for the stamp may take as long again. */
+const graceMs = 500;
+
 /**
- * Returns what the store answers to a request. If that takes longer than the request has, the answer is ignored.
+ * Returns what the store answers to a request. If that takes longer than the request has, and half a second, the answer is ignored.
  *
  * @throws ServiceError `store_unavailable` after the deadline, and the errors of `ask`
  */
@@ -23,7 +26,7 @@ export async function storeBefore<T>(deadline: Deadline, ask: () => Promise<T>):
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     late.reject(new ServiceError('store_unavailable', 'The store did not answer in time.', { retryAfterSeconds: 2 }));
-  }, deadline.leftMs());
+  }, deadline.leftMs() + graceMs);
   try {
     return await Promise.race([ask(), late.promise]);
   } finally {
