@@ -20,7 +20,8 @@ const essCertId = (code: ReasonCode, name: string, value: (signer: SigningIdenti
   fault(code, name, (lab) => signingCertificate(value(lab.pki.signer)));
 
 const DATA = der.objectIdentifier(OID.data);
-const OTHER_DIGEST = der.octetString(Buffer.alloc(32, 7));
+/** Always the first one in a SET, and so the one that OpenSSL compares. */
+const OTHER_DIGEST = der.octetString(Buffer.alloc(32));
 const TWO_TIMES = [der.utcTime('261121120000Z'), der.utcTime('261121120001Z')];
 const SIGNING_TIME: Attribute = { type: OID.signingTime, values: [der.utcTime('261121120000Z')] };
 /** RFC 6211. */
