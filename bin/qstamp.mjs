@@ -24,6 +24,7 @@ if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
     'check-providers': 'checkProviders',
     'check-settings': 'checkSettings',
     jobs: 'jobs',
+    mails: 'mails',
     recount: 'recount',
     renew: 'renew',
     'rotate-master-key': 'rotateMasterKey',

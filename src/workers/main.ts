@@ -108,6 +108,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     handOver: promised.handOver,
     sendReplies: sendRepliesTo,
     challengeKey: () => store.keys.secret('challenge'),
+    recipientKey: () => store.keys.secret('recipients'),
     mail,
     mailFrom: config.MAIL_FROM ?? 'qstamp <no-reply@localhost>',
     operator: operatorOf(config),

@@ -24,6 +24,8 @@ export const samplePaths = [
   ...verifyUserSamples.map((_, i) => `/verify-user/${i}`),
   ...Object.keys(errorSamples).map((name) => `/error/${name}`),
   ...Object.keys(statusSamples).map((name) => `/status/${name}`),
+  '/stop-mail/asked',
+  '/stop-mail/stopped',
   '/verify',
   '/',
 ];
@@ -57,6 +59,8 @@ export async function createPageServer(): Promise<FastifyInstance> {
   for (const [i, model] of verifyUserSamples.entries()) app.get(`/verify-user/${i}`, (_, reply) => reply.page('verify-user', model));
   for (const [name, model] of Object.entries(statusSamples)) app.get(`/status/${name}`, (_, reply) => reply.page('status', model));
   for (const [name, model] of Object.entries(errorSamples)) app.get(`/error/${name}`, (_, reply) => reply.page('error', model));
+  for (const name of ['asked', 'stopped'])
+    app.get(`/stop-mail/${name}`, (_, reply) => reply.page('stop-mail', { isStopped: name === 'stopped' }));
   app.get('/verify', (_, reply) => reply.page('verify-form', { asked: null }));
   app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
     done(null, Object.fromEntries(new URLSearchParams(String(body)))),

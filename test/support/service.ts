@@ -148,6 +148,8 @@ export const testSettings = async (overrides: Settings = {}): Promise<Settings> 
   RATE_AGENT_PER_MINUTE: '0',
   RATE_VERIFY_PER_MINUTE: '0',
   RATE_WORKFLOW_PAGE_PER_MINUTE: '0',
+  RATE_RECIPIENT_PER_HOUR: '0',
+  RATE_RECIPIENT_PER_DAY: '0',
   RATE_WRONG_TOKEN_PER_MINUTE: '0',
   RATE_UNKNOWN_ID_PER_MINUTE: '0',
   ...overrides,

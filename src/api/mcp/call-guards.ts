@@ -1,13 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ServerContext } from '../server/context.ts';
 import { addressKey } from '../server/rate-limits.ts';
+import { createRecipientLimit, type Workflows } from '../workflows/index.ts';
 
 /** The rate limits of the REST API, applied to a tool call. Each function may throw ServiceError `rate_limited`. */
 export interface CallGuards {
   /** Counts stamps, for the product of the service token or for the address. */
   stamps(count: number): Promise<void>;
-  /** Counts the start of a workflow. */
-  start(): Promise<void>;
+  /** Counts the start of a workflow, and the mail to its client. */
+  start(email: string): Promise<void>;
   /** Counts outputs of a workflow. */
   outputs(workflowId: string, count: number): Promise<void>;
   /** Counts a verification, if the caller has no service token. */
@@ -17,7 +18,9 @@ export interface CallGuards {
 }
 
 /** Creates the guards of a call. They use the same counters as the REST API. A product's verifications are not counted. */
-export function createCallGuards({ config, limits, mistakes, agentLimit, productLimit, limitStarts, limitVerifying }: ServerContext) {
+export function createCallGuards(context: ServerContext & { readonly workflows: Pick<Workflows, 'recipients'> }) {
+  const { config, limits, mistakes, agentLimit, productLimit, limitStarts, limitVerifying } = context;
+  const limitMails = createRecipientLimit(context, context.workflows.recipients);
   const outputs = limits.by({
     name: 'workflow-stamp',
     points: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
@@ -26,7 +29,10 @@ export function createCallGuards({ config, limits, mistakes, agentLimit, product
   });
   return (request: FastifyRequest, reply: FastifyReply, product: string | undefined): CallGuards => ({
     stamps: (count) => (product === undefined ? agentLimit : productLimit).items(request, reply, count),
-    start: () => limitStarts(request, reply),
+    start: async (email) => {
+      await limitStarts(request, reply);
+      await limitMails(request, reply, email);
+    },
     outputs: (workflowId, count) => outputs.items(request, reply, count, workflowId),
     verification: async () => void (product === undefined && (await limitVerifying(request, reply))),
     lookUp: (work) => mistakes.guard(request, reply, work),

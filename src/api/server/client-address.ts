@@ -19,12 +19,13 @@ export function createHopTrust(hops: readonly string[]): (address: string) => bo
 }
 
 /**
- * The address under which rate limits count a client: an IPv4 address (also if written in IPv6 notation), or the first 64 bits of an IPv6 address,
- * because these usually belong to one subscriber.
+ * The address under which rate limits count a client: an IPv4 address (also if written in IPv6 notation), or the first 56 bits of an IPv6 address,
+ * because a subscriber usually gets that many networks.
  */
 export function addressBucket(given: string): string {
   const address = addressOf(given);
   if (!(address instanceof ipaddr.IPv6)) return address?.toString() ?? given;
-  const network = address.parts.slice(0, 4).map((group) => group.toString(16));
-  return `${network.join(':')}::/64`;
+  const [first = 0, second = 0, third = 0, fourth = 0] = address.parts;
+  const network = [first, second, third, fourth & 0xff00].map((group) => group.toString(16));
+  return `${network.join(':')}::/56`;
 }

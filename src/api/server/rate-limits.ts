@@ -14,6 +14,8 @@ export interface RateLimit {
   readonly durationSeconds: number;
   /** The name of the items that `items` counts, for messages. If set, `items` sends no headers, so that headers describe only requests. */
   readonly unit?: string;
+  /** The code of a refusal; default `rate_limited`. */
+  readonly code?: 'rate_limited' | 'recipient_limited';
   /** Returns the key of a request, for example a client address. Each key has its own count. Only a hash of the key is stored. */
   readonly key: (request: FastifyRequest) => string;
 }
@@ -94,9 +96,10 @@ export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimite
       'RateLimit-Remaining': String(Math.max(0, points - counted)),
       'RateLimit-Reset': String(resetSeconds),
     });
-  const refusal = ({ name, points, durationSeconds }: RateLimit, what: string, resetSeconds: number, advice = 'try again later') => {
+  const refusal = (limit: RateLimit, what: string, resetSeconds: number, advice = 'try again later') => {
+    const { name, points, durationSeconds, code = 'rate_limited' } = limit;
     onLimited?.(name);
-    return new ServiceError('rate_limited', `At most ${points} ${what} in ${durationSeconds} seconds; ${advice}.`, {
+    return new ServiceError(code, `At most ${points} ${what} in ${durationSeconds} seconds; ${advice}.`, {
       retryAfterSeconds: resetSeconds,
     });
   };
@@ -115,7 +118,8 @@ export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimite
         const isRefused = counted > limit.points;
         if (isRefused) await count.takeBack(key, wanted);
         if (limit.unit === undefined) tell(reply, limit, isRefused ? counted - wanted : counted, resetSeconds);
-        const advice = `this request has ${wanted}: ${wanted > limit.points ? 'send fewer at once' : 'try again later'}`;
+        const advice =
+          wanted === 1 ? undefined : `this request has ${wanted}: ${wanted > limit.points ? 'send fewer at once' : 'try again later'}`;
         if (isRefused) throw refusal(limit, limit.unit ?? 'items', resetSeconds, advice);
       };
       return Object.assign(hook, { items });

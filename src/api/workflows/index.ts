@@ -12,6 +12,7 @@ import type { WriteWatch } from '../server/write-watch.ts';
 import type { ReplyWaiter, Stamps } from '../stamps/index.ts';
 import type { StampJudge } from '../verification/index.ts';
 import { registerPageRoutes } from './page-route.ts';
+import { registerStopMailRoutes } from './stop-mail-routes.ts';
 import { registerVerifyUserRoutes } from './verify-user-routes.ts';
 import { registerWorkflowRoutes } from './workflow-routes.ts';
 import { createWorkflows, type Workflows } from './workflows.ts';
@@ -20,7 +21,7 @@ const hourMs = 3_600_000;
 
 export interface WorkflowPorts {
   readonly config: Config;
-  readonly store: Pick<Store, 'workflows' | 'outputs' | 'stamps' | 'counters'>;
+  readonly store: Pick<Store, 'workflows' | 'outputs' | 'stamps' | 'counters' | 'blockedRecipients' | 'keys'>;
   readonly queue: StampQueue;
   readonly jobs: JobSender;
   readonly waiter: ReplyWaiter;
@@ -35,7 +36,7 @@ export interface WorkflowPorts {
 
 export function createWorkflowServices(ports: WorkflowPorts, { idempotency, encryptedOf }: Pick<Stamps, 'idempotency' | 'encryptedOf'>) {
   const { config, store, trust, ...others } = ports;
-  const { workflows, outputs, stamps, counters } = store;
+  const { workflows, outputs, stamps, counters, blockedRecipients, keys } = store;
   return {
     workflows: createWorkflows({
       ...others,
@@ -43,6 +44,8 @@ export function createWorkflowServices(ports: WorkflowPorts, { idempotency, encr
       outputs,
       stamps,
       counters,
+      blockedRecipients,
+      recipientKey: () => keys.secret('recipients'),
       idempotency,
       encryptedOf,
       servesQualified: canServeQualified(trust),
@@ -56,11 +59,13 @@ export function createWorkflowServices(ports: WorkflowPorts, { idempotency, encr
 export function registerWorkflows(app: FastifyInstance, context: ServerContext & { readonly workflows: Workflows }): void {
   registerWorkflowRoutes(app, context);
   registerVerifyUserRoutes(app, context);
+  registerStopMailRoutes(app, context);
   registerPageRoutes(app, context);
 }
 
 export type { RecomputedChain } from './chain-proof.ts';
 export type { Seal } from './closing-proof.ts';
+export { createRecipientLimit } from './recipient-limit.ts';
 export { brokenRecord, type ProveSealedChain } from './sealed-chain.ts';
 export type { WorkflowTools } from './workflow-tools.ts';
 export type { Workflows } from './workflows.ts';

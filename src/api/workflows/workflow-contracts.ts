@@ -33,6 +33,8 @@ export const startContract = {
   answers: { 201: json('The workflow. Only this answer contains its token.', workflowStartResponse, replayed) },
   errors: [
     'rate_limited',
+    'recipient_limited',
+    'recipient_blocked',
     'idempotency_key_reused',
     'mail_unavailable',
     'queue_unavailable',
@@ -81,7 +83,7 @@ export const resendContract = {
   path: workflowIdPath,
   headers: idempotencyHeaders,
   answers: { 202: json('The mail is queued.', workflowResendResponse, replayed) },
-  errors: [...errorsOfOpenWorkflow, 'mail_unavailable', 'queue_unavailable', 'mail_pending'],
+  errors: [...errorsOfOpenWorkflow, 'recipient_limited', 'recipient_blocked', 'mail_unavailable', 'queue_unavailable', 'mail_pending'],
 } satisfies OperationContract;
 
 export const completeContract = {

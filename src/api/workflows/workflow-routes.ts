@@ -8,6 +8,7 @@ import { addressKey, callerIdOf } from '../server/rate-limits.ts';
 import { createRequestParser, RequestValidationError } from '../server/validation.ts';
 import { sendAccepted } from '../stamps/index.ts';
 import { registerBulkOutputs } from './bulk-routes.ts';
+import { createRecipientLimit } from './recipient-limit.ts';
 import { completeContract, redactContract, resendContract, stampContract, startContract, stateContract } from './workflow-contracts.ts';
 import type { Workflows } from './workflows.ts';
 
@@ -50,6 +51,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
     durationSeconds: 3_600,
     key: (request) => parsePath(request).path.workflow_id,
   });
+  const limitMails = createRecipientLimit(context, workflows.recipients);
   /** Checks the URL of a webhook. @throws RequestValidationError if this caller may not use webhooks, or the URL is not allowed */
   function checkCallback(request: FastifyRequest, url: string | null | undefined): void {
     if (typeof url !== 'string') return;
@@ -72,7 +74,10 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
       callerId: `workflow-start:${addressKey(request)}`,
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
-      passLimit: () => limitStarts(request, reply),
+      passLimit: async () => {
+        await limitStarts(request, reply);
+        await limitMails(request, reply, body.user_email);
+      },
       baseUrl: baseUrl(),
     });
     return sendAnswer(reply, 201, started);
@@ -121,7 +126,10 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
       workflow,
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
-      passLimit: () => limitResends(request, reply),
+      passLimit: async () => {
+        await limitResends(request, reply);
+        await limitMails(request, reply, workflow.email);
+      },
       baseUrl: baseUrl(),
     });
     return sendAnswer(reply, 202, resent);

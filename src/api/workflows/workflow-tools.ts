@@ -1,7 +1,9 @@
+import type { KeyObject } from 'node:crypto';
 import type { JobSender } from '../../shared/queue/job-sender.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import type { BlockedRecipientStore } from '../../shared/store/blocked-recipients.ts';
 import type { CounterStore } from '../../shared/store/counters.ts';
 import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
@@ -22,6 +24,9 @@ export interface WorkflowTools {
   readonly waiter: ReplyWaiter;
   readonly idempotency: Idempotency;
   readonly stampJudge: StampJudge;
+  readonly blockedRecipients: BlockedRecipientStore;
+  /** The key of `recipientHash`. */
+  readonly recipientKey: () => Promise<KeyObject>;
   /** Whether mail can be sent. False only if a mail server is certainly not configured. */
   readonly canSendMail: () => Promise<boolean>;
   /** Whether any configured provider is qualified. */

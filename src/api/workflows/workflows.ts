@@ -6,6 +6,7 @@ import { createChallengeMailer } from './challenge-mailer.ts';
 import { createCompletion } from './complete.ts';
 import { createWorkflowPages } from './page.ts';
 import { createWorkflowProofs } from './proof.ts';
+import { createRecipients } from './recipients.ts';
 import { createRedaction } from './redact.ts';
 import { createResend } from './resend.ts';
 import { createSealedChainProver } from './sealed-chain.ts';
@@ -33,6 +34,7 @@ export function createWorkflows(tools: WorkflowTools) {
     exists: async (workflowId: string) => (await workflows.find(workflowId)) !== null,
     /** @throws the same errors as `findWorkflow` */
     find: (workflowId: string) => findWorkflow(workflows, workflowId),
+    recipients: createRecipients(tools),
     start: createWorkflowStart(tools, mailer),
     state: createWorkflowState(tools),
     resend: createResend(tools, mailer),

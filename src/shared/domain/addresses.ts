@@ -33,3 +33,6 @@ export const workflowStatePath = (workflowId: string): string => `/api/v1/workfl
 /** The secret link in the mail. Opening it confirms the client's e-mail address (W6). */
 export const verifyUserPath = (workflowId: string, challenge: string): string =>
   `${workflowStatePath(workflowId)}/verify-user?challenge=${challenge}`;
+
+/** The link that stops the mails to a recipient. `token`: see `stopTokenOf`. */
+export const stopMailPath = (token: string): string => `/mail/stop/${token}`;

@@ -12,6 +12,8 @@ export type ErrorCode =
   | 'bad_request'
   | 'request_timeout'
   | 'rate_limited'
+  | 'recipient_limited'
+  | 'recipient_blocked'
   | 'provider_failed'
   | 'tier_unavailable'
   | 'mail_unavailable'

@@ -138,6 +138,8 @@ export const settingsSchema = z.object({
   WORKFLOW_TTL_HOURS: setting(1, 87_600, 168),
   OTP_TTL_MINUTES: setting(1, 10_080, 30),
   RATE_WORKFLOW_START_PER_HOUR: setting(0, 1_000_000, 5),
+  RATE_RECIPIENT_PER_HOUR: setting(0, 1_000_000, 3),
+  RATE_RECIPIENT_PER_DAY: setting(0, 1_000_000, 10),
   RATE_WORKFLOW_STAMP_PER_MINUTE: setting(0, 1_000_000, 100),
   RATE_STATUS_PER_MINUTE: setting(0, 1_000_000, 30),
   RATE_AGENT_PER_MINUTE: setting(0, 1_000_000, 600),

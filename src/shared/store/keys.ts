@@ -24,7 +24,7 @@ interface PlainKey {
 type Keys = Collection<WrappedKey | PlainKey>;
 
 /** The keys in the order of creation. If two processes have different master keys, the process that makes the first key makes all others. */
-const keyNames = ['mock-provider', 'idempotency', 'challenge', 'workflows', 'stamp-metadata', 'cose-receipts'] as const;
+const keyNames = ['mock-provider', 'idempotency', 'challenge', 'workflows', 'stamp-metadata', 'cose-receipts', 'recipients'] as const;
 export type KeyName = (typeof keyNames)[number];
 
 const wrong = (wrappedBy: string, given: KeyObject) =>

@@ -4,6 +4,7 @@ import { systemClock } from '../runtime/clock.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createBatchStore } from './batches.ts';
+import { createBlockedRecipientStore } from './blocked-recipients.ts';
 import { createCertificateSetStore } from './certificate-sets.ts';
 import { connectStore } from './connection.ts';
 import { createCounterStore } from './counters.ts';
@@ -48,6 +49,7 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
     keys,
     workflows: createWorkflowStore(db, () => keys.secret('workflows')),
     outputs: createOutputStore(db),
+    blockedRecipients: createBlockedRecipientStore(db),
     ping: async (): Promise<void> => void (await inStore(() => db.command({ ping: 1, maxTimeMS: 1_000 }))),
     /** Writes a small value to check that MongoDB accepts writes: it may answer and still be full or read-only. */
     checkWrite: () => lastCheck.write(new Date()),

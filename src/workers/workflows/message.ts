@@ -1,23 +1,22 @@
 import type { createViewEngine } from '../../shared/views/engine.ts';
 import type { Operator } from '../../shared/views/operator.ts';
 
-/** The maximum length of an agent's name in a mail. Longer names are cut: they may contain a message of a stranger. */
+/** The maximum length of an agent's name in a mail, in characters. */
 const mostCharacters = 60;
 
+/** Mail programs turn these into links: `www.name`, `name.org`, and anything with a scheme or an `@`, which `allowed` does not have. */
+const looksLikeLink = /\bwww\.|[\p{L}\p{N}]\.\p{L}/iu;
+const allowed = /^[\p{L}\p{M}\p{N} .,'&()-]+$/u;
+const longNumber = /\p{N}{5}/u;
+
 /**
- * The name of an agent, safe to quote in our mail. Anyone can start a workflow with any e-mail address, and must not be able to put a link or a text
- * into the mail. The result is one short line of letters, digits and a few punctuation marks. A full stop stays only before a digit, because mail
- * programs turn `word.word` into a link. The result is empty if nothing remains.
+ * The name of an agent if it is safe to quote in our mail, otherwise an empty text. Anyone can start a workflow with any e-mail address, and must not
+ * be able to put a link, a telephone number or a text into the mail.
  */
 export function agentNameOf(agentId: string): string {
-  const words = agentId
-    .normalize('NFC')
-    .replace(/[^\p{L}\p{N}\p{M} ._\-/+#()]/gu, ' ')
-    .replace(/\.(?!\p{N})/gu, ' ')
-    .replace(/\s+/g, ' ')
-    .trim();
-  const characters = [...words];
-  return characters.length > mostCharacters ? `${characters.slice(0, mostCharacters).join('')}…` : words;
+  const name = agentId.normalize('NFC').trim();
+  const isSafe = allowed.test(name) && [...name].length <= mostCharacters && !longNumber.test(name) && !looksLikeLink.test(name);
+  return isSafe ? name : '';
 }
 
 /** The contents of the mail with a challenge. */
@@ -33,6 +32,8 @@ export interface OtpMail {
   readonly operator: Operator | null;
   /** Absolute URL of verify-user with the challenge, which is the secret in the mail. */
   readonly link: string;
+  /** Absolute URL of the page that stops all mails to this recipient. */
+  readonly stopLink: string;
   /** RFC 3339, UTC. */
   readonly validUntil: string;
   readonly validMinutes: number;
@@ -54,11 +55,11 @@ export interface Message {
 const domainOf = (sender: string): string => /@([^\s<>@]+)>?\s*$/.exec(sender)?.[1] ?? 'localhost';
 
 /**
- * The mail with the link, as text and as HTML from the same model. From the caller's input it quotes only the agent's name, cleaned by `agentNameOf`
- * and marked as the name that the agent gave itself: the recipient must learn who asks, but strangers must not be able to put text into our mail.
+ * The mail with the link, as text and as HTML from the same model. From the caller's input it quotes only the agent's name, if `agentNameOf`
+ * lets it through, marked as the name that the agent gave itself: the recipient must learn who asks, but strangers must not be able to put text into our mail.
  *
  * The recipient is an object, because a plain string with a comma would go to two people. `Auto-Submitted` keeps vacation responders quiet (RFC 3834
- * §5).
+ * §5). `List-Unsubscribe` lets mail programs offer the link that stops the mails, with one click (RFC 8058).
  */
 export function buildOtpMessage(engine: ReturnType<typeof createViewEngine>, mail: OtpMail): Message {
   const model = { ...mail, agentName: agentNameOf(mail.agentId) };
@@ -69,6 +70,11 @@ export function buildOtpMessage(engine: ReturnType<typeof createViewEngine>, mai
     text: engine.render('./mail/otp-text.eta', model),
     html: engine.render('./mail/otp-html.eta', model),
     messageId: `<${mail.messageKey}@${domainOf(mail.from)}>`,
-    headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
+    headers: {
+      'Auto-Submitted': 'auto-generated',
+      'X-Auto-Response-Suppress': 'All',
+      'List-Unsubscribe': `<${mail.stopLink}>`,
+      'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+    },
   };
 }

@@ -1,9 +1,11 @@
 import { createHmac, type KeyObject } from 'node:crypto';
-import { verifyUserPath } from '../../shared/domain/addresses.ts';
+import { stopMailPath, verifyUserPath } from '../../shared/domain/addresses.ts';
 import { mintChallenge } from '../../shared/domain/challenge.ts';
+import { recipientHash, stopTokenOf } from '../../shared/domain/recipient.ts';
 import type { JobPayload } from '../../shared/queue/jobs.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import type { BlockedRecipientStore } from '../../shared/store/blocked-recipients.ts';
 import type { WorkflowStore } from '../../shared/store/workflows.ts';
 import type { createViewEngine } from '../../shared/views/engine.ts';
 import type { Operator } from '../../shared/views/operator.ts';
@@ -13,6 +15,9 @@ import { MailError, type MailTransport } from './transport.ts';
 export interface OtpMailDeps {
   readonly workflows: WorkflowStore;
   readonly challengeKey: () => Promise<KeyObject>;
+  /** The key of `recipientHash`. */
+  readonly recipientKey: () => Promise<KeyObject>;
+  readonly blockedRecipients: Pick<BlockedRecipientStore, 'blockedAt'>;
   readonly mail: MailTransport;
   readonly mailFrom: string;
   readonly operator: Operator | null;
@@ -36,7 +41,20 @@ const minuteMs = 60_000;
  * @throws MailError if it should be retried; ServiceError `store_unavailable`
  */
 export function createOtpMailProcessor(deps: OtpMailDeps): (job: JobPayload<'otp-mail'>) => Promise<void> {
-  const { workflows, challengeKey, mail, mailFrom, operator, engine, publicBaseUrl, otpTtlMinutes, clock, log } = deps;
+  const {
+    workflows,
+    challengeKey,
+    recipientKey,
+    blockedRecipients,
+    mail,
+    mailFrom,
+    operator,
+    engine,
+    publicBaseUrl,
+    otpTtlMinutes,
+    clock,
+    log,
+  } = deps;
 
   return async ({ workflowId, challengeId, acceptedAt, requestId, baseUrl }) => {
     const randomness = createHmac('sha256', await challengeKey())
@@ -49,6 +67,12 @@ export function createOtpMailProcessor(deps: OtpMailDeps): (job: JobPayload<'otp
     if (known?.mail?.sentAt || known?.mail?.failedAt) return;
     const workflow = await workflows.offerChallenge(workflowId, { challengeId, digest, expiresAt: validUntil }, new Date(now));
     if (!workflow) return;
+    const recipient = recipientHash(await recipientKey(), workflow.email);
+    if (await blockedRecipients.blockedAt(recipient)) {
+      await workflows.recordMail(workflowId, challengeId, { failedAt: new Date(clock()), fault: 'the recipient has stopped mails' });
+      log.info({ requestId, workflowId, outcome: 'refused' }, 'the mail was not sent: its recipient has stopped the mails');
+      return;
+    }
     const message = buildOtpMessage(engine, {
       from: mailFrom,
       to: workflow.email,
@@ -56,6 +80,7 @@ export function createOtpMailProcessor(deps: OtpMailDeps): (job: JobPayload<'otp
       agentId: workflow.agentId,
       operator,
       link: `${publicBaseUrl ?? baseUrl}${verifyUserPath(workflowId, challenge)}`,
+      stopLink: `${publicBaseUrl ?? baseUrl}${stopMailPath(stopTokenOf(await recipientKey(), recipient))}`,
       validUntil: validUntil.toISOString(),
       validMinutes: otpTtlMinutes,
       messageKey: `otp-${challengeId}`,

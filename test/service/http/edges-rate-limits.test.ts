@@ -82,11 +82,16 @@ test('R1: after a window ends, the next one has the full limit', async () => {
   await expect.poll(async () => (await app.inject(from('192.0.2.1'))).statusCode, { timeout: 5000 }).toBe(200);
 });
 
-test('R1: addresses are counted separately, IPv6 by /64, mapped IPv4 as IPv4', async () => {
+test('R1: addresses are counted separately, IPv6 by /56, mapped IPv4 as IPv4', async () => {
   const { app } = await startProcess(fresh(1));
   const status = async (address: string) => (await app.inject(from(address))).statusCode;
   expect([await status('192.0.2.1'), await status('::ffff:192.0.2.1'), await status('192.0.2.2')]).toEqual([200, 429, 200]);
-  expect([await status('2001:db8::1'), await status('2001:db8::2:1'), await status('2001:db8:0:1::1')]).toEqual([200, 429, 200]);
+  expect([
+    await status('2001:db8::1'),
+    await status('2001:db8::2:1'),
+    await status('2001:db8:0:1::1'),
+    await status('2001:db8:0:100::1'),
+  ]).toEqual([200, 429, 429, 200]);
 });
 
 test('R1: limits with different names are counted separately', async () => {

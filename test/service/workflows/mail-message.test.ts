@@ -8,9 +8,10 @@ const mail: OtpMail = {
   from: 'qstamp <no-reply@stamps.example>',
   to: 'jane@example.com',
   workflowId: '01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10',
-  agentId: 'cover-artist/2.1',
+  agentId: 'Cover Artist 2.1',
   operator: null,
   link: 'https://stamps.example/api/v1/workflow/01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10/verify-user?challenge=Zm9v-_Zm9vZm9v',
+  stopLink: 'https://stamps.example/mail/stop/token',
   validUntil: '2026-11-21T12:16:07Z',
   validMinutes: 30,
   messageKey: 'otp-01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10',
@@ -32,6 +33,7 @@ describe('verification mail', () => {
       expect(body).toContain('21 November 2026, 12:16:07 UTC');
       expect(body).toContain('do nothing');
       expect(body).toContain(mail.workflowId);
+      expect(body).toContain(mail.stopLink);
     }
     expect(parsed.html).toContain(`href="${mail.link}"`);
     expect(parsed.text).toMatch(new RegExp(`^${mail.link.replace(/[.?]/g, '\\$&')}$`, 'm'));
@@ -44,7 +46,7 @@ describe('verification mail', () => {
     const { parsed } = await wire({ operator });
     for (const body of [parsed.text!, parsed.html!.replace(/<[^>]*>/g, '')]) {
       const words = body.replace(/\s+/g, ' ');
-      expect(words).toMatch(/calls itself ["“]cover-artist\/2\.1["”]/);
+      expect(words).toMatch(/calls itself ["“]Cover Artist 2\.1["”]/);
       expect(words).toContain('that you can read the mail of this address');
       expect(words).toContain('You do not approve that work');
       expect(words).toContain('Sent for Acme Stamps, https://acme.example, help@acme.example.');

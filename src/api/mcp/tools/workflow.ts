@@ -40,7 +40,7 @@ export function createWorkflowStartTool(deps: {
         callerId: `workflow-start:${agent.slice('agent:'.length)}`,
         requestId,
         idempotencyKey,
-        passLimit: () => guards.start(),
+        passLimit: () => guards.start(request.user_email),
         baseUrl: baseUrl(),
       });
       if (isReplayed) onReplayed();

@@ -1,0 +1,21 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ServerContext } from '../server/context.ts';
+import type { Recipients } from './recipients.ts';
+
+/**
+ * Creates the limit for mails to one recipient, whoever asks for them.
+ *
+ * @throws ServiceError `recipient_limited`, `recipient_blocked`, `store_unavailable`
+ */
+export function createRecipientLimit({ config, limits }: ServerContext, recipients: Recipients) {
+  const limitOf = (name: string, points: number, durationSeconds: number) =>
+    limits.by({ name, points, durationSeconds, unit: 'mails to one recipient', code: 'recipient_limited', key: () => '' });
+  const perHour = limitOf('recipient-hour', config.RATE_RECIPIENT_PER_HOUR, 3_600);
+  const perDay = limitOf('recipient-day', config.RATE_RECIPIENT_PER_DAY, 86_400);
+  return async (request: FastifyRequest, reply: FastifyReply, address: string): Promise<void> => {
+    const hash = await recipients.admit(address);
+    if (hash === undefined) return;
+    await perHour.items(request, reply, 1, hash);
+    await perDay.items(request, reply, 1, hash);
+  };
+}

@@ -1,0 +1,32 @@
+import { recipientHash, recipientOfStopToken } from '../../shared/domain/recipient.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
+
+/** The people to whom the service sends mails. It knows them only by a keyed hash of their address. */
+export type Recipients = ReturnType<typeof createRecipients>;
+
+export function createRecipients({ blockedRecipients, recipientKey, canSendMail, clock }: WorkflowTools) {
+  return {
+    /**
+     * Returns the hash of a recipient who may get a mail, or undefined if no mail can be sent anyway.
+     *
+     * @throws ServiceError `recipient_blocked` if he has stopped the mails; `store_unavailable`
+     */
+    admit: async (address: string): Promise<string | undefined> => {
+      if (!(await canSendMail())) return undefined;
+      const hash = recipientHash(await recipientKey(), address);
+      if ((await blockedRecipients.blockedAt(hash)) === undefined) return hash;
+      const detail =
+        'The owner of this e-mail address has stopped the mails of this service. Only the operator can allow them again, at his request.';
+      throw new ServiceError('recipient_blocked', detail);
+    },
+    /** Whether the service made this token for a link that stops mails. */
+    knows: async (token: string): Promise<boolean> => recipientOfStopToken(await recipientKey(), token) !== undefined,
+    /** Stops all mails to the recipient of a token. Resolves to false if the service did not make the token. */
+    stop: async (token: string): Promise<boolean> => {
+      const hash = recipientOfStopToken(await recipientKey(), token);
+      if (hash !== undefined) await blockedRecipients.block(hash, new Date(clock()));
+      return hash !== undefined;
+    },
+  };
+}

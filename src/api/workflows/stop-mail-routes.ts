@@ -1,0 +1,63 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { stopMailPath } from '../../shared/contract/workflow.ts';
+import type { ServerContext } from '../server/context.ts';
+import { sendErrorPage } from '../server/error-page.ts';
+import { type OperationContract, page } from '../server/operation.ts';
+import { createRequestParser } from '../server/validation.ts';
+import type { Workflows } from './workflows.ts';
+
+declare module '../server/views.ts' {
+  interface PageModels {
+    readonly 'stop-mail': { readonly isStopped: boolean };
+  }
+}
+
+const address = '/mail/stop/:token';
+const tag = 'Workflow';
+const unknown = 'This link is not one of ours. Open the whole link from the mail.';
+
+const askContract = {
+  tag,
+  id: 'askToStopMails',
+  summary: 'A page to stop the mails to an address',
+  description: 'Changes nothing, because programs that check mails open links.',
+  path: stopMailPath,
+  answers: { 200: page('A page with one button.'), 404: page('The service did not make this link.') },
+  errors: ['rate_limited', 'store_unavailable'],
+} satisfies OperationContract;
+
+const stopContract = {
+  tag,
+  id: 'stopMails',
+  summary: 'Stop the mails to an address',
+  description: 'The button of the page, and the one-click link of mail programs (RFC 8058). The body is not read.',
+  path: stopMailPath,
+  answers: { 200: page('No more mails are sent to this address.'), 404: page('The service did not make this link.') },
+  errors: ['rate_limited', 'store_unavailable'],
+} satisfies OperationContract;
+
+const parse = createRequestParser(askContract);
+
+/** Serves the link *Stop these mails*, which works without an account. */
+export function registerStopMailRoutes(
+  app: FastifyInstance,
+  { workflows, limitVerifying: onRequest }: ServerContext & { readonly workflows: Workflows },
+): void {
+  const answer = (request: FastifyRequest, reply: FastifyReply, isKnown: boolean, isStopped: boolean) => {
+    reply.header('Cache-Control', 'no-store');
+    if (!isKnown) return sendErrorPage(request, reply, { status: 404, detail: unknown, retryAfterSeconds: null });
+    return reply.page('stop-mail', { isStopped });
+  };
+
+  app.get(address, { onRequest, config: { contract: askContract } }, async (request, reply) =>
+    answer(request, reply, await workflows.recipients.knows(parse(request).path.token), false),
+  );
+  // The route has its own scope, because no other route ignores its body.
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', { parseAs: 'string', bodyLimit: 4_096 }, (_request, _body, done) => done(null));
+    scope.post(address, { onRequest, config: { contract: stopContract } }, async (request, reply) =>
+      answer(request, reply, await workflows.recipients.stop(parse(request).path.token), true),
+    );
+  });
+}

@@ -1,0 +1,112 @@
+import { expect, test } from 'vitest';
+import { mails as mailsCommand } from '../../../src/operator/mails.ts';
+import { normalizedRecipient } from '../../../src/shared/domain/recipient.ts';
+import { startMailServer } from '../../support/mail.ts';
+import { eventually, postJson, randomHash } from '../../support/requests.ts';
+import { startService } from '../../support/service.ts';
+import { redactWorkflow, startRequest, startWorkflow, startWorkflowRaw } from '../../support/workflows.ts';
+
+test.each([
+  ['Jane.Doe+news@Example.COM', 'jane.doe@example.com'],
+  ['jane@bücher.example', 'jane@xn--bcher-kva.example'],
+  ['J.a.n.e+x+y@GoogleMail.com', 'jane@googlemail.com'],
+  ['+tag@example.com', '+tag@example.com'],
+  ['"a@b"@example.com', '"a@b"@example.com'],
+])('%s is the mailbox %s', (address, mailbox) => expect(normalizedRecipient(address)).toBe(mailbox));
+
+async function startMailed(settings: Record<string, string> = {}) {
+  const mail = await startMailServer();
+  const service = await startService({
+    settings: {
+      SMTP_URL: mail.url,
+      TRUST_PROXY: '127.0.0.1',
+      RATE_WORKFLOW_START_PER_HOUR: '0',
+      RATE_RECIPIENT_PER_HOUR: '3',
+      RATE_RECIPIENT_PER_DAY: '4',
+      ...settings,
+    },
+  });
+  const start = (user_email: string, headers: Record<string, string> = {}) =>
+    startWorkflowRaw(service, startRequest({ user_email }), { 'x-forwarded-for': `192.0.2.${Math.ceil(Math.random() * 250)}`, ...headers });
+  const mailsTo = (address: string) => mail.mails.filter(({ recipients }) => recipients.includes(address));
+  return { mail, service, start, mailsTo };
+}
+
+test('R8: a recipient gets at most three mails an hour, whoever asks and however the address is written; others still get theirs', async () => {
+  const { service, start, mailsTo } = await startMailed();
+  const key = { 'idempotency-key': randomHash() };
+  const request = startRequest({ user_email: 'jane@example.com' });
+  for (let time = 0; time < 3; time += 1) expect((await startWorkflowRaw(service, request, key)).status).toBe(201);
+  expect((await start('JANE@example.com')).status).toBe(201);
+  const third = await start('jane+work@Example.com');
+  expect(third.status).toBe(201);
+  const refused = await start('jane+x@example.com');
+  expect([refused.status, refused.body.code, Number(refused.headers.get('retry-after')) > 0]).toEqual([429, 'recipient_limited', true]);
+  expect(JSON.stringify(refused.body)).not.toContain('example.com');
+  const headers = { authorization: `Workflow ${third.body.workflow_token}` };
+  const resent = await postJson(service, `/api/v1/workflow/${third.body.workflow_id}/resend`, undefined, headers);
+  expect([resent.status, resent.body.code]).toEqual([429, 'recipient_limited']);
+  expect((await start('john@example.com')).status).toBe(201);
+  await eventually(async () => mailsTo('john@example.com').length === 1);
+  expect(mailsTo('jane@example.com')).toHaveLength(1);
+});
+
+test('R8: without a mail server nothing is counted', async () => {
+  const { start } = await startMailed({ SMTP_URL: '' });
+  for (let time = 0; time < 5; time += 1) expect((await start('jane@example.com')).status).toBe(201);
+});
+
+test('R8: the link in a mail stops all mails to its recipient, also after redaction, until the operator allows them', async () => {
+  const { service, start, mailsTo } = await startMailed({ RATE_RECIPIENT_PER_HOUR: '0', RATE_RECIPIENT_PER_DAY: '0' });
+  const workflow = await startWorkflow(service, { user_email: 'jane@example.com' });
+  const [mail] = await eventually(async () => (mailsTo('jane@example.com').length > 0 ? mailsTo('jane@example.com') : undefined));
+  const link = mail?.links.find((each) => each.includes('/mail/stop/')) ?? '';
+  expect(mail?.source).toContain(`List-Unsubscribe-Post: List-Unsubscribe=One-Click`);
+  expect(mail?.parsed.headers.find(({ key }) => key === 'list-unsubscribe')?.value).toBe(`<${link}>`);
+  expect(mail?.parsed.html).toContain(link);
+
+  const opened = await fetch(link);
+  expect([opened.status, await opened.text()]).toEqual([200, expect.stringContaining('Stop these mails?')]);
+  expect((await start('jane@example.com')).status).toBe(201);
+  expect((await fetch(link.slice(0, -1), { method: 'POST' })).status).not.toBe(200);
+  expect((await fetch(`${link.slice(0, -2)}AA`, { method: 'POST' })).status).toBe(404);
+
+  await redactWorkflow(service, workflow);
+  const stopped = await fetch(link, { method: 'POST', body: new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }) });
+  expect([stopped.status, await stopped.text()]).toEqual([200, expect.stringContaining('You get no more mails from us')]);
+  expect((await fetch(link, { method: 'POST' })).status).toBe(200);
+  const refused = await start('Jane+again@example.com');
+  expect([refused.status, refused.body.code]).toEqual([403, 'recipient_blocked']);
+  expect((await start('john@example.com')).status).toBe(201);
+
+  const said: string[] = [];
+  const into = { write: (text: string) => said.push(text) };
+  const run = (...args: string[]) => mailsCommand({ args, environment: service.settings, stdout: into, stderr: into });
+  expect([
+    await run('blocked', 'jane@example.com'),
+    await run('allow', 'JANE@example.com'),
+    await run('blocked', 'jane@example.com'),
+  ]).toEqual([0, 0, 1]);
+  expect(said.join('')).toMatch(/stopped the mails on 20.*\n.*may go to it again\n.*not blocked\n/);
+  expect([await run('allow'), await run('forget', 'a@b')]).toEqual([2, 2]);
+  expect((await start('jane@example.com')).status).toBe(201);
+});
+
+test('R8: a mail that was queued before its recipient stopped the mails is not sent', async () => {
+  const mail = await startMailServer();
+  const settings = { SMTP_URL: mail.url };
+  const service = await startService({ settings });
+  await startWorkflow(service, { user_email: 'jane@example.com' });
+  await eventually(async () => mail.mails.length === 1);
+  await service.workers[0]?.stop();
+  const queued = await startWorkflow(service, { user_email: 'jane@example.com' });
+  await fetch(mail.mails[0]?.links.at(-1) ?? '', { method: 'POST' });
+  await service.startWorker();
+  await expect
+    .poll(async () => {
+      const state = await service.fetch(`/api/v1/workflow/${queued.id}`, { headers: queued.headers });
+      return ((await state.json()) as { mail: { status: string } }).mail.status;
+    })
+    .toBe('failed');
+  expect(mail.mails).toHaveLength(1);
+});
