@@ -58,7 +58,7 @@ export async function createDeployment(context: StackContext, [program = '', ...
     ...{ PORT: port, MAIL_PORT: mailPort, PROMETHEUS_PORT: prometheusPort, COMPOSE_PROFILES: 'mail,metrics,tsa' },
     ...{ SERVICE_TOKENS_FILE: '/config/service-tokens', SMTP_URL: 'smtp://mail:1025?plain', MAIL_FROM: 'qstamp@acme.example' },
     ...{ TSP: 'local', TSP_PROVIDERS_FILE: '/var/lib/tsa/providers.json' },
-    ...{ RATE_VERIFY_PER_MINUTE: 0, RATE_WORKFLOW_START_PER_HOUR: 0 },
+    ...{ RATE_VERIFY_PER_MINUTE: 0, RATE_WORKFLOW_START_PER_HOUR: 0, RATE_RECIPIENT_PER_HOUR: 0, RATE_RECIPIENT_PER_DAY: 0 },
   };
   writeFileSync(
     join(folder, '.env'),

@@ -78,6 +78,8 @@ await runScript(async (signal) => {
     // Without a limit: two runs in a row on the same Redis would reach it.
     const settings = {
       RATE_WORKFLOW_START_PER_HOUR: '0',
+      RATE_RECIPIENT_PER_HOUR: '0',
+      RATE_RECIPIENT_PER_DAY: '0',
       RATE_TSA_PER_MINUTE: '0',
       TSP: 'local',
       TSP_PROVIDERS_FILE: batchingFile(String(tsa.providersFile)),

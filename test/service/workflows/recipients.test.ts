@@ -32,7 +32,7 @@ async function startMailed(settings: Record<string, string> = {}) {
   return { mail, service, start, mailsTo };
 }
 
-test('R8: a recipient gets at most three mails an hour, whoever asks and however the address is written; others still get theirs', async () => {
+test('R9: a recipient gets at most three mails an hour, whoever asks and however the address is written; others still get theirs', async () => {
   const { service, start, mailsTo } = await startMailed();
   const key = { 'idempotency-key': randomHash() };
   const request = startRequest({ user_email: 'jane@example.com' });
@@ -51,12 +51,12 @@ test('R8: a recipient gets at most three mails an hour, whoever asks and however
   expect(mailsTo('jane@example.com')).toHaveLength(1);
 });
 
-test('R8: without a mail server nothing is counted', async () => {
+test('R9: without a mail server nothing is counted', async () => {
   const { start } = await startMailed({ SMTP_URL: '' });
   for (let time = 0; time < 5; time += 1) expect((await start('jane@example.com')).status).toBe(201);
 });
 
-test('R8: the link in a mail stops all mails to its recipient, also after redaction, until the operator allows them', async () => {
+test('R9: the link in a mail stops all mails to its recipient, also after redaction, until the operator allows them', async () => {
   const { service, start, mailsTo } = await startMailed({ RATE_RECIPIENT_PER_HOUR: '0', RATE_RECIPIENT_PER_DAY: '0' });
   const workflow = await startWorkflow(service, { user_email: 'jane@example.com' });
   const [mail] = await eventually(async () => (mailsTo('jane@example.com').length > 0 ? mailsTo('jane@example.com') : undefined));
@@ -92,7 +92,7 @@ test('R8: the link in a mail stops all mails to its recipient, also after redact
   expect((await start('jane@example.com')).status).toBe(201);
 });
 
-test('R8: a mail that was queued before its recipient stopped the mails is not sent', async () => {
+test('R9: a mail that was queued before its recipient stopped the mails is not sent', async () => {
   const mail = await startMailServer();
   const settings = { SMTP_URL: mail.url };
   const service = await startService({ settings });
