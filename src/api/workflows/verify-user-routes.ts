@@ -2,11 +2,13 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { errorResponse } from '../../shared/contract/error.ts';
 import { verifyUserQuery, verifyUserResponse, workflowIdPath } from '../../shared/contract/workflow.ts';
 import { workflowPath } from '../../shared/domain/addresses.ts';
+import { maxWrongTriesOfClient } from '../../shared/domain/challenge.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { prefersJson } from '../server/accept.ts';
 import type { ServerContext } from '../server/context.ts';
 import { sendErrorPage } from '../server/error-page.ts';
 import type { AnswerContract, OperationContract } from '../server/operation.ts';
+import { addressKey } from '../server/rate-limits.ts';
 import { createRequestParser } from '../server/validation.ts';
 import { challengeError } from './refusals.ts';
 import type { ChallengeOutcome } from './verify-user.ts';
@@ -59,8 +61,14 @@ function isPrefetch({ headers }: FastifyRequest): boolean {
 /** Serves the link in the mail (W6): a page, or JSON on request. Neither HEAD nor a prefetch consumes the challenge. */
 export function registerVerifyUserRoutes(
   app: FastifyInstance,
-  { workflows, mistakes }: ServerContext & { readonly workflows: Workflows },
+  { config, limits, workflows, mistakes }: ServerContext & { readonly workflows: Workflows },
 ): void {
+  const tries = limits.tries({
+    name: 'wrong-challenge',
+    points: maxWrongTriesOfClient,
+    durationSeconds: config.OTP_TTL_MINUTES * 60,
+  });
+
   app.head(address, async (request, reply) => {
     const { path } = parse(request);
     const isKnown = await mistakes.guard(request, reply, () => workflows.exists(path.workflow_id));
@@ -78,7 +86,8 @@ export function registerVerifyUserRoutes(
     if (isPrefetch(request)) throw new ServiceError('prefetch_refused', 'This link works only when a person opens it.');
     const wantsJson = prefersJson(request);
     const workflowId = path.workflow_id;
-    const outcome = await mistakes.guard(request, reply, () => workflows.verifyUser(workflowId, query.challenge, request.id));
+    const attempt = { workflowId, challenge: query.challenge, requestId: request.id, address: addressKey(request), tries };
+    const outcome = await mistakes.guard(request, reply, () => workflows.verifyUser(attempt));
     const isMistake = outcome?.kind === 'wrong' || (outcome && 'isGuess' in outcome && outcome.isGuess);
     if (isMistake) await mistakes.wrongToken(request, reply);
     if (!outcome) {
