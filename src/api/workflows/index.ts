@@ -62,5 +62,6 @@ export function registerWorkflows(app: FastifyInstance, context: ServerContext &
 export type { RecomputedChain } from './chain-proof.ts';
 export type { Seal } from './closing-proof.ts';
 export { brokenRecord, type ProveSealedChain } from './sealed-chain.ts';
+export { starterIdOf } from './start.ts';
 export type { WorkflowTools } from './workflow-tools.ts';
 export type { Workflows } from './workflows.ts';
