@@ -46,6 +46,7 @@ export function createWorkflowServices(ports: WorkflowPorts, { idempotency, encr
       idempotency,
       encryptedOf,
       servesQualified: canServeQualified(trust),
+      confirmWith: config.CONFIRM_WITH,
       ttlMs: config.WORKFLOW_TTL_HOURS * hourMs,
       waitMs: config.STAMP_WAIT_MS,
       addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}`,

@@ -1,5 +1,6 @@
 import {
   type ChallengeRefusal,
+  type ConfirmWith,
   challengeRefusal,
   digestOfChallenge,
   isWellFormedChallenge,
@@ -18,6 +19,8 @@ type FinalRefusal = ChallengeRefusal | 'workflow_expired' | 'workflow_closed' | 
  */
 export type ChallengeOutcome =
   | { readonly kind: 'verified' }
+  /** The challenge is right, and was not used: nothing changed. */
+  | { readonly kind: 'open' }
   | { readonly kind: 'wrong'; readonly triesLeft: number }
   | { readonly kind: FinalRefusal; readonly isGuess?: boolean };
 
@@ -50,12 +53,7 @@ function refusalOf(workflow: WorkflowRecord, digest: string, nowMs: number): Fin
 const isGuess = ({ challenge, formerChallenges = [], redactedAt }: WorkflowRecord, digest: string): boolean =>
   !redactedAt && challenge?.digest !== digest && !formerChallenges.includes(digest);
 
-/**
- * Creates a function that checks a challenge; it returns null if there is no such workflow. A text that cannot be a challenge, for example from a
- * link that was cut off, is wrong but does not count as a try (W6).
- *
- * @throws ServiceError `store_unavailable`
- */
+/** Creates the two ways to give a challenge. Both return null if there is no such workflow. */
 export function createUserVerification({ workflows, jobs, clock }: WorkflowTools) {
   /**
    * Queues the webhook if this is the right challenge. This happens before the challenge is used, because it can be used only once. The job finds out
@@ -78,7 +76,26 @@ export function createUserVerification({ workflows, jobs, clock }: WorkflowTools
     return wrong(workflow, triesLeft);
   }
 
-  return async (attempt: ChallengeAttempt): Promise<ChallengeOutcome | null> => {
+  /**
+   * Checks a challenge and changes nothing, not even the number of tries.
+   *
+   * @throws ServiceError `store_unavailable`
+   */
+  async function lookAtChallenge({ workflowId, challenge, address, tries }: ChallengeAttempt): Promise<ChallengeOutcome | null> {
+    const workflow = await workflows.find(workflowId);
+    if (!workflow) return null;
+    const digest = digestOfChallenge(challenge);
+    const outcome = explain(workflow, digest, clock(), await tries.left(triesKey(workflow, address)));
+    return outcome.kind === 'wrong' && workflow.challenge?.digest === digest ? { kind: 'open' } : outcome;
+  }
+
+  /**
+   * Confirms the e-mail address if the challenge is right. A text that cannot be a challenge, for example from a link that was cut off, is wrong but
+   * does not count as a try (W6).
+   *
+   * @throws ServiceError `queue_unavailable`, `store_unavailable`
+   */
+  async function verifyUser(attempt: ChallengeAttempt, confirmWith: ConfirmWith): Promise<ChallengeOutcome | null> {
     const { workflowId, challenge: given, requestId, tries } = attempt;
     const digest = digestOfChallenge(given);
     const nowMs = clock();
@@ -92,7 +109,7 @@ export function createUserVerification({ workflows, jobs, clock }: WorkflowTools
     let isWrong = false;
     try {
       await announce(workflow, digest, requestId, nowMs);
-      const answered = await workflows.answerChallenge(workflowId, digest, new Date(nowMs));
+      const answered = await workflows.answerChallenge(workflowId, digest, confirmWith, new Date(nowMs));
       isWrong = answered?.challenge !== undefined && !answered.challenge.usedAt;
       if (answered) return isWrong ? wrong(answered, triesLeft) : { kind: 'verified' };
     } finally {
@@ -100,7 +117,9 @@ export function createUserVerification({ workflows, jobs, clock }: WorkflowTools
     }
     const current = await workflows.find(workflowId);
     return current && explain(current, digest, nowMs, triesLeft + 1);
-  };
+  }
+
+  return { lookAtChallenge, verifyUser };
 }
 
 /** A new link gives every client new tries. */

@@ -137,6 +137,7 @@ export const settingsSchema = z.object({
   MAIL_FROM: z.string().min(3, 'takes an e-mail address, with or without a name before it').optional(),
   WORKFLOW_TTL_HOURS: setting(1, 87_600, 168),
   OTP_TTL_MINUTES: setting(1, 10_080, 30),
+  CONFIRM_WITH: z.enum(['link', 'button'], 'takes link or button').default('link'),
   RATE_WORKFLOW_START_PER_HOUR: setting(0, 1_000_000, 5),
   RATE_WORKFLOW_STAMP_PER_MINUTE: setting(0, 1_000_000, 100),
   RATE_STATUS_PER_MINUTE: setting(0, 1_000_000, 30),

@@ -1,3 +1,4 @@
+import type { ConfirmWith } from '../../shared/domain/challenge.ts';
 import type { createViewEngine } from '../../shared/views/engine.ts';
 import type { Operator } from '../../shared/views/operator.ts';
 
@@ -33,6 +34,7 @@ export interface OtpMail {
   readonly operator: Operator | null;
   /** Absolute URL of verify-user with the challenge, which is the secret in the mail. */
   readonly link: string;
+  readonly confirmWith: ConfirmWith;
   /** RFC 3339, UTC. */
   readonly validUntil: string;
   readonly validMinutes: number;

@@ -1,6 +1,6 @@
 import { createHmac, type KeyObject } from 'node:crypto';
 import { verifyUserPath } from '../../shared/domain/addresses.ts';
-import { mintChallenge } from '../../shared/domain/challenge.ts';
+import { type ConfirmWith, mintChallenge } from '../../shared/domain/challenge.ts';
 import type { JobPayload } from '../../shared/queue/jobs.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
@@ -20,6 +20,7 @@ export interface OtpMailDeps {
   /** Used instead of the base URL that the API sends with the job. */
   readonly publicBaseUrl: string | undefined;
   readonly otpTtlMinutes: number;
+  readonly confirmWith: ConfirmWith;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -36,7 +37,7 @@ const minuteMs = 60_000;
  * @throws MailError if it should be retried; ServiceError `store_unavailable`
  */
 export function createOtpMailProcessor(deps: OtpMailDeps): (job: JobPayload<'otp-mail'>) => Promise<void> {
-  const { workflows, challengeKey, mail, mailFrom, operator, engine, publicBaseUrl, otpTtlMinutes, clock, log } = deps;
+  const { workflows, challengeKey, mail, mailFrom, operator, engine, publicBaseUrl, otpTtlMinutes, confirmWith, clock, log } = deps;
 
   return async ({ workflowId, challengeId, acceptedAt, requestId, baseUrl }) => {
     const randomness = createHmac('sha256', await challengeKey())
@@ -56,6 +57,7 @@ export function createOtpMailProcessor(deps: OtpMailDeps): (job: JobPayload<'otp
       agentId: workflow.agentId,
       operator,
       link: `${publicBaseUrl ?? baseUrl}${verifyUserPath(workflowId, challenge)}`,
+      confirmWith,
       validUntil: validUntil.toISOString(),
       validMinutes: otpTtlMinutes,
       messageKey: `otp-${challengeId}`,
