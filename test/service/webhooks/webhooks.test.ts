@@ -131,7 +131,7 @@ describe('N2: forbidden addresses', () => {
     const config = loadConfig({
       ...service.settings,
       NODE_ENV: 'production',
-      SERVICE_TOKENS: `test:${'x'.repeat(40)}`,
+      SERVICE_TOKENS: `test:${randomHash()}`,
       TSP: 'mock',
       PUBLIC_BASE_URL: 'https://stamps.example',
       SMTP_URL: '',
