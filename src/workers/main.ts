@@ -115,6 +115,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     engine: createViewEngine(),
     publicBaseUrl: config.PUBLIC_BASE_URL,
     otpTtlMinutes: config.OTP_TTL_MINUTES,
+    confirmWith: config.CONFIRM_WITH,
     waitMs: config.STAMP_WAIT_MS,
     clock: systemClock,
     monotonic: () => performance.now(),

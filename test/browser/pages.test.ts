@@ -16,6 +16,7 @@ const gateLooks = [
   '/verify/qualified',
   '/verify/refused',
   '/verify-user/1',
+  '/verify-user/10',
   '/error/no-workflow',
   '/status/operational',
   '/status/degraded',
@@ -98,11 +99,15 @@ describe('verify-user pages (W5, W6, W7, E12)', () => {
     [7, 'This workflow has ended'],
     [8, 'This workflow is already closed'],
     [9, 'The address of this workflow was erased'],
+    [10, 'Please confirm your e-mail address'],
+    [11, 'Thank you, the button was pressed'],
+    [12, 'If you pressed its button, all is well'],
   ])('%i says: %s', async (index, sentence) => {
     const { body, headers } = await pages.app.inject(`/verify-user/${index}`);
     expect(body).toContain(sentence);
     expect(headers['cache-control']).toBe('no-store');
-    expect(body).toContain('<meta name="referrer" content="no-referrer">');
+    // With `no-referrer` the form of the button would have no origin.
+    expect(body).toContain(`<meta name="referrer" content="${index === 10 ? 'strict-origin' : 'no-referrer'}">`);
   });
 });
 

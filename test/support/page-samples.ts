@@ -64,6 +64,7 @@ const facts = {
   agentId: 'cover-artist/2.1',
   maskedEmail: 'j•••@example.com',
   emailVerifiedAt: '2026-11-21T09:14:02Z',
+  confirmWith: 'link',
   mail: 'sent',
   briefingHash: sha256Of(briefing),
   published: { outputsUrl: `/workflow/${workflowId}/outputs.json`, closingRecordUrl: `/workflow/${workflowId}/closing-record.json` },
@@ -143,11 +144,17 @@ const outcomes: readonly VerifyUserPage['outcome'][] = [
   ...(['challenge_expired', 'challenge_used', 'challenge_exhausted', 'challenge_replaced'] as const).map((kind) => ({ kind })),
   ...(['workflow_expired', 'workflow_closed', 'email_redacted'] as const).map((kind) => ({ kind })),
 ];
-export const verifyUserSamples: readonly VerifyUserPage[] = outcomes.map((outcome) => ({
+const withButton: readonly VerifyUserPage['outcome'][] = [{ kind: 'open' }, { kind: 'verified' }, { kind: 'challenge_used' }];
+const verifyUserPage = (outcome: VerifyUserPage['outcome'], confirmWith: VerifyUserPage['confirmWith']): VerifyUserPage => ({
   outcome,
+  confirmWith,
   workflowId,
   workflowUrl: `/workflow/${workflowId}`,
-}));
+});
+export const verifyUserSamples: readonly VerifyUserPage[] = [
+  ...outcomes.map((outcome) => verifyUserPage(outcome, 'link')),
+  ...withButton.map((outcome) => verifyUserPage(outcome, 'button')),
+];
 
 const list = { issuer: 'CN=Acme Time CA', this_update: '2026-11-20T00:00:00Z', next_update: '2026-11-27T00:00:00Z' };
 const notRevoked = { status: 'good', list, revoked_at: null, invalid_since: null, reason: null } as const;

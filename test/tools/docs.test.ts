@@ -1,4 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { REASONS } from '../../src/shared/domain/reasons.ts';
 import { ConfigError, loadConfig, settingsSchema } from '../../src/shared/runtime/config.ts';
@@ -26,15 +28,19 @@ test.each(Object.entries(settingsSchema.shape))('docs/settings.md has the defaul
   if (fallback.success && ['string', 'number'].includes(typeof fallback.data)) expect(told).toBe(String(fallback.data));
 });
 
+/** A value with `$(openssl …)` in it, as a shell reads it. */
+const inShell = (value: string): string =>
+  value.replace(/\$\(openssl rand -(hex|base64) (\d+)\)/, (_, form, bytes) => randomBytes(Number(bytes)).toString(form));
+
 /** `NAME=value` quoted in docs/settings.md, as settings; the other settings are valid in production. */
 const settingsIn = (cell: string): Record<string, string>[] =>
-  [...cell.matchAll(/`([A-Z_]+)=([^`]*)`/g)].map(([, name = '', value = '']) => ({ [name]: value }));
+  [...cell.matchAll(/`([A-Z_]+)=([^`]*)`/g)].map(([, name = '', value = '']) => ({ [name]: inShell(value) }));
 const production = {
   NODE_ENV: 'production',
   REDIS_URL: 'redis://127.0.0.1',
   MONGODB_URL: 'mongodb://127.0.0.1',
   MASTER_KEY: 'MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=',
-  SERVICE_TOKENS: 'acme:0123456789abcdef0123456789abcdef',
+  SERVICE_TOKENS: `acme:${randomBytes(32).toString('hex')}`,
   TSP: 'file',
   TSP_PROVIDERS_FILE: 'providers.json',
   SMTP_URL: 'smtps://mail.example',
@@ -54,6 +60,27 @@ test.each(refusedRows.map(([, refused = '', taken = '']) => [refused, taken]))(
     for (const other of settingsIn(taken)) expect(load(other), JSON.stringify(other)).not.toThrow();
   },
 );
+
+test('production refuses every service token that our documents print (S13)', () => {
+  const documents = globSync(['*.md', '.env.example', 'docker-compose.yml', '{docs,clients,examples,config}/**/*.{md,yml,json,example}'], {
+    cwd: fileURLToPath(new URL('../../', import.meta.url)),
+    exclude: (path) => path.includes('node_modules'),
+  });
+  const patterns = [
+    /SERVICE_TOKENS=[\w.-]+:([\w.-]+)/g,
+    /X-Service-Token: ?([\w.-]+)/gi,
+    /service_?token\s*[=:]\s*["']([\w.-]+)["']/gi,
+    /QSTAMP_SERVICE_TOKEN=([\w.-]+)/g,
+  ];
+  const printed = documents.flatMap((path) => {
+    const text = read(path);
+    return patterns.flatMap((pattern) => [...text.matchAll(pattern)].map(([, token = '']) => token));
+  });
+  expect(new Set(printed)).toContain('dev-service-token');
+  for (const token of new Set(printed)) {
+    expect(() => loadConfig({ ...production, SERVICE_TOKENS: `acme:${token}` }), token).toThrow(/^SERVICE_TOKENS: /);
+  }
+});
 
 test('docs/reasons.md equals the table of reasons in the code (V3)', () => {
   expect(read('docs/reasons.md').replace(/^[^|]*/, '')).toBe(reasonsTable());

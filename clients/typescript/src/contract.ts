@@ -147,7 +147,7 @@ export interface WorkflowState {
   readonly created_at: string;
   /** RFC 3339, UTC */
   readonly expires_at: string;
-  /** when the link in the mail was opened */
+  /** when the link in the mail was opened, or the button behind it pressed */
   readonly confirmed_at: string | null;
   readonly completed_at: string | null;
   readonly output_count: number;

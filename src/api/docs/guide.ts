@@ -25,7 +25,7 @@ export const guide: readonly GuideSection[] = [
     title: 'Idempotency',
     paragraphs: [
       'Every POST that stamps or works on a workflow takes the header `Idempotency-Key`: 1 to 255 printable characters without blanks, ' +
-        'preferably a new UUID for each task. In `/mcp` it is `_meta.idempotency_key` of the call.',
+        'preferably a new UUID for each task. Without a service token or workflow token, it has at least 16. In `/mcp` it is `_meta.idempotency_key` of the call.',
       'If the same caller sends the same key and the same body, it gets the first answer again, with `Idempotent-Replayed: true`, and nothing is ' +
         'done twice. The same key with another body is 409. Keys are kept for 24 hours. A request with a key may be sent again after ' +
         '502, 503, 504 or a broken connection.',

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { callToolParams } from '../../shared/contract/mcp.ts';
-import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
+import { faultOfAddressKey, idempotencyHeaders } from '../../shared/contract/parameters.ts';
 import { validationItems } from '../server/validation-items.ts';
 import { clip, isObject, RpcError, rpcErrors } from './json-rpc.ts';
 import type { RpcContext } from './revisions/revision.ts';
@@ -44,6 +44,9 @@ export function createToolCaller(tools: readonly Tool[]): CallTool {
     const tool = byName.get(name);
     if (!tool) throw new RpcError(rpcErrors.invalidParams, `Unknown tool: ${clip(name)}`);
     const idempotencyKey = keyOf(_meta?.idempotency_key ?? undefined, headerKey);
+    const isOfAddress = product === undefined && tool.hasKeysOfAddress;
+    const fault = isOfAddress && idempotencyKey !== undefined ? faultOfAddressKey(idempotencyKey) : undefined;
+    if (fault !== undefined) throw invalidParams(fault);
     return tool.call(given ?? {}, { product, agent, requestId, idempotencyKey, guards, onReplayed, note });
   };
 }

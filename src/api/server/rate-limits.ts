@@ -45,9 +45,18 @@ export interface CountingLimit extends LimitHook {
   items(request: FastifyRequest, reply: FastifyReply, count: number, key?: string): Promise<void>;
 }
 
+/** A number of tries for each key, in a window that begins with the first try. The caller decides what happens when none is left. */
+export interface Tries {
+  /** Takes one try. Returns how many are left; negative if there was none to take. */
+  take(key: string): Promise<number>;
+  giveBack(key: string): Promise<void>;
+  left(key: string): Promise<number>;
+}
+
 export interface RateLimits {
   by(limit: RateLimit): LimitHook;
   mistakes(limit: RateLimit): MistakeLimit;
+  tries(limit: Pick<RateLimit, 'name' | 'points' | 'durationSeconds'>): Tries;
 }
 
 /** The limits of a process. They can also count the items in a request. */
@@ -76,7 +85,7 @@ export const callerIdOf = (request: FastifyRequest, product: string | undefined)
  */
 export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimited }: RateLimitsDeps): CountingLimits {
   /** Creates the counter of a limit. It returns the count in the current window, and the seconds until the window ends. */
-  const counterOf = ({ name, points, durationSeconds }: RateLimit) => {
+  const counterOf = ({ name, points, durationSeconds }: Pick<RateLimit, 'name' | 'points' | 'durationSeconds'>) => {
     const window = { points, duration: durationSeconds, keyPrefix: `${keyPrefix}:${name}` };
     const limiter = new RateLimiterRedis({
       ...window,
@@ -88,7 +97,10 @@ export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimite
       const { consumedPoints, msBeforeNext } = await consume(limiter, hashOf(key), items);
       return { counted: consumedPoints, resetSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)) };
     };
-    return Object.assign(count, { takeBack: (key: string, items: number) => limiter.reward(hashOf(key), items) });
+    return Object.assign(count, {
+      takeBack: (key: string, items: number) => limiter.reward(hashOf(key), items),
+      counted: async (key: string) => (await limiter.get(hashOf(key)))?.consumedPoints ?? 0,
+    });
   };
   const tell = (reply: FastifyReply, { points }: RateLimit, counted: number, resetSeconds: number) =>
     reply.headers({
@@ -146,6 +158,14 @@ export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimite
           refused.set(limit.key(request), true, { ttl: resetSeconds * 1_000 });
           refuse(reply, resetSeconds);
         },
+      };
+    },
+    tries(limit) {
+      const count = counterOf(limit);
+      return {
+        take: async (key) => limit.points - (await count(key)).counted,
+        giveBack: async (key) => void (await count.takeBack(key, 1)),
+        left: async (key) => Math.max(0, limit.points - (await count.counted(key))),
       };
     },
   };

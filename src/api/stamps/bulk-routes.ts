@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { acceptedStampsAnswer, stampBulkAnswer, stampBulkBody } from '../../shared/contract/bulk.ts';
-import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
+import { idempotencyHeaders, idempotencyHeadersOfAddress, preferHeaders } from '../../shared/contract/parameters.ts';
 import { agentHeaders, type StampOrder, stampRequestFor } from '../../shared/contract/stamp.ts';
 import type { Caller } from '../../shared/domain/caller.ts';
 import { beforeBody } from '../server/before-body.ts';
@@ -31,7 +31,7 @@ const agentContract = {
   ...shared,
   tag: 'Agent',
   id: 'stampAgentBatch',
-  headers: idempotencyHeaders.extend(preferHeaders.shape).extend(agentHeaders.shape),
+  headers: idempotencyHeadersOfAddress.extend(preferHeaders.shape).extend(agentHeaders.shape),
 } satisfies OperationContract;
 
 const internalContract = {

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { idempotencyHeaders, preferHeaders } from '../../shared/contract/parameters.ts';
+import { idempotencyHeaders, idempotencyHeadersOfAddress, preferHeaders } from '../../shared/contract/parameters.ts';
 import {
   type AcceptedStamp,
   acceptedStamp,
@@ -24,7 +24,7 @@ import { createRequestParser } from '../server/validation.ts';
 import type { StampList } from './stamp-list.ts';
 import type { AcceptedAnswer, StampAnswer, StampCommand, Stamping } from './stamping.ts';
 
-const headers = idempotencyHeaders.extend({ ...agentHeaders.shape, ...preferHeaders.shape });
+const headers = idempotencyHeadersOfAddress.extend({ ...agentHeaders.shape, ...preferHeaders.shape });
 
 const meanings = {
   basic: 'Only the hash is stamped.',

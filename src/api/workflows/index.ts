@@ -49,6 +49,7 @@ export function createWorkflowServices(ports: WorkflowPorts, { idempotency, encr
       idempotency,
       encryptedOf,
       servesQualified: canServeQualified(trust),
+      confirmWith: config.CONFIRM_WITH,
       ttlMs: config.WORKFLOW_TTL_HOURS * hourMs,
       waitMs: config.STAMP_WAIT_MS,
       addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}`,
@@ -67,5 +68,6 @@ export type { RecomputedChain } from './chain-proof.ts';
 export type { Seal } from './closing-proof.ts';
 export { createRecipientLimit } from './recipient-limit.ts';
 export { brokenRecord, type ProveSealedChain } from './sealed-chain.ts';
+export { starterIdOf } from './start.ts';
 export type { WorkflowTools } from './workflow-tools.ts';
 export type { Workflows } from './workflows.ts';

@@ -34,7 +34,7 @@ function agentShown({ agentId, email, redactedAt }: WorkflowRecord): string | nu
  * @throws ServiceError `store_unavailable`
  */
 export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<typeof createWorkflowProofs>) {
-  const { workflows, outputs, servesQualified, clock } = tools;
+  const { workflows, outputs, servesQualified, confirmWith, clock } = tools;
   async function findOutputs(workflowId: string, hash: string | undefined, chain: RecomputedChain): Promise<FindResult | null> {
     if (hash === undefined) return null;
     const recorded = await outputs.findNumbers(workflowId, hash, mostFound);
@@ -78,6 +78,7 @@ export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<type
       agentId: agentShown(workflow),
       maskedEmail: workflow.redactedAt ? null : maskEmail(workflow.email),
       emailVerifiedAt: isoOf(workflow.emailVerifiedAt),
+      confirmWith: workflow.emailVerifiedAt ? (workflow.confirmedWith ?? 'link') : confirmWith,
       mail: linkMailStateOf(workflow),
       briefingHash: workflow.briefingHash,
       outputs: { rows, total, unqualifiedTotal: end?.unqualifiedTotal ?? 0, page, pageSize },

@@ -24,6 +24,10 @@ export interface StartCommand {
 
 const tokenBytes = 32;
 
+/** The owner of the idempotency keys of a start. The keys of a product are its own, also if strangers share its address. */
+export const starterIdOf = (product: string | undefined, address: string): string =>
+  product === undefined ? `workflow-start:${address}` : `workflow-start-of-product:${product}`;
+
 /**
  * Starts a workflow. Before the answer, the workflow is stored and the mail with its challenge is durably queued (W12). The token is returned once
  * and only its hash is stored. A repeated request with the same idempotency key derives the same token again.

@@ -1,15 +1,18 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorResponse } from '../../shared/contract/error.ts';
 import { verifyUserQuery, verifyUserResponse, workflowIdPath } from '../../shared/contract/workflow.ts';
 import { workflowPath } from '../../shared/domain/addresses.ts';
+import { type ConfirmWith, maxWrongTriesOfClient } from '../../shared/domain/challenge.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { prefersJson } from '../server/accept.ts';
 import type { ServerContext } from '../server/context.ts';
 import { sendErrorPage } from '../server/error-page.ts';
 import type { AnswerContract, OperationContract } from '../server/operation.ts';
+import { createForeignOrigins } from '../server/origin.ts';
+import { addressKey } from '../server/rate-limits.ts';
 import { createRequestParser } from '../server/validation.ts';
 import { challengeError } from './refusals.ts';
-import type { ChallengeOutcome } from './verify-user.ts';
+import type { ChallengeAttempt, ChallengeOutcome } from './verify-user.ts';
 import type { Workflows } from './workflows.ts';
 
 const address = '/api/v1/workflow/:workflow_id/verify-user';
@@ -19,28 +22,55 @@ const refused = (description: string): AnswerContract => ({
   content: { 'text/html': null, 'application/json': errorResponse },
 });
 
-const contract = {
+const shared = {
   tag: 'Workflow',
-  id: 'verifyWorkflowUser',
-  summary: 'Open the link in the mail',
-  description: 'The answer is a page, or JSON for a request with `Accept: application/json`.',
   path: workflowIdPath,
   query: verifyUserQuery,
+} as const;
+
+const refusals = {
+  403: refused('The challenge is wrong; more tries are left.'),
+  404: refused('There is no workflow with this id.'),
+  410: refused('The challenge has expired, was used, or was attempted too often.'),
+};
+
+const openContract = {
+  ...shared,
+  id: 'verifyWorkflowUser',
+  summary: 'Open the link in the mail',
+  description:
+    'The answer is a page, or JSON for a request with `Accept: application/json`. If the service has `CONFIRM_WITH=button`, this changes nothing: the page ' +
+    'has a button that confirms the address, and the JSON says `pending`.',
   answers: {
     200: {
       description: 'Somebody with access to the mailbox opened the link.',
       content: { 'text/html': null, 'application/json': verifyUserResponse },
     },
-    403: refused('The challenge is wrong; more tries are left.'),
-    404: refused('There is no workflow with this id.'),
-    410: refused('The challenge has expired, was used, or was attempted too often.'),
+    ...refusals,
   },
   errors: ['rate_limited', 'prefetch_refused', 'store_unavailable'],
 } satisfies OperationContract;
 
-const parse = createRequestParser(contract);
+const confirmContract = {
+  ...shared,
+  id: 'completeWorkflowVerification',
+  summary: 'Press the button behind the link in the mail',
+  description:
+    'Confirms the address, whatever `CONFIRM_WITH` is. The answer is a page, or JSON for a request with `Accept: application/json`. A body is ignored. ' +
+    'Pages of other origins are refused (403).',
+  answers: {
+    200: {
+      description: 'Somebody with access to the mailbox confirmed the address.',
+      content: { 'text/html': null, 'application/json': verifyUserResponse },
+    },
+    ...refusals,
+  },
+  errors: ['rate_limited', 'forbidden', 'store_unavailable'],
+} satisfies OperationContract;
 
-type Refusal = Exclude<ChallengeOutcome, { kind: 'verified' }>;
+const parse = createRequestParser(shared);
+
+type Refusal = Exclude<ChallengeOutcome, { kind: 'verified' | 'open' }>;
 
 function errorOf(refusal: Refusal): ServiceError {
   if (refusal.kind !== 'wrong') return challengeError(refusal.kind);
@@ -48,7 +78,7 @@ function errorOf(refusal: Refusal): ServiceError {
   return new ServiceError('forbidden', 'The challenge is not the one that was mailed.', { members });
 }
 
-const statusOf = ({ kind }: ChallengeOutcome): number => (kind === 'verified' ? 200 : kind === 'wrong' ? 403 : 410);
+const statusOf = ({ kind }: ChallengeOutcome): number => (kind === 'verified' || kind === 'open' ? 200 : kind === 'wrong' ? 403 : 410);
 
 /** Whether a browser or mail program only prefetches the link, according to `Sec-Purpose` (Fetch Standard) or older headers. */
 function isPrefetch({ headers }: FastifyRequest): boolean {
@@ -56,11 +86,19 @@ function isPrefetch({ headers }: FastifyRequest): boolean {
   return purposes.some((purpose) => /\b(prefetch|prerender|preview)\b/i.test(purpose ?? ''));
 }
 
-/** Serves the link in the mail (W6): a page, or JSON on request. Neither HEAD nor a prefetch consumes the challenge. */
-export function registerVerifyUserRoutes(
-  app: FastifyInstance,
-  { workflows, mistakes }: ServerContext & { readonly workflows: Workflows },
-): void {
+/**
+ * Serves the link in the mail, and the button behind it (W6): a page, or JSON on request. Neither HEAD nor a prefetch consumes the challenge, and with
+ * `CONFIRM_WITH=button` no GET does.
+ */
+export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerContext & { readonly workflows: Workflows }): void {
+  const { config, limits, workflows, mistakes } = context;
+  const isForeign = createForeignOrigins(app, config.PUBLIC_BASE_URL);
+  const tries = limits.tries({
+    name: 'wrong-challenge',
+    points: maxWrongTriesOfClient,
+    durationSeconds: config.OTP_TTL_MINUTES * 60,
+  });
+
   app.head(address, async (request, reply) => {
     const { path } = parse(request);
     const isKnown = await mistakes.guard(request, reply, () => workflows.exists(path.workflow_id));
@@ -72,13 +110,19 @@ export function registerVerifyUserRoutes(
       .send();
   });
 
-  app.get(address, { exposeHeadRoute: false, config: { contract } }, async (request, reply) => {
+  /** Answers with the outcome of a challenge. `confirmWith`: what the page says that confirms the address. */
+  async function answer(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    confirmWith: ConfirmWith,
+    ask: (attempt: ChallengeAttempt) => Promise<ChallengeOutcome | null>,
+  ) {
     const { path, query } = parse(request);
-    reply.header('Cache-Control', 'no-store').header('Vary', 'Accept');
-    if (isPrefetch(request)) throw new ServiceError('prefetch_refused', 'This link works only when a person opens it.');
-    const wantsJson = prefersJson(request);
     const workflowId = path.workflow_id;
-    const outcome = await mistakes.guard(request, reply, () => workflows.verifyUser(workflowId, query.challenge, request.id));
+    reply.header('Cache-Control', 'no-store').header('Vary', 'Accept');
+    const wantsJson = prefersJson(request);
+    const attempt = { workflowId, challenge: query.challenge, requestId: request.id, address: addressKey(request), tries };
+    const outcome = await mistakes.guard(request, reply, () => ask(attempt));
     const isMistake = outcome?.kind === 'wrong' || (outcome && 'isGuess' in outcome && outcome.isGuess);
     if (isMistake) await mistakes.wrongToken(request, reply);
     if (!outcome) {
@@ -88,9 +132,26 @@ export function registerVerifyUserRoutes(
       return sendErrorPage(request, reply, { status: 404, detail, retryAfterSeconds: null });
     }
     if (!wantsJson) {
-      return reply.code(statusOf(outcome)).page('verify-user', { outcome, workflowId, workflowUrl: workflowPath(workflowId) });
+      // With `no-referrer`, browsers send `Origin: null` with the form, and it would count as foreign.
+      if (outcome.kind === 'open') reply.header('Referrer-Policy', 'strict-origin');
+      return reply.code(statusOf(outcome)).page('verify-user', { outcome, confirmWith, workflowId, workflowUrl: workflowPath(workflowId) });
     }
-    if (outcome.kind !== 'verified') throw errorOf(outcome);
-    return { workflow_id: workflowId, status: 'active' };
+    if (outcome.kind !== 'verified' && outcome.kind !== 'open') throw errorOf(outcome);
+    return { workflow_id: workflowId, status: outcome.kind === 'verified' ? 'active' : 'pending' };
+  }
+
+  app.get(address, { exposeHeadRoute: false, config: { contract: openContract } }, async (request, reply) => {
+    if (isPrefetch(request)) throw new ServiceError('prefetch_refused', 'This link works only when a person opens it.');
+    const confirmWith = config.CONFIRM_WITH;
+    return answer(request, reply, confirmWith, (attempt) =>
+      confirmWith === 'button' ? workflows.lookAtChallenge(attempt) : workflows.verifyUser(attempt, confirmWith),
+    );
   });
+
+  const onRequest = async (request: FastifyRequest) => {
+    if (isForeign(request)) throw new ServiceError('forbidden', 'Pages of this origin may not use this address.');
+  };
+  app.post(address, { onRequest, config: { contract: confirmContract } }, async (request, reply) =>
+    answer(request, reply, 'button', (attempt) => workflows.verifyUser(attempt, 'button')),
+  );
 }

@@ -1,5 +1,6 @@
 import {
   type ChallengeRefusal,
+  type ConfirmWith,
   challengeRefusal,
   digestOfChallenge,
   isWellFormedChallenge,
@@ -7,6 +8,7 @@ import {
 } from '../../shared/domain/challenge.ts';
 import { answerTo } from '../../shared/domain/workflow-state.ts';
 import { snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
+import type { Tries } from '../server/rate-limits.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 type FinalRefusal = ChallengeRefusal | 'workflow_expired' | 'workflow_closed' | 'email_redacted';
@@ -17,8 +19,21 @@ type FinalRefusal = ChallengeRefusal | 'workflow_expired' | 'workflow_closed' | 
  */
 export type ChallengeOutcome =
   | { readonly kind: 'verified' }
+  /** The challenge is right, and was not used: nothing changed. */
+  | { readonly kind: 'open' }
   | { readonly kind: 'wrong'; readonly triesLeft: number }
   | { readonly kind: FinalRefusal; readonly isGuess?: boolean };
+
+/** A text that somebody gives as the challenge of a workflow. */
+export interface ChallengeAttempt {
+  readonly workflowId: string;
+  readonly challenge: string;
+  readonly requestId: string;
+  /** The address of the client, as limits count it. */
+  readonly address: string;
+  /** Counts the wrong tries of each address for each challenge. */
+  readonly tries: Tries;
+}
 
 /** Calls within the same period of this length share one job. It is much shorter than the time that the job waits for the confirmation. */
 const announcedTogetherMs = 10_000;
@@ -38,12 +53,7 @@ function refusalOf(workflow: WorkflowRecord, digest: string, nowMs: number): Fin
 const isGuess = ({ challenge, formerChallenges = [], redactedAt }: WorkflowRecord, digest: string): boolean =>
   !redactedAt && challenge?.digest !== digest && !formerChallenges.includes(digest);
 
-/**
- * Creates a function that checks a challenge; it returns null if there is no such workflow. A text that cannot be a challenge, for example from a
- * link that was cut off, is wrong but does not count as a try (W6).
- *
- * @throws ServiceError `store_unavailable`
- */
+/** Creates the two ways to give a challenge. Both return null if there is no such workflow. */
 export function createUserVerification({ workflows, jobs, clock }: WorkflowTools) {
   /**
    * Queues the webhook if this is the right challenge. This happens before the challenge is used, because it can be used only once. The job finds out
@@ -51,32 +61,71 @@ export function createUserVerification({ workflows, jobs, clock }: WorkflowTools
    *
    * @throws ServiceError `queue_unavailable`
    */
-  async function announce(workflowId: string, digest: string, requestId: string, acceptedAt: number): Promise<void> {
-    const workflow = await workflows.find(workflowId);
-    if (!workflow?.callbackUrl || workflow.challenge?.digest !== digest || refusalOf(workflow, digest, acceptedAt)) return;
+  async function announce(workflow: WorkflowRecord, digest: string, requestId: string, acceptedAt: number): Promise<void> {
+    const { _id: workflowId, callbackUrl, challenge } = workflow;
+    if (!callbackUrl || challenge?.digest !== digest || refusalOf(workflow, digest, acceptedAt)) return;
     const job = { event: 'workflow.confirmed', workflowId, acceptedAt, requestId } as const;
     await jobs.send('webhook', job, `confirmed-${workflowId}-${Math.floor(acceptedAt / announcedTogetherMs)}`);
   }
 
-  /** Why the answer was refused. `wrong`: the workflow waits for an answer, but this text is not it. Null: no such workflow. */
-  async function explain(workflowId: string, digest: string, nowMs: number): Promise<ChallengeOutcome | null> {
-    const workflow = await workflows.find(workflowId);
-    if (!workflow) return null;
-    const kind = refusalOf(workflow, digest, nowMs);
+  /** Why a text is refused to a client with so many tries left. `wrong`: the workflow waits for an answer, but this text is not it. */
+  function explain(workflow: WorkflowRecord, digest: string, nowMs: number, triesLeft: number): ChallengeOutcome {
+    const kind = refusalOf(workflow, digest, nowMs) ?? (triesLeft > 0 ? undefined : 'challenge_exhausted');
     if (kind) return { kind, isGuess: isGuess(workflow, digest) };
     // If the mail is not sent yet, nobody can know the challenge, so the try is not counted.
-    return { kind: 'wrong', triesLeft: maxWrongTries - (workflow.challenge?.wrongTries ?? 0) };
+    return wrong(workflow, triesLeft);
   }
 
-  return async (workflowId: string, given: string, requestId: string): Promise<ChallengeOutcome | null> => {
+  /**
+   * Checks a challenge and changes nothing, not even the number of tries.
+   *
+   * @throws ServiceError `store_unavailable`
+   */
+  async function lookAtChallenge({ workflowId, challenge, address, tries }: ChallengeAttempt): Promise<ChallengeOutcome | null> {
+    const workflow = await workflows.find(workflowId);
+    if (!workflow) return null;
+    const digest = digestOfChallenge(challenge);
+    const outcome = explain(workflow, digest, clock(), await tries.left(triesKey(workflow, address)));
+    return outcome.kind === 'wrong' && workflow.challenge?.digest === digest ? { kind: 'open' } : outcome;
+  }
+
+  /**
+   * Confirms the e-mail address if the challenge is right. A text that cannot be a challenge, for example from a link that was cut off, is wrong but
+   * does not count as a try (W6).
+   *
+   * @throws ServiceError `queue_unavailable`, `store_unavailable`
+   */
+  async function verifyUser(attempt: ChallengeAttempt, confirmWith: ConfirmWith): Promise<ChallengeOutcome | null> {
+    const { workflowId, challenge: given, requestId, tries } = attempt;
     const digest = digestOfChallenge(given);
     const nowMs = clock();
-    if (isWellFormedChallenge(given)) {
-      await announce(workflowId, digest, requestId, nowMs);
-      const answered = await workflows.answerChallenge(workflowId, digest, new Date(nowMs));
-      if (answered?.challenge?.usedAt) return { kind: 'verified' };
-      if (answered?.challenge) return { kind: 'wrong', triesLeft: maxWrongTries - answered.challenge.wrongTries };
+    const workflow = await workflows.find(workflowId);
+    if (!workflow) return null;
+    const key = triesKey(workflow, attempt.address);
+    if (!isWellFormedChallenge(given)) return explain(workflow, digest, nowMs, await tries.left(key));
+    // The try is taken before the challenge is compared: otherwise one client could send a hundred at once.
+    const triesLeft = await tries.take(key);
+    if (triesLeft < 0) return explain(workflow, digest, nowMs, 0);
+    let isWrong = false;
+    try {
+      await announce(workflow, digest, requestId, nowMs);
+      const answered = await workflows.answerChallenge(workflowId, digest, confirmWith, new Date(nowMs));
+      isWrong = answered?.challenge !== undefined && !answered.challenge.usedAt;
+      if (answered) return isWrong ? wrong(answered, triesLeft) : { kind: 'verified' };
+    } finally {
+      if (!isWrong) await tries.giveBack(key);
     }
-    return explain(workflowId, digest, nowMs);
-  };
+    const current = await workflows.find(workflowId);
+    return current && explain(current, digest, nowMs, triesLeft + 1);
+  }
+
+  return { lookAtChallenge, verifyUser };
 }
+
+/** A new link gives every client new tries. */
+const triesKey = ({ _id, challengeId = '' }: WorkflowRecord, address: string): string => `${_id} ${challengeId} ${address}`;
+
+const wrong = ({ challenge }: WorkflowRecord, triesLeft: number): ChallengeOutcome => ({
+  kind: 'wrong',
+  triesLeft: Math.min(triesLeft, maxWrongTries - (challenge?.wrongTries ?? 0)),
+});

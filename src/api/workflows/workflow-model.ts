@@ -1,4 +1,5 @@
 import { outputsPerPage, workflowPath } from '../../shared/domain/addresses.ts';
+import type { ConfirmWith } from '../../shared/domain/challenge.ts';
 import type { WorkflowTier } from '../../shared/domain/tiers.ts';
 import type { LinkMailState, WorkflowStatus } from '../../shared/domain/workflow-state.ts';
 import type { StampMark } from '../verification/index.ts';
@@ -97,8 +98,10 @@ export interface WorkflowPage {
   readonly agentId: string | null;
   /** Masked; null after redaction. */
   readonly maskedEmail: string | null;
-  /** When the link in the mail was opened; null while the e-mail address is not confirmed. */
+  /** When the e-mail address was confirmed; null before that. */
   readonly emailVerifiedAt: string | null;
+  /** What confirmed the address, or can confirm it. */
+  readonly confirmWith: ConfirmWith;
   /** The state of the mail with the link. */
   readonly mail: LinkMailState;
   readonly briefingHash: string;
@@ -128,6 +131,7 @@ export const outputPagePath = (workflowId: string, sequenceNumber: number): stri
 /** The page behind the link in the mail. */
 export interface VerifyUserPage {
   readonly outcome: ChallengeOutcome;
+  readonly confirmWith: ConfirmWith;
   readonly workflowId: string;
   readonly workflowUrl: string;
 }

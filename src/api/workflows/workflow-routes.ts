@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
+import { idempotencyHeaders, idempotencyHeadersOfAddress } from '../../shared/contract/parameters.ts';
 import { type WorkflowRedactResponse, workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
 import { beforeBody } from '../server/before-body.ts';
 import type { ServerContext } from '../server/context.ts';
@@ -9,10 +9,12 @@ import { createRequestParser, RequestValidationError } from '../server/validatio
 import { sendAccepted } from '../stamps/index.ts';
 import { registerBulkOutputs } from './bulk-routes.ts';
 import { createRecipientLimit } from './recipient-limit.ts';
+import { starterIdOf } from './start.ts';
 import { completeContract, redactContract, resendContract, stampContract, startContract, stateContract } from './workflow-contracts.ts';
 import type { Workflows } from './workflows.ts';
 
-const parseStart = createRequestParser(startContract);
+const parseStartOfProduct = createRequestParser(startContract);
+const parseStartOfStranger = createRequestParser({ ...startContract, headers: idempotencyHeadersOfAddress });
 const parsePath = createRequestParser({ path: workflowIdPath });
 const parseHeaders = createRequestParser({ headers: idempotencyHeaders });
 
@@ -66,12 +68,13 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
   };
 
   app.post('/api/v1/workflow/start', { config: { contract: startContract } }, async (request, reply) => {
-    const { headers, body } = parseStart(request);
+    const product = identifyProduct(request);
+    const { headers, body } = (product === undefined ? parseStartOfStranger : parseStartOfProduct)(request);
     checkCallback(request, body.callback_url);
     const started = await workflows.start({
       request: body,
-      product: identifyProduct(request),
-      callerId: `workflow-start:${addressKey(request)}`,
+      product,
+      callerId: starterIdOf(product, addressKey(request)),
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
       passLimit: async () => {

@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import type { ConfirmWith } from '../../shared/domain/challenge.ts';
 import type { JobSender } from '../../shared/queue/job-sender.ts';
 import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
@@ -31,6 +32,8 @@ export interface WorkflowTools {
   readonly canSendMail: () => Promise<boolean>;
   /** Whether any configured provider is qualified. */
   readonly servesQualified: boolean;
+  /** What confirms an e-mail address in new mails. */
+  readonly confirmWith: ConfirmWith;
   readonly clock: Clock;
   readonly log: Logger;
   /** How long a workflow may stay open after its start. */

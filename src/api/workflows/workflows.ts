@@ -38,7 +38,7 @@ export function createWorkflows(tools: WorkflowTools) {
     start: createWorkflowStart(tools, mailer),
     state: createWorkflowState(tools),
     resend: createResend(tools, mailer),
-    verifyUser: createUserVerification(tools),
+    ...createUserVerification(tools),
     ...createOutputStamping(tools),
     complete: createCompletion(tools, markStamp),
     redact: createRedaction(tools),

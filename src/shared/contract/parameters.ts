@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { issueOf, type PydanticIssue, text } from './fields.ts';
+import { issueOf, type PydanticIssue, ruled, text, valueError } from './fields.ts';
 
 const unparsable: PydanticIssue = { type: 'int_parsing', msg: 'Input should be a valid integer, unable to parse string as an integer' };
 
@@ -65,6 +65,25 @@ export const idempotencyHeaders = z.object({
     .describe(
       'a key of your choice for this request: if you send it again with the same key, you get the first answer and nothing is done twice',
     ),
+});
+
+const shortestKeyOfAddress = 16;
+
+/**
+ * Why a caller without a token may not use this idempotency key; undefined if it may. The key belongs to the caller's address, and everybody behind
+ * this address who guesses it gets the first answer too, perhaps with a workflow token (S9).
+ */
+export const faultOfAddressKey = (key: string): string | undefined =>
+  key.length >= shortestKeyOfAddress
+    ? undefined
+    : `without a service token, an idempotency key has at least ${shortestKeyOfAddress} characters`;
+
+/** The `Idempotency-Key` header of a caller without a token. */
+export const idempotencyHeadersOfAddress = idempotencyHeaders.extend({
+  'idempotency-key': ruled(idempotencyHeaders.shape['idempotency-key'], (key) => {
+    const fault = key === undefined ? undefined : faultOfAddressKey(key);
+    return fault === undefined ? undefined : valueError(fault);
+  }).meta({ ...idempotencyHeaders.shape['idempotency-key'].meta(), minLength: shortestKeyOfAddress }),
 });
 
 /** The `Prefer` header, for operations where a client can choose how long to wait (RFC 7240, N1). */

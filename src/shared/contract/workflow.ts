@@ -131,7 +131,7 @@ export const workflowStateResponse = z
     tier: workflowTier,
     created_at: dateTime,
     expires_at: dateTime,
-    confirmed_at: dateTime.nullable().describe('when the link in the mail was opened'),
+    confirmed_at: dateTime.nullable().describe('when the link in the mail was opened, or the button behind it pressed'),
     completed_at: dateTime.nullable(),
     output_count: z.int().min(0),
     chain_hash: sha256Hex.describe('of the last output; the briefing hash before the first output'),
@@ -168,7 +168,14 @@ export const outputHeaders = idempotencyHeaders.extend(preferHeaders.shape).exte
 export const verifyUserQuery = z.object({ challenge: text().default('') });
 
 /** The answer of verify-user for clients that ask for JSON (E12). */
-export const verifyUserResponse = z.object({ workflow_id: uuid, status: z.literal('active') }).meta({ id: 'VerifyUserResponse' });
+export const verifyUserResponse = z
+  .object({
+    workflow_id: uuid,
+    status: z
+      .enum(['active', 'pending'])
+      .describe('`active`: the address is confirmed; `pending`: only a POST to this address confirms it'),
+  })
+  .meta({ id: 'VerifyUserResponse' });
 
 const whole = z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
 

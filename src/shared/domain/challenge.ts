@@ -3,8 +3,14 @@ import { createHash } from 'node:crypto';
 /** The number of random bytes in a challenge (W6). */
 const challengeBytes = 32;
 
-/** After this number of wrong tries, a challenge is refused. */
-export const maxWrongTries = 5;
+/** After this number of wrong tries of all clients together, a challenge is refused. */
+export const maxWrongTries = 100;
+
+/** After this number of wrong tries, a challenge is refused for this client. Strangers may use up their own tries, but not those of the recipient. */
+export const maxWrongTriesOfClient = 5;
+
+/** What confirms an e-mail address (W6): opening the link in the mail, or the button on the page that the link opens. */
+export type ConfirmWith = 'link' | 'button';
 
 /** A challenge for the mail, and its digest. Only the digest is stored. */
 export interface MintedChallenge {

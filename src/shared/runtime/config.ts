@@ -2,6 +2,7 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { faultInProduction } from './production-rules.ts';
 
 /** The service token for development, used if `SERVICE_TOKENS` is not set. */
 export const developmentToken = { product: 'dev', token: 'dev-service-token' };
@@ -14,6 +15,11 @@ const integer = (low: number, high: number) =>
     .refine((value) => value >= low && value <= high, `takes a whole number from ${low} to ${high}`);
 
 const setting = (low: number, high: number, fallback: number) => integer(low, high).default(fallback);
+
+const flag = z
+  .enum(['0', '1'], 'takes 0 or 1')
+  .default('0')
+  .transform((given) => given === '1');
 
 const list = z.string().transform((text) =>
   text
@@ -107,6 +113,7 @@ export const settingsSchema = z.object({
   REDIS_URL: url(['redis:', 'rediss:']),
   // Node.js cannot parse an address with several hosts, so only the start is checked here. The driver checks the rest (`connectStore`).
   MONGODB_URL: z.string().regex(/^mongodb(\+srv)?:\/\/[^\s/?#]+/, 'takes an address that starts with mongodb:// or mongodb+srv://'),
+  ALLOW_PLAINTEXT_BACKENDS: flag,
   // There is no default, not even for development, because a known key protects nothing. `npm start` makes a key.
   MASTER_KEY: masterKey,
   SERVICE_TOKENS: serviceTokens.default([developmentToken]),
@@ -114,10 +121,7 @@ export const settingsSchema = z.object({
   TSP_PROVIDERS_FILE: z.string().min(1).optional(),
   TRUST_ANCHORS_FILE: z.string().min(1).optional(),
   INTERMEDIATES_FILE: z.string().min(1).optional(),
-  IGNORE_CA_PURPOSES: z
-    .enum(['0', '1'], 'takes 0 or 1')
-    .default('0')
-    .transform((flag) => flag === '1'),
+  IGNORE_CA_PURPOSES: flag,
   TSP_REQUIRED: z
     .string()
     .regex(/^1$/, 'takes 1: stamps from several providers at once are not supported yet')
@@ -137,6 +141,7 @@ export const settingsSchema = z.object({
   MAIL_FROM: z.string().min(3, 'takes an e-mail address, with or without a name before it').optional(),
   WORKFLOW_TTL_HOURS: setting(1, 87_600, 168),
   OTP_TTL_MINUTES: setting(1, 10_080, 30),
+  CONFIRM_WITH: z.enum(['link', 'button'], 'takes link or button').default('link'),
   RATE_WORKFLOW_START_PER_HOUR: setting(0, 1_000_000, 5),
   RATE_RECIPIENT_PER_HOUR: setting(0, 1_000_000, 3),
   RATE_RECIPIENT_PER_DAY: setting(0, 1_000_000, 10),
@@ -219,24 +224,6 @@ export function withSecretFiles(environment: Environment): Record<string, string
   return settings;
 }
 
-function refuseLaptopDefaults(config: Config, environment: Environment): void {
-  if (!environment.SERVICE_TOKENS) throw new ConfigError('SERVICE_TOKENS: got nothing; production needs its own product:token pairs');
-  for (const { product, token } of config.SERVICE_TOKENS) {
-    if (token.length < 32) {
-      throw new ConfigError(
-        `SERVICE_TOKENS: got a token of ${token.length} characters for "${product}"; production takes at least 32, and not the development default`,
-      );
-    }
-  }
-  if (!environment.TSP) throw new ConfigError('TSP: got nothing; production takes file, or mock or local if set explicitly');
-  if (config.SMTP_URL?.startsWith('smtp://') && !new URL(config.SMTP_URL).searchParams.has('plain')) {
-    throw new ConfigError('SMTP_URL: got plain smtp://; production takes smtps://, or smtp://…?plain if set explicitly');
-  }
-  if (config.SMTP_URL && !config.PUBLIC_BASE_URL) {
-    throw new ConfigError('PUBLIC_BASE_URL: got nothing; production takes the address for the links in its e-mails');
-  }
-}
-
 /**
  * Reads the variables of `schema` from the environment. An empty variable counts as not set.
  *
@@ -286,6 +273,7 @@ export function loadConfig(processEnvironment: Environment): Config {
   const config: Config = { ...chooseProvider(settings), TSA_DOOR };
   const unnamed = (['OPERATOR_URL', 'OPERATOR_CONTACT'] as const).find((name) => config[name] !== undefined);
   if (unnamed && config.OPERATOR_NAME === undefined) throw new ConfigError(`OPERATOR_NAME: got nothing; ${unnamed} needs it too`);
-  if (config.NODE_ENV === 'production') refuseLaptopDefaults(config, environment);
+  const fault = config.NODE_ENV === 'production' ? faultInProduction(config, environment) : undefined;
+  if (fault !== undefined) throw new ConfigError(fault);
   return config;
 }

@@ -1,5 +1,6 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import { Binary } from 'mongodb';
+import type { ConfirmWith } from '../domain/challenge.ts';
 import type { CommitmentSalts } from '../domain/commitment.ts';
 import { decryptText, encryptText, keyBytes, nonceBytes, unwrapKey, wrapKey } from '../domain/encryption.ts';
 import { redactedEmail } from '../domain/mask-email.ts';
@@ -53,6 +54,8 @@ interface WorkflowFields {
   readonly createdAt: Date;
   readonly expiresAt: Date;
   readonly emailVerifiedAt?: Date;
+  /** What confirmed the e-mail address. Absent before that, and in workflows of earlier versions: then it was the link. */
+  readonly confirmedWith?: ConfirmWith;
   readonly redactedAt?: Date;
   /** The id of the current challenge. The challenge in the mail is derived from it. Absent in workflows of version 0.2.0. */
   readonly challengeId?: string;

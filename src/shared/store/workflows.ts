@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { Collection, Db, Document, Filter, UpdateFilter, UpdateResult } from 'mongodb';
-import { maxWrongTries } from '../domain/challenge.ts';
+import { type ConfirmWith, maxWrongTries } from '../domain/challenge.ts';
 import type { CommitmentSalts } from '../domain/commitment.ts';
 import type { LinkMailState, WorkflowSnapshot } from '../domain/workflow-state.ts';
 import { maxTimeMS } from './connection.ts';
@@ -150,7 +150,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
      * In one step, confirms the e-mail address if the digest is right, or counts a wrong try. Returns the new state of the workflow, or null if it
      * has no open challenge.
      */
-    answerChallenge: (workflowId: string, digest: string, now: Date): Promise<WorkflowRecord | null> => {
+    answerChallenge: (workflowId: string, digest: string, confirmedWith: ConfirmWith, now: Date): Promise<WorkflowRecord | null> => {
       const isRight = { $eq: ['$challenge.digest', digest] };
       const open = {
         ...confirmable(workflowId, now),
@@ -162,6 +162,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       const answered = {
         status: { $cond: [isRight, 'active', '$status'] },
         emailVerifiedAt: { $cond: [isRight, now, '$emailVerifiedAt'] },
+        confirmedWith: { $cond: [isRight, confirmedWith, '$confirmedWith'] },
         'challenge.usedAt': { $cond: [isRight, now, '$challenge.usedAt'] },
         'challenge.wrongTries': { $cond: [isRight, '$challenge.wrongTries', { $add: ['$challenge.wrongTries', 1] }] },
       };

@@ -80,24 +80,31 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
     return undefined;
   }
 
-  async function bodyOfOutput(tokenId: string): Promise<string | undefined> {
-    const [output] = await outputs.findByTokens([tokenId]);
-    return output && JSON.stringify(workflowStampResponseOf(output, addressOf));
+  /** Nothing about a redacted workflow leaves the house, also if it was queued before (N4). */
+  function noteRedacted({ requestId, event }: WebhookJob): void {
+    log.info({ requestId, event, outcome: 'refused', code: 'email_redacted' }, 'a webhook was dropped: its workflow is redacted');
   }
 
-  async function ofStamp({ tokenId, callback, event }: StampJob): Promise<Addressed | undefined> {
+  async function bodyOfOutput(job: StampJob): Promise<string | undefined> {
+    const [output] = await outputs.findByTokens([job.tokenId]);
+    if (!output) return undefined;
+    if ((await workflows.find(output.workflowId))?.redactedAt) return void noteRedacted(job);
+    return JSON.stringify(workflowStampResponseOf(output, addressOf));
+  }
+
+  async function ofStamp(job: StampJob): Promise<Addressed | undefined> {
+    const { tokenId, callback, event } = job;
     const said = decryptMetadata(deriveKey(await stampKey(), tokenId), tokenId, callback);
     if (said === undefined) return undefined;
     const { url, sealed_storage_url, product } = callbackSchema.parse(JSON.parse(said));
-    if (event === 'output.made') return { url, product, id: `output_${tokenId}`, body: () => bodyOfOutput(tokenId) };
+    if (event === 'output.made') return { url, product, id: `output_${tokenId}`, body: () => bodyOfOutput(job) };
     return { url, product, id: `stamp_${tokenId}`, body: () => bodyOfStamp(tokenId, sealed_storage_url) };
   }
 
-  async function ofWorkflow(
-    { workflowId, event, acceptedAt }: Exclude<WebhookJob, StampJob>,
-    isRetry: boolean,
-  ): Promise<Addressed | undefined> {
+  async function ofWorkflow(job: Exclude<WebhookJob, StampJob>, isRetry: boolean): Promise<Addressed | undefined> {
+    const { workflowId, event, acceptedAt } = job;
     const workflow = await workflows.find(workflowId);
+    if (workflow?.redactedAt) return void noteRedacted(job);
     if (!workflow?.callbackUrl) return undefined;
     const { callbackUrl: url, callbackProduct: product, emailVerifiedAt, completedAt, root, status } = workflow;
     const isDone = event === 'workflow.confirmed' ? emailVerifiedAt !== undefined : status === 'completed';

@@ -1,3 +1,4 @@
+import type { ConfirmWith } from '../../shared/domain/challenge.ts';
 import type { createViewEngine } from '../../shared/views/engine.ts';
 import type { Operator } from '../../shared/views/operator.ts';
 
@@ -34,6 +35,7 @@ export interface OtpMail {
   readonly link: string;
   /** Absolute URL of the page that stops all mails to this recipient. */
   readonly stopLink: string;
+  readonly confirmWith: ConfirmWith;
   /** RFC 3339, UTC. */
   readonly validUntil: string;
   readonly validMinutes: number;

@@ -1,6 +1,6 @@
 import { createHmac, type KeyObject } from 'node:crypto';
 import { stopMailPath, verifyUserPath } from '../../shared/domain/addresses.ts';
-import { mintChallenge } from '../../shared/domain/challenge.ts';
+import { type ConfirmWith, mintChallenge } from '../../shared/domain/challenge.ts';
 import { recipientHash, stopTokenOf } from '../../shared/domain/recipient.ts';
 import type { JobPayload } from '../../shared/queue/jobs.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
@@ -25,6 +25,7 @@ export interface OtpMailDeps {
   /** Used instead of the base URL that the API sends with the job. */
   readonly publicBaseUrl: string | undefined;
   readonly otpTtlMinutes: number;
+  readonly confirmWith: ConfirmWith;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -52,6 +53,7 @@ export function createOtpMailProcessor(deps: OtpMailDeps): (job: JobPayload<'otp
     engine,
     publicBaseUrl,
     otpTtlMinutes,
+    confirmWith,
     clock,
     log,
   } = deps;
@@ -81,6 +83,7 @@ export function createOtpMailProcessor(deps: OtpMailDeps): (job: JobPayload<'otp
       operator,
       link: `${publicBaseUrl ?? baseUrl}${verifyUserPath(workflowId, challenge)}`,
       stopLink: `${publicBaseUrl ?? baseUrl}${stopMailPath(stopTokenOf(await recipientKey(), recipient))}`,
+      confirmWith,
       validUntil: validUntil.toISOString(),
       validMinutes: otpTtlMinutes,
       messageKey: `otp-${challengeId}`,

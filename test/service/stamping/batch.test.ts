@@ -246,7 +246,7 @@ describe('L3: limits count items', () => {
     expect([tooMany.status, tooMany.body.detail]).toEqual([429, expect.stringContaining('this request has 11: send fewer at once')]);
     const given = ofHashes(hashes(6));
     const stampSix = async () => {
-      const { status, headers } = await postJson(limited, '/api/v1/agent/v1/stamps', given, { 'idempotency-key': 'six' });
+      const { status, headers } = await postJson(limited, '/api/v1/agent/v1/stamps', given, { 'idempotency-key': 'six-of-ten-stamps' });
       return [status, headers.get('idempotent-replayed'), headers.get('ratelimit-remaining')];
     };
     expect(await stampSix()).toEqual([200, null, '4']);

@@ -27,7 +27,7 @@ function openKeys(config: Parameters<typeof openStore>[0]) {
 
 test('the database and the idempotency keys of callers alone open no workflow, sealed content or mock token (S9, S11)', async () => {
   const service = await startService();
-  const guessable = { 'idempotency-key': 'order-1' };
+  const guessable = { 'idempotency-key': 'order-of-2026-11-26' };
   expect((await postJson(service, '/api/v1/workflow/start', startRequest(), guessable)).status).toBe(201);
   const content = { content_b64: Buffer.from('a secret draft').toString('base64'), tier: 'sealed' };
   expect((await stampInternal(service, content, guessable)).status).toBe(201);
@@ -41,7 +41,7 @@ test('the database and the idempotency keys of callers alone open no workflow, s
     idempotency: [{}, {}],
   });
   expect(JSON.stringify(dump)).not.toContain('a secret draft');
-  const known = { callers: ['product:test', 'workflow-start:127.0.0.1'], idempotencyKeys: ['order-1'] };
+  const known = { callers: ['product:test', 'workflow-start:127.0.0.1'], idempotencyKeys: ['order-of-2026-11-26'] };
   expect(openedBy(keysIn(dump), dump, known)).toEqual(new Set());
 
   // The test thief works: with the keys of a service process it opens everything.

@@ -131,7 +131,7 @@ describe('N2: forbidden addresses', () => {
     const config = loadConfig({
       ...service.settings,
       NODE_ENV: 'production',
-      SERVICE_TOKENS: `test:${'x'.repeat(40)}`,
+      SERVICE_TOKENS: `test:${randomHash()}`,
       TSP: 'mock',
       PUBLIC_BASE_URL: 'https://stamps.example',
       SMTP_URL: '',
@@ -176,6 +176,30 @@ test('N4: a workflow sends a webhook when its link was opened, and when it is co
   const [, completed] = await arrived(received, 2);
   expect(completed?.headers['qstamp-event']).toBe('workflow.completed');
   expect(await verified(completed!)).toEqual(body);
+});
+
+test('N4: redaction also stops the webhooks that wait for a retry, those of outputs too', async () => {
+  const [ofWorkflow, ofOutput] = [await startReceiver(500), await startReceiver(500)];
+  const user_email = `${randomHash().slice(0, 12)}@example.com`;
+  const started = await postJson(
+    service,
+    '/api/v1/workflow/start',
+    startRequest({ user_email, callback_url: ofWorkflow.url }),
+    internalHeaders,
+  );
+  const { workflow_id, workflow_token } = started.body;
+  const headers = { authorization: `Workflow ${workflow_token}` };
+  expect((await openLink(await mail.linkFor(workflow_id))).status).toBe(200);
+  const output = { output_hash: randomHash(), output_type: 'text', callback_url: ofOutput.url };
+  expect((await postJson(service, `/api/v1/workflow/${workflow_id}/stamp`, output, { ...headers, ...internalHeaders })).status).toBe(201);
+  await Promise.all([arrived(ofWorkflow.received), arrived(ofOutput.received)]);
+  expect((await postEmpty(service, `/api/v1/workflow/${workflow_id}/redact-pii`, headers)).status).toBe(200);
+  const before = [ofWorkflow.received.length, ofOutput.received.length];
+  const dropped = () => service.workers.flatMap((worker) => worker.output().match(/a webhook was dropped/g) ?? []).length;
+  await eventually(async () => dropped() === 2);
+  // A delivery may have been under way during the redaction, but each is dropped at its next try.
+  const after = [ofWorkflow.received.length, ofOutput.received.length];
+  for (const [place, count] of after.entries()) expect(count - before[place]!).toBeLessThanOrEqual(1);
 });
 
 test('N4: only the right challenge queues a webhook: ten wrong ones, a new link and the right one give one', async () => {

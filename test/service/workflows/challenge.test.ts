@@ -14,12 +14,12 @@ describe('challenge (W6)', () => {
     for (const bytes of [0, 16, 31, 33]) expect(() => mintChallenge(randomBytes(bytes))).toThrow(RangeError);
   });
 
-  it('is valid until it expires, is used, or has five wrong tries', () => {
+  it('is valid until it expires, is used, or has a hundred wrong tries', () => {
     const fresh = { expiresAtMs: 1000, isUsed: false, wrongTries: 0 };
     expect(challengeRefusal(fresh, 999)).toBeUndefined();
     expect(challengeRefusal(fresh, 1000)).toBe('challenge_expired');
-    expect(challengeRefusal({ ...fresh, wrongTries: 4 }, 999)).toBeUndefined();
-    expect(challengeRefusal({ ...fresh, wrongTries: 5 }, 999)).toBe('challenge_exhausted');
-    expect(challengeRefusal({ ...fresh, isUsed: true, wrongTries: 5 }, 1000)).toBe('challenge_used');
+    expect(challengeRefusal({ ...fresh, wrongTries: 99 }, 999)).toBeUndefined();
+    expect(challengeRefusal({ ...fresh, wrongTries: 100 }, 999)).toBe('challenge_exhausted');
+    expect(challengeRefusal({ ...fresh, isUsed: true, wrongTries: 100 }, 1000)).toBe('challenge_used');
   });
 });

@@ -12,6 +12,7 @@ const mail: OtpMail = {
   operator: null,
   link: 'https://stamps.example/api/v1/workflow/01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10/verify-user?challenge=Zm9v-_Zm9vZm9v',
   stopLink: 'https://stamps.example/mail/stop/token',
+  confirmWith: 'link',
   validUntil: '2026-11-21T12:16:07Z',
   validMinutes: 30,
   messageKey: 'otp-01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10',

@@ -115,7 +115,7 @@ test('S9: concurrent identical outputs give one output and mark the replay; repl
   expect((await stampOutput(service, workflow, request, key)).status).toBe(201);
 
   const body = startRequest();
-  const startKey = { 'idempotency-key': 'start' };
+  const startKey = { 'idempotency-key': 'start-of-a-workflow' };
   const started = await postJson(service, '/api/v1/workflow/start', body, startKey);
   const again = await postJson(service, '/api/v1/workflow/start', body, startKey);
   expect([started.status, again.status]).toEqual([201, 201]);

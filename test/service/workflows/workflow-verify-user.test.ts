@@ -2,9 +2,12 @@ import { request } from 'node:http';
 import { expect, test } from 'vitest';
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import { mailedService } from '../../support/mailed-service.ts';
-import { completeWorkflow, openLink, redactWorkflow, type StartedWorkflow, startWorkflow } from '../../support/workflows.ts';
+import { eventually } from '../../support/requests.ts';
+import { completeWorkflow, openLink, postEmpty, redactWorkflow, type StartedWorkflow, startWorkflow } from '../../support/workflows.ts';
 
-const { mail, service } = await mailedService();
+const { mail, service } = await mailedService({ TRUST_PROXY: '127.0.0.1' });
+
+const from = (address: string) => ({ accept: 'application/json', 'x-forwarded-for': address });
 
 async function startWithLink(): Promise<{ workflow: StartedWorkflow; link: string; wrong: string }> {
   const workflow = await startWorkflow(service, { tier: 'verified' });
@@ -33,12 +36,50 @@ test('W6: a wrong challenge is 403 with the tries left, then 410 even for the ri
   expect(await openLink(link)).toMatchObject(refused(410, 'challenge_exhausted'));
 });
 
-test('W6: of a hundred wrong tries at once exactly five count, and the right one is then too late', async () => {
-  const { link, wrong } = await startWithLink();
+test('W6: of a hundred wrong tries at once from one address exactly five count, and for it the right one is then too late', async () => {
+  const { workflow, link, wrong } = await startWithLink();
   const statuses = await Promise.all(Array.from({ length: 100 }, () => statusOf(wrong)));
   expect(statuses.filter((status) => status === 403)).toHaveLength(5);
   expect(statuses.filter((status) => status === 410)).toHaveLength(95);
   expect(await statusOf(link)).toBe(410);
+  expect((await storedWorkflow(workflow.id))?.challenge).toMatchObject({ wrongTries: 5 });
+});
+
+test('W6: the wrong tries of one address do not end the link for another', async () => {
+  const { link, wrong } = await startWithLink();
+  const [stranger, recipient] = [from('192.0.2.1'), from('192.0.2.2')];
+  for (let count = 0; count < 6; count += 1) await openLink(wrong, stranger);
+  expect(await openLink(link, stranger)).toMatchObject(refused(410, 'challenge_exhausted'));
+  expect(await openLink(wrong, recipient)).toMatchObject({ status: 403, body: { tries_left: 4 } });
+  expect((await openLink(link, recipient)).status).toBe(200);
+  expect(await openLink(link, stranger)).toMatchObject(refused(410, 'challenge_used'));
+});
+
+test('W6: a new link gives every address new tries', async () => {
+  const { workflow, link, wrong } = await startWithLink();
+  for (let count = 0; count < 5; count += 1) await openLink(wrong);
+  await postEmpty(service, `/api/v1/workflow/${workflow.id}/resend`, workflow.headers);
+  const second = await eventually(async () =>
+    mail.mails.flatMap(({ links }) => links).find((one) => one.includes(workflow.id) && one !== link),
+  );
+  expect(await openLink(second)).toMatchObject({ status: 200 });
+});
+
+test('W6: a hundred wrong tries of all addresses end the link for everybody', async () => {
+  const [first, second] = [await startWithLink(), await startWithLink()];
+  const db = await openDatabase(service);
+  for (const { workflow } of [first, second]) {
+    await collectionOf(db, 'workflows').updateOne({ _id: workflow.id }, { $set: { 'challenge.wrongTries': 99 } });
+  }
+  expect((await openLink(first.link)).status).toBe(200);
+  expect(await openLink(second.wrong)).toMatchObject({ status: 403, body: { tries_left: 0 } });
+  expect(await openLink(second.link, from('192.0.2.3'))).toMatchObject(refused(410, 'challenge_exhausted'));
+});
+
+test('W6: a right link is used, not exhausted, however often it is opened again', async () => {
+  const { link } = await startWithLink();
+  expect(await statusOf(link)).toBe(200);
+  for (let count = 0; count < 7; count += 1) expect(await openLink(link)).toMatchObject(refused(410, 'challenge_used'));
 });
 
 test('W6: an absent, malformed or cut challenge is wrong but uses no try', async () => {

@@ -144,7 +144,7 @@ class WorkflowState:
     expires_at: str
     """RFC 3339, UTC"""
     confirmed_at: str | None
-    """when the link in the mail was opened"""
+    """when the link in the mail was opened, or the button behind it pressed"""
     completed_at: str | None
     output_count: int
     chain_hash: str

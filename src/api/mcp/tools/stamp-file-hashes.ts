@@ -39,6 +39,7 @@ export function createStampFilesTool({ stampMany, links }: { readonly stampMany:
     arguments: stampFilesArguments,
     answer: stampFilesAnswer,
     needsToken: false,
+    hasKeysOfAddress: true,
     run: async ({ files, tier }, { product, agent, requestId, idempotencyKey, guards, onReplayed }) => {
       const { outcomes, isReplayed } = await stampMany({
         entries: files.map(({ sha256_hex }, index) => ({

@@ -67,6 +67,8 @@ export interface Tool {
   readonly modernDefinition: ToolDefinition;
   /** Whether only callers with a service token may use it. */
   readonly needsToken: boolean;
+  /** Whether the idempotency key of a caller without a service token belongs to the caller's address. */
+  readonly hasKeysOfAddress: boolean;
   /** Runs the tool. If a failure has a reason that the assistant can use, it becomes a result with `isError`. Only unexpected errors are thrown. */
   call(given: unknown, call: ToolCall): Promise<CalledTool>;
 }
@@ -83,19 +85,23 @@ export interface ToolOptions<Schema extends z.ZodType, Answer extends z.ZodType>
   readonly isOfContract?: true;
   /** False if callers without a service token may use the tool; default true. */
   readonly needsToken?: false;
+  /** See `Tool`; default false. */
+  readonly hasKeysOfAddress?: true;
   readonly run: (given: z.output<Schema>, call: ToolCall) => Promise<z.output<Answer> & object>;
   readonly links?: (answer: z.output<Answer>) => readonly ResourceLink[];
 }
 
 /** Creates a tool. The contract of its arguments checks them, and the JSON Schema is made from the same contract. */
 export function createTool<Schema extends z.ZodType, Answer extends z.ZodType>(options: ToolOptions<Schema, Answer>): Tool {
-  const { name, description, annotations, arguments: contract, answer, isOfContract, needsToken = true, run, links = () => [] } = options;
+  const { name, description, annotations, arguments: contract, answer, isOfContract, run, links = () => [] } = options;
+  const { needsToken = true, hasKeysOfAddress = false } = options;
   const inputSchema = inputSchemaOf(contract);
   const modernDefinition = { name, description, inputSchema, outputSchema: answerSchemaOf(answer), annotations };
   return {
     definition: isOfContract ? { name, description, inputSchema, annotations } : modernDefinition,
     modernDefinition,
     needsToken,
+    hasKeysOfAddress,
     call: async (given, call) => {
       try {
         const parsed = contract.safeParse(given);

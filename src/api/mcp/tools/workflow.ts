@@ -12,7 +12,7 @@ import {
 } from '../../../shared/contract/mcp.ts';
 import { evidencePath, workflowPath } from '../../../shared/domain/addresses.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
-import type { Workflows } from '../../workflows/index.ts';
+import { starterIdOf, type Workflows } from '../../workflows/index.ts';
 import type { Links } from './links.ts';
 import { stampingAnnotations } from './stamp.ts';
 import { createTool, type Tool } from './tool.ts';
@@ -34,10 +34,11 @@ export function createWorkflowStartTool(deps: {
     arguments: workflowStartArguments,
     answer: workflowStartAnswer,
     needsToken: false,
-    run: async (request, { agent, requestId, idempotencyKey, guards, onReplayed }) => {
+    hasKeysOfAddress: true,
+    run: async (request, { product, agent, requestId, idempotencyKey, guards, onReplayed }) => {
       const { answer, isReplayed } = await workflows.start({
         request,
-        callerId: `workflow-start:${agent.slice('agent:'.length)}`,
+        callerId: starterIdOf(product, agent.slice('agent:'.length)),
         requestId,
         idempotencyKey,
         passLimit: () => guards.start(request.user_email),

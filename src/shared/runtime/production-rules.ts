@@ -1,0 +1,108 @@
+import type { KeyObject } from 'node:crypto';
+import ipaddr from 'ipaddr.js';
+
+/** The settings that have rules in production. */
+interface Settings {
+  readonly SERVICE_TOKENS: readonly { readonly product: string; readonly token: string }[];
+  readonly MASTER_KEY: KeyObject;
+  readonly TRUST_PROXY: readonly string[];
+  readonly REDIS_URL: string;
+  readonly MONGODB_URL: string;
+  readonly ALLOW_PLAINTEXT_BACKENDS: boolean;
+  readonly SMTP_URL?: string | undefined;
+  readonly PUBLIC_BASE_URL?: string | undefined;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Service tokens that our documents print, or once printed: everyone knows them. A test looks for others in the documents. */
+const printedTokens = ['dev-service-token', '0123456789abcdef0123456789abcdef'];
+
+const fewestTokenCharacters = 32;
+
+/** Not more, because only 16 characters are in hexadecimal digits, and a random token of 32 such digits has 14 of them on average. */
+const fewestDifferentCharacters = 8;
+
+/**
+ * Returns why production does not start with these settings (S13): one line that names the setting, without secrets. Undefined if it starts.
+ * `environment`: the variables as given, without defaults.
+ */
+export function faultInProduction(settings: Settings, environment: Environment): string | undefined {
+  const { SMTP_URL, PUBLIC_BASE_URL } = settings;
+  if (!environment.SERVICE_TOKENS) return 'SERVICE_TOKENS: got nothing; production needs its own product:token pairs';
+  for (const { product, token } of settings.SERVICE_TOKENS) {
+    const fault = faultOfToken(token);
+    if (fault !== undefined) return `SERVICE_TOKENS: got ${fault.got} for "${product}"; production takes ${fault.takes}`;
+  }
+  const [first, ...others] = settings.MASTER_KEY.export();
+  if (others.every((octet) => octet === first)) {
+    return 'MASTER_KEY: got a key whose bytes are all alike (not shown); production takes random ones, as `openssl rand -base64 32` prints them';
+  }
+  if (!environment.TSP) return 'TSP: got nothing; production takes file, or mock or local if set explicitly';
+  if (SMTP_URL?.startsWith('smtp://') && !new URL(SMTP_URL).searchParams.has('plain')) {
+    return 'SMTP_URL: got plain smtp://; production takes smtps://, or smtp://…?plain if set explicitly';
+  }
+  if (SMTP_URL && !PUBLIC_BASE_URL) return 'PUBLIC_BASE_URL: got nothing; production takes the address for the links in its e-mails';
+  if (SMTP_URL && !PUBLIC_BASE_URL?.startsWith('https:')) {
+    return `PUBLIC_BASE_URL: got "${PUBLIC_BASE_URL}"; production takes https:// for the links in its e-mails`;
+  }
+  if (coversEverything(settings.TRUST_PROXY)) {
+    return `TRUST_PROXY: got "${settings.TRUST_PROXY.join(',')}", which is every address; production takes only those of its proxies`;
+  }
+  if (settings.ALLOW_PLAINTEXT_BACKENDS) return undefined;
+  const bare = 'got an address on another host without TLS and without password (not shown)';
+  const explicitly = 'or ALLOW_PLAINTEXT_BACKENDS=1 if set explicitly';
+  if (isBareRedis(settings.REDIS_URL)) return `REDIS_URL: ${bare}; production takes rediss://, or a password, ${explicitly}`;
+  if (isBareMongo(settings.MONGODB_URL)) return `MONGODB_URL: ${bare}; production takes tls=true, or a password, ${explicitly}`;
+  return undefined;
+}
+
+function faultOfToken(token: string): { got: string; takes: string } | undefined {
+  if (token.length < fewestTokenCharacters) {
+    return { got: `a token of ${token.length} characters`, takes: `at least ${fewestTokenCharacters}, and not the development default` };
+  }
+  if (printedTokens.includes(token)) return { got: 'a token that is printed in our documents', takes: 'a token that only you know' };
+  const different = new Set(token).size;
+  if (different >= fewestDifferentCharacters) return undefined;
+  return { got: `a token of ${different} different characters`, takes: `at least ${fewestDifferentCharacters}` };
+}
+
+/** The bits of an address range. An IPv4 address is written as the IPv6 address that maps it. */
+function bitsOf(range: string): string {
+  const [address = '', prefix] = range.split('/');
+  const parsed = ipaddr.parse(address);
+  const isIpv4 = parsed instanceof ipaddr.IPv4;
+  const octets = (isIpv4 ? parsed.toIPv4MappedAddress() : parsed).toByteArray();
+  const bits = octets.map((octet) => octet.toString(2).padStart(8, '0')).join('');
+  return prefix === undefined ? bits : bits.slice(0, Number(prefix) + (isIpv4 ? 96 : 0));
+}
+
+/** Whether these ranges together contain all addresses of IPv4 or of IPv6. */
+function coversEverything(given: readonly string[]): boolean {
+  const ranges = given.map(bitsOf);
+  const isCovered = (part: string): boolean =>
+    ranges.some((range) => part.startsWith(range)) ||
+    (ranges.some((range) => range.startsWith(part)) && isCovered(`${part}0`) && isCovered(`${part}1`));
+  return isCovered(bitsOf('0.0.0.0/0')) || isCovered('');
+}
+
+function isLoopback(host: string): boolean {
+  const name = host.replace(/^\[(.*)\]$/, '$1');
+  if (ipaddr.isValid(name)) return ipaddr.process(name).range() === 'loopback';
+  // Without a name, clients use this machine; MongoDB's address may be a socket file.
+  return name === '' || /(^|\.)localhost\.?$/i.test(name) || /\.sock$/i.test(name);
+}
+
+function isBareRedis(address: string): boolean {
+  const { protocol, hostname, password } = new URL(address);
+  return protocol === 'redis:' && password === '' && !isLoopback(hostname);
+}
+
+/** The address may have several hosts, which `URL` does not take. */
+function isBareMongo(address: string): boolean {
+  const [, srv, user = '', hosts = '', query = ''] = /^mongodb(\+srv)?:\/\/(?:([^@/?]*)@)?([^/?]*)[^?]*\??(.*)$/.exec(address) ?? [];
+  const options = new URLSearchParams(query.toLowerCase());
+  const hasTls = (options.get('tls') ?? options.get('ssl') ?? String(srv !== undefined)) === 'true';
+  const hasPassword = /:./.test(user);
+  return !hasTls && !hasPassword && !hosts.split(',').every((host) => isLoopback(host.replace(/:\d+$/, '')));
+}

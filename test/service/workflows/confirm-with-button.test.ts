@@ -1,0 +1,116 @@
+import { expect, test } from 'vitest';
+import { collectionOf, openDatabase } from '../../support/database.ts';
+import { mailedService } from '../../support/mailed-service.ts';
+import { eventually } from '../../support/requests.ts';
+import type { RunningService } from '../../support/service.ts';
+import { openLink, readPage, redactWorkflow, startWorkflow } from '../../support/workflows.ts';
+
+const { mail, service } = await mailedService({ CONFIRM_WITH: 'button', TRUST_PROXY: '127.0.0.1' });
+
+async function startWithLink() {
+  const workflow = await startWorkflow(service, { tier: 'verified' });
+  const link = await mail.linkFor(workflow.id);
+  return { workflow, link, wrong: `${link.slice(0, -1)}${link.endsWith('A') ? 'B' : 'A'}` };
+}
+
+const storedIn = async (at: Pick<RunningService, 'settings'>, id: string) =>
+  collectionOf(await openDatabase(at), 'workflows').findOne({ _id: id });
+
+/** Presses the button: as a browser's form does, or like a program. */
+const press = (link: string, headers: Record<string, string> = {}) =>
+  fetch(link, { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers }, body: '' });
+const json = { accept: 'application/json' };
+
+test('W6: opening the link changes nothing, however often; pressing the button confirms once', async () => {
+  const { workflow, link } = await startWithLink();
+  // The mail is recorded as sent after it was sent.
+  const before = await eventually(async () => {
+    const stored = await storedIn(service, workflow.id);
+    return JSON.stringify(stored).includes('sentAt') && stored;
+  });
+  for (let count = 0; count < 7; count += 1) {
+    const page = await fetch(link, { headers: { accept: 'text/html' } });
+    expect([page.status, page.headers.get('cache-control'), page.headers.get('referrer-policy')]).toEqual([
+      200,
+      'no-store',
+      'strict-origin',
+    ]);
+    expect(await page.text()).toContain('<form method="post"><button class="button">Confirm my address</button></form>');
+    expect(await openLink(link)).toMatchObject({ status: 200, body: { workflow_id: workflow.id, status: 'pending' } });
+  }
+  expect(await storedIn(service, workflow.id)).toEqual(before);
+  expect(await readPage(service, `/workflow/${workflow.id}`)).toContain('Nobody has pressed the button behind the link');
+
+  const answers = await Promise.all(Array.from({ length: 5 }, () => press(link, { ...json, origin: service.url })));
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 410, 410, 410, 410]);
+  const confirmed = answers.find(({ status }) => status === 200);
+  expect(await confirmed?.json()).toEqual({ workflow_id: workflow.id, status: 'active' });
+  expect(await storedIn(service, workflow.id)).toMatchObject({ status: 'active', confirmedWith: 'button' });
+  expect(await openLink(link)).toMatchObject({ status: 410, body: { reason: 'challenge_used' } });
+  expect(await readPage(service, `/workflow/${workflow.id}`)).toContain('Confirmed with the button');
+});
+
+test('W6: the form of the page gets a page, which says that the button was pressed', async () => {
+  const { link } = await startWithLink();
+  const page = await press(link, { accept: 'text/html', origin: service.url });
+  expect([page.status, page.headers.get('content-type'), page.headers.get('referrer-policy')]).toEqual([
+    200,
+    'text/html; charset=utf-8',
+    'no-referrer',
+  ]);
+  expect(await page.text()).toContain('the button was pressed');
+  expect(await (await press(link, { accept: 'text/html' })).text()).toContain('If you pressed its button, all is well');
+});
+
+test('W6: pages of other origins cannot press the button', async () => {
+  const { link } = await startWithLink();
+  for (const origin of ['https://evil.example', 'null']) {
+    expect([origin, (await press(link, { ...json, origin })).status]).toEqual([origin, 403]);
+  }
+  expect((await press(link, json)).status).toBe(200);
+});
+
+test('W6: wrong tries count when the button is pressed, and opening a wrong link counts none', async () => {
+  const { workflow, link, wrong } = await startWithLink();
+  const from = (address: string) => ({ ...json, 'x-forwarded-for': address });
+  for (let count = 0; count < 7; count += 1) {
+    expect(await openLink(wrong)).toMatchObject({ status: 403, body: { reason: 'challenge_wrong', tries_left: 5 } });
+  }
+  const statuses: number[] = [];
+  for (let count = 0; count < 6; count += 1) statuses.push((await press(wrong, from('192.0.2.1'))).status);
+  expect(statuses).toEqual([403, 403, 403, 403, 403, 410]);
+  expect(await openLink(link, from('192.0.2.1'))).toMatchObject({ status: 410, body: { reason: 'challenge_exhausted' } });
+  expect(await openLink(link, from('192.0.2.2'))).toMatchObject({ status: 200, body: { status: 'pending' } });
+  expect((await storedIn(service, workflow.id))?.challenge).toMatchObject({ wrongTries: 5 });
+  expect((await press(link, from('192.0.2.2'))).status).toBe(200);
+});
+
+test('W7: a link of a redacted, unknown or expired workflow is refused when it is opened', async () => {
+  const { workflow, link } = await startWithLink();
+  await collectionOf(await openDatabase(service), 'workflows').updateOne(
+    { _id: workflow.id },
+    { $set: { 'challenge.expiresAt': new Date(Date.now() - 1) } },
+  );
+  expect(await openLink(link)).toMatchObject({ status: 410, body: { reason: 'challenge_expired' } });
+  await redactWorkflow(service, workflow);
+  expect(await openLink(link)).toMatchObject({ status: 410, body: { reason: 'email_redacted' } });
+  const unknown = link.replace(workflow.id, '01890a5d-ac96-774b-bcce-b302099a8057');
+  expect([(await openLink(unknown)).status, (await press(unknown, json)).status]).toEqual([404, 404]);
+});
+
+test('W6: the mail says that there is a button', async () => {
+  const { workflow } = await startWithLink();
+  const mailed = mail.mails.find(({ links }) => links.some((one) => one.includes(workflow.id)));
+  expect(mailed?.parsed.text?.replace(/\s+/g, ' ')).toContain('open this link, and press the button on its page');
+});
+
+test('W6: by default opening the link confirms, and a POST confirms too; pages say which it was, and for older workflows the link', async () => {
+  const other = await mailedService();
+  const [first, second] = [await startWorkflow(other.service), await startWorkflow(other.service)];
+  expect((await openLink(await other.mail.linkFor(first.id))).body).toEqual({ workflow_id: first.id, status: 'active' });
+  expect(await storedIn(other.service, first.id)).toMatchObject({ confirmedWith: 'link' });
+  await collectionOf(await openDatabase(other.service), 'workflows').updateOne({ _id: first.id }, { $unset: { confirmedWith: '' } });
+  expect(await readPage(other.service, `/workflow/${first.id}`)).toContain('Opened <time');
+  expect((await press(await other.mail.linkFor(second.id), json)).status).toBe(200);
+  expect(await readPage(other.service, `/workflow/${second.id}`)).toContain('Confirmed with the button');
+});
