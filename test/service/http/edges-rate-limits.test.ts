@@ -105,6 +105,18 @@ test('0 turns a limit off: no counting and no headers', async () => {
   expect((await app.inject('/')).headers).not.toHaveProperty('ratelimit-limit');
 });
 
+test('W6, R4: tries are taken and given back, by all processes together, and in memory while Redis is away', async () => {
+  const limit = fresh(2);
+  const processes = await Promise.all([startProcess(fresh(1)), startProcess(fresh(1))]);
+  const [one, two] = processes.map(({ redis }) => createRateLimits({ redis }).tries(limit));
+  expect([await one!.left('a'), await one!.take('a'), await two!.take('a'), await one!.take('a')]).toEqual([2, 1, 0, -1]);
+  expect([await two!.left('a'), await two!.left('b')]).toEqual([0, 2]);
+  for (let count = 0; count < 2; count += 1) await two!.giveBack('a');
+  expect(await one!.left('a')).toBe(1);
+  for (const { redis } of processes) redis.disconnect();
+  expect([await one!.take('a'), await one!.take('a'), await one!.take('a'), await one!.left('a')]).toEqual([1, 0, -1, 0]);
+});
+
 test('W10: a key contains no address and no e-mail', async () => {
   const { app, redis } = await startProcess(fresh(5), () => 'jane@example.com');
   await app.inject(from('192.0.2.77'));
