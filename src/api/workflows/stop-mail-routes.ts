@@ -18,7 +18,7 @@ const unknown = 'This link is not one of ours. Open the whole link from the mail
 
 const askContract = {
   tag,
-  id: 'askToStopMails',
+  id: 'showMailStop',
   summary: 'A page to stop the mails to an address',
   description: 'Changes nothing, because programs that check mails open links.',
   path: stopMailPath,

@@ -20,8 +20,7 @@ const printedTokens = ['dev-service-token', '0123456789abcdef0123456789abcdef'];
 
 const fewestTokenCharacters = 32;
 
-/** Not more, because only 16 characters are in hexadecimal digits, and a random token of 32 such digits has 14 of them on average. */
-const fewestDifferentCharacters = 8;
+const fewestDifferentCharacters = 16;
 
 /**
  * Returns why production does not start with these settings (S13): one line that names the setting, without secrets. Undefined if it starts.
@@ -62,9 +61,12 @@ function faultOfToken(token: string): { got: string; takes: string } | undefined
     return { got: `a token of ${token.length} characters`, takes: `at least ${fewestTokenCharacters}, and not the development default` };
   }
   if (printedTokens.includes(token)) return { got: 'a token that is printed in our documents', takes: 'a token that only you know' };
-  const different = new Set(token).size;
+  // There are only 16 hexadecimal digits, so in a hexadecimal token each pair of digits counts as a character.
+  const characters = /^[\da-f]+$/i.test(token) ? (token.match(/../g) ?? []) : [...token];
+  const different = new Set(characters).size;
   if (different >= fewestDifferentCharacters) return undefined;
-  return { got: `a token of ${different} different characters`, takes: `at least ${fewestDifferentCharacters}` };
+  const takes = `at least ${fewestDifferentCharacters}, as \`openssl rand -hex 32\` prints them`;
+  return { got: `a token of ${different} different characters`, takes };
 }
 
 /** The bits of an address range. An IPv4 address is written as the IPv6 address that maps it. */

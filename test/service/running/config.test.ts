@@ -128,6 +128,7 @@ describe('production refuses settings that are only fit for a laptop (S13)', () 
       /^PUBLIC_BASE_URL: got "http:\/\/stamps\.example"/,
     ],
     ['a token from our documents', { SERVICE_TOKENS: 'acme:0123456789abcdef0123456789abcdef' }, /^SERVICE_TOKENS: .*printed/],
+    ['a token of ten digits', { SERVICE_TOKENS: `acme:${'0123456789'.repeat(4)}` }, /^SERVICE_TOKENS: .*5 different characters/],
     ['a token that is easy to guess', { SERVICE_TOKENS: `acme:${'abcdefg'.repeat(5)}` }, /^SERVICE_TOKENS: .*7 different characters/],
     ['a master key of equal bytes', { MASTER_KEY: Buffer.alloc(32, 7).toString('base64') }, /^MASTER_KEY: /],
     ['every IPv4 address as proxy', { TRUST_PROXY: '0.0.0.0/0' }, /^TRUST_PROXY: /],
@@ -176,9 +177,9 @@ describe('production refuses settings that are only fit for a laptop (S13)', () 
     expect(messageOf({ ...production, ...change })).toBe('accepted');
   });
 
-  test('takes the tokens that `openssl rand -hex 32` and `-hex 16` print', () => {
-    for (const bytes of [16, 32, 32, 32]) {
-      expect(messageOf({ ...production, SERVICE_TOKENS: `acme:${randomBytes(bytes).toString('hex')}` })).toBe('accepted');
+  test('takes the tokens that `openssl rand -hex 32` and `-base64 32` print', () => {
+    for (const form of ['hex', 'hex', 'hex', 'base64'] as const) {
+      expect(messageOf({ ...production, SERVICE_TOKENS: `acme:${randomBytes(32).toString(form)}` })).toBe('accepted');
     }
   });
 
