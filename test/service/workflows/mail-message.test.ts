@@ -54,6 +54,11 @@ describe('verification mail', () => {
     }
   });
 
+  it('names no agent whose name is not safe to show', async () => {
+    const { parsed } = await wire({ agentId: 'cover-artist/2.1' });
+    for (const body of [parsed.text!, parsed.html!]) expect(body).not.toMatch(/cover-artist|calls itself|name above/);
+  });
+
   it('is marked as automatic and keeps its Message-ID at every try', async () => {
     const [first, second] = [await wire(), await wire()];
     expect(first.parsed.messageId).toBe('<otp-01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10@stamps.example>');
