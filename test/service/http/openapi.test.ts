@@ -52,7 +52,9 @@ describe('GET /openapi.json', () => {
     expect(new Set(ids).size).toBe(ids.length);
     // Generated clients use these as function names: a verb first, no address.
     for (const id of ids)
-      expect(id).toMatch(/^(call|check|complete|download|list|read|redact|renew|resend|send|show|stamp|start|stop|verify)([A-Z][a-z]*){1,4}$/);
+      expect(id).toMatch(
+        /^(call|check|complete|download|list|read|redact|renew|resend|send|show|stamp|start|stop|verify)([A-Z][a-z]*){1,4}$/,
+      );
     const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref ?? '');
     expect(refs.length).toBeGreaterThan(20);
     for (const ref of refs) expect(document.components.schemas, ref).toHaveProperty([ref.replace('#/components/schemas/', '')]);
