@@ -20,7 +20,7 @@ export interface CallGuards {
 /** Creates the guards of a call. They use the same counters as the REST API. A product's verifications are not counted. */
 export function createCallGuards(context: ServerContext & { readonly workflows: Pick<Workflows, 'recipients'> }) {
   const { config, limits, mistakes, agentLimit, productLimit, limitStarts, limitVerifying } = context;
-  const limitMails = createRecipientLimit(context, context.workflows.recipients);
+  const limitMails = createRecipientLimit(context);
   const outputs = limits.by({
     name: 'workflow-stamp',
     points: config.RATE_WORKFLOW_STAMP_PER_MINUTE,

@@ -7,13 +7,14 @@ export type Recipients = ReturnType<typeof createRecipients>;
 
 export function createRecipients({ blockedRecipients, recipientKey, canSendMail, clock }: WorkflowTools) {
   return {
+    /** Whether anybody gets mails from this service. */
+    getMails: canSendMail,
     /**
-     * Returns the hash of a recipient who may get a mail, or undefined if no mail can be sent anyway.
+     * Returns the hash of a recipient who may get a mail.
      *
      * @throws ServiceError `recipient_blocked` if he has stopped the mails; `store_unavailable`
      */
-    admit: async (address: string): Promise<string | undefined> => {
-      if (!(await canSendMail())) return undefined;
+    admit: async (address: string): Promise<string> => {
       const hash = recipientHash(await recipientKey(), address);
       if ((await blockedRecipients.blockedAt(hash)) === undefined) return hash;
       const detail =

@@ -53,7 +53,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
     durationSeconds: 3_600,
     key: (request) => parsePath(request).path.workflow_id,
   });
-  const limitMails = createRecipientLimit(context, workflows.recipients);
+  const limitMails = createRecipientLimit(context);
   /** Checks the URL of a webhook. @throws RequestValidationError if this caller may not use webhooks, or the URL is not allowed */
   function checkCallback(request: FastifyRequest, url: string | null | undefined): void {
     if (typeof url !== 'string') return;
