@@ -24,6 +24,8 @@ export const mails = (command: OperatorCommand): Promise<OperatorExitCode> =>
     const config = loadConfig(environment);
     const store = openStore(config, createLogger({ level: 'silent', process: 'operator' }));
     try {
+      // With a wrong master key, no key is made.
+      await store.keys.open();
       const hash = recipientHash(await store.keys.secret('recipients'), address);
       const at = await store.blockedRecipients.blockedAt(hash);
       if (at && action === 'allow') await store.blockedRecipients.allow(hash);

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** The model of the error page. The template chooses the text by the kind of page and the status. */
 export interface ErrorPage {
-  readonly what: 'workflow' | 'confirmation' | 'stamp' | 'content' | 'form' | 'page';
+  readonly what: 'workflow' | 'confirmation' | 'stop' | 'stamp' | 'content' | 'form' | 'page';
   readonly status: number;
   /** The same sentence as `detail` in a JSON answer. */
   readonly detail: string;
@@ -15,6 +15,7 @@ export interface ErrorPage {
 const lookedFor: readonly (readonly [prefix: string, what: ErrorPage['what']])[] = [
   ['/workflow/', 'workflow'],
   ['/api/v1/workflow/:workflow_id/verify-user', 'confirmation'],
+  ['/mail/stop/', 'stop'],
   ['/api/v1/verify/v1/token/', 'stamp'],
   ['/api/v1/sealed/', 'content'],
   ['/verify', 'form'],

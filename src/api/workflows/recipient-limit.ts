@@ -3,7 +3,7 @@ import type { ServerContext } from '../server/context.ts';
 import type { Workflows } from './workflows.ts';
 
 /**
- * Creates the limit for mails to one recipient, whoever asks for them. Nothing is counted if no mail can be sent.
+ * Creates the limit for mails to one recipient, whoever asks for them.
  *
  * @throws ServiceError `recipient_limited`, `recipient_blocked`, `store_unavailable`
  */
@@ -13,11 +13,8 @@ export function createRecipientLimit(context: ServerContext & { readonly workflo
     limits.by({ name, points, durationSeconds, unit: 'mails to one recipient', code: 'recipient_limited', key: () => '' });
   const perHour = limitOf('recipient-hour', config.RATE_RECIPIENT_PER_HOUR, 3_600);
   const perDay = limitOf('recipient-day', config.RATE_RECIPIENT_PER_DAY, 86_400);
-  const isOn = config.RATE_RECIPIENT_PER_HOUR + config.RATE_RECIPIENT_PER_DAY > 0;
   return async (request: FastifyRequest, reply: FastifyReply, address: string): Promise<void> => {
-    const { recipients } = context.workflows;
-    const hash = await recipients.admit(address);
-    if (!isOn || !(await recipients.getMails())) return;
+    const hash = await context.workflows.recipients.admit(address);
     await perHour.items(request, reply, 1, hash);
     await perDay.items(request, reply, 1, hash);
   };

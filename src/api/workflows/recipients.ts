@@ -5,10 +5,8 @@ import type { WorkflowTools } from './workflow-tools.ts';
 /** The people to whom the service sends mails. It knows them only by a keyed hash of their address. */
 export type Recipients = ReturnType<typeof createRecipients>;
 
-export function createRecipients({ blockedRecipients, recipientKey, canSendMail, clock }: WorkflowTools) {
+export function createRecipients({ blockedRecipients, recipientKey, clock }: WorkflowTools) {
   return {
-    /** Whether anybody gets mails from this service. */
-    getMails: canSendMail,
     /**
      * Returns the hash of a recipient who may get a mail.
      *

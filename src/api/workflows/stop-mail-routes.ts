@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { stopMailPath } from '../../shared/contract/workflow.ts';
+import { stopTokenPath } from '../../shared/contract/workflow.ts';
 import type { ServerContext } from '../server/context.ts';
 import { sendErrorPage } from '../server/error-page.ts';
 import { type OperationContract, page } from '../server/operation.ts';
@@ -21,7 +21,7 @@ const askContract = {
   id: 'showMailStop',
   summary: 'A page to stop the mails to an address',
   description: 'Changes nothing, because programs that check mails open links.',
-  path: stopMailPath,
+  path: stopTokenPath,
   answers: { 200: page('A page with one button.'), 404: page('The service did not make this link.') },
   errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;
@@ -31,7 +31,7 @@ const stopContract = {
   id: 'stopMails',
   summary: 'Stop the mails to an address',
   description: 'The button of the page, and the one-click link of mail programs (RFC 8058). The body is not read.',
-  path: stopMailPath,
+  path: stopTokenPath,
   answers: { 200: page('No more mails are sent to this address.'), 404: page('The service did not make this link.') },
   errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;
@@ -52,12 +52,7 @@ export function registerStopMailRoutes(
   app.get(address, { onRequest, config: { contract: askContract } }, async (request, reply) =>
     answer(request, reply, await workflows.recipients.knows(parse(request).path.token), false),
   );
-  // The route has its own scope, because no other route ignores its body.
-  app.register(async (scope) => {
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', { parseAs: 'string', bodyLimit: 4_096 }, (_request, _body, done) => done(null));
-    scope.post(address, { onRequest, config: { contract: stopContract } }, async (request, reply) =>
-      answer(request, reply, await workflows.recipients.stop(parse(request).path.token), true),
-    );
-  });
+  app.post(address, { onRequest, config: { contract: stopContract } }, async (request, reply) =>
+    answer(request, reply, await workflows.recipients.stop(parse(request).path.token), true),
+  );
 }

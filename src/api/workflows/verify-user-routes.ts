@@ -8,7 +8,6 @@ import { prefersJson } from '../server/accept.ts';
 import type { ServerContext } from '../server/context.ts';
 import { sendErrorPage } from '../server/error-page.ts';
 import type { AnswerContract, OperationContract } from '../server/operation.ts';
-import { createForeignOrigins } from '../server/origin.ts';
 import { addressKey } from '../server/rate-limits.ts';
 import { createRequestParser } from '../server/validation.ts';
 import { challengeError } from './refusals.ts';
@@ -56,8 +55,7 @@ const confirmContract = {
   id: 'completeWorkflowVerification',
   summary: 'Press the button behind the link in the mail',
   description:
-    'Confirms the address, whatever `CONFIRM_WITH` is. The answer is a page, or JSON for a request with `Accept: application/json`. A body is ignored. ' +
-    'Pages of other origins are refused (403).',
+    'Confirms the address, whatever `CONFIRM_WITH` is. The answer is a page, or JSON for a request with `Accept: application/json`. A body is ignored.',
   answers: {
     200: {
       description: 'Somebody with access to the mailbox confirmed the address.',
@@ -65,7 +63,7 @@ const confirmContract = {
     },
     ...refusals,
   },
-  errors: ['rate_limited', 'forbidden', 'store_unavailable'],
+  errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;
 
 const parse = createRequestParser(shared);
@@ -92,7 +90,6 @@ function isPrefetch({ headers }: FastifyRequest): boolean {
  */
 export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerContext & { readonly workflows: Workflows }): void {
   const { config, limits, workflows, mistakes } = context;
-  const isForeign = createForeignOrigins(app, config.PUBLIC_BASE_URL);
   const tries = limits.tries({
     name: 'wrong-challenge',
     points: maxWrongTriesOfClient,
@@ -132,8 +129,6 @@ export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerCo
       return sendErrorPage(request, reply, { status: 404, detail, retryAfterSeconds: null });
     }
     if (!wantsJson) {
-      // With `no-referrer`, browsers send `Origin: null` with the form, and it would count as foreign.
-      if (outcome.kind === 'open') reply.header('Referrer-Policy', 'strict-origin');
       return reply.code(statusOf(outcome)).page('verify-user', { outcome, confirmWith, workflowId, workflowUrl: workflowPath(workflowId) });
     }
     if (outcome.kind !== 'verified' && outcome.kind !== 'open') throw errorOf(outcome);
@@ -148,10 +143,7 @@ export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerCo
     );
   });
 
-  const onRequest = async (request: FastifyRequest) => {
-    if (isForeign(request)) throw new ServiceError('forbidden', 'Pages of this origin may not use this address.');
-  };
-  app.post(address, { onRequest, config: { contract: confirmContract } }, async (request, reply) =>
+  app.post(address, { config: { contract: confirmContract } }, async (request, reply) =>
     answer(request, reply, 'button', (attempt) => workflows.verifyUser(attempt, 'button')),
   );
 }

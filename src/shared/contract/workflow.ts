@@ -153,10 +153,10 @@ export const workflowStateResponse = z
   .meta({ id: 'WorkflowState' });
 export type WorkflowStateResponse = z.output<typeof workflowStateResponse>;
 
-/** The path parameter of every operation on a workflow. */
-/** The path of the link that stops mails. The token is as in the mail: a hash and its proof. */
-export const stopMailPath = z.object({ token: z.string().regex(/^[\w-]{43}\.[\w-]{22}$/) });
+/** The path parameter of the link that stops mails: a hash and its proof. */
+export const stopTokenPath = z.object({ token: z.string().regex(/^[\w-]{43}\.[\w-]{22}$/) });
 
+/** The path parameter of every operation on a workflow. */
 export const workflowIdPath = z.object({ workflow_id: anyUuid });
 
 /** The headers of operations that stamp outputs. */

@@ -1,18 +1,19 @@
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 
-/** Mailboxes of these domains ignore dots in the part before the `@`. */
-const ignoresDots = new Set(['gmail.com', 'googlemail.com']);
+/** Two names of one service, which ignores dots in the part before the `@`. */
+const gmail = 'gmail.com';
+const gmailDomains = [gmail, 'googlemail.com'];
 
 /** The domain in lower case and ASCII, as mail servers see it. */
 const domainOf = (given: string): string => (URL.canParse(`http://${given}`) ? new URL(`http://${given}`).hostname : given.toLowerCase());
 
-/** One spelling for all addresses that reach the same mailbox: without case, a `+tag`, and dots that the domain ignores. */
+/** One spelling for all addresses that reach the same mailbox: without case, a `+tag`, and the dots and second domain of Gmail. */
 export function normalizedRecipient(address: string): string {
   const at = address.lastIndexOf('@');
   const domain = domainOf(address.slice(at + 1));
   const local = address.slice(0, at).normalize('NFC').toLowerCase();
   const untagged = local.replace(/(?<=.)\+.*$/su, '');
-  return `${ignoresDots.has(domain) ? untagged.replaceAll('.', '') : untagged}@${domain}`;
+  return gmailDomains.includes(domain) ? `${untagged.replaceAll('.', '')}@${gmail}` : `${untagged}@${domain}`;
 }
 
 const hmac = (key: KeyObject, purpose: string, text: string): Buffer => createHmac('sha256', key).update(`${purpose}\n${text}`).digest();

@@ -45,9 +45,8 @@ export function faultInProduction(settings: Settings, environment: Environment):
   if (SMTP_URL && !PUBLIC_BASE_URL?.startsWith('https:')) {
     return `PUBLIC_BASE_URL: got "${PUBLIC_BASE_URL}"; production takes https:// for the links in its e-mails`;
   }
-  if (coversEverything(settings.TRUST_PROXY)) {
-    return `TRUST_PROXY: got "${settings.TRUST_PROXY.join(',')}", which is every address; production takes only those of its proxies`;
-  }
+  const wide = settings.TRUST_PROXY.find(isTooWide);
+  if (wide !== undefined) return `TRUST_PROXY: got "${wide}", which has addresses of strangers; production takes only those of its proxies`;
   if (settings.ALLOW_PLAINTEXT_BACKENDS) return undefined;
   const bare = 'got an address on another host without TLS and without password (not shown)';
   const explicitly = 'or ALLOW_PLAINTEXT_BACKENDS=1 if set explicitly';
@@ -61,31 +60,26 @@ function faultOfToken(token: string): { got: string; takes: string } | undefined
     return { got: `a token of ${token.length} characters`, takes: `at least ${fewestTokenCharacters}, and not the development default` };
   }
   if (printedTokens.includes(token)) return { got: 'a token that is printed in our documents', takes: 'a token that only you know' };
-  // There are only 16 hexadecimal digits, so in a hexadecimal token each pair of digits counts as a character.
-  const characters = /^[\da-f]+$/i.test(token) ? (token.match(/../g) ?? []) : [...token];
+  // There are only 16 hexadecimal digits, so in hexadecimal tokens and UUIDs pairs of digits count.
+  const digits = token.replaceAll('-', '');
+  const isHex = /^[\da-f]+$/i.test(digits);
+  const characters = isHex ? [...digits].map((digit, at) => digit + digits.charAt(at + 1)) : [...token];
   const different = new Set(characters).size;
   if (different >= fewestDifferentCharacters) return undefined;
   const takes = `at least ${fewestDifferentCharacters}, as \`openssl rand -hex 32\` prints them`;
   return { got: `a token of ${different} different characters`, takes };
 }
 
-/** The bits of an address range. An IPv4 address is written as the IPv6 address that maps it. */
-function bitsOf(range: string): string {
-  const [address = '', prefix] = range.split('/');
-  const parsed = ipaddr.parse(address);
-  const isIpv4 = parsed instanceof ipaddr.IPv4;
-  const octets = (isIpv4 ? parsed.toIPv4MappedAddress() : parsed).toByteArray();
-  const bits = octets.map((octet) => octet.toString(2).padStart(8, '0')).join('');
-  return prefix === undefined ? bits : bits.slice(0, Number(prefix) + (isIpv4 ? 96 : 0));
-}
+/** The shortest prefix of a range of proxies: `10.0.0.0/8` and `fc00::/7` are private. */
+const shortestPrefix = { ipv4: 8, ipv6: 7 };
 
-/** Whether these ranges together contain all addresses of IPv4 or of IPv6. */
-function coversEverything(given: readonly string[]): boolean {
-  const ranges = given.map(bitsOf);
-  const isCovered = (part: string): boolean =>
-    ranges.some((range) => part.startsWith(range)) ||
-    (ranges.some((range) => range.startsWith(part)) && isCovered(`${part}0`) && isCovered(`${part}1`));
-  return isCovered(bitsOf('0.0.0.0/0')) || isCovered('');
+/** Whether a range has addresses of strangers too. An IPv4 address may be written as the IPv6 address that maps it. */
+function isTooWide(range: string): boolean {
+  const [address = '', prefix] = range.split('/');
+  if (prefix === undefined) return false;
+  const parsed = ipaddr.parse(address);
+  const isMapped = parsed instanceof ipaddr.IPv6 && Number(prefix) >= 96 && parsed.range() === 'ipv4Mapped';
+  return isMapped ? Number(prefix) - 96 < shortestPrefix.ipv4 : Number(prefix) < shortestPrefix[parsed.kind()];
 }
 
 function isLoopback(host: string): boolean {

@@ -6,13 +6,13 @@ import type { Operator } from '../../shared/views/operator.ts';
 const mostCharacters = 60;
 
 /** Mail programs turn these into links: `www.name`, `name.org`, and anything with a scheme or an `@`, which `allowed` does not have. */
-const looksLikeLink = /\bwww\.|[\p{L}\p{N}]\.\p{L}/iu;
+const looksLikeLink = /\bwww\.|[\p{L}\p{M}\p{N}]\.\p{N}*[\p{L}\p{M}]/iu;
 const allowed = /^[\p{L}\p{M}\p{N} .,'&()-]+$/u;
 const longNumber = /\p{N}{5}/u;
 
 /**
  * The name of an agent if it is safe to quote in our mail, otherwise an empty text. Anyone can start a workflow with any e-mail address, and must not
- * be able to put a link, a telephone number or a text into the mail.
+ * be able to put a link into the mail.
  */
 export function agentNameOf(agentId: string): string {
   const name = agentId.normalize('NFC').trim();

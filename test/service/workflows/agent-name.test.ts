@@ -11,6 +11,8 @@ it.each([
   ['call 12345 now', ''],
   ['call ١٢٣٤٥ now', ''],
   ['evil.example', ''],
+  ['हिन्दी.com', ''],
+  ['example.9com', ''],
   ['see www. example', ''],
   ['https://evil.example/now', ''],
   ['a.b@evil.example', ''],

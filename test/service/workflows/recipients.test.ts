@@ -9,7 +9,8 @@ import { redactWorkflow, startRequest, startWorkflow, startWorkflowRaw } from '.
 test.each([
   ['Jane.Doe+news@Example.COM', 'jane.doe@example.com'],
   ['jane@bücher.example', 'jane@xn--bcher-kva.example'],
-  ['J.a.n.e+x+y@GoogleMail.com', 'jane@googlemail.com'],
+  ['J.a.n.e+x+y@GoogleMail.com', 'jane@gmail.com'],
+  ['jane@gmail.com', 'jane@gmail.com'],
   ['+tag@example.com', '+tag@example.com'],
   ['"a@b"@example.com', '"a@b"@example.com'],
 ])('%s is the mailbox %s', (address, mailbox) => expect(normalizedRecipient(address)).toBe(mailbox));
@@ -49,11 +50,6 @@ test('R9: a recipient gets at most three mails an hour, whoever asks and however
   expect((await start('john@example.com')).status).toBe(201);
   await eventually(async () => mailsTo('john@example.com').length === 1);
   expect(mailsTo('jane@example.com')).toHaveLength(1);
-});
-
-test('R9: without a mail server nothing is counted', async () => {
-  const { start } = await startMailed({ SMTP_URL: '' });
-  for (let time = 0; time < 5; time += 1) expect((await start('jane@example.com')).status).toBe(201);
 });
 
 test('R9: the link in a mail stops all mails to its recipient, also after redaction, until the operator allows them', async () => {
