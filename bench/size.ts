@@ -72,6 +72,8 @@ await withStack(
         SERVICE_TOKENS: 'often:often-service-token,rare:rare-service-token',
         TRUST_PROXY: '127.0.0.1',
         RATE_AGENT_PER_MINUTE: '0',
+        RATE_RECIPIENT_PER_HOUR: '0',
+        RATE_RECIPIENT_PER_DAY: '0',
       };
       const limits = { SMTP_URL: mail.url, RATE_VERIFY_PER_MINUTE: '0', PORT: '0', LOG_LEVEL: 'error', MASTER_KEY: masterKey };
       const running = await startProcesses(ours, {
