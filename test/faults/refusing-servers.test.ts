@@ -42,7 +42,7 @@ test('E10: a store that answers but refuses writes: not ready, an outage, 503; s
   await mend();
   await eventually(async () => (await stampInternal(service, { hash: randomHash() })).status === 201, withinMs);
   await expectState(service, { redis: 'ok', mongodb: 'ok' }, '');
-  // Requests accepted before it was noticed were kept in the queue (E11).
-  if (early.status === 504) await eventually(async () => (await verifyById(service, early.body.token_id)).body.valid === true);
-  else expect(early.status).toBe(503);
+  // Requests accepted before it was noticed were kept in the queue (E11). The store may begin to refuse a moment later (201).
+  expect([201, 503, 504]).toContain(early.status);
+  if (early.status !== 503) await eventually(async () => (await verifyById(service, early.body.token_id)).body.valid === true);
 }, 60_000);
