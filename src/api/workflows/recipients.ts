@@ -2,7 +2,7 @@ import { recipientHash, recipientOfStopToken } from '../../shared/domain/recipie
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
-/** The people to whom the service sends mails. It knows them only by a keyed hash of their address. */
+/** The people who get mails from the service. Here each is a keyed hash of an address. */
 export type Recipients = ReturnType<typeof createRecipients>;
 
 export function createRecipients({ blockedRecipients, recipientKey, clock }: WorkflowTools) {

@@ -14,5 +14,5 @@ export interface ProviderNotes {
 
 export const openProviderNotes = ({ redis, log }: { redis: Redis; log: Logger }): ProviderNotes => ({
   breakerOf: (name, longestPauseMs) => openBreaker({ redis, name, longestPauseMs, log }),
-  rateOf: (name, settings, longestMs) => openRequestRate({ redis, name, settings, longestMs }),
+  rateOf: (name, settings, longestMs) => openRequestRate({ redis, name, settings, longestMs, log }),
 });

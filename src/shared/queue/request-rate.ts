@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
+import type { Logger } from '../runtime/log.ts';
 import type { RateSettings } from '../trust/providers-file.ts';
 import { keyPrefix } from './connection.ts';
 
@@ -55,9 +56,7 @@ export interface RequestRate {
   /** A request under way counts as if it took this long, in milliseconds. Mostly it ends earlier, and so does the time until the next one. */
   readonly longestMs: number;
   /**
-   * Takes one request, which must be sent at once. Resolves with undefined if no request is left.
-   *
-   * @throws an error of Redis: then the request must not go
+   * Takes one request, which must be sent at once. Resolves with undefined if no request is left, or Redis could not count it.
    */
   take(): Promise<TakenRequest | undefined>;
   view(): RateView;
@@ -66,8 +65,14 @@ export interface RequestRate {
 }
 
 /** `longestMs`: the longest time of one request, in milliseconds. */
-export function openRequestRate(options: { redis: Redis; name: string; settings: RateSettings; longestMs: number }): RequestRate {
-  const { redis, name, settings, longestMs } = options;
+export function openRequestRate(options: {
+  redis: Redis;
+  name: string;
+  settings: RateSettings;
+  longestMs: number;
+  log: Logger;
+}): RequestRate {
+  const { redis, name, settings, longestMs, log } = options;
   const key = `${keyPrefix}:requests:${name}`;
   let left = settings.requests;
   /** By `performance.now()`. */
@@ -81,13 +86,15 @@ export function openRequestRate(options: { redis: Redis; name: string; settings:
     return isTaken === 1;
   }
 
+  const report = (error: unknown) => void log.warn({ err: error, provider: name }, 'Redis could not count a request to a provider');
+
   return {
     settings,
     longestMs,
     take: async () => {
       const id = randomUUID();
-      const note = (script: string) => () => void Promise.all([redis.eval(script, 1, key, id), run('')]).catch(() => undefined);
-      return (await run(id)) ? { answered: note(noteAnswer), giveBack: note(giveBack) } : undefined;
+      const note = (script: string) => () => void Promise.all([redis.eval(script, 1, key, id), run('')]).catch(report);
+      return (await run(id).catch(report)) ? { answered: note(noteAnswer), giveBack: note(giveBack) } : undefined;
     },
     view: () => ({ left, nextInMs: left > 0 ? 0 : Math.max(0, nextAt - performance.now()) }),
     refresh: async () => void (await run('')),

@@ -129,9 +129,9 @@ export function createRfc3161Provider(deps: {
     const late = Promise.withResolvers<undefined>();
     isLate.addEventListener('abort', () => late.resolve(undefined), { once: true });
     if (isLate.aborted) late.resolve(undefined);
-    const taken = await Promise.race([taking, late.promise]).catch(() => undefined);
+    const taken = await Promise.race([taking, late.promise]);
     if (taken) return taken;
-    taking?.then((unused) => unused?.giveBack()).catch(() => undefined);
+    void taking?.then((unused) => unused?.giveBack());
     throw new RateReachedError(rate?.view().nextInMs ?? 0, rate?.longestMs);
   }
 
