@@ -1,0 +1,39 @@
+/** The maximum length of a public name, in characters. */
+export const maxPublicNameCharacters = 100;
+
+/** A web address, an e-mail address, or a host with a path. A plain file name like `cover.png` or `icon@2x.png` is none of these. */
+const looksLikeLink = /[a-z][a-z0-9+.-]*:\/\/|\b(?:javascript|data|mailto):|\bwww\.|@\p{L}[^\s@]*\.\p{L}|[\p{L}\p{N}]\.\p{L}{2,}\//iu;
+/** Control characters, and invisible ones that change the order of a text. Joiners inside words and emoji are allowed. */
+const unprintable = /[\p{Zl}\p{Zp}]|(?![\u200c\u200d])\p{C}/u;
+
+/** Metadata of an output (`name`) or of a briefing (`title`), which its caller marked as public with `"public": true`. */
+export type PublicMember = 'name' | 'title';
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
+
+/**
+ * Why the public name in this metadata must not be shown on a public page, as the end of a sentence; undefined if it may be shown, or if nothing is
+ * marked as public.
+ */
+export function publicNameFault(metadata: unknown, member: PublicMember): string | undefined {
+  if (!isObject(metadata) || metadata.public !== true || metadata[member] === undefined) return undefined;
+  const name = metadata[member];
+  if (typeof name !== 'string' || name.trim() === '') return 'must be a text that is not empty';
+  if ([...name.trim()].length > maxPublicNameCharacters) return `must have at most ${maxPublicNameCharacters} characters`;
+  if (unprintable.test(name)) return 'must not contain control characters';
+  return looksLikeLink.test(name) ? 'must not contain a link or an e-mail address' : undefined;
+}
+
+/**
+ * The name that the holder of the workflow token made public (W24): `name` of an output, or `title` of a briefing. Null if there is none, or if it must
+ * not be shown.
+ *
+ * @param json the metadata as JSON; undefined after redaction
+ */
+export function publicNameOf(json: string | undefined, member: PublicMember): string | null {
+  if (json === undefined) return null;
+  const metadata: unknown = JSON.parse(json);
+  if (!isObject(metadata) || metadata.public !== true || publicNameFault(metadata, member) !== undefined) return null;
+  const name = metadata[member];
+  return typeof name === 'string' ? name.trim().normalize('NFC') : null;
+}
