@@ -63,7 +63,7 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
       ...(isValid
         ? [
             `a record stamped at ${closedAt} says: workflow ${record.workflow_id}, tier ${record.tier}, started ${record.created_at}, ` +
-              `link ${record.confirmed_at === null ? 'not opened' : `opened ${record.confirmed_at}`}, completed ${record.completed_at}`,
+              `e-mail address ${record.confirmed_at === null ? 'not confirmed' : `confirmed ${record.confirmed_at}`}, completed ${record.completed_at}`,
           ]
         : []),
       ...(isOtherSigner ? [`closing record signed by ${closingSigner.subject}`] : []),

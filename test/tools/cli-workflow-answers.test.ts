@@ -47,7 +47,7 @@ describe('status (W16)', () => {
       'agent agent-7',
       'link mailed to client@example.com at 2026-01-02T00:00:01Z',
       'started at 2026-01-02T00:00:00Z',
-      'link not opened',
+      'e-mail address not confirmed',
       'open until 2026-01-09T00:00:00Z',
       `page ${url}/workflow/${workflowId}`,
     ]);
@@ -63,7 +63,7 @@ describe('status (W16)', () => {
     output_count: 2,
     merkle_root: 'cd'.repeat(32),
   };
-  const times = 'link opened at 2026-01-03T00:00:00Z\n  completed at 2026-01-04T00:00:00Z';
+  const times = 'e-mail address confirmed at 2026-01-03T00:00:00Z\n  completed at 2026-01-04T00:00:00Z';
   const waiting = { status: 'waiting', attempts: 0, sent_at: null };
   const failed = { status: 'failed', attempts: 9, sent_at: null };
   test.each([

@@ -96,16 +96,29 @@ const brokenVerdict = (fault) =>
     made('p', made('code', fault)),
   );
 
+/** The outputs as the subject of "existed". @param {number} total */
+function subjectOf(total) {
+  if (total === 0) return 'Its closing record, without outputs,';
+  return total === 1 ? 'Its output' : `Its ${count(total, 'output')}, in this order,`;
+}
+
+/** @param {number} total of outputs */
+function agreementOf(total) {
+  if (total === 0) return 'Its closing record says that there is no output.';
+  return total === 1
+    ? 'Its output and the closing record agree.'
+    : `Its ${count(total, 'output')}, their order and the closing record agree.`;
+}
+
 /** @param {BundleJudgement} judgement */
 function bundleVerdict(judgement) {
   const { record, root, closing } = judgement;
-  const outputs = count(record.output_count, 'output');
   if (verdictOf(judgement).verdict !== 'valid') {
     return section(
       'not_proved',
       'warning',
       'This bundle is not proved',
-      sentence(`Its ${outputs}, their order and the closing record agree. The time when they existed is not proved here, for this reason:`),
+      sentence(`${agreementOf(record.output_count)} The time is not proved here, for this reason:`),
       made('p', made('code', reasonOf(judgement))),
       ...(root && closing
         ? [made('p', 'It may be valid: verify.py in it, or qstamp verify, can check it with your own trust anchors.')]
@@ -118,7 +131,7 @@ function bundleVerdict(judgement) {
     'proved',
     'check',
     'This bundle is valid',
-    sentence(`Its ${outputs}, in this order, existed no later than `, at, `, if you trust ${whom}.`),
+    sentence(`${subjectOf(record.output_count)} existed no later than `, at, `, if you trust ${whom}.`),
   );
 }
 
@@ -126,11 +139,11 @@ function bundleVerdict(judgement) {
 function bundleDetails({ record, root, closing, own }) {
   const title = made('h2', 'What was checked');
   title.id = 'bundle-details';
-  const opened = record.confirmed_at === null ? 'not opened' : `opened ${shownTime(new Date(record.confirmed_at))}`;
+  const confirmed = record.confirmed_at === null ? 'not confirmed' : `confirmed ${shownTime(new Date(record.confirmed_at))}`;
   const checked = [
     'Your browser recomputed the chain, the Merkle tree, each inclusion proof, and every hash in SHA256SUMS.',
     ...(root || closing ? ['We verified the time-stamps of the Merkle root and of the closing record. Nothing else was sent to us.'] : []),
-    `The closing record says: workflow ${record.workflow_id}, tier ${record.tier}, started ${shownTime(new Date(record.created_at))}, link ${opened}, completed ${shownTime(new Date(record.completed_at))}.`,
+    `The closing record says: workflow ${record.workflow_id}, tier ${record.tier}, started ${shownTime(new Date(record.created_at))}, e-mail address ${confirmed}, completed ${shownTime(new Date(record.completed_at))}.`,
   ];
   const stamped = own.valid + own.notProved;
   const open = [
@@ -160,7 +173,7 @@ function bundleDetails({ record, root, closing, own }) {
 function placeOf({ record, found }, sha256) {
   const numbers = (found.get(sha256) ?? []).map(({ sequenceNumber }) => sequenceNumber);
   const places = [
-    ...(numbers.length > 0 ? [`output ${numbers.slice(0, 100).join(', ')}`] : []),
+    ...(numbers.length > 0 ? [`output${numbers.length === 1 ? '' : 's'} ${numbers.slice(0, 100).join(', ')}`] : []),
     ...(record.briefing_hash === sha256 ? ['the briefing, as the record says'] : []),
   ];
   return places.length > 0 ? places.join(', and ') : undefined;

@@ -143,7 +143,7 @@ export class Workflow extends OutputStamping<WorkflowStampResponse> {
   }
 
   /**
-   * Resolves when the client has opened the link in the mail.
+   * Resolves when the client has confirmed the e-mail address.
    *
    * @throws QstampError if the workflow expired or was completed before; the signal's reason
    */
@@ -151,7 +151,7 @@ export class Workflow extends OutputStamping<WorkflowStampResponse> {
     for (;;) {
       const state = await this.state(signal ? { signal } : {});
       if (state.confirmed_at !== null) return state;
-      if (state.status !== 'pending') throw new QstampError(`the workflow is ${state.status}, and the link was not opened`);
+      if (state.status !== 'pending') throw new QstampError(`the workflow is ${state.status}, and the e-mail address was not confirmed`);
       await waitFor(lookMs, signal);
     }
   }

@@ -78,7 +78,8 @@ export const resendContract = {
   tag,
   id: 'resendWorkflowLink',
   summary: 'Mail a new link; the old one ends',
-  description: 'Works until the link is opened, even if the old link has expired or was tried too often. At most three an hour.',
+  description:
+    'Works until the e-mail address is confirmed, even if the old link has expired or was tried too often. At most three an hour.',
   authentication: 'workflow',
   path: workflowIdPath,
   headers: idempotencyHeaders,

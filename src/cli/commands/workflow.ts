@@ -91,7 +91,7 @@ function detailsOf(state: WorkflowStateResponse, page: string): readonly string[
     ...(agent_id === undefined || agent_id === erased ? [] : [`agent ${agent_id}`]),
     ...mailOf(state),
     `started at ${state.created_at}`,
-    state.confirmed_at === null ? 'link not opened' : `link opened at ${state.confirmed_at}`,
+    state.confirmed_at === null ? 'e-mail address not confirmed' : `e-mail address confirmed at ${state.confirmed_at}`,
     ...(state.completed_at === null ? ends : [`completed at ${state.completed_at}`]),
     ...(merkle_root === null ? [] : [`Merkle root ${merkle_root}`]),
     `page ${page}`,

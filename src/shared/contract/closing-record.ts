@@ -13,7 +13,7 @@ export const closingRecord = z
     tier: z.enum(workflowTiers),
     briefing_hash: sha256Hex,
     created_at: dateTime,
-    confirmed_at: dateTime.nullable().describe('when the link in the mail was opened'),
+    confirmed_at: dateTime.nullable().describe('when the e-mail address was confirmed'),
     completed_at: dateTime.describe('when the root was stamped'),
     output_count: z.int().min(0),
     chain_hash: sha256Hex.describe('of the last output; the briefing hash if there is no output'),

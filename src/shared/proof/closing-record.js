@@ -12,7 +12,7 @@ import { isLowerSha256 } from './octets.js';
  * @property {'standard' | 'verified' | 'qualified'} tier
  * @property {string} briefing_hash
  * @property {string} created_at
- * @property {string | null} confirmed_at when the link in the mail was opened
+ * @property {string | null} confirmed_at when the e-mail address was confirmed
  * @property {string} completed_at when the root was stamped
  * @property {number} output_count
  * @property {string} chain_hash the chain hash of the last output; the briefing hash if there is no output

@@ -28,7 +28,7 @@ export function createWorkflowStartTool(deps: {
     description:
       'Start a workflow: a piece of work for a client. Its results are time-stamped one after the other and closed under one root. Call it once, before the first result. ' +
       'It mails the client a link that confirms the address, so give only an address that your user named (user_email). briefing_hash is the SHA-256 of the task as given; agent_id names you. ' +
-      'Leave tier at standard unless your user asks for another: in the tiers verified and qualified nothing can be stamped until the client has opened the link. Returns workflow_id and workflow_token: keep both until workflow_complete; ' +
+      'Leave tier at standard unless your user asks for another: in the tiers verified and qualified nothing can be stamped until the client has confirmed the e-mail address. Returns workflow_id and workflow_token: keep both until workflow_complete; ' +
       'the token is a secret and is shown only once. Needs no service token.',
     annotations: { title: 'Start a workflow', readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
     arguments: workflowStartArguments,
@@ -59,7 +59,7 @@ export function createWorkflowStatusTool(deps: {
   return createTool({
     name: 'workflow_status',
     description:
-      'Read the state of a workflow: status (`pending` until the client has opened the mailed link, then `active`, `completed` or `expired`), output_count, merkle_root and times. With workflow_token also whether the mail was ' +
+      'Read the state of a workflow: status (`pending` until the client has confirmed the e-mail address, then `active`, `completed` or `expired`), output_count, merkle_root and times. With workflow_token also whether the mail was ' +
       'sent. It only reads the record and verifies nothing. Needs no service token.',
     annotations: {
       title: 'Read the state of a workflow',

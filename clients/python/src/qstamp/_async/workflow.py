@@ -23,7 +23,7 @@ from .exchange import AsyncExchange
 
 M = TypeVar("M")
 
-# The pause between checks whether the link was opened, in seconds.
+# The pause between checks whether the e-mail address was confirmed, in seconds.
 _LOOK = 2.0
 
 # The maximum number of outputs in one request, because of the limit per minute.
@@ -137,16 +137,16 @@ class AsyncWorkflow(AsyncOutputStamping[WorkflowStampResponse]):
         return await self._exchange.send(Call("GET", self._path, self._authorization), WorkflowState)
 
     async def until_confirmed(self, *, timeout: float | None = None) -> WorkflowState:
-        """Returns when the client has opened the link in the mail. Raises TimeoutError after `timeout` seconds."""
+        """Returns when the client has confirmed the e-mail address. Raises TimeoutError after `timeout` seconds."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             state = await self.state()
             if state.confirmed_at is not None:
                 return state
             if state.status != "pending":
-                raise QstampError(f"the workflow is {state.status}, and the link was not opened")
+                raise QstampError(f"the workflow is {state.status}, and the e-mail address was not confirmed")
             if deadline is not None and time.monotonic() + _LOOK > deadline:
-                raise TimeoutError(f"the link was not opened within {timeout} s")
+                raise TimeoutError(f"the e-mail address was not confirmed within {timeout} s")
             await async_sleep(_LOOK)
 
     async def complete(self, *, idempotency_key: str | None = None) -> WorkflowCompleteResponse:
