@@ -7,6 +7,7 @@ import { blobSource, ZipFault } from './proof/zip-source.js';
 
 /** Formats that this page does not read, with the reason. */
 const foreign = {
+  '.tsq': 'is a request for a time-stamp, not a stamp. Use the .tsr, .tst or .ers file.',
   '.asice': 'is an ASiC-E container, for signatures and for several files, which this page does not read. DSS and digidoc4j do.',
   '.sce': 'is an ASiC-E container, for signatures and for several files, which this page does not read. DSS and digidoc4j do.',
 };
@@ -19,7 +20,14 @@ const maxBytes = 1_000_000;
 /** @param {string} name @param {string[]} endings */
 const endingOf = (name, endings) => endings.find((ending) => name.toLowerCase().endsWith(ending));
 
-/** @param {File} file */
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** What is said about a file of `qstamp workflow start`. It contains a secret. */
+const isOfWorkflow =
+  'is not a stamp: it is the key to a workflow. It contains the secret workflow token, so give it to nobody. It was not sent to us. ' +
+  'Choose a result of the workflow and its .qstamp.json instead.';
+
+/** @param {{ name: string }} file */
 export const isStampFile = (file) => endingOf(file.name, [record, ...binary, ...containers, ...Object.keys(foreign)]) !== undefined;
 
 /**
@@ -29,10 +37,10 @@ export const isStampFile = (file) => endingOf(file.name, [record, ...binary, ...
 
 /**
  * Reads the token in a stamp file, in base64, and the other contents if it is a container. Or returns a problem: the end of a sentence that begins
- * with the file's name.
+ * with the file's name. If the file names a stamp but lacks its token, `stampPage` is the path of the stamp's page in this service.
  *
  * @param {File} file
- * @returns {Promise<{ token: string, container?: ReadContainer } | { problem: string }>}
+ * @returns {Promise<{ token: string, container?: ReadContainer } | { problem: string, stampPage?: string }>}
  */
 export async function readStampFile(file) {
   const format = endingOf(file.name, Object.keys(foreign));
@@ -44,14 +52,43 @@ export async function readStampFile(file) {
     // DER begins with a SEQUENCE. Anything else may be base64, and the service checks it.
     return { token: bytes[0] === 0x30 ? base64Of(bytes) : new TextDecoder().decode(bytes) };
   }
+  return readRecord(parseJson(await file.text()));
+}
+
+/** Reads a record that `qstamp stamp` or `qstamp workflow add` saved. @param {any} saved the parsed JSON; undefined if the file is not JSON */
+function readRecord(saved) {
+  if (saved?.kind === 'workflow') return { problem: isOfWorkflow };
+  const token = saved?.stamp?.token ?? saved?.token;
+  if (typeof token === 'string') return { token };
+  const id = saved?.output?.stamp_token_id;
+  if (!uuid.test(id)) return { problem: 'is not a stamp that the command saved. Choose a .qstamp.json, .tsr, .tst or .ers file.' };
+  return {
+    problem:
+      'has no token, so nothing in it can be verified. Test stamps of the provider mock never have one. If this service made the stamp, see',
+    stampPage: `/api/v1/verify/v1/token/${id}`,
+  };
+}
+
+/** @param {string} text */
+function parseJson(text) {
   try {
-    const { stamp, output } = JSON.parse(await file.text());
-    const token = stamp?.token ?? output?.token;
-    if (typeof token === 'string') return { token };
-    return { problem: 'contains no token: open the address in it that is called verify_url.' };
+    return JSON.parse(text);
   } catch {
-    return { problem: 'is not a record of a stamp: it is not JSON.' };
+    return undefined;
   }
+}
+
+/**
+ * Why a file without a stamp does not wait for one: it is the file of `qstamp workflow start`, under any name. Returns the end of a sentence that begins
+ * with the file's name, or undefined for any other file.
+ *
+ * @param {import('./hash-file.js').Content} file
+ */
+export async function whyNotStamped(file) {
+  if (!file.name.toLowerCase().endsWith('.json') || file.size > maxBytes) return undefined;
+  const pieces = [];
+  for await (const piece of file.read()) pieces.push(new Uint8Array(piece));
+  return parseJson(await new Blob(pieces).text())?.kind === 'workflow' ? isOfWorkflow : undefined;
 }
 
 /** @param {File} file */

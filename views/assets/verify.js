@@ -6,7 +6,7 @@ import { openDropZone } from './drop-zone.js';
 import { contentOf, hashFile } from './hash-file.js';
 import { addResult, announce, bold, find, icon, made } from './page-parts.js';
 import { ZipFault } from './proof/zip-source.js';
-import { isStampFile, readStampFile } from './stamp-file.js';
+import { isStampFile, readStampFile, whyNotStamped } from './stamp-file.js';
 
 /** The form shows its answer here. The page of one stamp has no such element. */
 const answer = document.querySelector('#answer');
@@ -51,7 +51,7 @@ async function takeStamp(file) {
   try {
     const read = await readStampFile(file);
     if ('problem' in read) {
-      say('warning', bold('Not read.'), ' ', name, ' ', read.problem);
+      say('warning', bold('Not verified.'), ' ', name, ' ', read.problem, ...(read.stampPage ? [' ', linkTo(read.stampPage), '.'] : []));
       return undefined;
     }
     await showVerdict(read.token);
@@ -77,6 +77,13 @@ async function takeStamp(file) {
   }
 }
 
+/** @param {string} stampPage */
+function linkTo(stampPage) {
+  const link = made('a', 'the page of this stamp');
+  link.setAttribute('href', stampPage);
+  return link;
+}
+
 /** @param {readonly string[]} unread */
 function unreadWords(unread) {
   if (unread.length === 0) return [];
@@ -91,6 +98,16 @@ async function compareFile(file, imprint) {
   const { item, name, say, progress } = addResult(find('.results'), file);
   try {
     const isSame = (await hashFile(file, imprint.algorithm, progress)) === imprint.digest;
+    if (!isSame && isStampFile(file)) {
+      say(
+        'warning',
+        bold('Not compared.'),
+        ' ',
+        name,
+        ' is a stamp, not the stamped file. Verify it on the page Verify, with its own file.',
+      );
+      return undefined;
+    }
     item.classList.add(isSame ? 'is-match' : 'is-other');
     item.classList.toggle('is-test', imprint.isTest);
     if (isSame && imprint.isTest)
@@ -125,7 +142,7 @@ function showComparison(compared, { isTest, mayBeOfBatch }) {
     ? ['does not match this token', 'matches this token']
     : ['is not what was stamped', 'is what was stamped'];
   const title = compared.length > 1 ? `None of these files ${none}` : `This file ${one}`;
-  const heading = ofAnother('h2', icon('cross'), ofAnother('span', title));
+  const heading = ofAnother(find('#verdict-title').localName, icon('cross'), ofAnother('span', title));
   heading.id = 'not-stamped';
   const why = mayBeOfBatch
     ? 'The file has changed, or this is the token of a batch: use the .ers file.'
@@ -164,13 +181,22 @@ async function take(files) {
   }
   const imprint = shownImprint();
   const compared = [];
+  const left = [];
   for (const file of waiting) {
     if (imprint) compared.push(await compareFile(file, imprint));
-    else addResult(find('.results'), file).say('pending', `${file.name} waits for its stamp. Drop the stamp too.`);
+    else if (await letWait(file)) left.push(file);
   }
-  if (!imprint) return;
-  showComparison(compared, imprint);
-  waiting = [];
+  waiting = left;
+  if (imprint) showComparison(compared, imprint);
+}
+
+/** Says that a file waits for its stamp, or why it does not. Returns whether it waits. @param {import('./hash-file.js').Content} file */
+async function letWait(file) {
+  const { name, say } = addResult(find('.results'), file);
+  const why = await whyNotStamped(file).catch(() => undefined);
+  if (why) say('warning', bold('Keep it secret.'), ' ', name, ` ${why}`);
+  else say('pending', name, ' waits for its stamp. Choose or drop the stamp too.');
+  return !why;
 }
 
 addCopyButtons();
