@@ -53,6 +53,57 @@ describe('the page of a stamp (V8, V9)', () => {
     expect(shown).not.toMatch(/Qualified|existed no later|What was stamped/);
   });
 
+  it.each([
+    ['qualified', 'This stamp is valid', 'It is qualified (eIDAS, Article 41(2)), says the operator of this service.'],
+    ['sha512', 'This stamp is valid', 'It is not qualified: it does not have the legal effect'],
+    ['mock', 'This is a test stamp', 'It proves nothing to a third party'],
+  ])(
+    '%s: the verdict is the headline, then comes the file, and nothing is called unchanged before it was compared',
+    async (name, title, said) => {
+      const { result } = await visit(`/verify/${name}`, { viewport: { width: 390, height: 844 } }, async (page) => ({
+        headings: await page.locator('main :is(h1, h2):visible').allInnerTexts(),
+        verdict: await page.innerText('#verdict'),
+        marks: await page.locator('.mark:visible').allInnerTexts(),
+        drop: await page.evaluate<number>(`document.querySelector('.drop').getBoundingClientRect().bottom / innerHeight`),
+        text: await page.innerText('main'),
+      }));
+      expect(result.headings.slice(0, 3).map((heading) => heading.trim())).toEqual([
+        title,
+        'Is it the stamp of your file?',
+        'What was stamped',
+      ]);
+      expect(result.verdict).toContain(said);
+      expect(result.marks.map((text) => text.trim())).not.toContain('Not qualified');
+      expect(result.drop, 'in screens').toBeLessThan(1.5);
+      expect(result.text).not.toMatch(/unchanged/);
+    },
+  );
+
+  it.each(['qualified', 'sha512', 'batched', 'ended', 'mock'])(
+    '%s: is one sheet of paper with its QR code, without a word about browsers',
+    async (name) => {
+      const { result } = await visit(`/verify/${name}`, {}, async (page) => {
+        const pdf = await page.pdf({ preferCSSPageSize: true });
+        await page.emulateMedia({ media: 'print' });
+        return { pdf: pdf.toString('latin1'), qr: await page.locator('.qr').isVisible(), text: await page.innerText('main') };
+      });
+      expect(result.pdf.match(/\/Type\s*\/Page\b/g)).toHaveLength(1);
+      expect(result.qr).toBe(true);
+      expect(result.text).toContain('Check this stamp at https://stamps.example/');
+      expect(result.text).not.toMatch(/browser|JavaScript|drop|on this page/i);
+    },
+  );
+
+  it('a stamp that is dropped beside its file is not called a different file', async () => {
+    const { result } = await visit('/verify/qualified', {}, async (page) => {
+      await page.setInputFiles('#file', [file('report.pdf', contentOf(1)), stampRecord]);
+      await page.getByText('report.pdf.qstamp.json is a stamp, not the stamped file.').waitFor();
+      return page.innerText('main');
+    });
+    expect(result).toContain('Match. report.pdf is the stamped file');
+    expect(result).not.toMatch(/different file/);
+  });
+
   it('does not mention batches if a file differs from a stamp of its own hash', async () => {
     const { result } = await visit('/verify/batched', {}, async (page) => {
       await page.setInputFiles('#file', file('other', 'other'));
@@ -69,13 +120,21 @@ describe('the page of a stamp (V8, V9)', () => {
       await page.getByText('Not what was stamped.').waitFor();
       return page.innerText('main');
     });
-    expect(result).toMatch(/Match\. mine is the stamped file, byte for byte\.\s+Not what was stamped\. other is a different file/);
+    expect(result).toMatch(
+      /Match\. mine is the stamped file, byte for byte\. It is unchanged since it was stamped\.\s+Not what was stamped\. other is a different file/,
+    );
     expect(result).toContain('This stamp is valid');
     expect(requests.filter((url) => !url.includes('/assets/') && !url.startsWith('data:'))).toEqual([`${pages.url}/verify/${name}`]);
   });
 });
 
 describe('/verify', () => {
+  it('says in short lines what it needs, with an example', async () => {
+    const shown = await text('/verify');
+    expect(shown).toContain('For example report.pdf and report.pdf.qstamp.json.');
+    expect(shown).toContain('Your file never leaves the browser. Only time-stamps are sent to us.');
+  });
+
   it.each([
     ['a record', stampRecord],
     ['a token in base64', file('report.pdf.tsr', 'good')],
@@ -146,7 +205,7 @@ describe('/verify', () => {
     const { result } = await visit(path, {}, async (page) => {
       await page.setInputFiles('#file', files);
       await page.getByRole('heading', { name: said }).waitFor();
-      const headings = await page.locator('#verdict h2:visible').allInnerTexts();
+      const headings = await page.locator('#verdict :is(h1, h2):visible').allInnerTexts();
       const wrong = await page.innerText('#verdict');
       await page.setInputFiles('#file', file('mine', contentOf(1)));
       if (path === '/verify') await page.setInputFiles('#file', stampRecord);
@@ -232,7 +291,8 @@ describe('/verify', () => {
           'many.asice',
           'is an ASiC-E container, for signatures and for several files, which this page does not read. DSS and digidoc4j do.',
         ],
-        ['note.qstamp.json', 'is not a record of a stamp'],
+        ['note.qstamp.json', 'is not a stamp that the command saved.'],
+        ['note.tsq', 'is a request for a time-stamp, not a stamp.'],
       ] as const) {
         await page.setInputFiles('#file', file(name, 'x'));
         await page.getByText(sentence).waitFor();
