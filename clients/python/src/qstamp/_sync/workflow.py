@@ -1,4 +1,4 @@
-# Made by `npm run clients` of _async/workflow.py. Do not edit it. Check: d848c7a6b79c9212878c2ea80adfaa25
+# Made by `npm run clients` of _async/workflow.py. Do not edit it. Check: 695a1d5df1c21e3671a012edf90af7bf
 """An open workflow."""
 
 from __future__ import annotations
