@@ -133,9 +133,13 @@ export const REFUSALS = closedSet({
   evidence_link_mismatch: { refusal: 57, sentence: 'A renewal of the evidence record does not cover what came before it.' },
   evidence_renewed_late: { refusal: 58, sentence: 'The evidence record was renewed after one of its certificates had expired.' },
   evidence_expired: { refusal: 59, sentence: 'The last certificates of the evidence record have expired, and it was not renewed in time.' },
-  evidence_hash_needed: { sentence: 'The evidence record covers several hashes, and none of them was given.' },
+  evidence_hash_needed: {
+    sentence: 'The evidence record covers several hashes, and none of them was given.',
+    advice: 'Verify it together with its file: the command "qstamp verify" reads both, and the API takes the hashes of the file.',
+  },
   evidence_new_hash_needed: {
     sentence: 'The evidence record was renewed with another hash algorithm, and the file’s hash in that algorithm was not given.',
+    advice: 'Verify it together with its file: the command "qstamp verify" reads both, and the API takes the hashes of the file.',
   },
 
   // The verifier failed on this input because of a defect in our code. The input is refused, and the log shows the error.
