@@ -62,13 +62,8 @@ describe('workflow page', () => {
   });
 
   it.each([
-    [
-      'closedEmpty',
-      'A test record without files',
-      'just now: the Merkle root and its stamp',
-      'The workflow was closed without any output.',
-    ],
-    ['empty', 'Nothing is stamped yet.', 'No output has been stamped yet.'],
+    ['closedEmpty', 'A test record without files', 'just now: the Merkle root and its stamp', 'The workflow was closed without any file.'],
+    ['empty', 'Nothing is stamped yet.', 'No file has been stamped yet.'],
     [
       'oneReal',
       '1 file with this fingerprint existed on',
