@@ -10,7 +10,7 @@ const { visit } = pages;
 const { workflowId } = workflowSamples.long;
 
 /** Texts that a page may show only for a proved record. */
-const claimsOfProof = /Qualified|covers th|Completed\n|Completed on|existed no later/;
+const claimsOfProof = /Qualified|covers th|Completed\n|existed/;
 
 describe('workflow page', () => {
   const bodyOf = async (name: keyof typeof workflowSamples) => (await pages.app.inject(`/workflow/${name}`)).body;
@@ -24,7 +24,7 @@ describe('workflow page', () => {
     for (const said of [
       'Completed',
       'j•••@example.com',
-      'Opened 21 November 2026, 09:14:02 UTC',
+      'Confirmed by opening the link, 21 November 2026, 09:14:02 UTC',
       'cover-artist/2.1',
       'evidence bundle',
       'Acme',
@@ -34,14 +34,15 @@ describe('workflow page', () => {
     for (const hash of [briefingHash, root!.hash, closingRecord!.hash, ...outputs.rows.map((row) => row.hash)])
       expect(shown).toContain(hash);
     expect(shown).not.toContain('Copy');
-    expect(shown).not.toContain('drop them here');
+    expect(shown).not.toContain('Drop your file here');
   });
 
   it('marks unqualified stamps in words, on top and one by one, and no others', async () => {
-    expect(await text('mixed')).toContain('1 of 7 stamps');
+    expect(await text('mixed')).toContain('Not qualified: 1 of 7 stamps comes from');
     expect(await marks('mixed')).toEqual(['Qualified', 'Qualified', 'Test stamp', 'Qualified', 'Qualified', 'Qualified', 'Qualified']);
     expect((await text('qualified')).toLowerCase()).not.toContain('not qualified');
-    expect(await marks('qualified')).toEqual(Array(9).fill('Qualified'));
+    // One mark for all outputs, and those of root and closing record.
+    expect(await marks('qualified')).toEqual(Array(3).fill('Qualified'));
   });
 
   it('V9: shows a mismatch first, and then claims nothing', async () => {
@@ -57,27 +58,30 @@ describe('workflow page', () => {
     const shown = await text('not_proved');
     expect(shown.trimStart()).toMatch(/^Not proved\s+This installation trusts no certificate/);
     expect(shown).not.toMatch(claimsOfProof);
-    expect(await marks('not_proved')).toEqual(Array(4).fill('Not proved'));
+    expect(await marks('not_proved')).toEqual(Array(3).fill('Not proved'));
   });
 
   it.each([
+    ['closedEmpty', 'A test record without files', 'just now: the Merkle root and its stamp', 'The workflow was closed without any file.'],
+    ['empty', 'Nothing is stamped yet.', 'No file has been stamped yet.'],
     [
-      'closedEmpty',
-      'with no output under one Merkle root',
-      'just now: the Merkle root and its stamp',
-      'The workflow was closed without any output.',
+      'oneReal',
+      '1 file with this fingerprint existed on',
+      'Qualified: all 3 stamps come',
+      'the stamp of the output.',
+      'Root over the one output',
     ],
-    ['empty', 'So far it has no output.', 'No output has been stamped yet.'],
-    ['one', 'with 1 output under one Merkle root', 'the stamp of the output.', 'Merkle root over the one output'],
+    ['named', '4 files with these fingerprints existed on', 'Not qualified: all 6 stamps come'],
+    ['pending', 'A test record of 3 files'],
   ] as const)('uses the right singular or plural for %s', async (name, ...sentences) => {
     const shown = await text(name);
     for (const sentence of sentences) expect(shown).toContain(sentence);
   });
 
   it('W2: says that the mailed link was not opened, and shows the state of the mail', async () => {
-    expect(await text('pending')).toContain('Nobody has opened the link that was mailed to the client.');
-    expect(await text('undelivered')).toContain('the mail could not be delivered');
-    expect(await text('completed')).not.toContain('not confirmed');
+    expect(await text('pending')).toContain('Not confirmed; the mail with the link was sent.');
+    expect(await text('undelivered')).toContain('the mail with the link could not be delivered');
+    expect(await text('completed')).not.toMatch(/not confirmed/i);
   });
 
   it('W19: says that nothing can be stamped if no provider serves the tier', async () => {
@@ -133,12 +137,80 @@ describe('workflow page', () => {
         .getByRole('table')
         .getByRole('row', { name: /Output 4/ })
         .getByRole('cell');
-      expect(await cells.count()).toBe(5);
+      expect(await cells.count()).toBe(4);
     });
   });
 });
 
+describe('the outputs', () => {
+  const outputsOf = async (name: keyof typeof workflowSamples) => {
+    const { result } = await visit(`/workflow/${name}`, {}, (page) => page.innerText('section:has(> .outputs)'));
+    return result;
+  };
+
+  it('W24: have the names that the agent gave, marked as not proved', async () => {
+    const shown = await outputsOf('named');
+    expect(shown).toContain('Names in quotation marks were given by the agent; they are not proved.');
+    expect(shown).toMatch(/Output 1\s+“cover\.png”, image/);
+    expect(shown).toMatch(/Output 3\s+code/);
+    expect(await outputsOf('qualified')).not.toContain('given by the agent');
+  });
+
+  it('have each day once, and a sentence if the times run backwards', async () => {
+    const shown = await outputsOf('named');
+    expect(shown.match(/2\d November 2026/g)).toEqual(['21 November 2026', '22 November 2026']);
+    expect(shown).toContain('Some times run backwards');
+    expect(await outputsOf('qualified')).not.toContain('backwards');
+  });
+
+  it('take less than 40 pixels each, with the provider named once', async () => {
+    const { result } = await visit('/workflow/many', { viewport: { width: 1280, height: 900 } }, async (page) => ({
+      height: (await page.locator('.outputs').boundingBox())?.height,
+      text: await page.innerText('section:has(> .outputs)'),
+    }));
+    expect(result.height).toBeLessThan(150 * 40);
+    expect(result.text.match(/acme-qtsa/g)).toHaveLength(1);
+  });
+});
+
+describe('the first screens', () => {
+  it.each(['named', 'completed'] as const)(
+    'of a phone have the headline, the drop zone and the button for the evidence: %s',
+    async (name) => {
+      await visit(`/workflow/${name}`, { viewport: { width: 390, height: 844 } }, async (page) => {
+        const bottomOf = async (selector: string) => {
+          const box = await page.locator(selector).boundingBox();
+          return box!.y + box!.height;
+        };
+        expect(await bottomOf('.drop')).toBeLessThan(1.5 * 844);
+        expect(await bottomOf('.bundle .button')).toBeLessThan(1.5 * 844);
+      });
+    },
+  );
+
+  it('have no drop zone if there is nothing to compare', async () => {
+    for (const name of ['empty', 'closedEmpty']) expect((await pages.app.inject(`/workflow/${name}`)).body).not.toContain('class="drop"');
+  });
+
+  it('show the local time of the reader beside UTC', async () => {
+    const { result } = await visit('/workflow/named', { timezoneId: 'Asia/Tokyo' }, (page) => page.innerText('.title'));
+    expect(result).toContain('21 November 2026, 10:02:30.482 UTC (19:02 in your time zone)');
+  });
+});
+
 describe('on paper', () => {
+  it('a record of one output is one page, with the QR code, and nothing about browsers', async () => {
+    await visit('/workflow/oneReal', {}, async (page) => {
+      await page.locator('#in-browser-proof[data-state]').waitFor();
+      const pdf = await page.pdf({ preferCSSPageSize: true });
+      expect(pdf.toString('latin1').match(/\/Type \/Page\b/g)).toHaveLength(1);
+      await page.emulateMedia({ media: 'print' });
+      expect(await page.innerText('main')).not.toMatch(/browser/i);
+      const [code, title] = [await page.locator('.qr').boundingBox(), await page.locator('.title').boundingBox()];
+      expect(code!.y).toBeLessThan(title!.y + title!.height);
+    });
+  });
+
   it('the record is black on white, with its address as text and as QR code, the ids of its stamps and no controls', async () => {
     const { address, outputs } = workflowSamples.completed;
     await visit('/workflow/completed', { colorScheme: 'dark' }, async (page) => {

@@ -12,6 +12,7 @@ const phone = { viewport: { width: 390, height: 844 } };
 /** Each template, in all its colour variants. */
 const gateLooks = [
   '/workflow/mixed',
+  '/workflow/named',
   '/workflow/broken',
   '/verify/qualified',
   '/verify/refused',

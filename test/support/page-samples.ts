@@ -18,10 +18,10 @@ const workflowId = '01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10';
 const types = ['layout', 'image', 'text', 'code', 'audio', 'video', 'application.x-step+zip'];
 const tokenIdOf = (number: number): string => `01995f3b-0000-7000-8000-${String(number).padStart(12, '0')}`;
 
-const mark = (number: number, isQualified: boolean): StampMark => ({
+const mark = (number: number, isQualified: boolean, provider = isQualified ? 'acme-qtsa' : 'mock'): StampMark => ({
   tokenId: tokenIdOf(number),
   stampedAt: new Date(Date.UTC(2026, 10, 21, 9, 30, 0) + number * 61_000).toISOString().replace('.000Z', 'Z'),
-  provider: isQualified ? 'acme-qtsa' : 'mock',
+  provider,
   isQualified,
   verifyUrl: `/api/v1/verify/v1/token/${tokenIdOf(number)}`,
   verdict: { kind: 'proved' },
@@ -31,6 +31,7 @@ const row = (number: number, isQualified: boolean): OutputRow => ({
   ...mark(number, isQualified),
   sequenceNumber: number,
   type: types[number % types.length]!,
+  name: null,
   hash: sha256Of(contentOf(number)),
 });
 
@@ -62,6 +63,7 @@ const facts = {
   expiresAt: '2026-11-28T09:12:44Z',
   completedAt: '2026-11-21T10:02:31Z',
   agentId: 'cover-artist/2.1',
+  title: null,
   maskedEmail: 'j•••@example.com',
   emailVerifiedAt: '2026-11-21T09:14:02Z',
   confirmWith: 'link',
@@ -97,12 +99,33 @@ const reason = 'record_mismatch: The stored token does not match its record.';
 const spoilt = (number: number): OutputRow => ({ ...row(number, true), verdict: { kind: 'refused', reason } });
 const notProved = (stamp: StampMark): StampMark => ({ ...stamp, verdict: { kind: 'not_proved' } });
 
+/** A record of a provider that is not qualified. Its outputs have names, and were stamped around midnight, some in another order. */
+const named = closed({ ...outputsPage(4), unqualifiedTotal: 4 });
+const ofAcme = (stamp: StampMark): StampMark => ({ ...stamp, provider: 'acme-tsa' });
+const nearMidnight = ['21T23:59:58.251', '21T23:59:58.194', '22T00:00:01.7', '22T00:00:01.72'];
+const names = ['cover.png', 'Text of the cover, in three languages', null, 'сover-final “2”.svg'];
+const namedRow = (shown: OutputRow, i: number): OutputRow => ({
+  ...shown,
+  provider: 'acme-tsa',
+  stampedAt: `2026-11-${nearMidnight[i]}Z`,
+  name: names[i] ?? null,
+});
+
 const twoClosed = closed(outputsPage(2), { isQualified: true });
 
 export const workflowSamples = {
   completed,
   qualified: closed(outputsPage(7, { isQualified: qualified }), { tier: 'qualified', isQualified: true }),
   mixed: closed(outputsPage(5, { isQualified: (number) => number !== 3 }), { isQualified: true }),
+  named: {
+    ...named,
+    title: 'Cover of the annual report',
+    outputs: { ...named.outputs, rows: named.outputs.rows.map(namedRow) },
+    root: { ...named.root, stamp: ofAcme(named.root.stamp) },
+    closingRecord: { ...named.closingRecord, stamp: ofAcme(named.closingRecord.stamp) },
+  },
+  oneReal: closed(outputsPage(1, { isQualified: qualified }), { isQualified: true }),
+  many: closed(outputsPage(150, { isQualified: qualified, pageSize: 150 }), { isQualified: true }),
   pending: { ...completed, ...open, status: 'pending', tier: 'standard', emailVerifiedAt: null, outputs: outputsPage(3) },
   undelivered: { ...completed, ...open, status: 'pending', emailVerifiedAt: null, mail: 'failed', outputs: outputsPage(0) },
   unserved: { ...completed, ...open, status: 'active', tier: 'qualified', isTierServed: false, outputs: outputsPage(0) },

@@ -23,7 +23,18 @@ const start = ['workflow', 'start', '--email', 'client@example.com', '--agent', 
 test('W6, W16: a workflow from its briefing to its page, with a second link', async () => {
   const { run, json, path } = inFolder({ 'briefing.md': 'a logo', 'logo.png': 'png', 'notes.txt': 'txt', data: 'bin' });
   const asProcess = (...line: string[]) => runCommand(line, { cwd: dirname(path('data')), env: { QSTAMP_URL: service.url } });
-  const started = await asProcess(...start, '--json', '--briefing', 'briefing.md', '--tier', 'verified', '--metadata', 'case=7');
+  const started = await asProcess(
+    ...start,
+    '--json',
+    '--briefing',
+    'briefing.md',
+    '--tier',
+    'verified',
+    '--title',
+    'A logo',
+    '--metadata',
+    'case=7',
+  );
   expect(started).toMatchObject({ code: 0, stderr: '' });
   const [workflow] = jsonLines(started);
   expect(workflow).toMatchObject({ status: 'pending', otp_sent_to: 'client@example.com', briefing_hash: sha256('a logo') });
@@ -52,7 +63,7 @@ test('W6, W16: a workflow from its briefing to its page, with a second link', as
     ['notes.txt', 2, 'text'],
   ]);
   expect(await run('workflow', 'add', 'data')).toMatchObject({ code: 2, stderr: expect.stringContaining('--type') });
-  expect(await run('workflow', 'add', '--type', 'layout', 'data')).toMatchObject({
+  expect(await run('workflow', 'add', '--show-name', '--type', 'layout', 'data')).toMatchObject({
     code: 0,
     stdout: expect.stringContaining('output 3 (layout)'),
   });

@@ -146,9 +146,9 @@ function tellFaults(faults) {
   announce(title.textContent ?? '');
 }
 
-/** Adds a line below the verdict of the service, if the page has one. @param {boolean} isWhole */
+/** Adds a line to what the service has checked, if the page claims it. @param {boolean} isWhole */
 function tellSummary(isWhole) {
-  const line = document.querySelector('.title .in-browser');
+  const line = document.querySelector('.root .in-browser');
   if (!(line instanceof HTMLElement)) return;
   const link = document.createElement('a');
   link.href = '#in-browser';

@@ -17,7 +17,7 @@ export function openDropZone(take) {
   };
   const giveAgain = () => give(last);
   const zone = document.querySelector('.drop');
-  if (!(zone instanceof HTMLElement)) return giveAgain;
+  if (!(zone instanceof HTMLElement)) return () => {};
   const input = /** @type {HTMLInputElement} */ (find('input', zone));
   zone.hidden = false;
   input.addEventListener('change', () => give([...(input.files ?? [])]));

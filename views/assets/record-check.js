@@ -90,7 +90,7 @@ export function checkRows(tree, { rows }) {
 export const checkRoot = (tree, rootHash) =>
   hexOf(tree.rootAt(tree.treeSize)) === rootHash ? [] : ['The Merkle root of the published outputs differs from the one on this page.'];
 
-const members = { tier: 'tier', created_at: 'start', confirmed_at: 'opening of the link', completed_at: 'completion' };
+const members = { tier: 'tier', created_at: 'start', confirmed_at: 'confirmation of the address', completed_at: 'completion' };
 
 /** @param {string | null} a @param {string | null} b */
 const isSameTime = (a, b) => a === b || (a !== null && b !== null && Date.parse(a) === Date.parse(b));

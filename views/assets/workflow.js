@@ -9,7 +9,6 @@ import { octetsOfSha256 } from './proof/octets.js';
 
 const certificate = find('.certificate').dataset;
 const [outputs, page, pageSize] = [certificate.outputs, certificate.page, certificate.pageSize].map(Number);
-const results = find('.check .results');
 const [matchIcon, matchNote] = find('.certificate').classList.contains('is-test')
   ? ['warning', ' The stamps are test stamps: they prove nothing to a third party.']
   : ['check', ''];
@@ -63,7 +62,7 @@ function linkTo(number) {
 
 /** @param {File} file */
 async function compareFile(file) {
-  const { item, name, say, progress } = addResult(results, file);
+  const { item, name, say, progress } = addResult(find('.check .results'), file);
   try {
     const hash = await hashFile(contentOf(file), 'sha256', progress);
     item.dataset.hash = hash;
@@ -91,7 +90,7 @@ async function compareFile(file) {
 /** @param {File[]} files */
 async function compareAll(files) {
   for (const row of document.querySelectorAll('tr.match')) row.classList.remove('match');
-  results.replaceChildren();
+  find('.check .results').replaceChildren();
   for (const file of files) await compareFile(file);
 }
 

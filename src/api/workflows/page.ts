@@ -1,5 +1,6 @@
 import { closingRecordPath, evidencePath, outputsPath, outputsPerPage, workflowPath } from '../../shared/domain/addresses.ts';
 import { maskEmail, redactedEmail } from '../../shared/domain/mask-email.ts';
+import { publicNameOf } from '../../shared/domain/public-name.ts';
 import { readStatus } from '../../shared/domain/workflow-state.ts';
 import { linkMailStateOf, snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
 import { isTierServed } from './access.ts';
@@ -76,6 +77,7 @@ export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<type
           ? root.stamp.stampedAt
           : isoOf(workflow.status === 'completed' ? workflow.completedAt : undefined),
       agentId: agentShown(workflow),
+      title: publicNameOf(workflow.briefingMetadata, 'title'),
       maskedEmail: workflow.redactedAt ? null : maskEmail(workflow.email),
       emailVerifiedAt: isoOf(workflow.emailVerifiedAt),
       confirmWith: workflow.emailVerifiedAt ? (workflow.confirmedWith ?? 'link') : confirmWith,

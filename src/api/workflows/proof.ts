@@ -1,4 +1,7 @@
+import type { KeyObject } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { decryptMetadata } from '../../shared/domain/encryption.ts';
+import { publicNameOf } from '../../shared/domain/public-name.ts';
 import type { ChainState, OutputRecord } from '../../shared/store/outputs.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
@@ -35,12 +38,13 @@ export function createWorkflowProofs(deps: { chains: ChainProver; stamps: StampS
   const { chains, stamps, markOutput } = deps;
   const readSeals = createSealReader(deps);
 
-  async function rowsOf(records: readonly OutputRecord[]): Promise<OutputRow[]> {
+  async function rowsOf(records: readonly OutputRecord[], key: KeyObject | undefined): Promise<OutputRow[]> {
     const found = new Map((await stamps.findMany(records.map(({ tokenId }) => tokenId))).map((stamp) => [stamp.tokenId, stamp]));
     return Promise.all(
       records.map(async (record) => {
-        const { sequenceNumber, type, hash } = record;
-        return { ...(await markOutput(record, found.get(record.tokenId) ?? null)), sequenceNumber, type, hash };
+        const { sequenceNumber, type, hash, tokenId, metadata } = record;
+        const name = publicNameOf(key && metadata && decryptMetadata(key, tokenId, metadata), 'name');
+        return { ...(await markOutput(record, found.get(tokenId) ?? null)), sequenceNumber, type, hash, name };
       }),
     );
   }
@@ -89,7 +93,7 @@ export function createWorkflowProofs(deps: { chains: ChainProver; stamps: StampS
         chains.recompute({ workflowId: workflow._id, briefingHash: workflow.briefingHash }),
         delay(longestMs, undefined, { ref: false }),
       ]),
-      rowsOf(recorded.rows),
+      rowsOf(recorded.rows, workflow.wordsKey),
       readSeals(workflow),
     ]);
     if (chain === undefined) return { proof: { kind: 'unfinished' }, rows, ...seals, chain };

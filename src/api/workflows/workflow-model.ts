@@ -16,6 +16,8 @@ export interface OutputRow extends StampMark {
   readonly sequenceNumber: number;
   /** Free text (W3). */
   readonly type: string;
+  /** The name that the holder of the workflow token made public (W24); null if there is none. It is not proved. */
+  readonly name: string | null;
   readonly hash: string;
 }
 
@@ -96,6 +98,8 @@ export interface WorkflowPage {
   readonly completedAt: string | null;
   /** The name that the agent gave itself; null if redaction removed it. */
   readonly agentId: string | null;
+  /** The title of the briefing that the holder of the workflow token made public (W24); null if there is none. It is not proved. */
+  readonly title: string | null;
   /** Masked; null after redaction. */
   readonly maskedEmail: string | null;
   /** When the e-mail address was confirmed; null before that. */

@@ -35,6 +35,7 @@ export const workflowAdd: Command = {
   options: {
     type: ['TYPE', 'image, text, audio, video, code, layout or another (default: from the file name)'],
     metadata: ['NAME=VALUE', 'stored with the output; may be repeated'],
+    'show-name': ['', 'show the name of the file on the public page of the workflow'],
     force: ['', 'replace existing stamps'],
     workflow: workflowOption,
   },
@@ -42,7 +43,13 @@ export const workflowAdd: Command = {
     if (files.length === 0) throw misuse('name at least one file to add');
     const metadata = metadataOf(values);
     const client = context.connect();
-    const options = { workflow: await openWorkflow(values), type: values.type, metadata, force: values.force ?? false };
+    const options = {
+      workflow: await openWorkflow(values),
+      type: values.type,
+      metadata,
+      showsName: values['show-name'] ?? false,
+      force: values.force ?? false,
+    };
     for (const path of files) {
       try {
         await addOutput(path, options, client, context.terminal);
@@ -59,11 +66,14 @@ interface AddOptions {
   /** Undefined: the type follows from the name of each file. */
   readonly type: string | undefined;
   readonly metadata: Readonly<Record<string, string>> | undefined;
+  /** Whether the workflow page shows the name of the file. */
+  readonly showsName: boolean;
   readonly force: boolean;
 }
 
 async function addOutput(path: string, options: AddOptions, client: Client, terminal: Terminal): Promise<void> {
-  const { workflow, metadata, force } = options;
+  const { workflow, showsName, force } = options;
+  const metadata = showsName ? { ...options.metadata, name: basename(path), public: true } : options.metadata;
   if (isStampRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is already a stamp');
   const recordPath = stampRecordPathOf(path);
   const existing = force ? undefined : await readStampRecord(recordPath);

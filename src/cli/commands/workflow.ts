@@ -20,13 +20,15 @@ export const workflowStart: Command = {
     briefing: ['FILE', 'the task, or - for standard input; only its hash is sent'],
     'briefing-hash': ['SHA-256', 'instead of --briefing'],
     tier: ['standard|verified|qualified', 'how much the workflow requires before it continues (default standard)'],
+    title: ['TEXT', 'a title of the task, shown on the public page of the workflow'],
     metadata: ['NAME=VALUE', 'stored with the briefing; may be repeated'],
     workflow: ['FILE', 'where the workflow token is saved (default qstamp-workflow.json)'],
   },
   run: async (_operands, values, { terminal, connect, stdin }) => {
     const { email, agent, briefing } = requestedOf(values);
     const tier = oneOf('--tier', workflowTiers, values.tier, 'standard');
-    const metadata = metadataOf(values);
+    const { title } = values;
+    const metadata = title === undefined ? metadataOf(values) : { ...metadataOf(values), title, public: true };
     const path = workflowPathOf(values);
     const client = connect();
     if ((await readText(path)) !== undefined) {

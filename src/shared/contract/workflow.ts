@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { outputPath, workflowPath } from '../domain/addresses.ts';
 import { redactedEmail } from '../domain/mask-email.ts';
+import { maxPublicNameCharacters, type PublicMember, publicNameFault } from '../domain/public-name.ts';
 import { workflowTiers } from '../domain/tiers.ts';
 import { linkMailStates, workflowStatuses } from '../domain/workflow-state.ts';
 import { email } from './email.ts';
-import { anyJson, dateTime, issueOf, metadata, sha256Hex, sha256HexOfAnyCase, text, uuid, valueError } from './fields.ts';
+import { anyJson, dateTime, issueOf, maxMetadataBytes, metadata, sha256Hex, sha256HexOfAnyCase, text, uuid, valueError } from './fields.ts';
 import { anyUuid, idempotencyHeaders, preferHeaders } from './parameters.ts';
 import { callbackNeedsService, callbackUrl } from './stamp.ts';
 
@@ -17,12 +18,23 @@ const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layou
 /** Maximum length of an `agent_id`, in characters. */
 const maxAgentIdCharacters = 1024;
 
+/** Caller metadata in which `"public": true` shows one member on the public page (W24). */
+const metadataWithName = (member: PublicMember) =>
+  metadata(anyJson)
+    .check(({ value, issues }) => {
+      const fault = publicNameFault(value, member);
+      if (fault) issues.push({ ...issueOf(valueError(`a public ${member} ${fault}`), [member]), input: value[member] });
+    })
+    .describe(
+      `at most ${maxMetadataBytes} bytes as UTF-8 JSON; with \`"public": true\` the workflow page shows its \`${member}\`: at most ${maxPublicNameCharacters} characters, no link`,
+    );
+
 export const workflowStartRequest = z
   .object({
     user_email: email.describe('e-mail of the client; receives a link that verifies the address'),
     agent_id: text({ max: maxAgentIdCharacters }).describe('free-form agent identifier'),
     briefing_hash: sha256HexOfAnyCase('briefing'),
-    briefing_metadata: metadata(anyJson).nullish(),
+    briefing_metadata: metadataWithName('title').nullish(),
     tier: workflowTier.default('standard'),
     callback_url: callbackUrl.nullish(),
   })
@@ -47,7 +59,7 @@ export const workflowStampRequest = z
       description: `a label; documented are ${documentedOutputTypes.join(', ')}`,
       examples: [...documentedOutputTypes],
     }),
-    output_metadata: metadata(anyJson).nullish(),
+    output_metadata: metadataWithName('name').nullish(),
     callback_url: callbackUrl.nullish(),
   })
   .meta({ id: 'WorkflowStampRequest' });

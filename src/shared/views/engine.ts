@@ -1,12 +1,40 @@
 import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
-import { count, dayText, duration, hash, inlineCode, latency, plural, stampTime, time, timeText } from './format.ts';
+import {
+  count,
+  dateText,
+  dayText,
+  duration,
+  hash,
+  inlineCode,
+  latency,
+  minute,
+  plural,
+  stampClock,
+  stampTime,
+  time,
+  timeText,
+} from './format.ts';
 
 /** The folder of templates, e-mails and assets. */
 export const viewsFolder = fileURLToPath(new URL('../../../views', import.meta.url));
 
 /** Functions that templates can call by their plain names. */
-const templateFunctions = { count, dayText, duration, hash, inlineCode, latency, plural, stampTime, time, timeText };
+const templateFunctions = {
+  count,
+  dateText,
+  dayText,
+  duration,
+  hash,
+  inlineCode,
+  latency,
+  minute,
+  plural,
+  stampClock,
+  stampTime,
+  time,
+  timeText,
+};
 
 /**
  * Makes an engine that renders the templates of `views/`. Everything in `<%= %>` is escaped. Templates see their model as `it`.

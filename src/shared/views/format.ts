@@ -7,11 +7,12 @@ export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (ch
 const months = 'January February March April May June July August September October November December'.split(' ');
 const timePattern = /^(\d{4})-(\d\d)-(\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/;
 
-function partsOf(iso: string): { readonly text: string; readonly fraction: string } {
-  const [, year, month, day, time, fraction = ''] = timePattern.exec(iso) ?? [];
+/** Splits a time into its day, `21 November 2026`, its seconds, `11:46:07`, and the digits after them without trailing zeros. */
+function partsOf(iso: string): { readonly day: string; readonly clock: string; readonly fraction: string } {
+  const [, year, month, day, clock = '', fraction = ''] = timePattern.exec(iso) ?? [];
   const name = months[Number(month) - 1];
   if (!name) throw new RangeError(`not an RFC 3339 time in UTC: ${iso}`);
-  return { text: `${Number(day)} ${name} ${year}, ${time}`, fraction: fraction.replace(/0+$/, '') };
+  return { day: `${Number(day)} ${name} ${year}`, clock, fraction: fraction.replace(/0+$/, '') };
 }
 
 /**
@@ -19,7 +20,10 @@ function partsOf(iso: string): { readonly text: string; readonly fraction: strin
  *
  * @throws RangeError if it is not RFC 3339 in UTC
  */
-export const timeText = (iso: string): string => `${partsOf(iso).text} UTC`;
+export function timeText(iso: string): string {
+  const { day, clock } = partsOf(iso);
+  return `${day}, ${clock} UTC`;
+}
 
 /**
  * Formats the time of a stamp with all digits from its provider, except trailing zeros. genTime may be finer than a millisecond, and a shortened time
@@ -28,8 +32,8 @@ export const timeText = (iso: string): string => `${partsOf(iso).text} UTC`;
  * @throws RangeError if it is not RFC 3339 in UTC
  */
 export function stampTimeText(iso: string): string {
-  const { text, fraction } = partsOf(iso);
-  return `${text}${fraction && `.${fraction}`} UTC`;
+  const { day, clock, fraction } = partsOf(iso);
+  return `${day}, ${clock}${fraction && `.${fraction}`} UTC`;
 }
 
 /** Formats the day `2026-11-21` as `21 November`. */
@@ -43,6 +47,22 @@ export const time = (iso: string): string => timeElement(iso, timeText(iso));
 /** Makes the `time` element for the time of a stamp. A recorded value that is not a time is shown unchanged. */
 export const stampTime = (iso: string): string =>
   timePattern.test(iso) ? timeElement(iso, stampTimeText(iso)) : `<code>${escapeHtml(iso)}</code>`;
+
+/** Like `stampTime`, but without the day: `11:46:07.482`. */
+export function stampClock(iso: string): string {
+  if (!timePattern.test(iso)) return stampTime(iso);
+  const { clock, fraction } = partsOf(iso);
+  return timeElement(iso, `${clock}${fraction && `.${fraction}`}`);
+}
+
+/** The day of a time in UTC: `21 November 2026`. Empty for a recorded value that is not a time. */
+export const dateText = (iso: string): string => (timePattern.test(iso) ? partsOf(iso).day : '');
+
+/** Makes the `time` element for a headline, with the minute only: `21 November 2026, 11:46 UTC`. Write the exact time beside it. */
+export function minute(iso: string): string {
+  const { day, clock } = partsOf(iso);
+  return timeElement(iso, `${day}, ${clock.slice(0, 5)} UTC`);
+}
 
 /** Formats a hash in groups of eight characters. The line can break between groups, but the hash is copied as one word. */
 export function hash(hex: string): string {

@@ -102,7 +102,7 @@ describe('tiers and states', () => {
     expect(body.verify_url).toBe(`https://stamps.example/workflow/${workflow.id}#output-1`);
     expect(body.workflow_anchor_url).toBe(`https://stamps.example/workflow/${workflow.id}`);
     expect((await completeWorkflow(service, workflow)).body.verify_url).toBe(`https://stamps.example/workflow/${workflow.id}`);
-    expect(await (await service.fetch(`/workflow/${workflow.id}`)).text()).toContain('E-mail address not confirmed');
+    expect(await (await service.fetch(`/workflow/${workflow.id}`)).text()).toContain('Not confirmed; ');
     expect(await mail.linkFor(workflow.id)).toMatch(/^https:\/\/stamps\.example\/api\/v1\/workflow\//);
   });
 
