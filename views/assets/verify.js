@@ -4,6 +4,7 @@ import { findBundle, showBundle } from './bundle-verdict.js';
 import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
 import { contentOf, hashFile } from './hash-file.js';
+import { showLocalTimes } from './local-time.js';
 import { addResult, announce, bold, find, icon, made } from './page-parts.js';
 import { ZipFault } from './proof/zip-source.js';
 import { isStampFile, readStampFile, whyNotStamped } from './stamp-file.js';
@@ -38,7 +39,9 @@ async function showVerdict(token) {
   const told = page.querySelector('#answer');
   if (!response.ok || !told) throw new Error(`status ${response.status}`);
   answer?.replaceChildren(...told.childNodes);
-  if (answer) addCopyButtons(answer);
+  if (!answer) return;
+  addCopyButtons(answer);
+  showLocalTimes(answer);
 }
 
 /**
@@ -149,7 +152,7 @@ function showComparison(compared, { isTest, mayBeOfBatch }) {
     : 'The stamp proves nothing about your file: it is a different file, or was changed since it was stamped.';
   const sentence = ofAnother('p', why);
   sentence.classList.add('sentence');
-  if (!isTest) find('.sentence', verdict).prepend(ofAnother('span', 'The stamp itself is valid, but for another hash. '));
+  if (!isTest) find('.sentence', verdict).prepend(ofAnother('span', 'The stamp itself is valid, but for another fingerprint. '));
   verdict.prepend(heading, sentence);
   announce(title);
 }
