@@ -20,6 +20,7 @@ const gateLooks = [
   '/error/no-workflow',
   '/status/operational',
   '/status/degraded',
+  '/status/outage',
   '/verify',
   '/',
 ];
@@ -130,6 +131,7 @@ describe('status page', () => {
     expect(result).toContain('15 November');
     const degraded = await pages.app.inject('/status/degraded');
     expect(degraded.body).toContain('some parts do not work');
-    expect(degraded.body).toContain('One of two answers');
+    expect(mainText(degraded.body)).toContain('Stamps are made. Some providers make no stamps.');
+    expect(degraded.body).toContain('Only those of the tier standard.');
   });
 });
