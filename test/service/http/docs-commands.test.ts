@@ -6,8 +6,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import { runToEnd } from '../../../scripts/stack/run.ts';
 import { curlOf } from '../../../src/api/docs/curl.ts';
 import { mailedService } from '../../support/mailed-service.ts';
-import { randomHash, stampAgent, stampInternal } from '../../support/requests.ts';
-import { serviceToken } from '../../support/service.ts';
+import { eventually, randomHash, stampAgent, stampInternal } from '../../support/requests.ts';
+import { serviceToken, startService } from '../../support/service.ts';
+import { providersSettings, startTsa } from '../../support/tsa-service.ts';
 import { completeWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
 /** The commands on `/docs`, run in a shell against the service that shows them. */
@@ -102,3 +103,19 @@ test('quotes a body so that the shell does not change it', async () => {
   const command = curlOf({ method: 'POST', address: `${service.url}/x`, json }).replace(/^curl/, 'printf "%s\\n"');
   expect((await run(command)).output).toContain(`\n${JSON.stringify(json)}\n`);
 });
+
+test('the commands that need tokens of a provider run too, with a time-stamping authority', async () => {
+  const door = await startService({ settings: providersSettings([{ tsa: await startTsa() }]) });
+  const sealed = await stampAgent(door, 'sealed', { content_b64: 'aGVsbG8=' });
+  const values = { TOKEN_ID: String(sealed.body.token_id), SECRET: String(sealed.body.sealed_storage_url).split('/').at(-1) ?? '' };
+  const bad: Record<string, number[]> = {};
+  // The workers report the certificates a moment after the first stamp.
+  await eventually(async () => (await door.fetch('/api/v1/tsa/certchain')).ok, 10_000);
+  for (const { id, command } of operations.filter((one) => needsTokens.test(one.id))) {
+    const { statuses } = await run(filled(command.replaceAll(service.url, door.url), values));
+    const isFine = statuses.length > 0 && statuses.every((status) => status < 300);
+    if (!isFine) bad[id] = statuses;
+  }
+  // The evidence of this stamp is fresh: 409 says that no renewal is due.
+  expect(bad).toEqual({ renewEvidence: [200, 409] });
+}, 60_000);
