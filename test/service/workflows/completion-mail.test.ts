@@ -1,4 +1,12 @@
-import { expect, test } from 'vitest';
+import { createSecretKey } from 'node:crypto';
+import { pino } from 'pino';
+import { describe, expect, test } from 'vitest';
+import { NotItsTurnError } from '../../../src/shared/queue/jobs.ts';
+import type { MailOutcome, WorkflowRecord } from '../../../src/shared/store/workflows.ts';
+import { createViewEngine } from '../../../src/shared/views/engine.ts';
+import { createCompletionMailProcessor } from '../../../src/workers/workflows/completion-mail.ts';
+import type { Message } from '../../../src/workers/workflows/message.ts';
+import { MailError } from '../../../src/workers/workflows/transport.ts';
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import { smtpReply, startMailServer } from '../../support/mail.ts';
 import { mailedService } from '../../support/mailed-service.ts';
@@ -107,4 +115,87 @@ test('W25: a mail server that refuses for a moment gets the mail later with the 
   expect(completionMails(server.mails, late!)).toHaveLength(1);
   expect(completionMails(server.mails, never!)).toHaveLength(0);
   expect(retrying.workers.map((worker) => worker.output()).join('')).not.toContain('never@');
+});
+
+/** The processor with a stored workflow that a test changes, and everything that was sent and recorded. */
+function processorOf(stored: Partial<WorkflowRecord>) {
+  const sent: Message[] = [];
+  const recorded: MailOutcome[] = [];
+  const workflow = {
+    _id: '01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10',
+    email: 'zoe@example.com',
+    agentId: 'agent',
+    status: 'completed',
+    emailVerifiedAt: new Date(0),
+    completedAt: new Date(0),
+    root: { hash: '', outputCount: 1 },
+    closing: { rootTokenId: '', at: new Date(0) },
+    ...stored,
+  } as WorkflowRecord;
+  const state = { now: 0, isUp: true };
+  const process = createCompletionMailProcessor({
+    workflows: { find: async () => workflow, recordCompletionMail: async (_id, outcome) => void recorded.push(outcome) },
+    stamps: { find: async () => null },
+    recipientKey: async () => createSecretKey(Buffer.alloc(32)),
+    blockedRecipients: { blockedAt: async () => undefined },
+    mail: {
+      send: async (message) => {
+        if (!state.isUp) throw new MailError('ESOCKET', { isFinal: false, isOfServer: true });
+        sent.push(message);
+      },
+    },
+    mailFrom: 'qstamp <no-reply@qstamp.example>',
+    operator: null,
+    engine: createViewEngine(),
+    publicBaseUrl: undefined,
+    clock: () => state.now,
+    log: pino({ level: 'silent' }),
+  });
+  const run = (job: { baseUrl?: string } = { baseUrl: 'https://stamps.example' }) =>
+    process({ workflowId: workflow._id, acceptedAt: 0, requestId: 'r', ...job });
+  return { run, sent, recorded, state };
+}
+
+describe('the job of the mail (W25)', () => {
+  test('waits until the workflow is completed, and not longer than an hour', async () => {
+    const { run, sent, state } = processorOf({ status: 'closing' });
+    await expect(run()).rejects.toThrow(NotItsTurnError);
+    state.now = 3_600_000;
+    await run();
+    expect(sent).toEqual([]);
+  });
+
+  test('sends the same mail again if its worker ended before the outcome was recorded', async () => {
+    const { run, sent } = processorOf({});
+    await run();
+    await run();
+    expect(sent[0]).toEqual(sent[1]);
+    expect(sent[0]?.messageId).toBe('<completed-01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10@qstamp.example>');
+  });
+
+  test.each<[string, Partial<WorkflowRecord>]>([
+    ['was sent', { completionMail: { sentAt: new Date(0) } }],
+    ['was given up', { completionMail: { failedAt: new Date(0), fault: 'SMTP 550' } }],
+    ['goes to a workflow that was redacted meanwhile', { redactedAt: new Date(0) }],
+  ])('sends nothing if the mail %s', async (_, stored) => {
+    const { run, sent, recorded } = processorOf(stored);
+    await run();
+    expect([sent, recorded]).toEqual([[], []]);
+  });
+
+  test('a job of an earlier version has no base URL, and ends without a mail if the worker has none either', async () => {
+    const { run, sent, recorded } = processorOf({});
+    await run({});
+    expect([sent, recorded]).toEqual([[], []]);
+  });
+
+  test('without a mail server it is retried for an hour, then given up', async () => {
+    const { run, sent, recorded, state } = processorOf({});
+    state.isUp = false;
+    await expect(run()).rejects.toThrow(MailError);
+    state.now = 3_600_000;
+    await run();
+    expect(sent).toEqual([]);
+    expect(recorded).toEqual([{ fault: 'ESOCKET' }, { failedAt: new Date(3_600_000), fault: 'ESOCKET' }]);
+  });
 });
