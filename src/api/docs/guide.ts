@@ -25,7 +25,7 @@ export const firstSteps: GuideSection = {
   ],
   commandAt: (baseUrl) =>
     [
-      `${curlOf({ method: 'POST', address: `${baseUrl}${stampPath}`, options: ['-s', '-o', 'stamp.json'], json })}`,
+      curlOf({ method: 'POST', address: `${baseUrl}${stampPath}`, options: ['-s', '-o', 'stamp.json'], json }),
       `TOKEN_ID=$(sed 's/.*"token_id":"\\([^"]*\\).*/\\1/' stamp.json)`,
       curlOf({ address: `${baseUrl}/api/v1/verify/v1/token/$TOKEN_ID` }),
     ].join('\n'),

@@ -20,7 +20,7 @@ declare module '../server/views.ts' {
 /** The public state of the service. It contains no caller, id, host or path. */
 export interface StatusFigures {
   readonly status: StatusResponse;
-  /** When this process first saw the present state of the service. It knows nothing of the time before its start, RFC 3339. */
+  /** When this process first saw the present state of the service (RFC 3339). It knows nothing of the time before its start. */
   readonly since: string;
   /** Parts of the service, without the single providers, each with the time when this process first saw its present state. */
   readonly components: readonly (ComponentState & { readonly since: string })[];
