@@ -85,7 +85,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   const context = { ...createContext(app, { config, limits }), ...services };
   registerJsonBody(app, context.reader);
   await registerViews(app, { operator: operatorOf(config) });
-  registerDocs(app);
+  registerDocs(app, context);
   for (const register of capabilities) register(app, context);
   return app;
 }

@@ -15,6 +15,8 @@ import {
 } from './stamping/index.ts';
 import { createWebhookProcessor, type WebhookDeps } from './webhooks/index.ts';
 import {
+  type CompletionMailDeps,
+  createCompletionMailProcessor,
   createOtpMailProcessor,
   createWorkflowCompletionProcessor,
   type OtpMailDeps,
@@ -24,6 +26,7 @@ import {
 export type WorkerDeps = StampMakerDeps &
   Pick<StampProcessorDeps, 'refusals' | 'sealedContents' | 'sendReplies' | 'waitMs' | 'handOver'> &
   OtpMailDeps &
+  Omit<CompletionMailDeps, 'workflows' | 'stamps'> &
   Omit<RenewProcessorDeps, 'stamps' | 'counters'> &
   Omit<WebhookDeps, 'stamps' | 'outputs' | 'workflows'> &
   Pick<StampProcessorDeps, 'announce'> &
@@ -49,6 +52,7 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
     recount: () => counters.recountEnded(clock()),
     'qstamp-renew': async () => void (await createRenewProcessor(deps)()),
     'otp-mail': createOtpMailProcessor(deps),
+    'completion-mail': createCompletionMailProcessor(deps),
     'workflow-completion': createWorkflowCompletionProcessor({ ...deps, order, makeStamps }),
     webhook: createWebhookProcessor(deps),
   };

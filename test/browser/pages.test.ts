@@ -21,6 +21,7 @@ const gateLooks = [
   '/error/no-workflow',
   '/status/operational',
   '/status/degraded',
+  '/status/outage',
   '/verify',
   '/',
 ];
@@ -102,6 +103,10 @@ describe('verify-user pages (W5, W6, W7, E12)', () => {
     [9, 'The address of this workflow was erased'],
     [10, 'Please confirm your e-mail address'],
     [11, 'Thank you, the button was pressed'],
+    [10, 'An AI agent that calls itself “Cover Artist 2.1” records its work for you with this service. It named the task “Cover for'],
+    [10, 'Nobody has checked these names.'],
+    [11, 'An AI agent records its work for you with this service.</p>'],
+    [11, 'When the agent closes the record, you get a mail with it.'],
     [12, 'If you pressed its button, all is well'],
   ])('%i says: %s', async (index, sentence) => {
     const { body, headers } = await pages.app.inject(`/verify-user/${index}`);
@@ -127,6 +132,7 @@ describe('status page', () => {
     expect(result).toContain('15 November');
     const degraded = await pages.app.inject('/status/degraded');
     expect(degraded.body).toContain('some parts do not work');
-    expect(degraded.body).toContain('One of two answers');
+    expect(mainText(degraded.body)).toContain('Stamps are made. Some providers make no stamps.');
+    expect(degraded.body).toContain('Only those of the tier standard.');
   });
 });

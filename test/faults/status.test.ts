@@ -19,9 +19,11 @@ const pageSays = async (service: Service, sentence: string) => expect(await (awa
 
 test('the only worker stopped, or killed: outage within 10 s, operational again once one runs (Public JSON)', async () => {
   const service = await startService({ settings: { STAMP_WAIT_MS: '500' } });
-  await showsState(service, 'operational');
+  const well = await showsState(service, 'operational');
   await service.workers[0]?.stop();
   const out = await showsState(service, 'outage');
+  const [since = ''] = /(?<=Since <time datetime=")[^"]+/.exec(await (await service.fetch('/status')).text()) ?? [];
+  expect(String(well.time) < since && since <= String(out.time)).toBe(true);
   expect(out.provider).toMatchObject({ name: 'mock', status: 'outage' });
   await pageSays(service, 'No worker reports.');
   expect((await stampInternal(service, { hash: randomHash() })).status).toBe(504);

@@ -160,14 +160,21 @@ export const workflowSamples = {
   notFound: { ...completed, find: { hash: sha256Of('other'), sequenceNumbers: [] } },
 } satisfies Record<string, WorkflowPage>;
 
+const asker = { agentName: 'Cover Artist 2.1', taskTitle: 'Cover for the autumn issue' };
+const unnamed = { agentName: '', taskTitle: null };
+
 const outcomes: readonly VerifyUserPage['outcome'][] = [
-  { kind: 'verified' },
+  { kind: 'verified', asker },
   { kind: 'wrong', triesLeft: 3 },
   { kind: 'wrong', triesLeft: 0 },
   ...(['challenge_expired', 'challenge_used', 'challenge_exhausted', 'challenge_replaced'] as const).map((kind) => ({ kind })),
   ...(['workflow_expired', 'workflow_closed', 'email_redacted'] as const).map((kind) => ({ kind })),
 ];
-const withButton: readonly VerifyUserPage['outcome'][] = [{ kind: 'open' }, { kind: 'verified' }, { kind: 'challenge_used' }];
+const withButton: readonly VerifyUserPage['outcome'][] = [
+  { kind: 'open', asker },
+  { kind: 'verified', asker: unnamed },
+  { kind: 'challenge_used' },
+];
 const verifyUserPage = (outcome: VerifyUserPage['outcome'], confirmWith: VerifyUserPage['confirmWith']): VerifyUserPage => ({
   outcome,
   confirmWith,

@@ -32,6 +32,18 @@ const unasked = {
 
 const out = { ...acme, status: 'outage' as const, latency_ms: { p50: 240, p95: 5_000 }, next_request_at: '2026-11-21T11:46:31Z' };
 
+const startedAt = '2026-11-18T07:41:00Z';
+
+type Part = StatusFigures['components'][number];
+const partsWell: readonly Part[] = ['Stamping', 'Verification', 'Store', 'Queue', 'Workers', 'Mail'].map((name) => ({
+  name,
+  status: 'operational',
+  note: '',
+  since: startedAt,
+}));
+const partsWith = (changed: Readonly<Record<string, Partial<Part>>>): readonly Part[] =>
+  partsWell.map((part) => ({ ...part, ...changed[part.name] }));
+
 const operational: StatusFigures = {
   status: {
     status: 'operational',
@@ -45,11 +57,8 @@ const operational: StatusFigures = {
     evidence: { last_run_at: '2026-11-21T03:00:00Z', due: 0, lapsed: 0, unknown: 0 },
     counters: { last_24h: counters, lifetime: { ...counters, stamps: 1_204_881, failed: 4_017, verifications: 2_771_004 } },
   },
-  components: [
-    { name: 'Stamping', status: 'operational', note: '' },
-    { name: 'Store', status: 'operational', note: '' },
-    { name: 'Workers', status: 'operational', note: '' },
-  ],
+  since: startedAt,
+  components: partsWell,
   days: Array.from({ length: 28 }, (_, i) => ({
     date: new Date(Date.UTC(2026, 10, 21 - i)).toISOString().slice(0, 10),
     stamps: 20_000 + Math.round(18_000 * Math.sin(i) ** 2),
@@ -76,10 +85,11 @@ export const statusSamples = {
       ],
       queue: { depth: 1, oldest_job_age_seconds: 65, durability: 'every_second', failed_jobs: 3 },
     },
-    components: [
-      { name: 'Workers', status: 'degraded', note: 'One of two answers' },
-      { name: 'Mail', status: 'not_configured', note: 'No mail can be sent.' },
-    ],
+    since: '2026-11-21T11:31:40Z',
+    components: partsWith({
+      Stamping: { status: 'degraded', note: 'Some providers make no stamps.', since: '2026-11-21T11:31:40Z' },
+      Mail: { status: 'not_configured', note: 'No mail can be sent, so workflows of the tiers verified and qualified cannot start.' },
+    }),
     days: [],
   },
   fresh: {
@@ -89,7 +99,29 @@ export const statusSamples = {
       provider: unasked,
       providers: [unasked],
     },
+    components: partsWith({ Mail: { status: 'unasked', note: 'No mail was sent yet.' } }),
     days: [],
+  },
+  outage: {
+    ...operational,
+    status: {
+      ...operational.status,
+      status: 'outage',
+      provider: { ...mock, status: 'outage' },
+      providers: [{ ...mock, status: 'outage' }],
+      queue: { depth: null, oldest_job_age_seconds: null, durability: 'unknown', failed_jobs: null },
+    },
+    since: '2026-11-21T11:31:40Z',
+    components: partsWith(
+      Object.fromEntries(
+        [
+          ['Stamping', 'outage', 'The queue does not answer.'] as const,
+          ['Queue', 'outage', 'The queue does not answer.'] as const,
+          ['Workers', 'outage', 'No worker reports.'] as const,
+          ['Mail', 'degraded', 'The mail server did not accept the last mail. The service tries again.'] as const,
+        ].map(([name, status, note]) => [name, { status, note, since: '2026-11-21T11:31:40Z' }]),
+      ),
+    ),
   },
 } satisfies Record<string, StatusFigures>;
 

@@ -1,5 +1,6 @@
 // @ts-check
 // Sends requests from the API documents to the service that serves the page. The documents can be read without this script.
+import { addCopyButtons } from './copy.js';
 import { find } from './page-parts.js';
 
 const mostShown = 100_000;
@@ -68,6 +69,8 @@ for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySel
     find('output', form).replaceChildren(shown);
   });
 }
+
+addCopyButtons();
 
 /** Opens the operation that the fragment of the URL names. */
 function openLinked() {

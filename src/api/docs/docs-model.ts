@@ -12,6 +12,8 @@ export interface DocsOperation {
   readonly path: string;
   readonly summary: string;
   readonly description: string;
+  /** A shell command that calls the operation. */
+  readonly command: string;
   /** The header for the caller's token, if the operation needs one. */
   readonly tokenHeader: string | null;
   readonly parameters: readonly {
@@ -34,6 +36,6 @@ export interface DocsOperation {
 export interface DocsPage {
   readonly version: string;
   /** Rules that apply to many operations. */
-  readonly guide: readonly { readonly title: string; readonly paragraphs: readonly string[] }[];
+  readonly guide: readonly { readonly title: string; readonly paragraphs: readonly string[]; readonly command: string }[];
   readonly groups: readonly { readonly name: string; readonly operations: readonly DocsOperation[] }[];
 }

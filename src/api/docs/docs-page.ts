@@ -1,6 +1,7 @@
+import { type CommandParts, commandOf } from './curl.ts';
 import type { DocsOperation, DocsPage } from './docs-model.ts';
 import type { ApiDocument, OperationObject } from './document.ts';
-import { guide } from './guide.ts';
+import { firstSteps, guide } from './guide.ts';
 
 const jsonType = 'application/json';
 
@@ -14,16 +15,34 @@ const schemaText = (schema: Readonly<Record<string, unknown>>): string => {
 
 const pretty = (example: unknown): string => JSON.stringify(example, null, 2);
 
-function operationOf(method: string, path: string, operation: OperationObject): DocsOperation {
+/** Optional in the contract, but without it the operation does nothing. */
+const neededQuery = ['challenge'];
+
+function operationOf(method: string, path: string, operation: OperationObject, baseUrl: string): DocsOperation {
   const body = operation.requestBody?.content[jsonType];
   const [scheme] = operation.security;
+  const tokenHeader = scheme === undefined ? null : 'ServiceToken' in scheme ? 'X-Service-Token' : 'Authorization';
+  const [type, media] = Object.entries(operation.requestBody?.content ?? {})[0] ?? [];
+  const parts: CommandParts = {
+    method: method.toUpperCase(),
+    path,
+    requiredToken: operation.security.length === 1 ? tokenHeader : null,
+    query: (operation.parameters ?? []).flatMap(({ name, in: place, required, schema }) =>
+      place === 'query' && ((required && schema.default === undefined) || neededQuery.includes(name)) ? [name] : [],
+    ),
+    body: type === undefined ? null : { type, example: media?.example },
+    answers: Object.entries(operation.responses).flatMap(([status, { content = {} }]) =>
+      status.startsWith('2') ? Object.keys(content) : [],
+    ),
+  };
   return {
     id: operation.operationId,
     method: method.toUpperCase(),
     path,
     summary: operation.summary,
     description: operation.description ?? '',
-    tokenHeader: scheme === undefined ? null : 'ServiceToken' in scheme ? 'X-Service-Token' : 'Authorization',
+    command: commandOf(parts, baseUrl),
+    tokenHeader,
     parameters: (operation.parameters ?? []).map(({ name, in: place, required, description = '', schema, example }) => ({
       name,
       place,
@@ -46,14 +65,17 @@ function operationOf(method: string, path: string, operation: OperationObject): 
 }
 
 /** Turns the OpenAPI document into the model of the page `/docs`, with operations grouped by tag. */
-export function docsPageOf(document: ApiDocument): DocsPage {
+export function docsPageOf(document: ApiDocument, baseUrl: string): DocsPage {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ tag: operation.tags[0] ?? '', shown: operationOf(method, path, operation) })),
+    Object.entries(methods).map(([method, operation]) => ({
+      tag: operation.tags[0] ?? '',
+      shown: operationOf(method, path, operation, baseUrl),
+    })),
   );
   const groups = Map.groupBy(operations, ({ tag }) => tag);
   return {
     version: document.info.version,
-    guide,
+    guide: [firstSteps, ...guide].map(({ title, paragraphs, commandAt }) => ({ title, paragraphs, command: commandAt(baseUrl) })),
     groups: [...groups].map(([name, ofGroup]) => ({ name, operations: ofGroup.map(({ shown }) => shown) })),
   };
 }

@@ -1,6 +1,7 @@
 const tokenId = '01938f2e-5a3c-7d41-9c0e-2f6b8a417e55';
 const workflowId = '01938f2e-7b10-4c22-8d33-b0a94e1f6c77';
 const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
+const mockToken = 'cXN0YW1wLW1vY2stdG9rZW4=';
 const sha512 =
   '9b71d224bd62f3785d96d46ad3ea3d73319bfbc2890caadae2dff72519673ca72323c3d99ba5c11d7c7acc6e14b8c5da0c4663475c2e5c3adef46f73bcdec043';
 const issuedAt = '2026-11-21T12:00:00.000Z';
@@ -34,7 +35,7 @@ const bySchema: Readonly<Record<string, unknown>> = {
     issued_at: issuedAt,
     content_sha256: hash,
     imprint: { algorithm: 'sha256', digest: hash },
-    token: 'cXN0YW1wLW1vY2stdG9rZW4=',
+    token: mockToken,
     tier: 'basic',
     tsp_provider: 'mock',
     is_qualified: false,
@@ -54,8 +55,8 @@ const bySchema: Readonly<Record<string, unknown>> = {
     ],
     total: 1,
   },
-  VerifyRequest: { token: 'cXN0YW1wLW1vY2stdG9rZW4=' },
-  RawVerifyRequest: { token: 'cXN0YW1wLW1vY2stdG9rZW4=', hash },
+  VerifyRequest: { token: mockToken },
+  RawVerifyRequest: { token: mockToken, hash },
   VerificationResult: {
     valid: true,
     verdict: 'valid',
@@ -239,6 +240,8 @@ const byParameter: Readonly<Record<string, unknown>> = { token_id: tokenId, work
 /** The examples in the OpenAPI document. */
 export const examples = {
   requestId,
+  hash,
+  token: mockToken,
   of: (schema: string): unknown => bySchema[schema],
   ofParameter: (name: string): unknown => byParameter[name],
   schemas: bySchema,

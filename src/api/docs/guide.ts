@@ -1,13 +1,35 @@
 import { maxMetadataBytes } from '../../shared/contract/fields.ts';
 import { maxNesting } from '../server/json-text.ts';
+import { curlOf, withVariables } from './curl.ts';
+import { examples } from './examples.ts';
 
 /** Rules that apply to many operations, in CommonMark. The document shows them once, above the operations. */
 export interface GuideSection {
   readonly title: string;
   readonly paragraphs: readonly string[];
+  /** Shell commands that show it, only for the page. */
+  readonly commandAt: (baseUrl: string) => string;
 }
 
 const count = (number: number): string => number.toLocaleString('en').replaceAll(',', ' ');
+
+const stampPath = '/api/v1/agent/v1/stamp/basic';
+const json = { hash: examples.hash };
+
+/** The section of the page with which a reader starts. */
+export const firstSteps: GuideSection = {
+  title: 'First steps',
+  paragraphs: [
+    'All commands of this page run in a shell with `curl`. These stamp a hash, here the SHA-256 of `hello`, and then verify the stamp. Other commands begin with ' +
+      'lines that set variables, such as `SERVICE_TOKEN`: put your own values there.',
+  ],
+  commandAt: (baseUrl) =>
+    [
+      curlOf({ method: 'POST', address: `${baseUrl}${stampPath}`, options: ['-s', '-o', 'stamp.json'], json }),
+      `TOKEN_ID=$(sed 's/.*"token_id":"\\([^"]*\\).*/\\1/' stamp.json)`,
+      curlOf({ address: `${baseUrl}/api/v1/verify/v1/token/$TOKEN_ID` }),
+    ].join('\n'),
+};
 
 export const guide: readonly GuideSection[] = [
   {
@@ -20,6 +42,8 @@ export const guide: readonly GuideSection[] = [
       'If a service token or workflow token is missing or wrong, the answer is 401 and `WWW-Authenticate` names the scheme. The service does not wait for a body ' +
         'that is still on its way.',
     ],
+    commandAt: (baseUrl) =>
+      withVariables(curlOf({ address: `${baseUrl}/api/v1/internal/v1/stamps?limit=1`, headers: { 'X-Service-Token': '$SERVICE_TOKEN' } })),
   },
   {
     title: 'Idempotency',
@@ -30,6 +54,10 @@ export const guide: readonly GuideSection[] = [
         'done twice. The same key with another body is 409. Keys are kept for 24 hours. A request with a key may be sent again after ' +
         '502, 503, 504 or a broken connection.',
     ],
+    commandAt: (baseUrl) => {
+      const request = { method: 'POST', address: `${baseUrl}${stampPath}`, headers: { 'Idempotency-Key': '$KEY' }, json };
+      return [`KEY=example-$(date +%s)-$RANDOM`, curlOf(request), curlOf({ ...request, options: ['-i'] })].join('\n');
+    },
   },
   {
     title: 'Limits',
@@ -41,6 +69,7 @@ export const guide: readonly GuideSection[] = [
         `${count(maxMetadataBytes)} bytes as UTF-8 JSON, with values nested up to ${maxNesting} levels (422). A list shows at most 500 stamps, ` +
         'from an offset of at most 100 000. A batch of `/mcp` holds at most 100 messages.',
     ],
+    commandAt: (baseUrl) => curlOf({ method: 'POST', address: `${baseUrl}${stampPath}`, options: ['-i'], json }),
   },
   {
     title: 'Errors',
@@ -51,5 +80,6 @@ export const guide: readonly GuideSection[] = [
       '502: no provider could make the stamp, and nothing was made. 503: nothing was accepted; come back after `Retry-After` seconds. ' +
         '504: accepted and not finished in time; the answer contains `token_id` and `verify_url`, where the stamp becomes readable.',
     ],
+    commandAt: (baseUrl) => curlOf({ method: 'POST', address: `${baseUrl}${stampPath}`, json: { hash: 'abc' } }),
   },
 ];

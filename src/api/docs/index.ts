@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { openApiDocument } from '../../shared/contract/openapi.ts';
 import { interfaceVersion } from '../../shared/contract/version.ts';
+import type { ServerContext } from '../server/context.ts';
 import { entityTagOf, isFresh } from '../server/entity-tag.ts';
 import { json, type OperationContract, page } from '../server/operation.ts';
 import type { DocsPage } from './docs-model.ts';
@@ -22,7 +23,7 @@ const pageContract: OperationContract = {
 };
 
 /** Serves `/openapi.json` and `/docs`. Both describe all routes that are registered after this call. A route without a contract is an error. */
-export function registerDocs(app: FastifyInstance): void {
+export function registerDocs(app: FastifyInstance, { baseUrl }: Pick<ServerContext, 'baseUrl'>): void {
   const routes: DescribedRoute[] = [];
   app.addHook('onRoute', ({ method, url, config }) => {
     const methods = [method].flat().filter((name) => name !== 'HEAD');
@@ -49,7 +50,7 @@ export function registerDocs(app: FastifyInstance): void {
 
   let model: DocsPage | undefined;
   app.get('/docs', { config: { contract: pageContract } }, async (_request, reply) => {
-    model ??= docsPageOf(document());
+    model ??= docsPageOf(document(), baseUrl());
     return reply.header('Cache-Control', 'public, max-age=300').page('docs', model);
   });
 }

@@ -10,6 +10,9 @@ import type { StatusService } from './status.ts';
 /** Together with the maximum age of the figures (2 s), this ensures that a client never sees figures older than 5 s. */
 const cacheControl = 'public, max-age=2';
 
+/** The pause between two looks at the state, so that a page can say since when it lasts. */
+const lookMs = 10_000;
+
 const tag = 'Health and status';
 const jsonContract: OperationContract = {
   tag,
@@ -44,6 +47,14 @@ export function registerStatusRoutes(
   context: ServerContext & { readonly status: StatusService; readonly dailyStatistics: DailyStatistics },
 ): void {
   const { status, dailyStatistics, requireProduct, limitStatus: onRequest } = context;
+  // A failed look changes nothing; the next one follows.
+  const look = () => void status.read().catch(() => undefined);
+  let looking: NodeJS.Timeout | undefined;
+  app.addHook('onReady', async () => {
+    look();
+    looking = setInterval(look, lookMs).unref();
+  });
+  app.addHook('onClose', async () => clearInterval(looking));
   app.get('/api/v1/status', { config: { contract: jsonContract } }, async (_request, reply) => {
     reply.header('Cache-Control', cacheControl);
     return (await status.read()).status;

@@ -9,7 +9,7 @@ import type { EvidenceState, EvidenceTermStore } from '../../shared/store/eviden
 import type { DayFigures } from '../server/views.ts';
 import type { WriteWatch } from '../server/write-watch.ts';
 import { mailStateOf } from './mail-state.ts';
-import { assess, type ComponentState, qualificationOf } from './service-state.ts';
+import { assess, type ComponentState, type PartState, qualificationOf } from './service-state.ts';
 
 declare module '../server/views.ts' {
   interface PageModels {
@@ -20,8 +20,10 @@ declare module '../server/views.ts' {
 /** The public state of the service. It contains no caller, id, host or path. */
 export interface StatusFigures {
   readonly status: StatusResponse;
-  /** Parts of the service, without the single providers. */
-  readonly components: readonly ComponentState[];
+  /** When this process first saw the present state of the service (RFC 3339). It knows nothing of the time before its start. */
+  readonly since: string;
+  /** Parts of the service, without the single providers, each with the time when this process first saw its present state. */
+  readonly components: readonly (ComponentState & { readonly since: string })[];
   /** The last 30 days, in any order; days without traffic are left out. */
   readonly days: readonly DayFigures[];
 }
@@ -64,6 +66,7 @@ export interface StatusDeps {
 export function createStatusService(deps: StatusDeps): StatusService {
   const { version, clock, stampWaitMs, writes, counters, evidenceTerms, readHeartbeats, readQueueState, readDurability, configured } = deps;
   const startedAt = performance.now();
+  const sinceOf = createChangeMemory();
   let known: readonly ProviderStatus[] = configured.map(({ name, isQualified }) => ({
     name,
     is_qualified: false,
@@ -138,7 +141,12 @@ export function createStatusService(deps: StatusDeps): StatusService {
       },
       counters: { last_24h: countersOf(totals?.last24h), lifetime: countersOf(totals?.lifetime) },
     };
-    return { status, components, days };
+    return {
+      status,
+      since: sinceOf('', status.status, status.time),
+      components: components.map((part) => ({ ...part, since: sinceOf(part.name, part.status, status.time) })),
+      days,
+    };
   }
 
   let taken: { readonly at: number; readonly figures: Promise<StatusFigures> } | undefined;
@@ -148,5 +156,16 @@ export function createStatusService(deps: StatusDeps): StatusService {
       if (!taken || now - taken.at >= maxAgeMs) taken = { at: now, figures: take() };
       return taken.figures;
     },
+  };
+}
+
+/** Remembers the last state of each part, and returns the time when it began. An empty name is the whole service. */
+function createChangeMemory(): (name: string, state: PartState, now: string) => string {
+  const last = new Map<string, { readonly state: PartState; readonly since: string }>();
+  return (name, state, now) => {
+    const known = last.get(name);
+    if (known?.state === state) return known.since;
+    last.set(name, { state, since: now });
+    return now;
   };
 }

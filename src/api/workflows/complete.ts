@@ -61,11 +61,14 @@ export function createCompletion(tools: WorkflowTools, markStamp: MarkStamp) {
     };
   }
 
-  return async (workflow: WorkflowRecord, requestId: string): Promise<WorkflowCompleteResponse> => {
+  return async (
+    workflow: WorkflowRecord,
+    { requestId, baseUrl }: { requestId: string; baseUrl: string },
+  ): Promise<WorkflowCompleteResponse> => {
     const now = clock();
     if (checkState('complete', workflow, now) === 'again') return answerOf(workflow);
     checkTier(workflow, servesQualified);
-    await jobs.send('workflow-completion', { workflowId: workflow._id, acceptedAt: now, requestId }, `completion-${workflow._id}`);
+    await jobs.send('workflow-completion', { workflowId: workflow._id, acceptedAt: now, requestId, baseUrl }, `completion-${workflow._id}`);
     return answerOf(await untilCompleted(workflow));
   };
 }

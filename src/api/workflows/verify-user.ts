@@ -6,6 +6,8 @@ import {
   isWellFormedChallenge,
   maxWrongTries,
 } from '../../shared/domain/challenge.ts';
+import { publicNameOf } from '../../shared/domain/public-name.ts';
+import { quotableName } from '../../shared/domain/quotable-name.ts';
 import { answerTo } from '../../shared/domain/workflow-state.ts';
 import { snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
 import type { Tries } from '../server/rate-limits.ts';
@@ -13,14 +15,22 @@ import type { WorkflowTools } from './workflow-tools.ts';
 
 type FinalRefusal = ChallengeRefusal | 'workflow_expired' | 'workflow_closed' | 'email_redacted';
 
+/** Who asks the client to confirm his address, in the names that the agent chose. */
+export interface Asker {
+  /** Empty if the name is not safe to quote. */
+  readonly agentName: string;
+  /** The public title of the briefing; null if there is none. */
+  readonly taskTitle: string | null;
+}
+
 /**
  * The outcome when someone answers a challenge. After `wrong` the caller may try again; the other refusals are final. `isGuess`: the text was never a
  * challenge of this workflow.
  */
 export type ChallengeOutcome =
-  | { readonly kind: 'verified' }
+  | { readonly kind: 'verified'; readonly asker: Asker }
   /** The challenge is right, and was not used: nothing changed. */
-  | { readonly kind: 'open' }
+  | { readonly kind: 'open'; readonly asker: Asker }
   | { readonly kind: 'wrong'; readonly triesLeft: number }
   | { readonly kind: FinalRefusal; readonly isGuess?: boolean };
 
@@ -86,7 +96,7 @@ export function createUserVerification({ workflows, jobs, clock }: WorkflowTools
     if (!workflow) return null;
     const digest = digestOfChallenge(challenge);
     const outcome = explain(workflow, digest, clock(), await tries.left(triesKey(workflow, address)));
-    return outcome.kind === 'wrong' && workflow.challenge?.digest === digest ? { kind: 'open' } : outcome;
+    return outcome.kind === 'wrong' && workflow.challenge?.digest === digest ? { kind: 'open', asker: askerOf(workflow) } : outcome;
   }
 
   /**
@@ -111,7 +121,7 @@ export function createUserVerification({ workflows, jobs, clock }: WorkflowTools
       await announce(workflow, digest, requestId, nowMs);
       const answered = await workflows.answerChallenge(workflowId, digest, confirmWith, new Date(nowMs));
       isWrong = answered?.challenge !== undefined && !answered.challenge.usedAt;
-      if (answered) return isWrong ? wrong(answered, triesLeft) : { kind: 'verified' };
+      if (answered) return isWrong ? wrong(answered, triesLeft) : { kind: 'verified', asker: askerOf(answered) };
     } finally {
       if (!isWrong) await tries.giveBack(key);
     }
@@ -121,6 +131,12 @@ export function createUserVerification({ workflows, jobs, clock }: WorkflowTools
 
   return { lookAtChallenge, verifyUser };
 }
+
+/** Only the right challenge gets this far, so these names are shown to nobody but the reader of the mail. */
+const askerOf = ({ agentId, briefingMetadata }: WorkflowRecord): Asker => ({
+  agentName: quotableName(agentId),
+  taskTitle: publicNameOf(briefingMetadata, 'title'),
+});
 
 /** A new link gives every client new tries. */
 const triesKey = ({ _id, challengeId = '' }: WorkflowRecord, address: string): string => `${_id} ${challengeId} ${address}`;

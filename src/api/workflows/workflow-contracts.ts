@@ -91,7 +91,9 @@ export const completeContract = {
   tag,
   id: 'completeWorkflow',
   summary: 'Close the workflow under a stamped Merkle root',
-  description: 'The service verifies the stamps that closed the workflow for each answer. If they do not verify, the answer is 500.',
+  description:
+    'The service verifies the stamps that closed the workflow for each answer. If they do not verify, the answer is 500. A client who has ' +
+    'confirmed his address gets a mail with links to the page and to the evidence.',
   authentication: 'workflow',
   path: workflowIdPath,
   headers: idempotencyHeaders,

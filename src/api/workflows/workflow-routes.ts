@@ -141,7 +141,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
   app.post('/api/v1/workflow/:workflow_id/complete', { config: { contract: completeContract } }, async (request, reply) => {
     const workflow = await open(request, reply);
     const { headers } = parseHeaders(request);
-    const answer = await workflows.complete(workflow, request.id);
+    const answer = await workflows.complete(workflow, { requestId: request.id, baseUrl: baseUrl() });
     return sendAnswer(reply, 200, { answer, isReplayed: await workflows.bindAnswer(workflow, 'complete', headers['idempotency-key']) });
   });
 

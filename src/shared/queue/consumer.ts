@@ -36,6 +36,7 @@ const keyOf = ({ queueName, id }: Job): string => `${keyPrefix}:${queueName}:${i
  */
 const retries: Readonly<Record<string, { readonly first: number; readonly longest: number }>> = {
   'otp-mail': { first: 1_000, longest: 300_000 },
+  'completion-mail': { first: 1_000, longest: 300_000 },
   'workflow-completion': { first: 200, longest: 60_000 },
   webhook: { first: 1_000, longest: 900_000 },
   // Renewals are due months before the evidence expires.

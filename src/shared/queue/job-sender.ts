@@ -5,7 +5,7 @@ import { type JobName, type JobPayload, jobContracts } from './jobs.ts';
 import { type Acceptance, acceptanceOf, checkConnection, jobOptionsOf, openQueue } from './open-queue.ts';
 
 /** The kinds of jobs that are sent one by one. */
-type SentJob = Extract<JobName, 'otp-mail' | 'workflow-completion' | 'webhook'>;
+type SentJob = Extract<JobName, 'otp-mail' | 'completion-mail' | 'workflow-completion' | 'webhook'>;
 
 export interface JobSender {
   /** Checks that Redis is connected. @throws ServiceError `queue_unavailable` if it is not */
@@ -25,6 +25,7 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
   const queueOf = (name: SentJob): Queue => openQueue(jobContracts[name].queue, { redis, log });
   const queues: Readonly<Record<SentJob, Queue>> = {
     'otp-mail': queueOf('otp-mail'),
+    'completion-mail': queueOf('completion-mail'),
     'workflow-completion': queueOf('workflow-completion'),
     webhook: queueOf('webhook'),
   };

@@ -13,8 +13,17 @@ const otpMailSchema = z.object({
   baseUrl: z.string(),
 });
 
-/** The payload of the job that closes a workflow. `acceptedAt` decides whether the request came before the workflow expired. */
-const workflowCompletionSchema = z.object({ workflowId: z.uuid(), acceptedAt: z.number().int(), requestId: z.string() });
+/**
+ * The payload of the job that closes a workflow, and of the job that then mails its client. For the first, `acceptedAt` decides whether the request came
+ * before the workflow expired.
+ */
+const workflowCompletionSchema = z.object({
+  workflowId: z.uuid(),
+  acceptedAt: z.number().int(),
+  requestId: z.string(),
+  /** For the links in the mail to the client. Jobs of earlier versions have none. */
+  baseUrl: z.string().optional(),
+});
 
 const webhookBase = {
   acceptedAt: z.number().int(),
@@ -40,6 +49,8 @@ export const jobContracts = {
   recount: { queue: 'maintenance', payload: z.object({}) },
   'qstamp-renew': { queue: 'renewals', payload: z.object({}) },
   'otp-mail': { queue: 'emails', payload: otpMailSchema },
+  /** The mail about a completed workflow. */
+  'completion-mail': { queue: 'emails', payload: workflowCompletionSchema },
   'workflow-completion': { queue: 'workflows', payload: workflowCompletionSchema },
   webhook: { queue: 'webhooks', payload: webhookSchema },
 } as const satisfies Record<string, { queue: QueueName; payload: z.ZodType }>;

@@ -45,6 +45,15 @@ export interface StoredClosingRecord {
   readonly tokenId: string;
 }
 
+/** The outcome of a mail to the client. `failedAt`: when it was given up. `fault`: why it failed, without the e-mail address. */
+export type MailOutcome = { readonly sentAt: Date } | { readonly failedAt: Date; readonly fault: string } | { readonly fault: string };
+
+interface MailRecord {
+  readonly sentAt?: Date;
+  readonly failedAt?: Date;
+  readonly fault?: string;
+}
+
 interface WorkflowFields {
   readonly _id: string;
   readonly tokenSha256: string;
@@ -62,8 +71,10 @@ interface WorkflowFields {
   readonly challenge?: StoredChallenge;
   /** Digests of challenges that were replaced. */
   readonly formerChallenges?: readonly string[];
-  /** The state of the mail with the link. `failedAt`: when it was given up. `fault`: why it failed, without the e-mail address. */
-  readonly mail?: { readonly attempts: number; readonly sentAt?: Date; readonly failedAt?: Date; readonly fault?: string };
+  /** The state of the mail with the link. */
+  readonly mail?: MailRecord & { readonly attempts: number };
+  /** The state of the mail about the completed workflow (W27). */
+  readonly completionMail?: MailRecord;
   /** Set when the workflow is closed permanently. It contains the id for the root's stamp, so that this id never changes. */
   readonly closing?: { readonly rootTokenId: string; readonly at: Date };
   /** Set when the chain is closed and the root is computed. Version 0.2.0 did not store a chain hash. */

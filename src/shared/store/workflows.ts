@@ -10,6 +10,7 @@ import {
   documentOf,
   encryptSalts,
   encryptWords,
+  type MailOutcome,
   type NewWorkflow,
   plainWordsOf,
   recordOf,
@@ -18,7 +19,7 @@ import {
   type WorkflowRecord,
 } from './workflow-document.ts';
 
-export type { ChainSum, NewWorkflow, StoredClosingRecord, WorkflowRecord } from './workflow-document.ts';
+export type { ChainSum, MailOutcome, NewWorkflow, StoredClosingRecord, WorkflowRecord } from './workflow-document.ts';
 
 /** Makes the input for the rules in `domain/workflow-state.ts`. */
 export const snapshotOf = ({ status, emailVerifiedAt, tier, expiresAt, redactedAt }: WorkflowRecord): WorkflowSnapshot => ({
@@ -47,6 +48,9 @@ const counting = (challengeId: string) => ({ $or: [{ challengeId }, { challengeI
 
 /** For an update pipeline: a list with the digest of the current challenge, or an empty list. */
 const offeredDigests = { $cond: [{ $gt: ['$challenge.digest', null] }, ['$challenge.digest'], []] };
+
+const fieldsOf = (mail: 'mail' | 'completionMail', outcome: MailOutcome) =>
+  Object.fromEntries(Object.entries(outcome).map(([name, value]) => [`${mail}.${name}`, value]));
 
 export type WorkflowStore = ReturnType<typeof createWorkflowStore>;
 
@@ -138,13 +142,12 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       return replaced ?? find(workflowId);
     },
     /** Records the outcome of a mail, unless its challenge was replaced. */
-    recordMail: async (
-      workflowId: string,
-      challengeId: string,
-      outcome: { sentAt: Date } | { failedAt: Date; fault: string } | { fault: string },
-    ): Promise<void> => {
-      const fields = Object.fromEntries(Object.entries(outcome).map(([name, value]) => [`mail.${name}`, value]));
-      await update({ _id: workflowId, ...counting(challengeId) }, { $set: fields });
+    recordMail: async (workflowId: string, challengeId: string, outcome: MailOutcome): Promise<void> => {
+      await update({ _id: workflowId, ...counting(challengeId) }, { $set: fieldsOf('mail', outcome) });
+    },
+    /** Records the outcome of the mail about the completed workflow. */
+    recordCompletionMail: async (workflowId: string, outcome: MailOutcome): Promise<void> => {
+      await update({ _id: workflowId }, { $set: fieldsOf('completionMail', outcome) });
     },
     /**
      * In one step, confirms the e-mail address if the digest is right, or counts a wrong try. Returns the new state of the workflow, or null if it

@@ -54,8 +54,8 @@ export interface WorkflowCompletionDeps {
   readonly order: Pick<OutputOrder, 'hasEarlier'>;
   readonly counters: Pick<CounterStore, 'add' | 'addStamps'>;
   readonly makeStamps: MakeStamps;
-  /** Queues the webhook for a completed workflow, if its caller asked for one. @throws if the queue did not confirm it */
-  readonly announceCompleted: (workflow: WorkflowRecord, requestId: string) => Promise<void>;
+  /** Queues the webhook and the mail for a completed workflow. @throws if the queue did not confirm them */
+  readonly announceCompleted: (workflow: WorkflowRecord, job: JobPayload<'workflow-completion'>) => Promise<void>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -150,7 +150,7 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
     const { tokenId, text } = await recordOf(workflow, root, rootStamp);
     if (!(await stamp(job, workflow, tokenId, hashOfClosingText(text)))) return;
     const completedAt = readClosingRecord(text)?.completed_at ?? rootStamp.proofs[0].issuedAt;
-    await announceCompleted(workflow, requestId);
+    await announceCompleted(workflow, job);
     if (!(await workflows.complete(workflowId, new Date(completedAt)))) return;
     log.info({ requestId, workflowId, outputs: root.outputCount }, 'a workflow was completed');
     counters.add({ workflowsCompleted: 1 }, clock());

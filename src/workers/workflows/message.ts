@@ -1,27 +1,10 @@
 import type { ConfirmWith } from '../../shared/domain/challenge.ts';
+import { quotableName } from '../../shared/domain/quotable-name.ts';
 import type { createViewEngine } from '../../shared/views/engine.ts';
 import type { Operator } from '../../shared/views/operator.ts';
 
-/** The maximum length of an agent's name in a mail, in characters. */
-const mostCharacters = 60;
-
-/** Mail programs turn these into links: `www.name`, `name.org`, and anything with a scheme or an `@`, which `allowed` does not have. */
-const looksLikeLink = /\bwww\.|[\p{L}\p{M}\p{N}]\.\p{N}*[\p{L}\p{M}]/iu;
-const allowed = /^[\p{L}\p{M}\p{N} .,'&()-]+$/u;
-const longNumber = /\p{N}{5}/u;
-
-/**
- * The name of an agent if it is safe to quote in our mail, otherwise an empty text. Anyone can start a workflow with any e-mail address, and must not
- * be able to put a link into the mail.
- */
-export function agentNameOf(agentId: string): string {
-  const name = agentId.normalize('NFC').trim();
-  const isSafe = allowed.test(name) && [...name].length <= mostCharacters && !longNumber.test(name) && !looksLikeLink.test(name);
-  return isSafe ? name : '';
-}
-
-/** The contents of the mail with a challenge. */
-export interface OtpMail {
+/** What every mail to a client has. */
+export interface ClientMail {
   /** The configured sender: `qstamp <no-reply@example.com>`. */
   readonly from: string;
   /** Used as exactly one e-mail address, even if it contains a comma. */
@@ -31,16 +14,35 @@ export interface OtpMail {
   readonly agentId: string;
   /** The operator of the service; null if not configured. */
   readonly operator: Operator | null;
-  /** Absolute URL of verify-user with the challenge, which is the secret in the mail. */
-  readonly link: string;
   /** Absolute URL of the page that stops all mails to this recipient. */
   readonly stopLink: string;
+  /** The same for every try of a job, so that mail programs show a mail once if it was sent twice. */
+  readonly messageKey: string;
+}
+
+/** The contents of the mail with a challenge. */
+export interface OtpMail extends ClientMail {
+  /** Absolute URL of verify-user with the challenge, which is the secret in the mail. */
+  readonly link: string;
   readonly confirmWith: ConfirmWith;
   /** RFC 3339, UTC. */
   readonly validUntil: string;
   readonly validMinutes: number;
-  /** The same for every try of a job, so that mail programs show a mail once if it was sent twice. */
-  readonly messageKey: string;
+}
+
+/** The contents of the mail about a completed workflow (W27). */
+export interface CompletionMail extends ClientMail {
+  /** The public title of the briefing, unchanged; null if there is none. */
+  readonly title: string | null;
+  readonly outputCount: number;
+  /** RFC 3339, UTC. */
+  readonly completedAt: string;
+  /** Whether the mock provider closed the workflow. */
+  readonly isTest: boolean;
+  /** Absolute URL of the workflow's page. */
+  readonly pageLink: string;
+  /** Absolute URL of the evidence bundle (zip). */
+  readonly bundleLink: string;
 }
 
 /** A message for nodemailer. */
@@ -54,23 +56,37 @@ export interface Message {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+type Engine = ReturnType<typeof createViewEngine>;
+
+/** The mail with the link that confirms an address. */
+export const buildOtpMessage = (engine: Engine, mail: OtpMail): Message =>
+  buildMessage(engine, 'otp', mail, 'Please confirm your e-mail address');
+
+/** The mail that tells a client that his workflow was completed. */
+export function buildCompletionMessage(engine: Engine, mail: CompletionMail): Message {
+  const { outputCount, title } = mail;
+  const outputs = outputCount === 1 ? '1 output was' : `${outputCount.toLocaleString('en-GB')} outputs were`;
+  const outcome = outputCount === 0 ? 'A record without outputs was closed for you' : `${outputs} stamped and closed for you`;
+  return buildMessage(engine, 'completion', { ...mail, outcome, taskTitle: quotableName(title ?? '') }, outcome);
+}
+
 const domainOf = (sender: string): string => /@([^\s<>@]+)>?\s*$/.exec(sender)?.[1] ?? 'localhost';
 
 /**
- * The mail with the link, as text and as HTML from the same model. From the caller's input it quotes only the agent's name, if `agentNameOf`
- * lets it through, marked as the name that the agent gave itself: the recipient must learn who asks, but strangers must not be able to put text into our mail.
+ * Makes a mail as text and as HTML from the same model. From the caller's input it quotes only names that `quotableName` lets through, marked as the
+ * agent's own: the recipient must learn who asks, but strangers must not be able to put text into our mail.
  *
  * The recipient is an object, because a plain string with a comma would go to two people. `Auto-Submitted` keeps vacation responders quiet (RFC 3834
  * §5). `List-Unsubscribe` lets mail programs offer the link that stops the mails, with one click (RFC 8058).
  */
-export function buildOtpMessage(engine: ReturnType<typeof createViewEngine>, mail: OtpMail): Message {
-  const model = { ...mail, agentName: agentNameOf(mail.agentId) };
+function buildMessage<Mail extends ClientMail>(engine: Engine, kind: 'otp' | 'completion', mail: Mail, subject: string): Message {
+  const model = { ...mail, agentName: quotableName(mail.agentId) };
   return {
     from: mail.from,
     to: { name: '', address: mail.to },
-    subject: 'Please confirm your e-mail address',
-    text: engine.render('./mail/otp-text.eta', model),
-    html: engine.render('./mail/otp-html.eta', model),
+    subject,
+    text: engine.render(`./mail/${kind}-text.eta`, model),
+    html: engine.render(`./mail/${kind}-html.eta`, model),
     messageId: `<${mail.messageKey}@${domainOf(mail.from)}>`,
     headers: {
       'Auto-Submitted': 'auto-generated',

@@ -8,6 +8,7 @@ test.each([
   [undefined, 200, 5_000],
   ['workflow-completion', 200, 60_000],
   ['otp-mail', 1_000, 300_000],
+  ['completion-mail', 1_000, 300_000],
 ])('retries of %s double from %i ms up to %i ms, half of it random', (kind, first, longest) => {
   expect(delays(kind, 1).slice(0, 3)).toEqual([first, 2 * first, 4 * first]);
   expect(delays(kind, 1).at(-1)).toBe(longest);

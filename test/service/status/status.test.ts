@@ -149,7 +149,12 @@ describe('GET /status', () => {
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
     const html = await page.text();
     expect(html).toContain('Everything works.');
-    expect(html).toContain('they prove nothing to a third party');
+    expect(html).toContain('its stamps prove nothing to a third party');
+    const [since = ''] = /(?<=Since <time datetime=")[^"]+/.exec(html) ?? [];
+    const { time, uptime_seconds } = await readStatus();
+    const startedAtMs = Date.parse(time) - uptime_seconds * 1000;
+    expect(Date.parse(since)).toBeGreaterThan(startedAtMs - 2_000);
+    expect(Date.parse(since)).toBeLessThanOrEqual(Date.parse(time));
     expect(html).toContain('href="/api/v1/status"');
   });
 

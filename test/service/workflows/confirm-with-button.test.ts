@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import { mailedService } from '../../support/mailed-service.ts';
-import { eventually } from '../../support/requests.ts';
+import { eventually, type JsonObject } from '../../support/requests.ts';
 import type { RunningService } from '../../support/service.ts';
 import { openLink, readPage, redactWorkflow, startWorkflow } from '../../support/workflows.ts';
 
 const { mail, service } = await mailedService({ CONFIRM_WITH: 'button', TRUST_PROXY: '127.0.0.1' });
 
-async function startWithLink() {
-  const workflow = await startWorkflow(service, { tier: 'verified' });
+async function startWithLink(overrides: JsonObject = {}) {
+  const workflow = await startWorkflow(service, { tier: 'verified', ...overrides });
   const link = await mail.linkFor(workflow.id);
   return { workflow, link, wrong: `${link.slice(0, -1)}${link.endsWith('A') ? 'B' : 'A'}` };
 }
@@ -56,6 +56,22 @@ test('W6: the form of the page gets a page, which says that the button was press
   ]);
   expect(await page.text()).toContain('the button was pressed');
   expect(await (await press(link, { accept: 'text/html' })).text()).toContain('If you pressed its button, all is well');
+});
+
+test('W26: only the page of the right link names the agent and the public title, and no name that is not safe to quote', async () => {
+  const html = { headers: { accept: 'text/html' } };
+  const { link, wrong } = await startWithLink({ agent_id: 'Cover Artist', briefing_metadata: { title: 'Autumn issue', public: true } });
+  const names = ['calls itself “Cover Artist”', 'the task “Autumn issue”'];
+  const opened = await (await fetch(link, html)).text();
+  for (const name of names) expect(opened).toContain(name);
+  const missed = await (await fetch(wrong, html)).text();
+  expect(missed).not.toMatch(/Cover Artist|Autumn issue/);
+  const confirmed = await (await press(link, { accept: 'text/html' })).text();
+  for (const name of names) expect(confirmed).toContain(name);
+  const unsafe = await startWithLink({ agent_id: 'pay at evil.example', briefing_metadata: { title: 'Not public' } });
+  const unnamed = await (await fetch(unsafe.link, html)).text();
+  expect(unnamed).toContain('An AI agent records its work for you');
+  expect(unnamed).not.toMatch(/evil|Not public|Nobody has checked/);
 });
 
 test('W6: a browser that hides its origin, as in a webmail window, can press the button', async () => {

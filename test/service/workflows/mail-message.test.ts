@@ -2,7 +2,13 @@ import { createTransport } from 'nodemailer';
 import PostalMime from 'postal-mime';
 import { describe, expect, it } from 'vitest';
 import { createViewEngine } from '../../../src/shared/views/engine.ts';
-import { buildOtpMessage, type OtpMail } from '../../../src/workers/workflows/message.ts';
+import {
+  buildCompletionMessage,
+  buildOtpMessage,
+  type CompletionMail,
+  type Message,
+  type OtpMail,
+} from '../../../src/workers/workflows/message.ts';
 
 const mail: OtpMail = {
   from: 'qstamp <no-reply@stamps.example>',
@@ -19,11 +25,12 @@ const mail: OtpMail = {
 };
 
 /** The message on the wire, read by a parser independent of the writer. */
-async function wire(changed: Partial<OtpMail> = {}) {
+async function onWire({ headers, ...message }: Message) {
   const transport = createTransport({ streamTransport: true, buffer: true });
-  const { message, envelope } = await transport.sendMail(buildOtpMessage(createViewEngine(), { ...mail, ...changed }));
-  return { envelope, parsed: await PostalMime.parse(message as Buffer) };
+  const sent = await transport.sendMail({ ...message, headers: { ...headers } });
+  return { envelope: sent.envelope, parsed: await PostalMime.parse(sent.message as Buffer) };
 }
+const wire = (changed: Partial<OtpMail> = {}) => onWire(buildOtpMessage(createViewEngine(), { ...mail, ...changed }));
 
 describe('verification mail', () => {
   it('explains the link and its validity in text and HTML, and to do nothing otherwise', async () => {
@@ -74,4 +81,59 @@ describe('verification mail', () => {
     const { parsed } = await wire();
     expect(parsed.html).not.toMatch(/<img|<link|<script|url\(/i);
   });
+});
+
+describe('mail about a completed workflow (W27)', () => {
+  const completion: CompletionMail = {
+    from: mail.from,
+    to: mail.to,
+    workflowId: mail.workflowId,
+    agentId: mail.agentId,
+    operator: null,
+    stopLink: mail.stopLink,
+    title: 'Cover for the autumn issue',
+    outputCount: 3,
+    completedAt: '2026-11-24T11:12:05.123Z',
+    isTest: false,
+    pageLink: `https://stamps.example/workflow/${mail.workflowId}`,
+    bundleLink: `https://stamps.example/workflow/${mail.workflowId}/evidence.zip`,
+    messageKey: `completed-${mail.workflowId}`,
+  };
+  const read = async (changed: Partial<CompletionMail> = {}) => {
+    const { parsed } = await onWire(buildCompletionMessage(createViewEngine(), { ...completion, ...changed }));
+    const plain = (text: string) => text.replace(/<[^>]*>/g, '').replace(/\s+/g, ' ');
+    return { parsed, bodies: [plain(parsed.text!), plain(parsed.html!)] };
+  };
+
+  it('says in text and HTML what was made, when, for whom and where it is', async () => {
+    const { parsed, bodies } = await read();
+    expect(parsed.subject).toBe('3 outputs were stamped and closed for you');
+    for (const body of bodies) {
+      expect(body).toContain('3 outputs were stamped and closed for you');
+      expect(body).toContain('24 November 2026, 11:12:05 UTC');
+      expect(body).toMatch(/calls itself ["“]Cover Artist 2\.1["”]/);
+      expect(body).toMatch(/the task ["“]Cover for the autumn issue["”]/);
+      expect(body).toContain('do not change them');
+      expect(body).not.toContain('test stamps');
+    }
+    for (const body of [parsed.text!, parsed.html!])
+      for (const link of [completion.pageLink, completion.bundleLink, mail.stopLink]) expect(body).toContain(link);
+    expect(parsed.text).toMatch(/^3 outputs were stamped and closed for you\non 24 November/);
+    expect(parsed.headers.find(({ key }) => key === 'list-unsubscribe')?.value).toBe(`<${mail.stopLink}>`);
+  });
+
+  it('quotes no title and no name that is not safe to show', async () => {
+    const { bodies } = await read({ agentId: 'cover-artist/2.1', title: 'pay at evil.example' });
+    for (const body of bodies) expect(body).not.toMatch(/cover-artist|calls itself|evil|the task/);
+  });
+
+  it('says that test stamps prove nothing to a third party', async () => {
+    for (const body of (await read({ isTest: true })).bodies) expect(body).toContain('they prove nothing to a third party');
+  });
+
+  it.each([
+    [0, 'A record without outputs was closed for you'],
+    [1, '1 output was stamped and closed for you'],
+    [1_234, '1,234 outputs were stamped and closed for you'],
+  ])('of %i outputs it says: %s', async (outputCount, subject) => expect((await read({ outputCount })).parsed.subject).toBe(subject));
 });

@@ -113,8 +113,9 @@ export function createWorkflowOutputTool(deps: {
 export function createWorkflowCompleteTool(deps: {
   readonly workflows: Pick<Workflows, 'open' | 'complete' | 'bindAnswer'>;
   readonly links: Links;
+  readonly baseUrl: () => string;
 }): Tool {
-  const { workflows, links } = deps;
+  const { workflows, links, baseUrl } = deps;
   return createTool({
     name: 'workflow_complete',
     description:
@@ -126,7 +127,7 @@ export function createWorkflowCompleteTool(deps: {
     needsToken: false,
     run: async ({ workflow_id: id, workflow_token }, { requestId, idempotencyKey, guards, onReplayed }) => {
       const workflow = await guards.lookUp(() => workflows.open(id, workflow_token));
-      const answer = await workflows.complete(workflow, requestId);
+      const answer = await workflows.complete(workflow, { requestId, baseUrl: baseUrl() });
       if (await workflows.bindAnswer(workflow, 'complete', idempotencyKey)) onReplayed();
       const urls = { page_url: links.absolute(workflowPath(id)), bundle_url: links.absolute(evidencePath(id, 'zip')) };
       return { ...answer, verify_url: links.absolute(answer.verify_url), ...urls };

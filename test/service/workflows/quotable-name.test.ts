@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { agentNameOf } from '../../../src/workers/workflows/message.ts';
+import { quotableName } from '../../../src/shared/domain/quotable-name.ts';
 
 it.each([
   ['Cover Artist 2.1', 'Cover Artist 2.1'],
@@ -22,4 +22,4 @@ it.each([
   ['"><script>alert(1)</script>', ''],
   ['…„“', ''],
   ['', ''],
-])('for %j a mail quotes %j', (agentId, name) => expect(agentNameOf(agentId)).toBe(name));
+])('for %j a mail quotes %j', (agentId, name) => expect(quotableName(agentId)).toBe(name));
