@@ -65,8 +65,8 @@ export const buildOtpMessage = (engine: Engine, mail: OtpMail): Message =>
 /** The mail that tells a client that his workflow was completed. */
 export function buildCompletionMessage(engine: Engine, mail: CompletionMail): Message {
   const { outputCount, title } = mail;
-  const outputs = outputCount === 1 ? '1 output was' : `${outputCount.toLocaleString('en-GB')} outputs were`;
-  const outcome = outputCount === 0 ? 'A record without outputs was closed for you' : `${outputs} stamped and closed for you`;
+  const files = outputCount === 1 ? '1 file was' : `${outputCount.toLocaleString('en-GB')} files were`;
+  const outcome = outputCount === 0 ? 'A record without files was closed for you' : `${files} stamped for you`;
   return buildMessage(engine, 'completion', { ...mail, outcome, taskTitle: quotableName(title ?? '') }, outcome);
 }
 

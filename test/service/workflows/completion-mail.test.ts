@@ -60,7 +60,7 @@ test('W27: the client of a confirmed workflow gets one mail with the record and 
   const [received, ...more] = completionMails(mail.mails, workflow);
   expect(more).toEqual([]);
   expect(received?.recipients).toEqual(['zoe@example.com']);
-  expect(received?.parsed.subject).toBe('2 outputs were stamped and closed for you');
+  expect(received?.parsed.subject).toBe('2 files were stamped for you');
   expect(received?.parsed.messageId).toBe(`<completed-${workflow.id}@qstamp.example>`);
   const words = received?.parsed.text?.replace(/\s+/g, ' ');
   expect(words).toContain('calls itself "Cover Artist"');

@@ -107,9 +107,9 @@ describe('mail about a completed workflow (W27)', () => {
 
   it('says in text and HTML what was made, when, for whom and where it is', async () => {
     const { parsed, bodies } = await read();
-    expect(parsed.subject).toBe('3 outputs were stamped and closed for you');
+    expect(parsed.subject).toBe('3 files were stamped for you');
     for (const body of bodies) {
-      expect(body).toContain('3 outputs were stamped and closed for you');
+      expect(body).toContain('3 files were stamped for you');
       expect(body).toContain('24 November 2026, 11:12:05 UTC');
       expect(body).toMatch(/calls itself ["“]Cover Artist 2\.1["”]/);
       expect(body).toMatch(/the task ["“]Cover for the autumn issue["”]/);
@@ -118,7 +118,7 @@ describe('mail about a completed workflow (W27)', () => {
     }
     for (const body of [parsed.text!, parsed.html!])
       for (const link of [completion.pageLink, completion.bundleLink, mail.stopLink]) expect(body).toContain(link);
-    expect(parsed.text).toMatch(/^3 outputs were stamped and closed for you\non 24 November/);
+    expect(parsed.text).toMatch(/^3 files were stamped for you\n\nThe record was closed on 24 November/);
     expect(parsed.headers.find(({ key }) => key === 'list-unsubscribe')?.value).toBe(`<${mail.stopLink}>`);
   });
 
@@ -132,8 +132,8 @@ describe('mail about a completed workflow (W27)', () => {
   });
 
   it.each([
-    [0, 'A record without outputs was closed for you'],
-    [1, '1 output was stamped and closed for you'],
-    [1_234, '1,234 outputs were stamped and closed for you'],
+    [0, 'A record without files was closed for you'],
+    [1, '1 file was stamped for you'],
+    [1_234, '1,234 files were stamped for you'],
   ])('of %i outputs it says: %s', async (outputCount, subject) => expect((await read({ outputCount })).parsed.subject).toBe(subject));
 });
