@@ -16,7 +16,7 @@ import { startService } from '../../support/service.ts';
 import { completeWorkflow, openLink, redactWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
 const { mail, service } = await mailedService();
-const subject = /stamped and closed|without outputs/;
+const subject = /stamped for you|without files/;
 
 const completionMails = (mails: typeof mail.mails, { id }: StartedWorkflow) =>
   mails.filter(({ parsed, source }) => subject.test(parsed.subject ?? '') && source.replaceAll(/=\r?\n/g, '').includes(id));
