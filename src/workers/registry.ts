@@ -30,7 +30,7 @@ export type WorkerDeps = StampMakerDeps &
   Omit<RenewProcessorDeps, 'stamps' | 'counters'> &
   Omit<WebhookDeps, 'stamps' | 'outputs' | 'workflows'> &
   Pick<StampProcessorDeps, 'announce'> &
-  Pick<WorkflowCompletionDeps, 'announceCompleted'> & {
+  Pick<WorkflowCompletionDeps, 'announceCompleted' | 'mailCompleted'> & {
     readonly stamps: StampStore;
     readonly readContentsUnderWay: () => Promise<ReadonlySet<string>>;
     readonly listFailedJobs: FailedJobs['list'];

@@ -45,7 +45,7 @@ test('V9: after any change in the database, the page first reports the mismatch,
   const read = (path = `/workflow/${workflow.id}`) => readWords(service, path);
 
   const untouched = await read();
-  for (const claim of ['Completed', '3 files with these fingerprints existed on', 'Qualified', 'covers these outputs'])
+  for (const claim of ['Completed', '3 files with the fingerprints below existed on', 'Qualified', 'covers these outputs'])
     expect(untouched).toContain(claim);
   expect(untouched).not.toContain('Not qualified');
 

@@ -97,7 +97,7 @@ describe('the page of a stamp (V8, V9)', () => {
   it('a stamp that is dropped beside its file is not called a different file', async () => {
     const { result } = await visit('/verify/qualified', {}, async (page) => {
       await page.setInputFiles('#file', [file('report.pdf', contentOf(1)), stampRecord]);
-      await page.getByText('report.pdf.qstamp.json is a stamp, not the stamped file.').waitFor();
+      await page.getByText('looks like a stamp: verify it on the page Verify, with its own file.').waitFor();
       return page.innerText('main');
     });
     expect(result).toContain('Match. report.pdf is the stamped file');
@@ -321,6 +321,17 @@ describe('/verify', () => {
     const answer = plainText(/<[^>]+ id="answer".*<\/main>/s.exec(body)?.[0] ?? '');
     expect(answer.trim()).toMatch(/^The hash that you gave is not what was stamped/);
     expect(answer).not.toContain('This stamp is valid');
+  });
+
+  it('says it again for a file that is then dropped', async () => {
+    await visit('/verify', { javaScriptEnabled: true }, async (page) => {
+      await page.fill('#token', 'good');
+      await page.fill('#hash', 'f'.repeat(64));
+      await page.getByRole('button', { name: 'Verify' }).click();
+      await page.getByText('The hash that you gave is not what was stamped').waitFor();
+      await page.setInputFiles('#file', { name: 'other.txt', mimeType: 'text/plain', buffer: Buffer.from('other') });
+      await page.getByRole('heading', { name: 'This file is not what was stamped' }).waitFor();
+    });
   });
 });
 

@@ -52,6 +52,12 @@ describe('workflow page', () => {
     expect(shown).toContain('The stamp of output 3 does not verify. record_mismatch:');
     expect(shown).not.toMatch(claimsOfProof);
     expect(await marks('broken')).toEqual(['Does not verify']);
+    expect(shown).not.toContain('Download the evidence bundle');
+    const { result } = await visit('/workflow/broken', {}, async (page) => {
+      await page.locator('#in-browser-proof[data-state]').waitFor();
+      return page.innerText('main');
+    });
+    expect(result).not.toContain('Your browser recomputed');
   });
 
   it('V9: claims nothing without a configured trust anchor, and says that nothing is proved', async () => {
@@ -66,12 +72,12 @@ describe('workflow page', () => {
     ['empty', 'Nothing is stamped yet.', 'No file has been stamped yet.'],
     [
       'oneReal',
-      '1 file with this fingerprint existed on',
+      '1 file with the fingerprint below existed on',
       'Qualified: all 3 stamps come',
       'the stamp of the output.',
       'Root over the one output',
     ],
-    ['named', '4 files with these fingerprints existed on', 'Not qualified: all 6 stamps come'],
+    ['named', '4 files with the fingerprints below existed on', 'Not qualified: no court has to presume'],
     ['pending', 'A test record of 3 files'],
   ] as const)('uses the right singular or plural for %s', async (name, ...sentences) => {
     const shown = await text(name);

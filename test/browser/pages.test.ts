@@ -106,7 +106,7 @@ describe('verify-user pages (W5, W6, W7, E12)', () => {
     [10, 'An AI agent that calls itself “Cover Artist 2.1” records its work for you with this service. It named the task “Cover for'],
     [10, 'Nobody has checked these names.'],
     [11, 'An AI agent records its work for you with this service.</p>'],
-    [11, 'When the agent closes the record, you get a mail with it.'],
+    [11, 'If it closes the record, we mail you a link to it.'],
     [12, 'If you pressed its button, all is well'],
   ])('%i says: %s', async (index, sentence) => {
     const { body, headers } = await pages.app.inject(`/verify-user/${index}`);

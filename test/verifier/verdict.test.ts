@@ -63,10 +63,16 @@ describe('the verdict on a good token', () => {
   });
 });
 
-describe('broken algorithms stay refused (18, 46)', () => {
-  it('with one sentence that says what to do', () => {
+describe('a reason that its reader can do something about', () => {
+  it('has one sentence that says what to do', () => {
     const codes = (Object.keys(REASONS) as ReasonCode[]).filter((code) => adviceOf(code) !== undefined);
-    expect(codes).toEqual(['imprint_algorithm_weak', 'key_too_weak', 'signature_algorithm_weak']);
-    for (const code of codes) expect(adviceOf(code)).toMatch(/^Have the document stamped again .*\.$/);
+    expect(codes).toEqual([
+      'imprint_algorithm_weak',
+      'key_too_weak',
+      'signature_algorithm_weak',
+      'evidence_hash_needed',
+      'evidence_new_hash_needed',
+    ]);
+    for (const code of codes) expect(adviceOf(code)).toMatch(/^(Have the document stamped again|Verify it together with its file).*\.$/);
   });
 });

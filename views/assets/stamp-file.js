@@ -79,7 +79,7 @@ function parseJson(text) {
 }
 
 /**
- * Why a file without a stamp does not wait for one: it is the file of `qstamp workflow start`, under any name. Returns the end of a sentence that begins
+ * Why a file without a stamp does not wait for one: it is a JSON file of `qstamp workflow start`. Returns the end of a sentence that begins
  * with the file's name, or undefined for any other file.
  *
  * @param {import('./hash-file.js').Content} file

@@ -101,16 +101,6 @@ async function compareFile(file, imprint) {
   const { item, name, say, progress } = addResult(find('.results'), file);
   try {
     const isSame = (await hashFile(file, imprint.algorithm, progress)) === imprint.digest;
-    if (!isSame && isStampFile(file)) {
-      say(
-        'warning',
-        bold('Not compared.'),
-        ' ',
-        name,
-        ' is a stamp, not the stamped file. Verify it on the page Verify, with its own file.',
-      );
-      return undefined;
-    }
     item.classList.add(isSame ? 'is-match' : 'is-other');
     item.classList.toggle('is-test', imprint.isTest);
     if (isSame && imprint.isTest)
@@ -118,7 +108,12 @@ async function compareFile(file, imprint) {
     else if (isSame) say('check', bold('Match.'), ' ', name, ' is the stamped file, byte for byte. It is unchanged since it was stamped.');
     else if (imprint.mayBeOfBatch)
       say('cross', bold('No match.'), ' ', name, ' has changed, or this is the token of a batch: use the .ers file.');
-    else say('cross', bold('Not what was stamped.'), ' ', name, ' is a different file, or was changed since it was stamped.');
+    else {
+      const why = isStampFile(file)
+        ? 'looks like a stamp: verify it on the page Verify, with its own file.'
+        : 'is a different file, or was changed since it was stamped.';
+      say('cross', bold('Not what was stamped.'), ' ', name, ` ${why}`);
+    }
     return isSame;
   } catch (error) {
     const why = error instanceof ZipFault ? `cannot be unpacked: ${error.message}.` : 'could not be read. Please try again.';
@@ -137,6 +132,7 @@ async function compareFile(file, imprint) {
 function showComparison(compared, { isTest, mayBeOfBatch }) {
   const verdict = find('#verdict');
   const isOfAnother = compared.includes(false) && !compared.includes(true);
+  const level = find('h1, h2', verdict).localName;
   for (const told of verdict.querySelectorAll('.of-another')) told.remove();
   verdict.classList.toggle('is-of-another', isOfAnother);
   verdict.setAttribute('aria-labelledby', isOfAnother ? 'not-stamped' : 'verdict-title');
@@ -145,7 +141,7 @@ function showComparison(compared, { isTest, mayBeOfBatch }) {
     ? ['does not match this token', 'matches this token']
     : ['is not what was stamped', 'is what was stamped'];
   const title = compared.length > 1 ? `None of these files ${none}` : `This file ${one}`;
-  const heading = ofAnother(find('#verdict-title').localName, icon('cross'), ofAnother('span', title));
+  const heading = ofAnother(level, icon('cross'), ofAnother('span', title));
   heading.id = 'not-stamped';
   const why = mayBeOfBatch
     ? 'The file has changed, or this is the token of a batch: use the .ers file.'

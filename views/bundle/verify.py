@@ -33,7 +33,7 @@ def check_bundle(ca, files):
     check_sums()
     record = closing_record(part("closing-record.json"))
     print(f"workflow {record['workflow_id']}, tier {record['tier']}, outputs: {record['output_count']}")
-    print(f"started {record['created_at']}, e-mail address confirmed {record['confirmed_at'] or 'never'}, completed {record['completed_at']}")
+    print(f"started {record['created_at']}, link opened {record['confirmed_at'] or 'never'}, completed {record['completed_at']}")
     outputs, levels = check_chain(record)
     require(sha256(part("root.bin")).hex() == record["merkle_root"], "the SHA-256 of root.bin is not the Merkle root")
     print(f"ok: the outputs are the chain of the closing record, and lead to its Merkle root {record['merkle_root']}")

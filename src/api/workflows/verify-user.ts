@@ -19,7 +19,7 @@ type FinalRefusal = ChallengeRefusal | 'workflow_expired' | 'workflow_closed' | 
 export interface Asker {
   /** Empty if the name is not safe to quote. */
   readonly agentName: string;
-  /** The public title of the briefing; null if there is none. */
+  /** The public title of the briefing; null if there is none, or it is not safe to quote. */
   readonly taskTitle: string | null;
 }
 
@@ -135,7 +135,7 @@ export function createUserVerification({ workflows, jobs, clock }: WorkflowTools
 /** Only the right challenge gets this far, so these names are shown to nobody but the reader of the mail. */
 const askerOf = ({ agentId, briefingMetadata }: WorkflowRecord): Asker => ({
   agentName: quotableName(agentId),
-  taskTitle: publicNameOf(briefingMetadata, 'title'),
+  taskTitle: quotableName(publicNameOf(briefingMetadata, 'title') ?? '') || null,
 });
 
 /** A new link gives every client new tries. */

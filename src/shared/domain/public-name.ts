@@ -1,10 +1,17 @@
 /** The maximum length of a public name, in characters. */
 export const maxPublicNameCharacters = 100;
 
-/** A web address, an e-mail address, or a host with a path. A plain file name like `cover.png` or `icon@2x.png` is none of these. */
-const looksLikeLink = /[a-z][a-z0-9+.-]*:\/\/|\b(?:javascript|data|mailto):|\bwww\.|@\p{L}[^\s@]*\.\p{L}|[\p{L}\p{N}]\.\p{L}{2,}\//iu;
+/**
+ * The beginning of a web address, an e-mail address, or a host or IP address with a path, a query or a port. A file name like `cover.png`, `icon@2x.png`
+ * or `v1.0/cover.png` is none of these.
+ */
+const looksLikeLink =
+  /\/\/|\b(?:javascript|mailto):|\bwww\.|@(?!\d+x\.)[\p{L}\p{N}]|[\p{L}\p{N}]\.(?:\p{L}[\p{L}\p{N}-]+|\d+\.\d+\.\d+)(?:\/|\?\S|:\d)/iu;
 /** Control characters, and invisible ones that change the order of a text. Joiners inside words and emoji are allowed. */
 const unprintable = /[\p{Zl}\p{Zp}]|(?![\u200c\u200d])\p{C}/u;
+
+/** Characters that show nothing. */
+const invisible = /[\p{DI}\p{Z}\u2800]/gu;
 
 /** Metadata of an output (`name`) or of a briefing (`title`), which its caller marked as public with `"public": true`. */
 export type PublicMember = 'name' | 'title';
@@ -18,10 +25,12 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 export function publicNameFault(metadata: unknown, member: PublicMember): string | undefined {
   if (!isObject(metadata) || metadata.public !== true || metadata[member] === undefined) return undefined;
   const name = metadata[member];
-  if (typeof name !== 'string' || name.trim() === '') return 'must be a text that is not empty';
+  if (typeof name !== 'string' || name.replace(invisible, '') === '') return 'must be a text that is not empty';
   if ([...name.trim()].length > maxPublicNameCharacters) return `must have at most ${maxPublicNameCharacters} characters`;
   if (unprintable.test(name)) return 'must not contain control characters';
-  return looksLikeLink.test(name) ? 'must not contain a link or an e-mail address' : undefined;
+  return looksLikeLink.test(name.normalize('NFKC').replace(/[\u200c\u200d]/g, ''))
+    ? 'must not contain a link or an e-mail address'
+    : undefined;
 }
 
 /**

@@ -58,7 +58,7 @@ export function stampClock(iso: string): string {
 /** The day of a time in UTC: `21 November 2026`. Empty for a recorded value that is not a time. */
 export const dateText = (iso: string): string => (timePattern.test(iso) ? partsOf(iso).day : '');
 
-/** Makes the `time` element for a headline, with the minute only: `21 November 2026, 11:46 UTC`. Write the exact time beside it. */
+/** Makes the `time` element for a headline, with the minute that a clock shows: `21 November 2026, 11:46 UTC`. Write the exact time beside it. */
 export function minute(iso: string): string {
   const { day, clock } = partsOf(iso);
   return timeElement(iso, `${day}, ${clock.slice(0, 5)} UTC`);

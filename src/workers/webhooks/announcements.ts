@@ -23,12 +23,15 @@ export function createAnnouncements({ jobs, clock }: { jobs: Pick<JobSender, 'se
         }),
       );
     },
-    /** Queues the webhook, if the caller asked for one, and the mail to the client, if its address was confirmed (W27). */
-    announceCompleted: async (workflow: WorkflowRecord, { requestId, baseUrl }: JobPayload<'workflow-completion'>): Promise<void> => {
-      const { _id: workflowId, callbackUrl, emailVerifiedAt, redactedAt } = workflow;
-      const job = { workflowId, acceptedAt: clock(), requestId };
-      if (callbackUrl !== undefined) await send('webhook', { event: 'workflow.completed', ...job }, `completed-${workflowId}`);
-      if (emailVerifiedAt && !redactedAt) await send('completion-mail', { ...job, baseUrl }, `completion-mail-${workflowId}`);
+    announceCompleted: async ({ _id: workflowId, callbackUrl }: WorkflowRecord, requestId: string): Promise<void> => {
+      if (callbackUrl === undefined) return;
+      await send('webhook', { event: 'workflow.completed', workflowId, acceptedAt: clock(), requestId }, `completed-${workflowId}`);
+    },
+    /** Queues the mail about a completed workflow, if the address of its client was confirmed (W27). */
+    mailCompleted: async (workflow: WorkflowRecord, { requestId, baseUrl }: JobPayload<'workflow-completion'>): Promise<void> => {
+      const { _id: workflowId, emailVerifiedAt, redactedAt } = workflow;
+      if (!emailVerifiedAt || redactedAt) return;
+      await send('completion-mail', { workflowId, acceptedAt: clock(), requestId, baseUrl }, `completion-mail-${workflowId}`);
     },
   };
 }

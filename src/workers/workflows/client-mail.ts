@@ -25,7 +25,7 @@ export interface ClientMailDeps {
 }
 
 /** How long sending a mail is retried (W12). */
-export const tryForMs = 3_600_000;
+const tryForMs = 3_600_000;
 
 interface Order {
   /** For logs: `the mail with the link`. */

@@ -1,40 +1,41 @@
 import { evidencePath, workflowPath } from '../../shared/domain/addresses.ts';
 import { mockProviderName } from '../../shared/domain/mock-token.ts';
 import { publicNameOf } from '../../shared/domain/public-name.ts';
-import { type JobPayload, NotItsTurnError } from '../../shared/queue/jobs.ts';
+import type { JobPayload } from '../../shared/queue/jobs.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { WorkflowStore } from '../../shared/store/workflows.ts';
-import { type ClientMailDeps, sendToClient, tryForMs } from './client-mail.ts';
+import type { TokenJudge } from '../../shared/trust/judge.ts';
+import { type ClientMailDeps, sendToClient } from './client-mail.ts';
 import { buildCompletionMessage } from './message.ts';
 
 export interface CompletionMailDeps extends ClientMailDeps {
   readonly workflows: Pick<WorkflowStore, 'find' | 'recordCompletionMail'>;
-  readonly stamps: Pick<StampStore, 'find'>;
+  readonly stamps: Pick<StampStore, 'findMany'>;
+  readonly tokenJudge: TokenJudge;
 }
 
-/** The pause until the workflow is looked at again. The job is queued just before the workflow is recorded as completed. */
-const lookAgainMs = 250;
-
 /**
- * Tells the client of a completed workflow, once, what was made for him and where its evidence is (W27). Only a confirmed address gets this mail, and none
- * that was erased.
+ * Tells the client of a completed workflow, once, what was made for him and where its evidence is (W27). Unconfirmed and erased addresses get no mail.
  *
- * @throws NotItsTurnError until the workflow is completed; MailError if it should be retried; ServiceError `store_unavailable`
+ * @throws MailError if it should be retried; ServiceError `store_unavailable`
  */
 export function createCompletionMailProcessor(deps: CompletionMailDeps): (job: JobPayload<'completion-mail'>) => Promise<void> {
-  const { workflows, stamps, engine, publicBaseUrl, clock, log } = deps;
+  const { workflows, stamps, tokenJudge, engine, publicBaseUrl, log } = deps;
+
+  /** Judges the stamps of root and closing record for this mail (V9). Undefined if one of them does not verify. */
+  async function judgeSeals(tokenIds: readonly string[]) {
+    const stored = await stamps.findMany(tokenIds);
+    const judged = await Promise.all(stored.map(({ proofs: [proof], imprint }) => tokenJudge.judge(proof.token, proof.provider, imprint)));
+    const isProved = judged.length === tokenIds.length && judged.every(({ ok }) => ok);
+    return isProved ? { isTest: stored.some(({ proofs }) => proofs[0].provider === mockProviderName) } : undefined;
+  }
 
   return async (job) => {
-    const { workflowId, requestId, acceptedAt } = job;
+    const { workflowId, requestId } = job;
     const workflow = await workflows.find(workflowId);
     if (!workflow?.emailVerifiedAt || workflow.redactedAt) return;
-    const { status, completedAt, root, closing, completionMail, briefingMetadata } = workflow;
-    if (completionMail?.sentAt || completionMail?.failedAt) return;
-    if (status !== 'completed' || !completedAt || !root || !closing) {
-      // If the completion was interrupted, it queues this job again.
-      if (clock() - acceptedAt >= tryForMs) return;
-      throw new NotItsTurnError(lookAgainMs);
-    }
+    const { completedAt, root, closing, closingRecord, completionMail, briefingMetadata } = workflow;
+    if (!completedAt || !root || !closing || !closingRecord || completionMail?.sentAt || completionMail?.failedAt) return;
     const baseUrl = publicBaseUrl ?? job.baseUrl;
     if (!baseUrl) {
       log.warn(
@@ -43,7 +44,11 @@ export function createCompletionMailProcessor(deps: CompletionMailDeps): (job: J
       );
       return;
     }
-    const rootStamp = await stamps.find(closing.rootTokenId);
+    const seals = await judgeSeals([closing.rootTokenId, closingRecord.tokenId]);
+    if (!seals) {
+      log.error({ requestId, workflowId }, 'the stamps of a completed workflow do not verify, so no mail is sent about it');
+      return;
+    }
     await sendToClient(deps, {
       name: 'the mail about a completed workflow',
       workflow,
@@ -55,7 +60,7 @@ export function createCompletionMailProcessor(deps: CompletionMailDeps): (job: J
           title: publicNameOf(briefingMetadata, 'title'),
           outputCount: root.outputCount,
           completedAt: completedAt.toISOString(),
-          isTest: rootStamp?.proofs[0].provider === mockProviderName,
+          isTest: seals.isTest,
           pageLink: `${baseUrl}${workflowPath(workflowId)}`,
           bundleLink: `${baseUrl}${evidencePath(workflowId, 'zip')}`,
           messageKey: `completed-${workflowId}`,

@@ -54,8 +54,10 @@ export interface WorkflowCompletionDeps {
   readonly order: Pick<OutputOrder, 'hasEarlier'>;
   readonly counters: Pick<CounterStore, 'add' | 'addStamps'>;
   readonly makeStamps: MakeStamps;
-  /** Queues the webhook and the mail for a completed workflow. @throws if the queue did not confirm them */
-  readonly announceCompleted: (workflow: WorkflowRecord, job: JobPayload<'workflow-completion'>) => Promise<void>;
+  /** Queues the webhook for a completed workflow, if its caller asked for one. @throws if the queue did not confirm it */
+  readonly announceCompleted: (workflow: WorkflowRecord, requestId: string) => Promise<void>;
+  /** Queues the mail to the client of a completed workflow. It may be repeated. @throws if the queue did not confirm it */
+  readonly mailCompleted: (workflow: WorkflowRecord, job: JobPayload<'workflow-completion'>) => Promise<void>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -76,7 +78,7 @@ const freshSalt = (): string => randomBytes(saltBytes).toString('hex');
  *   `store_unavailable`: the job is retried
  */
 export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps): (job: JobPayload<'workflow-completion'>) => Promise<void> {
-  const { workflows, outputs, order, counters, makeStamps, announceCompleted, clock, log } = deps;
+  const { workflows, outputs, order, counters, makeStamps, announceCompleted, mailCompleted, clock, log } = deps;
   const workerStartedAt = performance.now();
 
   /** Waits for outputs that were accepted earlier. @throws NotItsTurnError while they are in progress */
@@ -143,16 +145,19 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
     const { workflowId, acceptedAt, requestId } = job;
     await letOutputsJoin(job);
     const workflow = await workflows.beginClosing(workflowId, randomUUIDv7(), new Date(acceptedAt));
-    if (!workflow?.closing || workflow.status === 'completed') return;
+    if (!workflow?.closing) return;
+    // An earlier run may have ended before it queued the mail.
+    if (workflow.status === 'completed') return mailCompleted(workflow, job);
     const root = await rootOf(workflow, workflow.closing.rootTokenId);
     const rootStamp = await stamp(job, workflow, workflow.closing.rootTokenId, root.hash);
     if (!rootStamp) return;
     const { tokenId, text } = await recordOf(workflow, root, rootStamp);
     if (!(await stamp(job, workflow, tokenId, hashOfClosingText(text)))) return;
     const completedAt = readClosingRecord(text)?.completed_at ?? rootStamp.proofs[0].issuedAt;
-    await announceCompleted(workflow, job);
+    await announceCompleted(workflow, requestId);
     if (!(await workflows.complete(workflowId, new Date(completedAt)))) return;
     log.info({ requestId, workflowId, outputs: root.outputCount }, 'a workflow was completed');
     counters.add({ workflowsCompleted: 1 }, clock());
+    await mailCompleted(workflow, job);
   };
 }

@@ -109,6 +109,6 @@ test('W18: an open workflow, or one completed without a closing record, has none
   expect((await completeWorkflow(service, workflow)).status).toBe(200);
   const page = await readPage(service, `/workflow/${workflow.id}`);
   expect(page).toContain('This workflow was closed without a closing record');
-  expect(page).toContain('Tier, client, agent, start, opened link, types: this service recorded them');
+  expect(page).toContain('Tier, client, agent, start, confirmation, names and types: this service recorded them');
   expect(page).not.toContain('does not hold');
 });

@@ -1,8 +1,9 @@
 import { createSecretKey } from 'node:crypto';
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
-import { NotItsTurnError } from '../../../src/shared/queue/jobs.ts';
+import type { StoredStamp } from '../../../src/shared/store/stamps.ts';
 import type { MailOutcome, WorkflowRecord } from '../../../src/shared/store/workflows.ts';
+import type { Judgement } from '../../../src/shared/trust/judge.ts';
 import { createViewEngine } from '../../../src/shared/views/engine.ts';
 import { createCompletionMailProcessor } from '../../../src/workers/workflows/completion-mail.ts';
 import type { Message } from '../../../src/workers/workflows/message.ts';
@@ -118,7 +119,7 @@ test('W27: a mail server that refuses for a moment gets the mail later with the 
 });
 
 /** The processor with a stored workflow that a test changes, and everything that was sent and recorded. */
-function processorOf(stored: Partial<WorkflowRecord>) {
+function processorOf(stored: Partial<WorkflowRecord>, seals = { tokens: 2, isValid: true }) {
   const sent: Message[] = [];
   const recorded: MailOutcome[] = [];
   const workflow = {
@@ -130,12 +131,17 @@ function processorOf(stored: Partial<WorkflowRecord>) {
     completedAt: new Date(0),
     root: { hash: '', outputCount: 1 },
     closing: { rootTokenId: '', at: new Date(0) },
+    closingRecord: { text: '', tokenId: '' },
     ...stored,
   } as WorkflowRecord;
   const state = { now: 0, isUp: true };
   const process = createCompletionMailProcessor({
     workflows: { find: async () => workflow, recordCompletionMail: async (_id, outcome) => void recorded.push(outcome) },
-    stamps: { find: async () => null },
+    stamps: {
+      findMany: async () =>
+        Array.from({ length: seals.tokens }, () => ({ proofs: [{ token: '', provider: 'acme' }] }) as unknown as StoredStamp),
+    },
+    tokenJudge: { judge: async () => ({ ok: seals.isValid }) as Judgement },
     recipientKey: async () => createSecretKey(Buffer.alloc(32)),
     blockedRecipients: { blockedAt: async () => undefined },
     mail: {
@@ -157,12 +163,15 @@ function processorOf(stored: Partial<WorkflowRecord>) {
 }
 
 describe('the job of the mail (W27)', () => {
-  test('waits until the workflow is completed, and not longer than an hour', async () => {
-    const { run, sent, state } = processorOf({ status: 'closing' });
-    await expect(run()).rejects.toThrow(NotItsTurnError);
-    state.now = 3_600_000;
-    await run();
-    expect(sent).toEqual([]);
+  test('sends nothing if a stamp of the closing is missing or does not verify', async () => {
+    for (const seals of [
+      { tokens: 1, isValid: true },
+      { tokens: 2, isValid: false },
+    ]) {
+      const { run, sent, recorded } = processorOf({}, seals);
+      await run();
+      expect([sent, recorded]).toEqual([[], []]);
+    }
   });
 
   test('sends the same mail again if its worker ended before the outcome was recorded', async () => {

@@ -35,7 +35,7 @@ test('W6: opening the link changes nothing, however often; pressing the button c
     expect(await openLink(link)).toMatchObject({ status: 200, body: { workflow_id: workflow.id, status: 'pending' } });
   }
   expect(await storedIn(service, workflow.id)).toEqual(before);
-  expect(await readPage(service, `/workflow/${workflow.id}`)).toContain('Nobody has pressed the button behind the link');
+  expect(await readPage(service, `/workflow/${workflow.id}`)).toContain('Not confirmed; ');
 
   const answers = await Promise.all(Array.from({ length: 5 }, () => press(link, { ...json, origin: service.url })));
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 410, 410, 410, 410]);
@@ -119,7 +119,7 @@ test('W6: by default opening the link confirms, and a POST confirms too; pages s
   expect((await openLink(await other.mail.linkFor(first.id))).body).toEqual({ workflow_id: first.id, status: 'active' });
   expect(await storedIn(other.service, first.id)).toMatchObject({ confirmedWith: 'link' });
   await collectionOf(await openDatabase(other.service), 'workflows').updateOne({ _id: first.id }, { $unset: { confirmedWith: '' } });
-  expect(await readPage(other.service, `/workflow/${first.id}`)).toContain('Opened <time');
+  expect(await readPage(other.service, `/workflow/${first.id}`)).toContain('Confirmed by opening the link');
   expect((await press(await other.mail.linkFor(second.id), json)).status).toBe(200);
   expect(await readPage(other.service, `/workflow/${second.id}`)).toContain('Confirmed with the button');
 });

@@ -14,10 +14,17 @@ import {
 describe('W24: a name is shown only if its holder made it public, and only as plain text', () => {
   const shown = (metadata: object) => publicNameOf(JSON.stringify(metadata), 'name');
 
-  it.each(['cover.png', 'icon@2x.png', 'v1.0/cover.png', 'Titelbild, 3. Entwurf (Ä)', 'می‌خواهم', '👩‍🎨', 'x'.repeat(100)])(
-    'shows %j',
-    (name) => expect(shown({ name, public: true })).toBe(name),
-  );
+  it.each([
+    'cover.png',
+    'Big data: a plan',
+    'What is main.js?',
+    'icon@2x.png',
+    'v1.0/cover.png',
+    'Titelbild, 3. Entwurf (Ä)',
+    'می‌خواهم',
+    '👩‍🎨',
+    'x'.repeat(100),
+  ])('shows %j', (name) => expect(shown({ name, public: true })).toBe(name));
 
   it.each([
     ['https://evil.example', /link/],
@@ -25,6 +32,17 @@ describe('W24: a name is shown only if its holder made it public, and only as pl
     ['evil.example/login', /link/],
     ['javascript:alert(1)', /link/],
     ['to client@example.com', /e-mail/],
+    ['for john@163.com', /e-mail/],
+    ['john\uff20example.com', /e-mail/],
+    ['//evil.example', /link/],
+    ['evil.example?x=1', /link/],
+    ['evil.example:8080', /link/],
+    ['http:\u200d//evil.example', /link/],
+    ['192.0.2.1/x', /link/],
+    ['evil.xn--p1ai/x', /link/],
+    ['\u200d', /not empty/],
+    ['\u3164', /not empty/],
+    ['\u2800', /not empty/],
     ['x'.repeat(101), /100 characters/],
     ['two\nlines', /control characters/],
     ['three\u202eeerht', /control characters/],
@@ -52,8 +70,8 @@ test('W24: the page shows names that are public, says that they are not proved, 
   const named = await stampOutput(service, workflow, { output_metadata: { name: '<b>cover</b>.png', public: true, note: 'secret' } });
   expect([hidden.status, named.status]).toEqual([201, 201]);
   const open = await readPage(service, `/workflow/${workflow.id}`);
-  expect(open).toContain('“Cover of the report”');
-  expect(open).toContain('“&lt;b&gt;cover&lt;/b&gt;.png”');
+  expect(open).toContain('“<bdi>Cover of the report</bdi>”');
+  expect(open).toContain('“<bdi>&lt;b&gt;cover&lt;/b&gt;.png</bdi>”');
   expect(open).toContain('were given by the agent; they are not proved');
   expect(open).not.toMatch(/private\.txt|secret/);
   expect(/<h1.*?<\/h1>/s.exec(open)?.[0]).not.toContain('over');

@@ -11,6 +11,8 @@ export interface CodeMeaning {
 /** Returns a set of codes unchanged, so that TypeScript checks the meanings and makes a type from the names. */
 export const closedSet = <Code extends string>(codes: Readonly<Record<Code, CodeMeaning>>): Readonly<Record<Code, CodeMeaning>> => codes;
 
+const withItsFile = 'Verify it together with its file: the command "qstamp verify" reads both, and the API takes the hashes of the file.';
+
 /** Why a token or a TSA's answer is refused. A code never changes its meaning. */
 export const REFUSALS = closedSet({
   // The provider's answer (RFC 3161 §2.4.2, §3.4).
@@ -135,11 +137,11 @@ export const REFUSALS = closedSet({
   evidence_expired: { refusal: 59, sentence: 'The last certificates of the evidence record have expired, and it was not renewed in time.' },
   evidence_hash_needed: {
     sentence: 'The evidence record covers several hashes, and none of them was given.',
-    advice: 'Verify it together with its file: the command "qstamp verify" reads both, and the API takes the hashes of the file.',
+    advice: withItsFile,
   },
   evidence_new_hash_needed: {
     sentence: 'The evidence record was renewed with another hash algorithm, and the file’s hash in that algorithm was not given.',
-    advice: 'Verify it together with its file: the command "qstamp verify" reads both, and the API takes the hashes of the file.',
+    advice: withItsFile,
   },
 
   // The verifier failed on this input because of a defect in our code. The input is refused, and the log shows the error.
