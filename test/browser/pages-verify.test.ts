@@ -55,7 +55,7 @@ describe('the page of a stamp (V8, V9)', () => {
 
   it.each([
     ['qualified', 'This stamp is valid', 'It is qualified (eIDAS, Article 41(2)), says the operator of this service.'],
-    ['sha512', 'This stamp is valid', 'It is not qualified: it does not have the legal effect'],
+    ['sha512', 'This stamp is valid', 'It is not qualified: it is evidence, but no court'],
     ['mock', 'This is a test stamp', 'It proves nothing to a third party'],
   ])(
     '%s: the verdict is the headline, then comes the file, and nothing is called unchanged before it was compared',

@@ -77,7 +77,7 @@ describe('workflow page', () => {
       'the stamp of the output.',
       'Root over the one output',
     ],
-    ['named', '4 files with the fingerprints below existed on', 'Not qualified: no court has to presume'],
+    ['named', '4 files with the fingerprints below existed on', 'Not qualified: this is evidence, but no court'],
     ['pending', 'A test record of 3 files'],
   ] as const)('uses the right singular or plural for %s', async (name, ...sentences) => {
     const shown = await text(name);
