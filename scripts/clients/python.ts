@@ -35,7 +35,7 @@ export function pythonContract({ answers, errorCodes, reasonCodes }: ClientContr
     'from __future__ import annotations\n',
     'from dataclasses import dataclass\nfrom typing import Any, Literal\n',
     ...declared.map(([name, schema]) => declarationOf(name, schema)),
-    `\nErrorCode = ${literal(errorCodes)}\n"""Codes of errors (docs/api.md)."""\n`,
-    `ReasonCode = ${literal(reasonCodes)}\n"""Codes at the start of a \`reason\` (docs/reasons.md)."""\n`,
+    `\nErrorCode = ${literal(errorCodes)}\n"""Codes of errors (docs/agents/api.md)."""\n`,
+    `ReasonCode = ${literal(reasonCodes)}\n"""Codes at the start of a \`reason\` (docs/reference/reasons.md)."""\n`,
   ].join('\n');
 }

@@ -30,7 +30,7 @@ export function typescriptContract({ requests, answers, errorCodes, reasonCodes 
   return [
     '// Made by `npm run clients` of the contract of the service. Do not edit it.\n',
     ...[...new Map([...requests, ...answers])].map(([name, schema]) => declarationOf(name, schema)),
-    `/** Codes of errors (docs/api.md). */\nexport type ErrorCode =\n${union(errorCodes)};\n`,
-    `/** Codes at the start of a \`reason\` (docs/reasons.md). */\nexport type ReasonCode =\n${union(reasonCodes)};\n`,
+    `/** Codes of errors (docs/agents/api.md). */\nexport type ErrorCode =\n${union(errorCodes)};\n`,
+    `/** Codes at the start of a \`reason\` (docs/reference/reasons.md). */\nexport type ReasonCode =\n${union(reasonCodes)};\n`,
   ].join('\n');
 }

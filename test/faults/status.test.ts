@@ -5,7 +5,7 @@ import { startPrivateMongo, startPrivateRedis } from '../support/servers.ts';
 import { addWorkerProcess, type Service, startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
-/** docs/operations.md promises that a change shows within ten seconds. */
+/** docs/operators/operations.md promises that a change shows within ten seconds. */
 const withinMs = 30_000;
 
 const showsState = (service: Service, state: string) =>

@@ -1,6 +1,6 @@
 import { REASONS } from '../../src/shared/domain/reasons.ts';
 
-/** The table of `docs/reasons.md`, made from the table in the code. */
+/** The table of `docs/reference/reasons.md`, made from the table in the code. */
 export const reasonsTable = (): string =>
   [
     '| code | sentence | refusal |',

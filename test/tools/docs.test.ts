@@ -8,9 +8,9 @@ import { reasonsTable } from '../support/reasons-table.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
-/** `| \`NAME\` | default | meaning |` rows of docs/settings.md, by name. */
+/** `| \`NAME\` | default | meaning |` rows of docs/operators/settings.md, by name. */
 const settingRows = new Map(
-  [...read('docs/settings.md').matchAll(/^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \| (.*?) \| .* \|$/gm)].flatMap(
+  [...read('docs/operators/settings.md').matchAll(/^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \| (.*?) \| .* \|$/gm)].flatMap(
     ([, names = '', defaults = '']) => {
       const values = defaults.split(', ');
       return [...names.matchAll(/`([A-Z_]+)`/g)].map(([, name = ''], index) => [name, values[index] ?? defaults] as const);
@@ -18,11 +18,11 @@ const settingRows = new Map(
   ),
 );
 
-test('docs/settings.md lists exactly the settings', () => {
+test('docs/operators/settings.md lists exactly the settings', () => {
   expect([...settingRows.keys()].sort()).toEqual(Object.keys(settingsSchema.shape).sort());
 });
 
-test.each(Object.entries(settingsSchema.shape))('docs/settings.md has the default of %s', (name, schema) => {
+test.each(Object.entries(settingsSchema.shape))('docs/operators/settings.md has the default of %s', (name, schema) => {
   const fallback = schema.safeParse(undefined);
   const told = settingRows.get(name)?.replaceAll('`', '');
   if (fallback.success && ['string', 'number'].includes(typeof fallback.data)) expect(told).toBe(String(fallback.data));
@@ -32,7 +32,7 @@ test.each(Object.entries(settingsSchema.shape))('docs/settings.md has the defaul
 const inShell = (value: string): string =>
   value.replace(/\$\(openssl rand -(hex|base64) (\d+)\)/, (_, form, bytes) => randomBytes(Number(bytes)).toString(form));
 
-/** `NAME=value` quoted in docs/settings.md, as settings; the other settings are valid in production. */
+/** `NAME=value` quoted in docs/operators/settings.md, as settings; the other settings are valid in production. */
 const settingsIn = (cell: string): Record<string, string>[] =>
   [...cell.matchAll(/`([A-Z_]+)=([^`]*)`/g)].map(([, name = '', value = '']) => ({ [name]: inShell(value) }));
 const production = {
@@ -46,10 +46,10 @@ const production = {
   SMTP_URL: 'smtps://mail.example',
   PUBLIC_BASE_URL: 'https://stamps.example',
 };
-const refusedRows = [...read('docs/settings.md').matchAll(/^\| (`[A-Z_]+=[^|]*) \| ([^|]*) \| [^|]* \|$/gm)];
+const refusedRows = [...read('docs/operators/settings.md').matchAll(/^\| (`[A-Z_]+=[^|]*) \| ([^|]*) \| [^|]* \|$/gm)];
 
 test.each(refusedRows.map(([, refused = '', taken = '']) => [refused, taken]))(
-  'production refuses %s and accepts %s, like docs/settings.md says',
+  'production refuses %s and accepts %s, like docs/operators/settings.md says',
   (refused, taken) => {
     const [setting = {}] = settingsIn(refused);
     const [name = ''] = Object.keys(setting);
@@ -82,12 +82,12 @@ test('production refuses every service token that our documents print (S13)', ()
   }
 });
 
-test('docs/reasons.md equals the table of reasons in the code (V3)', () => {
-  expect(read('docs/reasons.md').replace(/^[^|]*/, '')).toBe(reasonsTable());
+test('docs/reference/reasons.md equals the table of reasons in the code (V3)', () => {
+  expect(read('docs/reference/reasons.md').replace(/^[^|]*/, '')).toBe(reasonsTable());
 });
 
-test('docs/refusals.md names each reason once, under the number of its refusal (V3)', () => {
-  const rows = [...read('docs/refusals.md').matchAll(/^\| (?:(\d+) \| )?[^|]+ \| (`.*`) \|$/gm)];
+test('docs/reference/refusals.md names each reason once, under the number of its refusal (V3)', () => {
+  const rows = [...read('docs/reference/refusals.md').matchAll(/^\| (?:(\d+) \| )?[^|]+ \| (`.*`) \|$/gm)];
   const told = rows.flatMap(([, number, codes = '']) =>
     codes.split(', ').map((code) => [code.replaceAll('`', ''), number && Number(number)]),
   );
@@ -98,8 +98,8 @@ test('docs/refusals.md names each reason once, under the number of its refusal (
   );
 });
 
-test('every file and folder named in docs/architecture.md exists, and the path of a stamp has at most 15 files', () => {
-  const text = read('docs/architecture.md');
+test('every file and folder named in docs/reference/architecture.md exists, and the path of a stamp has at most 15 files', () => {
+  const text = read('docs/reference/architecture.md');
   const named = [...text.matchAll(/`((?:src|test|views|scripts|bin)\/[\w./-]+)`/g)].map(([, path = '']) => path);
   expect(named.length).toBeGreaterThan(30);
   expect(named.filter((path) => !existsSync(new URL(`../../${path}`, import.meta.url)))).toEqual([]);

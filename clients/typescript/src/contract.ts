@@ -188,7 +188,7 @@ export interface WorkflowRedactResponse {
   readonly user_email: '[REDACTED]';
 }
 
-/** Codes of errors (docs/api.md). */
+/** Codes of errors (docs/agents/api.md). */
 export type ErrorCode =
   | 'bad_request'
   | 'unauthorized'
@@ -217,7 +217,7 @@ export type ErrorCode =
   | 'completion_pending'
   | 'mail_pending';
 
-/** Codes at the start of a `reason` (docs/reasons.md). */
+/** Codes at the start of a `reason` (docs/reference/reasons.md). */
 export type ReasonCode =
   | 'unknown_token_id'
   | 'request_refused'

@@ -97,7 +97,7 @@ export class Pending extends ServiceError {
 /** `requireValid` got a result that is not valid. */
 export class NotValid extends QstampError {
   override readonly name = 'NotValid';
-  /** A code from docs/reasons.md. */
+  /** A code from docs/reference/reasons.md. */
   readonly code: ReasonCode | (string & {});
 
   constructor(reason: string) {

@@ -154,7 +154,7 @@ export interface ReplyWaiter {
   /** Ends the wait for a stamp that was not accepted. Its callers get `reason` as error. */
   fail(tokenId: string, reason: unknown): void;
   settle(reply: StampReply): void;
-  /** Asks the store about all tokens that requests wait for, because replies may have been lost (docs/architecture.md "Replying"). */
+  /** Asks the store about all tokens that requests wait for, because replies may have been lost (docs/reference/architecture.md "Replying"). */
   lookUpAll(): Promise<void>;
 }
 

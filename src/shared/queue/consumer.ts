@@ -17,7 +17,7 @@ import {
 } from './jobs.ts';
 import { jobOptionsOf, openQueue } from './open-queue.ts';
 
-/** Milliseconds. The jobs of a killed worker start again after at most `lockMs` + `stalledCheckMs` (docs/adr/0003-how-bullmq-is-set.md). */
+/** Milliseconds. The jobs of a killed worker start again after at most `lockMs` + `stalledCheckMs` (docs/reference/adr/0003-how-bullmq-is-set.md). */
 const lockMs = 5_000;
 const stalledCheckMs = 2_000;
 

@@ -101,7 +101,7 @@ const originList = list.refine(
  */
 const mostSealedBytes = 200_000_000;
 
-/** Every environment variable of the service, parsed from text to typed values. A test compares them with the table in docs/settings.md. */
+/** Every environment variable of the service, parsed from text to typed values. A test compares them with the table in docs/operators/settings.md. */
 export const settingsSchema = z.object({
   NODE_ENV: z.enum(['development', 'production', 'test'], 'takes development, test or production').default('development'),
   HOST: z.string().min(1).default('127.0.0.1'),

@@ -7,7 +7,7 @@ import type { Logger } from '../runtime/log.ts';
 /** The database if `MONGODB_URL` does not name one. */
 const defaultDatabase = 'qstamp';
 
-/** The maximum time of an operation on the server, in ms. The driver's own `timeoutMS` has no effect (docs/adr/0005-one-document-is-atomic.md). */
+/** The maximum time of an operation on the server, in ms. The driver's own `timeoutMS` has no effect (docs/reference/adr/0005-one-document-is-atomic.md). */
 export const maxTimeMS = 5_000;
 
 const reconnectMs = 250;

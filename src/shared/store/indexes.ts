@@ -21,7 +21,7 @@ export async function createIndexes(db: Db): Promise<void> {
   await db.collection('batches').createIndex({ tokenDigest: 1 });
   for (const subjects of Object.values(collectionsOfSubjects(db))) {
     // All stamps under one certificate have the same `renewBy`. With `_id` the index entries are different, which halves their cost in DocumentDB
-    // (docs/adr/0006-what-an-insert-costs.md).
+    // (docs/reference/adr/0006-what-an-insert-costs.md).
     await subjects.createIndex({ [renewByField]: 1, _id: 1 }, { partialFilterExpression: { [renewByField]: { $exists: true } } });
   }
   await db.collection('outputs').createIndex({ workflowId: 1, hash: 1 });

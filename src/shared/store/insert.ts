@@ -83,7 +83,7 @@ export async function insertIfAbsent<T extends Document>(
 
 /**
  * Inserts the documents whose `_id` does not exist yet, and returns the positions of the others. The driver's `insertMany` sends documents outside
- * the command, which costs DocumentDB's gateway twice as much. So they are sent inside it if they fit (docs/adr/0006-what-an-insert-costs.md).
+ * the command, which costs DocumentDB's gateway twice as much. So they are sent inside it if they fit (docs/reference/adr/0006-what-an-insert-costs.md).
  *
  * @throws MongoError if a document fails for another reason; other documents may be written
  */

@@ -165,7 +165,7 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
    * has, and it is refused if the revocation lists show for one of them that a certificate was revoked. The status in a TSA's answer is not signed,
    * so it is judged last. Each provider's trust store has the certificates and revocation lists of all providers. The certificates field is outside
    * the token's signature too, so anyone can remove a certificate from it. If several roots certify a CA, only configured certificates are sure to
-   * show every path (docs/providers.md).
+   * show every path (docs/operators/providers.md).
    */
   async function judgeTst(presented: Presented, providerName: string | undefined): Promise<Judgement> {
     const named = trust.providers.filter(({ settings }) => settings.name === providerName);

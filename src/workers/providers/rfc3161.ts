@@ -30,7 +30,7 @@ const longestTakeMs = 1_000;
 /** If a TSA asks for a longer pause than this (`Retry-After`), the next TSA is asked instead. */
 const longestRetryAfterMs = 1_000;
 
-/** A TSA's answer does not prove the requested stamp. The same TSA is not asked again (docs/refusals.md "How a TSA is asked"). */
+/** A TSA's answer does not prove the requested stamp. The same TSA is not asked again (docs/reference/refusals.md "How a TSA is asked"). */
 export class InvalidAnswerError extends Error {
   override readonly name = 'InvalidAnswerError';
   readonly code: ReasonCode;

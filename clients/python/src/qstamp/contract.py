@@ -215,7 +215,7 @@ ErrorCode = Literal[
     "completion_pending",
     "mail_pending",
 ]
-"""Codes of errors (docs/api.md)."""
+"""Codes of errors (docs/agents/api.md)."""
 
 ReasonCode = Literal[
     "unknown_token_id",
@@ -318,4 +318,4 @@ ReasonCode = Literal[
     "mock_not_rfc3161",
     "inclusion_proof_invalid",
 ]
-"""Codes at the start of a `reason` (docs/reasons.md)."""
+"""Codes at the start of a `reason` (docs/reference/reasons.md)."""

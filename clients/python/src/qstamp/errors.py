@@ -89,7 +89,7 @@ class Pending(ServiceError):
 
 
 class NotValid(QstampError):
-    """The verification is not valid; `code` is in docs/reasons.md."""
+    """The verification is not valid; `code` is in docs/reference/reasons.md."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

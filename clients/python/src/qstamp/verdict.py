@@ -7,7 +7,7 @@ from .errors import NotValid
 
 
 def reason_code_of(result: VerificationResult) -> ReasonCode | str | None:
-    """The code at the start of a `reason` (docs/reasons.md); None for a valid result."""
+    """The code at the start of a `reason` (docs/reference/reasons.md); None for a valid result."""
     return None if result.reason is None else result.reason.split(":", 1)[0]
 
 

@@ -1,6 +1,6 @@
 /** The meaning of a code. */
 export interface CodeMeaning {
-  /** The number of the refusal in docs/refusals.md. Absent if the code has no number there. */
+  /** The number of the refusal in docs/reference/refusals.md. Absent if the code has no number there. */
   readonly refusal?: number;
   /** The sentence for clients. */
   readonly sentence: string;
