@@ -24,6 +24,7 @@ const byId = { path: { token_id: '$tokenId' }, status: 200 } as const;
 const service = { token: 'service' } as const;
 const workflow = { token: 'workflow', path: { workflow_id: '$workflowId' } } as const;
 const sealed = { path: { token_id: '$sealedId', secret: '$secret' } } as const;
+const strangeStopLink = { path: { token: `${'A'.repeat(43)}.${'A'.repeat(22)}` } } as const;
 const later = { headers: { prefer: 'respond-async' }, status: 202 } as const;
 const accepted = { status: 'accepted' };
 const once = { ...service, headers: { 'idempotency-key': '$run' }, body: { hash, tier: 'plus', metadata: { project: 'aurora' } } } as const;
@@ -99,6 +100,9 @@ export const scenario: readonly Step[] = [
   { operation: 'readWorkflow', ...workflow, status: 200, answer: { status: 'pending', agent_id: 'stranger' } },
   { operation: 'resendWorkflowLink', ...workflow, status: 202 },
   { operation: 'verifyWorkflowUser', path: workflow.path, query: { challenge: 'A'.repeat(43) }, status: 403 },
+  { operation: 'completeWorkflowVerification', path: workflow.path, query: { challenge: 'A'.repeat(43) }, status: 403 },
+  { operation: 'showMailStop', ...strangeStopLink, status: 404 },
+  { operation: 'stopMails', ...strangeStopLink, status: 404 },
   {
     operation: 'stampWorkflowOutput',
     ...workflow,
