@@ -40,6 +40,13 @@ function metricsOfWorker({ METRICS_PORT: given }: NodeJS.ProcessEnv): NodeJS.Pro
   return given && Number(given) > 0 ? { METRICS_PORT: String(Number(given) + 1) } : {};
 }
 
+/** Says what a link in a mail is for: opening the wrong one could stop all mails to an address. */
+function labelOf(link: string): string {
+  if (link.includes('/verify-user')) return 'confirm: ';
+  if (link.includes('/mail/stop/')) return 'stop these mails: ';
+  return link.endsWith('/evidence.zip') ? 'evidence: ' : '';
+}
+
 async function refuseBusyPort(): Promise<void> {
   const port = Number(process.env.PORT || 8080);
   const host = process.env.HOST || '127.0.0.1';
@@ -92,7 +99,7 @@ async function run(signal: AbortSignal): Promise<number> {
       const catcher = await startMailCatcher({
         preferredPort: ports.mail,
         onMail: ({ to, subject, links }) =>
-          progress.say(`[mail] to ${to.join(', ')}: ${subject}${links.map((link) => `\n         ${link}`).join('')}`),
+          progress.say(`[mail] to ${to.join(', ')}: ${subject}${links.map((link) => `\n         ${labelOf(link)}${link}`).join('')}`),
       });
       opened.push(() => catcher.stop());
       ports.mail = catcher.port;

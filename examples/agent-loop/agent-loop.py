@@ -39,7 +39,7 @@ def write_and_stamp(called: dict[str, Any], workflow: Workflow) -> str:
     path = pathlib.Path("outputs", pathlib.Path(given["name"]).name)
     path.parent.mkdir(exist_ok=True)
     path.write_text(given["content"], encoding="utf-8")
-    stamped = workflow.stamp_file(path, output_type="text", output_metadata={"file": str(path)})
+    stamped = workflow.stamp_file(path, output_type="text", output_metadata={"name": path.name, "public": True})
     return f"Wrote {path}, output {stamped.sequence_number}."
 
 

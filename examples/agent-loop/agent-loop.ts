@@ -42,7 +42,10 @@ async function writeAndStamp({ function: called }: ToolCall, workflow: Workflow)
   const path = join('outputs', basename(name));
   await mkdir('outputs', { recursive: true });
   await writeFile(path, content);
-  const { sequence_number } = await workflow.stampFile(path, { output_type: 'text', output_metadata: { file: path } });
+  const { sequence_number } = await workflow.stampFile(path, {
+    output_type: 'text',
+    output_metadata: { name: basename(path), public: true },
+  });
   return `Wrote ${path}, output ${sequence_number}.`;
 }
 

@@ -27,7 +27,8 @@ test('S14: the script of the docs leads from a file to its batch token, which Op
   const { service, tsa } = await sharedTsaService({ aggregate: { window_ms: 1_000 } });
   const contents = Array.from({ length: 12 }, (_, index) => `contract ${index}`);
   const answers = await Promise.all(contents.map((content) => stampInternal(service, { hash: sha256(content) })));
-  const block = /```sh\n(curl[^`]*verify\.py.*?)```/s.exec(readFileSync(join(checkoutDir, 'docs/auditors/verification.md'), 'utf8'))?.[1] ?? '';
+  const block =
+    /```sh\n(curl[^`]*verify\.py.*?)```/s.exec(readFileSync(join(checkoutDir, 'docs/auditors/verification.md'), 'utf8'))?.[1] ?? '';
   expect(block).toContain('--stamp contract.pdf.ers contract.pdf');
   const dir = temporaryFolder();
   writeFileSync(join(dir, 'root.pem'), tsa.pki.rootPem);
