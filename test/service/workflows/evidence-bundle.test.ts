@@ -78,13 +78,14 @@ describe('W22: the bundle of a completed workflow', () => {
 });
 
 describe('W22: the commands by hand in README.txt', () => {
-  /** Runs the commands of README.txt, in the folder of the bundle. */
+  /** Runs the commands of README.txt, in the folder of the bundle, with the certificate of the authority as `root.pem`. */
   function runByHand(files: Bundle): string {
     const folder = temporaryFolder();
     for (const [name, content] of files) {
       mkdirSync(join(folder, dirname(name)), { recursive: true });
       writeFileSync(join(folder, name), content);
     }
+    writeFileSync(join(folder, 'root.pem'), textOf('certificates/anchors.pem', files));
     const [, command = ''] = /^ {4}(openssl ts -verify [^\n]*\\\n[^\n]*)$/m.exec(textOf('README.txt', files)) ?? [];
     return spawnSync('sh', ['-c', command], { cwd: folder, encoding: 'utf8' }).stdout;
   }
