@@ -10,6 +10,12 @@ import { findNode24, isNode24 } from '../scripts/stack/packaged-node.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 
+/** @param {() => void} end */
+const endIfClosed = (end) => (/** @type {NodeJS.ErrnoException} */ error) => {
+  if (error.code !== 'EPIPE') throw error;
+  end();
+};
+
 const node = isNode24() ? process.execPath : findNode24(root);
 
 if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
@@ -29,15 +35,21 @@ if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
     renew: 'renew',
     'rotate-master-key': 'rotateMasterKey',
   };
-  const [, , command = ''] = process.argv;
-  const name = Object.hasOwn(operatorCommands, command) ? operatorCommands[command] : undefined;
+  // A reader such as `head` may close the pipe early. Then nobody wants more results, and the command ends as if by SIGPIPE.
+  process.stdout.on('error', endIfClosed(() => process.exit(128 + os.constants.signals.SIGPIPE)));
+  // Messages that nobody reads are no reason to stop.
+  process.stderr.on('error', endIfClosed(() => {}));
+  const [, , command = '', ...args] = process.argv;
+  // "renew FILE" is a command of src/cli, and only that one has a help page that explains both.
+  const isOfOperator = Object.hasOwn(operatorCommands, command) && (command !== 'renew' || args.every((arg) => arg === '--quiet'));
+  const name = isOfOperator ? operatorCommands[command] : undefined;
   if (name) {
     const { [name]: run } = await importSource('operator', `${command}.ts`);
     // Read the same settings as `npm start`.
     const envFile = path.join(root, '.env');
     if (existsSync(envFile)) process.loadEnvFile(envFile);
     const { env: environment, stdout, stderr } = process;
-    process.exitCode = await run({ args: process.argv.slice(3), environment, stdout, stderr });
+    process.exitCode = await run({ args, environment, stdout, stderr });
   } else {
     await importSource('cli', 'main.ts');
   }
