@@ -45,10 +45,10 @@ describe('status (W16)', () => {
     expect(stdout.trimEnd().split('\n  ')).toEqual([
       `the service says: workflow ${workflowId} is waiting for the client, 1 output, tier verified`,
       'agent agent-7',
-      'link mailed to client@example.com at 2026-01-02T00:00:01Z',
-      'started at 2026-01-02T00:00:00Z',
+      'link mailed to client@example.com at 2026-01-02T00:00:01.000Z',
+      'started at 2026-01-02T00:00:00.000Z',
       'e-mail address not confirmed',
-      'open until 2026-01-09T00:00:00Z',
+      'open until 2026-01-09T00:00:00.000Z',
       `page ${url}/workflow/${workflowId}`,
     ]);
     expect(seen).toEqual([
@@ -63,7 +63,7 @@ describe('status (W16)', () => {
     output_count: 2,
     merkle_root: 'cd'.repeat(32),
   };
-  const times = 'e-mail address confirmed at 2026-01-03T00:00:00Z\n  completed at 2026-01-04T00:00:00Z';
+  const times = 'e-mail address confirmed at 2026-01-03T00:00:00.000Z\n  completed at 2026-01-04T00:00:00.000Z';
   const waiting = { status: 'waiting', attempts: 0, sent_at: null };
   const failed = { status: 'failed', attempts: 9, sent_at: null };
   test.each([

@@ -4,9 +4,10 @@ import type { Command } from '../command.ts';
 import { digestFile } from '../digest-input.ts';
 import { CommandFailure, exitCodes, misuse } from '../failure.ts';
 import { saveJson } from '../json-file.ts';
+import { filesOf, folderRule } from '../operand-files.ts';
 import { metadataOf } from '../options.ts';
 import { describeStampRecord, isStampRecordPath, readStampRecord, type StampRecord, stampRecordPathOf } from '../stamp-record.ts';
-import { readableSize, type Terminal } from '../terminal.ts';
+import { type Outcome, readableSize, type Terminal } from '../terminal.ts';
 import { openWorkflow, type WorkflowFile, workflowOption } from '../workflow-file.ts';
 
 /** The file name extensions of each documented output type. */
@@ -24,14 +25,15 @@ function outputTypeOf(path: string): string {
   const extension = extname(path).slice(1).toLowerCase();
   const found = Object.entries(extensionsOf).find(([, extensions]) => extensions.includes(extension))?.[0];
   if (found !== undefined) return found;
-  throw new CommandFailure(exitCodes.usage, 'its file name does not show its type; give it with --type');
+  throw misuse('its file name does not show its type; give it with --type');
 }
 
 /** Stamps outputs one after the other, because the workflow also proves their order (W8). It stops at the first failure. */
 export const workflowAdd: Command = {
   name: 'workflow add',
-  operands: 'FILE...',
+  operands: 'FILE|FOLDER...',
   summary: 'stamp outputs, in this order; each is saved as FILE.qstamp.json',
+  details: `The command stops at the first failure, so that no output takes the place of another.\n${folderRule}`,
   options: {
     type: ['TYPE', 'image, text, audio, video, code, layout or another (default: from the file name)'],
     metadata: ['NAME=VALUE', 'stored with the output; may be repeated'],
@@ -39,8 +41,9 @@ export const workflowAdd: Command = {
     force: ['', 'replace existing stamps'],
     workflow: workflowOption,
   },
-  run: async (files, values, context) => {
-    if (files.length === 0) throw misuse('name at least one file to add');
+  run: async (operands, values, context) => {
+    const { terminal } = context;
+    if (operands.length === 0) throw misuse('name at least one file to add');
     const metadata = metadataOf(values);
     const client = context.connect();
     const options = {
@@ -50,14 +53,20 @@ export const workflowAdd: Command = {
       showsName: values['show-name'] ?? false,
       force: values.force ?? false,
     };
+    const { files, problems } = await filesOf(operands, terminal);
+    if (problems.length > 0) return terminal.summary(problems);
+    const outcomes: Outcome[] = [];
     for (const path of files) {
       try {
-        await addOutput(path, options, client, context.terminal);
+        await addOutput(path, options, client, terminal);
+        outcomes.push({ code: exitCodes.ok, word: 'stamped' });
       } catch (error) {
-        return context.terminal.problem(path, error);
+        outcomes.push({ code: terminal.problem(path, error), word: 'failed' });
+        break;
       }
     }
-    return exitCodes.ok;
+    const left = files.slice(outcomes.length).map(() => ({ code: exitCodes.ok, word: 'not tried' }));
+    return terminal.summary([...outcomes, ...left]);
   },
 };
 
@@ -80,12 +89,7 @@ async function addOutput(path: string, options: AddOptions, client: Client, term
   if (existing)
     throw new CommandFailure(exitCodes.file, `it was ${describeStampRecord(existing)} (${recordPath}); --force stamps it again`);
   const output_type = options.type ?? outputTypeOf(path);
-  let bytesRead = 0;
-  const onBytes = (count: number) => {
-    bytesRead += count;
-    terminal.progress(`${path}: ${readableSize(bytesRead)} read`);
-  };
-  const { imprint, bytes } = await digestFile(path, { onBytes });
+  const { imprint, bytes } = await digestFile(path, { onBytes: terminal.track(path) });
   const sha256 = imprint.digest;
   const output = await client.addOutput(workflow, sha256, { output_type, ...(metadata && { output_metadata: metadata }) });
   const { workflow_id } = workflow;
@@ -99,6 +103,8 @@ async function addOutput(path: string, options: AddOptions, client: Client, term
   terminal.result(
     { file: path, saved: recordPath, sha256, output_type, ...output },
     `${path} (${readableSize(bytes)}): ${named} (${output_type}), saved as ${recordPath}`,
+    [],
+    'valid',
   );
 }
 
