@@ -27,6 +27,8 @@ interface ClientOptions {
   readonly baseUrl: string;
   /** With a service token, stamps are made for its product; without a token, as an agent. */
   readonly serviceToken?: string | undefined;
+  /** Called when a large body is sent, with its size. The returned function is called with the bytes of each part. Undefined: nobody watches. */
+  readonly onUpload?: ((total: number) => (count: number) => void) | undefined;
 }
 
 /** The maximum time of one try. It is long because large content may be sent over a slow connection. */
@@ -38,8 +40,8 @@ export type Client = ReturnType<typeof createClient>;
  * Calls the service for the commands through the TypeScript client, which retries and gives each request an idempotency key (S9). The answers are
  * checked here, because they are printed and saved. Every failure becomes a CommandFailure with one sentence and an exit code.
  */
-export function createClient({ baseUrl, serviceToken }: ClientOptions) {
-  const qstamp = new Qstamp({ url: baseUrl, serviceToken, timeoutMs });
+export function createClient({ baseUrl, serviceToken, onUpload }: ClientOptions) {
+  const qstamp = new Qstamp({ url: baseUrl, serviceToken, timeoutMs, ...(onUpload && { fetch: watchedFetch(onUpload) }) });
 
   async function parsed<Schema extends z.ZodType>(schema: Schema, answer: Promise<unknown>): Promise<z.output<Schema>> {
     const result = schema.safeParse(await orFailure(answer));
@@ -94,6 +96,30 @@ export function createClient({ baseUrl, serviceToken }: ClientOptions) {
     },
   };
 }
+
+/** Smaller bodies are sent before anybody could read how far they are. */
+const leastWatchedBytes = 1024 * 1024;
+const partBytes = 64 * 1024;
+
+/** `fetch` that reports how much of a large body is sent. A blob has a known size, and is read only as fast as the connection takes it. */
+const watchedFetch =
+  (onUpload: NonNullable<ClientOptions['onUpload']>): typeof globalThis.fetch =>
+  (input, init) => {
+    const body = typeof init?.body === 'string' ? new Blob([init.body]) : init?.body;
+    if (!(body instanceof Blob) || body.size < leastWatchedBytes) return fetch(input, init);
+    const open = body.stream.bind(body);
+    async function* parts(onBytes: (count: number) => void) {
+      for await (const chunk of open()) {
+        for (let at = 0; at < chunk.length; at += partBytes) {
+          const part = chunk.subarray(at, at + partBytes);
+          yield part;
+          onBytes(part.length);
+        }
+      }
+    }
+    body.stream = () => ReadableStream.from(parts(onUpload(body.size)));
+    return fetch(input, { ...init, body });
+  };
 
 const orFailure = <Answer>(answer: Promise<Answer>): Promise<Answer> => answer.catch((error) => Promise.reject(failureOf(error)));
 

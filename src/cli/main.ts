@@ -43,7 +43,15 @@ function connect(): Client {
   if (!/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? '')) {
     throw misuse('QSTAMP_URL must be an address that starts with http:// or https://');
   }
-  return createClient({ baseUrl, serviceToken: env.QSTAMP_SERVICE_TOKEN || undefined });
+  const onUpload = (total: number) => {
+    const advance = terminal.track('sent');
+    return (count: number) => advance(count, total);
+  };
+  return createClient({
+    baseUrl,
+    serviceToken: env.QSTAMP_SERVICE_TOKEN || undefined,
+    onUpload: terminal.showsProgress ? onUpload : undefined,
+  });
 }
 
 async function ask(question: string): Promise<string | undefined> {

@@ -108,7 +108,7 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
         const name = typeof label === 'string' ? label : label();
         const text = onOneLine(progressText(name, { done, total, elapsedMs: now - began, amountText }));
         // A line that is longer than the terminal is wide could not be erased again.
-        stderr.write(`${eraseLine}${text.slice(0, (stderr.columns ?? 80) - 1)}`);
+        stderr.write(`${eraseLine}${text.slice(0, (stderr.columns || 80) - 1)}`);
       };
     },
   };
