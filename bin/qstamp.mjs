@@ -36,9 +36,15 @@ if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
     'rotate-master-key': 'rotateMasterKey',
   };
   // A reader such as `head` may close the pipe early. Then nobody wants more results, and the command ends as if by SIGPIPE.
-  process.stdout.on('error', endIfClosed(() => process.exit(128 + os.constants.signals.SIGPIPE)));
+  process.stdout.on(
+    'error',
+    endIfClosed(() => process.exit(128 + os.constants.signals.SIGPIPE)),
+  );
   // Messages that nobody reads are no reason to stop.
-  process.stderr.on('error', endIfClosed(() => {}));
+  process.stderr.on(
+    'error',
+    endIfClosed(() => {}),
+  );
   const [, , command = '', ...args] = process.argv;
   // "renew FILE" is a command of src/cli, and only that one has a help page that explains both.
   const isOfOperator = Object.hasOwn(operatorCommands, command) && (command !== 'renew' || args.every((arg) => arg === '--quiet'));

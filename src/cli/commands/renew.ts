@@ -13,7 +13,8 @@ export const renew: Command = {
   summary: 'extend the evidence of a stamped file to its hash by a stronger algorithm, and save the record as FILE.ers',
   details:
     'The content is sent; the service hashes it and does not store it. The service needs until its next daily run. Run this command again\n' +
-    'then to save the evidence record. "qstamp verify FILE.ers" verifies it. For operators: "qstamp renew" without FILE renews all that is due.',
+    'then to save the evidence record. "qstamp verify FILE.ers" verifies it.\n' +
+    'For operators: "qstamp renew" without FILE renews the evidence that is due, like the workers once a day. Its settings are theirs.',
   options: {},
   run: async (files, _values, context) => {
     if (files.length === 0) throw misuse('name at least one stamped file');
