@@ -37,6 +37,9 @@ export interface Outcome {
   readonly word: string;
 }
 
+/** The word for a file after the failure at which a command stopped. */
+export const notTried = 'not tried';
+
 type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
 export interface TerminalOptions {
@@ -89,8 +92,9 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
       const code = worstOf(outcomes.map((outcome) => outcome.code));
       if (outcomes.length < 2 || json || quiet) return code;
       erase();
-      // What went well comes first.
-      const sorted = outcomes.toSorted((a, b) => a.code - b.code || (a.word < b.word ? -1 : 1));
+      // What went well comes first; what was not tried comes last.
+      const rankOf = ({ code, word }: Outcome) => (word === notTried ? 100 : code);
+      const sorted = outcomes.toSorted((a, b) => rankOf(a) - rankOf(b) || (a.word < b.word ? -1 : 1));
       const words = [...new Set(sorted.map(({ word }) => word))];
       const counts = words.map((word) => `${outcomes.filter((outcome) => outcome.word === word).length} ${word}`);
       const verdict = code === exitCodes.ok ? 'valid' : 'not_valid';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { workflowRedact, workflowResend, workflowStart, workflowStatus } from '../../src/cli/commands/workflow.ts';
 import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
@@ -130,6 +130,25 @@ describe('add', () => {
       `GET /api/v1/verify/v1/token/${stampId}/token`,
     ]);
     expect(json('a.txt.qstamp.json')).toMatchObject({ kind: 'workflow_output', output, token: 'MAA=', workflow_id: workflowId });
+  });
+
+  test('adds the files of a folder in the order of their paths, says how many, and stops at the first failure', async () => {
+    const { url, seen } = await startStub((response, { line }, attempt) => {
+      if (!line.endsWith('/stamp')) sendJson(response, 404, { detail: 'None.' });
+      else if (attempt < 5) sendJson(response, 201, output);
+      else sendJson(response, 409, { detail: 'The workflow has ended.' });
+    });
+    const { run, path } = inFolder();
+    mkdirSync(path('out/sub'), { recursive: true });
+    for (const name of ['out/z.txt', 'out/b.txt', 'out/sub/a.txt', 'out/a.txt']) writeFileSync(path(name), name);
+    const { code, stdout, stderr } = await run(['workflow', 'add', 'out'], { url });
+    expect([code, stdout.split('\n').at(-2), stderr]).toEqual([
+      3,
+      '4 files: 2 stamped, 1 failed, 1 not tried',
+      'out/sub/a.txt: the service answered 409: The workflow has ended.\n',
+    ]);
+    const hashes = seen.filter(({ line }) => line.endsWith('/stamp')).map(({ body }) => JSON.parse(body).output_hash);
+    expect(hashes).toEqual(['out/a.txt', 'out/b.txt', 'out/sub/a.txt'].map((name) => createHash('sha256').update(name).digest('hex')));
   });
 
   test('saves no token of the mock provider', async () => {

@@ -7,7 +7,7 @@ import { saveJson } from '../json-file.ts';
 import { filesOf, folderRule } from '../operand-files.ts';
 import { metadataOf } from '../options.ts';
 import { describeStampRecord, isStampRecordPath, readStampRecord, type StampRecord, stampRecordPathOf } from '../stamp-record.ts';
-import { type Outcome, readableSize, type Terminal } from '../terminal.ts';
+import { notTried, type Outcome, readableSize, type Terminal } from '../terminal.ts';
 import { openWorkflow, type WorkflowFile, workflowOption } from '../workflow-file.ts';
 
 /** The file name extensions of each documented output type. */
@@ -65,7 +65,7 @@ export const workflowAdd: Command = {
         break;
       }
     }
-    const left = files.slice(outcomes.length).map(() => ({ code: exitCodes.ok, word: 'not tried' }));
+    const left = files.slice(outcomes.length).map(() => ({ code: exitCodes.ok, word: notTried }));
     return terminal.summary([...outcomes, ...left]);
   },
 };
