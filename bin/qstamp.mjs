@@ -10,12 +10,6 @@ import { findNode24, isNode24 } from '../scripts/stack/packaged-node.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 
-/** @param {() => void} end */
-const endIfClosed = (end) => (/** @type {NodeJS.ErrnoException} */ error) => {
-  if (error.code !== 'EPIPE') throw error;
-  end();
-};
-
 const node = isNode24() ? process.execPath : findNode24(root);
 
 if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
@@ -36,15 +30,13 @@ if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
     'rotate-master-key': 'rotateMasterKey',
   };
   // A reader such as `head` may close the pipe early. Then nobody wants more results, and the command ends as if by SIGPIPE.
-  process.stdout.on(
-    'error',
-    endIfClosed(() => process.exit(128 + os.constants.signals.SIGPIPE)),
-  );
-  // Messages that nobody reads are no reason to stop.
-  process.stderr.on(
-    'error',
-    endIfClosed(() => {}),
-  );
+  process.stdout.on('error', (/** @type {NodeJS.ErrnoException} */ error) => {
+    if (error.code === 'EPIPE') process.exit(128 + os.constants.signals.SIGPIPE);
+    process.stderr.write(`qstamp: the results cannot be written: ${error.message}\n`);
+    process.exit(5);
+  });
+  // Messages that nobody can read are no reason to stop.
+  process.stderr.on('error', () => undefined);
   const [, , command = '', ...args] = process.argv;
   // "renew FILE" is a command of src/cli, and only that one has a help page that explains both.
   const isOfOperator = Object.hasOwn(operatorCommands, command) && (command !== 'renew' || args.every((arg) => arg === '--quiet'));

@@ -13,21 +13,33 @@ export const folderRule =
   'A folder means all files in it and its subfolders, sorted by path, except hidden files and folders, symbolic links,\n' +
   'qstamp-workflow.json, and stamps: *.qstamp.json, and FILE.tsr, FILE.tst and FILE.ers beside FILE.';
 
+interface OperandFiles {
+  readonly files: string[];
+  /** Those of `files` that the user did not name. */
+  readonly inFolders: ReadonlySet<string>;
+  readonly problems: Outcome[];
+}
+
 /**
  * Replaces each folder among the operands by its files, see `folderRule`. Other operands are returned as they are, in the given order. A folder that
  * has no such file or cannot be read is reported as a problem.
  */
-export async function filesOf(operands: readonly string[], terminal: Terminal): Promise<{ files: string[]; problems: Outcome[] }> {
+export async function filesOf(operands: readonly string[], terminal: Terminal): Promise<OperandFiles> {
   const files: string[] = [];
+  const inFolders = new Set<string>();
   const problems: Outcome[] = [];
   for (const operand of operands) {
     try {
-      files.push(...((await isFolder(operand)) ? await filesIn(operand) : [operand]));
+      if (await isFolder(operand)) {
+        const found = await filesIn(operand);
+        files.push(...found);
+        for (const path of found) inFolders.add(path);
+      } else files.push(operand);
     } catch (error) {
       problems.push({ code: terminal.problem(operand, error), word: 'failed' });
     }
   }
-  return { files, problems };
+  return { files, inFolders, problems };
 }
 
 /** Anything that is not a folder, for example a token or a file that does not exist, is judged later. */

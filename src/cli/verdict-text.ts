@@ -171,5 +171,5 @@ function describeOnline(online: OnlineAnswer): string {
   const { verdict, valid, issued_at, tsp_provider, is_qualified, reason } = online;
   if (!valid) return `${verdict === 'not_proved' ? 'NOT PROVED' : 'NOT VALID'}, ${reason ?? 'no reason given'}`;
   const from = [tsp_provider, is_qualified ? 'qualified' : 'not qualified'].filter(Boolean).join(', ');
-  return `valid, existed at ${issued_at === null || issued_at === undefined ? 'an unknown time' : withMilliseconds(issued_at)} (${from})`;
+  return `valid, existed at ${withMilliseconds(String(issued_at))} (${from})`;
 }

@@ -83,13 +83,13 @@ describe('progress', () => {
   test('of hashing and of an upload, on a terminal only', async () => {
     const cwd = temporaryFolder();
     writeFileSync(join(cwd, 'large'), '');
-    truncateSync(join(cwd, 'large'), 40_000_000);
+    truncateSync(join(cwd, 'large'), 16_000_000);
     const { url } = await startStub((response) => sendJson(response, 422, { detail: 'no' }));
     const env = { QSTAMP_URL: url };
     const line = ['stamp', '--tier', 'sealed', 'large'];
     const { code, output } = await runOnTerminal(line, { cwd, env });
-    expect([code, output]).toEqual([3, expect.stringMatching(/\rESC\[Klarge: \d+ % of 40\.0 MB/)]);
-    expect(output).toMatch(/\rESC\[Ksent: \d+ % of 53\.3 MB/);
+    expect([code, output]).toEqual([3, expect.stringMatching(/\rESC\[Klarge: \d+ % of 16\.0 MB/)]);
+    expect(output).toMatch(/\rESC\[Ksent: \d+ % of 21\.3 MB/);
     expect(output).toMatch(/\rESC\[KESC\[31m✗ESC\[39m large: the service answered 422/);
     expect((await runOnTerminal(['--quiet', ...line], { cwd, env })).output).not.toContain('%');
     expect((await runCommand(line, { cwd, env })).stderr).toBe('large: the service answered 422: no\n');

@@ -132,10 +132,10 @@ describe('add', () => {
     expect(json('a.txt.qstamp.json')).toMatchObject({ kind: 'workflow_output', output, token: 'MAA=', workflow_id: workflowId });
   });
 
-  test('adds the files of a folder in the order of their paths, says how many, and stops at the first failure', async () => {
+  test('adds the files of a folder in the order of their paths, stops at the first failure, and goes on when it is run again', async () => {
     const { url, seen } = await startStub((response, { line }, attempt) => {
       if (!line.endsWith('/stamp')) sendJson(response, 404, { detail: 'None.' });
-      else if (attempt < 5) sendJson(response, 201, output);
+      else if (attempt !== 5) sendJson(response, 201, output);
       else sendJson(response, 409, { detail: 'The workflow has ended.' });
     });
     const { run, path } = inFolder();
@@ -147,8 +147,18 @@ describe('add', () => {
       '4 files: 2 stamped, 1 failed, 1 not tried',
       'out/sub/a.txt: the service answered 409: The workflow has ended.\n',
     ]);
+    expect((await run(['workflow', 'add', 'out'], { url })).stdout.split('\n').at(-2)).toBe('4 files: 2 already stamped, 2 stamped');
+    writeFileSync(path('out/b.txt'), 'changed');
+    expect(await run(['workflow', 'add', 'out'], { url })).toMatchObject({
+      code: 5,
+      stderr: expect.stringMatching(/^out\/b\.txt: it was stamped as output 3 /),
+    });
     const hashes = seen.filter(({ line }) => line.endsWith('/stamp')).map(({ body }) => JSON.parse(body).output_hash);
-    expect(hashes).toEqual(['out/a.txt', 'out/b.txt', 'out/sub/a.txt'].map((name) => createHash('sha256').update(name).digest('hex')));
+    expect(hashes).toEqual(
+      ['out/a.txt', 'out/b.txt', 'out/sub/a.txt', 'out/sub/a.txt', 'out/z.txt'].map((name) =>
+        createHash('sha256').update(name).digest('hex'),
+      ),
+    );
   });
 
   test('saves no token of the mock provider', async () => {

@@ -33,7 +33,9 @@ export const workflowAdd: Command = {
   name: 'workflow add',
   operands: 'FILE|FOLDER...',
   summary: 'stamp outputs, in this order; each is saved as FILE.qstamp.json',
-  details: `The command stops at the first failure, so that no output takes the place of another.\n${folderRule}`,
+  details:
+    'The command stops at the first failure, so that no output takes the place of another. Run it again with the same folder, and\n' +
+    `it goes on where it stopped: files of a folder that are outputs of this workflow already are left out.\n${folderRule}`,
   options: {
     type: ['TYPE', 'image, text, audio, video, code, layout or another (default: from the file name)'],
     metadata: ['NAME=VALUE', 'stored with the output; may be repeated'],
@@ -53,13 +55,13 @@ export const workflowAdd: Command = {
       showsName: values['show-name'] ?? false,
       force: values.force ?? false,
     };
-    const { files, problems } = await filesOf(operands, terminal);
+    const { files, inFolders, problems } = await filesOf(operands, terminal);
     if (problems.length > 0) return terminal.summary(problems);
     const outcomes: Outcome[] = [];
     for (const path of files) {
       try {
-        await addOutput(path, options, client, terminal);
-        outcomes.push({ code: exitCodes.ok, word: 'stamped' });
+        const word = await addOutput(path, { ...options, mayBeStamped: inFolders.has(path) }, client, terminal);
+        outcomes.push({ code: exitCodes.ok, word });
       } catch (error) {
         outcomes.push({ code: terminal.problem(path, error), word: 'failed' });
         break;
@@ -78,14 +80,26 @@ interface AddOptions {
   /** Whether the workflow page shows the name of the file. */
   readonly showsName: boolean;
   readonly force: boolean;
+  /** Whether a file that is an output of this workflow already is no failure. */
+  readonly mayBeStamped: boolean;
 }
 
-async function addOutput(path: string, options: AddOptions, client: Client, terminal: Terminal): Promise<void> {
+/** Returns what became of the file, in one or two words. */
+async function addOutput(path: string, options: AddOptions, client: Client, terminal: Terminal): Promise<string> {
   const { workflow, showsName, force } = options;
   const metadata = showsName ? { ...options.metadata, name: basename(path), public: true } : options.metadata;
   if (isStampRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is already a stamp');
   const recordPath = stampRecordPathOf(path);
   const existing = force ? undefined : await readStampRecord(recordPath);
+  if (existing && options.mayBeStamped && (await isOutputOf(workflow, existing, path, terminal))) {
+    terminal.result(
+      { file: path, saved: recordPath, already_stamped: true },
+      `${path}: ${describeStampRecord(existing)}, before this`,
+      [],
+      'valid',
+    );
+    return 'already stamped';
+  }
   if (existing)
     throw new CommandFailure(exitCodes.file, `it was ${describeStampRecord(existing)} (${recordPath}); --force stamps it again`);
   const output_type = options.type ?? outputTypeOf(path);
@@ -106,6 +120,13 @@ async function addOutput(path: string, options: AddOptions, client: Client, term
     [],
     'valid',
   );
+  return 'stamped';
+}
+
+/** Whether a record is that of this file, as it is now, in this workflow. */
+async function isOutputOf(workflow: WorkflowFile, record: StampRecord, path: string, terminal: Terminal): Promise<boolean> {
+  if (record.kind !== 'workflow_output' || record.workflow_id !== workflow.workflow_id) return false;
+  return record.sha256 === (await digestFile(path, { onBytes: terminal.track(path) })).imprint.digest;
 }
 
 /**
