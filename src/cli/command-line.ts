@@ -22,7 +22,7 @@ Exit codes (for several results: the smallest that is not 0)
   2  the command line cannot be understood
   3  the service refused the request
   4  the service cannot be reached, or could not do it now
-  5  a local file cannot be read, or would be overwritten
+  5  a local file cannot be read or written, or would be overwritten
 `;
 
 /** The commands for operators are listed here so that operators find them, but `bin/qstamp.mjs` runs them. */
