@@ -21,14 +21,15 @@ import {
 } from '../shared/contract/workflow.ts';
 import { stampAnswer, verifyAnswer } from './answers.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
+import { type OnUpload, watchedFetch } from './watched-fetch.ts';
 
 interface ClientOptions {
   /** The base URL of the service. It may include a path. */
   readonly baseUrl: string;
   /** With a service token, stamps are made for its product; without a token, as an agent. */
   readonly serviceToken?: string | undefined;
-  /** Called when a large body is sent, with its size. The returned function is called with the bytes of each part. Undefined: nobody watches. */
-  readonly onUpload?: ((total: number) => (count: number) => void) | undefined;
+  /** Undefined: nobody watches uploads. */
+  readonly onUpload?: OnUpload | undefined;
 }
 
 /** The maximum time of one try. It is long because large content may be sent over a slow connection. */
@@ -96,30 +97,6 @@ export function createClient({ baseUrl, serviceToken, onUpload }: ClientOptions)
     },
   };
 }
-
-/** Smaller bodies are sent before anybody could read how far they are. */
-const leastWatchedBytes = 1024 * 1024;
-const partBytes = 64 * 1024;
-
-/** `fetch` that reports how much of a large body is sent. A blob has a known size, and is read only as fast as the connection takes it. */
-const watchedFetch =
-  (onUpload: NonNullable<ClientOptions['onUpload']>): typeof globalThis.fetch =>
-  (input, init) => {
-    const body = typeof init?.body === 'string' ? new Blob([init.body]) : init?.body;
-    if (!(body instanceof Blob) || body.size < leastWatchedBytes) return fetch(input, init);
-    const open = body.stream.bind(body);
-    async function* parts(onBytes: (count: number) => void) {
-      for await (const chunk of open()) {
-        for (let at = 0; at < chunk.length; at += partBytes) {
-          const part = chunk.subarray(at, at + partBytes);
-          yield part;
-          onBytes(part.length);
-        }
-      }
-    }
-    body.stream = () => ReadableStream.from(parts(onUpload(body.size)));
-    return fetch(input, { ...init, body });
-  };
 
 const orFailure = <Answer>(answer: Promise<Answer>): Promise<Answer> => answer.catch((error) => Promise.reject(failureOf(error)));
 
