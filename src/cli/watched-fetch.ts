@@ -14,16 +14,18 @@ export const watchedFetch =
   (input, init) => {
     const body = typeof init?.body === 'string' ? new Blob([init.body]) : init?.body;
     if (!(body instanceof Blob) || body.size < leastWatchedBytes) return fetch(input, init);
-    const open = body.stream.bind(body);
-    async function* parts(onBytes: (count: number) => void) {
-      for await (const chunk of open()) {
-        for (let at = 0; at < chunk.length; at += partBytes) {
-          const part = chunk.subarray(at, at + partBytes);
-          yield part;
-          onBytes(part.length);
-        }
-      }
-    }
-    body.stream = () => ReadableStream.from(parts(onUpload(body.size)));
-    return fetch(input, { ...init, body });
+    // A copy, which does not copy the bytes: the client sends the same blob again after a failure.
+    const watched = body.slice();
+    watched.stream = () => ReadableStream.from(partsOf(body, onUpload(body.size)));
+    return fetch(input, { ...init, body: watched });
   };
+
+async function* partsOf(blob: Blob, onBytes: (count: number) => void): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  for await (const chunk of blob.stream()) {
+    for (let at = 0; at < chunk.length; at += partBytes) {
+      const part = chunk.subarray(at, at + partBytes);
+      yield part;
+      onBytes(part.length);
+    }
+  }
+}

@@ -46,9 +46,16 @@ export const verify: Command = {
     const client = values.online ? connect() : undefined;
     const trust = await openTrust(anchorsFolder, values);
     const outcomes: Outcome[] = [...problems, ...inBundles.outcomes];
-    for (const name of inBundles.stamped) {
+    const { stamped } = inBundles;
+    for (const [index, name] of stamped.entries()) {
       try {
-        const judging = { trust, client, stdin, onBytes: terminal.track(name), nowMs: Date.now() };
+        const judging = {
+          trust,
+          client,
+          stdin,
+          onBytes: terminal.track(stamped.length > 1 ? `${index + 1} of ${stamped.length}, ${name}` : name),
+          nowMs: Date.now(),
+        };
         const { told, judgement } = await (values.proof === undefined
           ? judgeStamped(name, values.token, judging)
           : judgeProved(name, values.proof, judging));
