@@ -31,9 +31,10 @@ export async function filesOf(operands: readonly string[], terminal: Terminal): 
   for (const operand of operands) {
     try {
       if (await isFolder(operand)) {
-        const found = await filesIn(operand);
-        files.push(...found);
-        for (const path of found) inFolders.add(path);
+        for (const path of await filesIn(operand)) {
+          files.push(path);
+          inFolders.add(path);
+        }
       } else files.push(operand);
     } catch (error) {
       problems.push({ code: terminal.problem(operand, error), word: 'failed' });
@@ -47,19 +48,19 @@ const isFolder = async (operand: string): Promise<boolean> =>
   operand !== standardInput && ((await stat(operand).catch(() => undefined))?.isDirectory() ?? false);
 
 async function filesIn(folder: string): Promise<string[]> {
-  const files = (await everyFileIn(folder)).filter((path) => !isStampRecordPath(path) && !isTokenOfFileBeside(path, existsSync));
+  const files = (await Array.fromAsync(everyFileIn(folder))).filter(
+    (path) => !isStampRecordPath(path) && !isTokenOfFileBeside(path, existsSync),
+  );
   if (files.length === 0) throw new CommandFailure(exitCodes.file, 'there is no file to take in this folder');
   return files.sort();
 }
 
-async function everyFileIn(folder: string): Promise<string[]> {
-  const found: string[] = [];
+async function* everyFileIn(folder: string): AsyncGenerator<string> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     // The workflow file holds a secret, and nobody means it when naming its folder.
     if (entry.name.startsWith('.') || entry.name === workflowFileName) continue;
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) found.push(...(await everyFileIn(path)));
-    else if (entry.isFile()) found.push(path);
+    if (entry.isDirectory()) yield* everyFileIn(path);
+    else if (entry.isFile()) yield path;
   }
-  return found;
 }

@@ -9,7 +9,7 @@ export interface Terminal {
    * Prints one result: with `--json` it prints `value` as one line of JSON, otherwise `line` with `details` below it. Text from others in these lines
    * can neither start a new line nor control the terminal. With `--quiet` it prints only what is not valid.
    *
-   * @param verdict decides the sign before the line. A result that only informs has none
+   * @param verdict decides the sign before the line; work that is done counts as valid. A result that only informs has no sign
    */
   result(value: object, line: string, details?: readonly string[], verdict?: Verdict): void;
   /** Prints text for people or programs as it is, for example a help or a script. */
