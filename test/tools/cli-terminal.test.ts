@@ -7,7 +7,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { runToEnd } from '../../scripts/stack/run.ts';
 import { progressText } from '../../src/cli/progress-text.ts';
-import { readableSize } from '../../src/cli/terminal.ts';
+import { readableSize, withMilliseconds } from '../../src/cli/terminal.ts';
 import { sendJson, startStub } from '../support/cli-in-process.ts';
 import { genTimeMs, pki, recordOf, stranger, tokenOf } from '../support/cli-verify-lab.ts';
 import { runCommand, runOnTerminal, temporaryFolder } from '../support/command.ts';
@@ -63,6 +63,14 @@ describe('signs and colours', () => {
     expect(stdout + stderr).not.toMatch(/[✓✗]/);
     expect(stdout + stderr).not.toContain('\x1b');
   });
+});
+
+test.each([
+  ['2026-11-26T09:31:11Z', '2026-11-26T09:31:11.000Z'],
+  ['2026-11-26T09:31:11.090Z', '2026-11-26T09:31:11.090Z'],
+  ['from 2026-11-26T09:31:11.123456Z to 2026-11-26T09:31:12Z', 'from 2026-11-26T09:31:11.123456Z to 2026-11-26T09:31:12.000Z'],
+])('times in text have milliseconds, or the digits that were signed: %s', (text, shown) => {
+  expect(withMilliseconds(text)).toBe(shown);
 });
 
 describe('progress', () => {
