@@ -29,15 +29,25 @@ if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
     renew: 'renew',
     'rotate-master-key': 'rotateMasterKey',
   };
-  const [, , command = ''] = process.argv;
-  const name = Object.hasOwn(operatorCommands, command) ? operatorCommands[command] : undefined;
+  // A reader such as `head` may close the pipe early. Then nobody wants more results, and the command ends as if by SIGPIPE.
+  process.stdout.on('error', (/** @type {NodeJS.ErrnoException} */ error) => {
+    if (error.code === 'EPIPE') process.exit(128 + os.constants.signals.SIGPIPE);
+    process.stderr.write(`qstamp: the results cannot be written: ${error.message}\n`);
+    process.exit(5);
+  });
+  // Messages that nobody can read are no reason to stop.
+  process.stderr.on('error', () => undefined);
+  const [, , command = '', ...args] = process.argv;
+  // "renew FILE" is a command of src/cli, and only that one has a help page that explains both.
+  const isOfOperator = Object.hasOwn(operatorCommands, command) && (command !== 'renew' || args.every((arg) => arg === '--quiet'));
+  const name = isOfOperator ? operatorCommands[command] : undefined;
   if (name) {
     const { [name]: run } = await importSource('operator', `${command}.ts`);
     // Read the same settings as `npm start`.
     const envFile = path.join(root, '.env');
     if (existsSync(envFile)) process.loadEnvFile(envFile);
     const { env: environment, stdout, stderr } = process;
-    process.exitCode = await run({ args: process.argv.slice(3), environment, stdout, stderr });
+    process.exitCode = await run({ args, environment, stdout, stderr });
   } else {
     await importSource('cli', 'main.ts');
   }

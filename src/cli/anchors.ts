@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   type Certificate,
@@ -11,6 +11,7 @@ import {
 } from '../shared/rfc3161/index.ts';
 import { asFailure, CommandFailure, exitCodes } from './failure.ts';
 import type { OptionValues } from './options.ts';
+import { saveFile } from './save-file.ts';
 
 /** Writes a fingerprint in OpenSSL's notation, so that people can compare it: `AB:CD:…`. */
 export const readableFingerprint = (hex: string): string => hex.toUpperCase().match(/../g)?.join(':') ?? '';
@@ -33,7 +34,7 @@ export const certificateJson = ({ subject, issuer, fingerprint, notBeforeMs, not
   not_after: new Date(notAfterMs).toISOString(),
 });
 
-/** A saved trust anchor. Its file is named by its fingerprint. */
+/** A saved trust anchor. `keepAnchor` gives each its own file, but the user may put a file with several into the folder. */
 export interface KeptAnchor {
   readonly path: string;
   readonly certificate: Certificate;
@@ -72,12 +73,20 @@ export async function keepAnchor(folder: string, { fingerprint, der }: Certifica
   const path = join(folder, `${fingerprint}.pem`);
   return aboutFile(path, async () => {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    await writeFile(path, pemOf('CERTIFICATE', der));
+    await saveFile(path, [Buffer.from(pemOf('CERTIFICATE', der))], { overwrite: true });
     return path;
   });
 }
 
-export const forgetAnchor = ({ path }: KeptAnchor): Promise<void> => aboutFile(path, () => rm(path));
+/** Removes a certificate from its file, and the file if it holds no other. */
+export async function forgetAnchor({ path, certificate }: KeptAnchor): Promise<void> {
+  const others = (await readCertificates(path)).filter(({ fingerprint }) => fingerprint !== certificate.fingerprint);
+  const pem = others.map(({ der }) => pemOf('CERTIFICATE', der)).join('');
+  await aboutFile(path, async () => {
+    if (others.length === 0) await rm(path);
+    else await saveFile(path, [Buffer.from(pem)], { overwrite: true });
+  });
+}
 
 /**
  * Opens the trust store of one command. Its anchors are the certificates of `--ca`, or the saved ones if `--ca` is not given.

@@ -6,7 +6,7 @@ import { StampRefused, verdictOf } from '../shared/proof/judge-bundle.js';
 import type { TrustStore, Verified } from '../shared/rfc3161/index.ts';
 import type { BundleJudgement, FoundOutput } from './judge-bundle.ts';
 import type { SubjectJudgement } from './judge-subject.ts';
-import { countOf } from './terminal.ts';
+import { countOf, withMilliseconds } from './terminal.ts';
 import { type ToldVerdict, tellVerdict } from './verdict-text.ts';
 
 /** The result for a bundle whose files or stamps do not verify. */
@@ -17,6 +17,7 @@ export function tellBrokenBundle(name: string, fault: BundleFault | StampRefused
     json: { subject: name, verdict: 'not_valid', valid: false, reason, issued_at: null, not_checked: [] },
     line: `${name}: NOT VALID, ${reason}`,
     details,
+    verdict: 'not_valid',
   };
 }
 
@@ -62,14 +63,17 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
     details: [
       ...(isValid
         ? [
-            `a record stamped at ${closedAt} says: workflow ${record.workflow_id}, tier ${record.tier}, started ${record.created_at}, ` +
-              `e-mail address ${record.confirmed_at === null ? 'not confirmed' : `confirmed ${record.confirmed_at}`}, completed ${record.completed_at}`,
+            withMilliseconds(
+              `a record stamped at ${closedAt} says: workflow ${record.workflow_id}, tier ${record.tier}, started ${record.created_at}, ` +
+                `e-mail address ${record.confirmed_at === null ? 'not confirmed' : `confirmed ${record.confirmed_at}`}, completed ${record.completed_at}`,
+            ),
           ]
         : []),
       ...(isOtherSigner ? [`closing record signed by ${closingSigner.subject}`] : []),
       ...(reason === 'no_token' ? [`this bundle has no time-stamp of ${missing}`] : details),
       ...notes.map((note) => `not checked: ${note}`),
     ],
+    verdict,
   };
 }
 
@@ -137,19 +141,17 @@ function fileJson(path: string, sha256: string, verdict: Verdict, reason: string
   };
 }
 
-type ToldFile = ToldVerdict & { readonly verdict: Verdict };
-
-function tellPlace(path: string, sha256: string, place: Place): ToldFile {
+function tellPlace(path: string, sha256: string, place: Place): ToldVerdict {
   const { verdict } = verdictOf(place.judgement);
   const isValid = verdict === 'valid';
   const reason = isValid ? null : 'bundle_not_proved: You trust no certificate that confirms the bundle.';
   const json = fileJson(path, sha256, verdict, reason, place);
-  const headline = isValid ? `valid, existed at ${json.issued_at}; ` : `NOT PROVED, ${reason} It would be `;
+  const headline = isValid ? `valid, existed at ${withMilliseconds(json.issued_at ?? '')}; ` : `NOT PROVED, ${reason} It would be `;
   return {
     verdict,
     json,
     line: `${path}: ${headline}${placeText(place)}`,
-    details: isValid && json.not_checked.length > 0 ? [`not checked: ${json.not_checked.join('; ')}`] : [],
+    details: isValid && json.not_checked.length > 0 ? [`not checked: ${withMilliseconds(json.not_checked.join('; '))}`] : [],
   };
 }
 
@@ -159,11 +161,11 @@ export function tellNotFound(path: string, sha256: string, bundles: readonly Sea
   const reason = broken
     ? `bundle_not_valid: ${broken.name} is not valid, so it says nothing about this file.`
     : 'not_in_bundle: The file is neither an output nor the briefing of a workflow here, or it has changed.';
-  return { json: fileJson(path, sha256, 'not_valid', reason), line: `${path}: NOT VALID, ${reason}`, details: [] };
+  return { json: fileJson(path, sha256, 'not_valid', reason), line: `${path}: NOT VALID, ${reason}`, details: [], verdict: 'not_valid' };
 }
 
 /** The results for a file: one for each bundle that proves it. If no bundle proves it, one for each bundle that contains its hash. */
-export function tellFound(path: string, sha256: string, bundles: readonly SearchedBundle[]): readonly ToldFile[] {
+export function tellFound(path: string, sha256: string, bundles: readonly SearchedBundle[]): readonly ToldVerdict[] {
   const told = bundles.flatMap((bundle) => placesOf(sha256, bundle)).map((place) => tellPlace(path, sha256, place));
   const valid = told.filter(({ verdict }) => verdict === 'valid');
   return valid.length > 0 ? valid : told;

@@ -21,12 +21,15 @@ import {
 } from '../shared/contract/workflow.ts';
 import { stampAnswer, verifyAnswer } from './answers.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
+import { type OnUpload, watchedFetch } from './watched-fetch.ts';
 
 interface ClientOptions {
   /** The base URL of the service. It may include a path. */
   readonly baseUrl: string;
   /** With a service token, stamps are made for its product; without a token, as an agent. */
   readonly serviceToken?: string | undefined;
+  /** Undefined: nobody watches uploads. */
+  readonly onUpload?: OnUpload | undefined;
 }
 
 /** The maximum time of one try. It is long because large content may be sent over a slow connection. */
@@ -38,8 +41,8 @@ export type Client = ReturnType<typeof createClient>;
  * Calls the service for the commands through the TypeScript client, which retries and gives each request an idempotency key (S9). The answers are
  * checked here, because they are printed and saved. Every failure becomes a CommandFailure with one sentence and an exit code.
  */
-export function createClient({ baseUrl, serviceToken }: ClientOptions) {
-  const qstamp = new Qstamp({ url: baseUrl, serviceToken, timeoutMs });
+export function createClient({ baseUrl, serviceToken, onUpload }: ClientOptions) {
+  const qstamp = new Qstamp({ url: baseUrl, serviceToken, timeoutMs, ...(onUpload && { fetch: watchedFetch(onUpload) }) });
 
   async function parsed<Schema extends z.ZodType>(schema: Schema, answer: Promise<unknown>): Promise<z.output<Schema>> {
     const result = schema.safeParse(await orFailure(answer));

@@ -1,11 +1,15 @@
 import type { Command } from './command.ts';
 import { misuse } from './failure.ts';
-import { type OptionValues, readCommandLine } from './options.ts';
+import { type OptionValues, readCommandLine, wordsOf } from './options.ts';
 import { didYouMean } from './suggest.ts';
 
-const commonOptions = `  --json          one line of JSON for each result, on standard output
-  --help          help on a command; "qstamp help" also shows environment and exit codes
-  --version`;
+/** The options that every command has, with their help. */
+export const commonOptions = [
+  ['json', 'one line of JSON for each result, on standard output'],
+  ['quiet', 'print only problems, and what is not valid; the exit code says the rest'],
+  ['help', 'help on a command; "qstamp help" also shows environment and exit codes'],
+  ['version', 'print the version of this command'],
+] as const;
 
 const surroundings = `Environment
   QSTAMP_URL             address of the service (default http://127.0.0.1:8080)
@@ -18,13 +22,26 @@ Exit codes (for several results: the smallest that is not 0)
   2  the command line cannot be understood
   3  the service refused the request
   4  the service cannot be reached, or could not do it now
-  5  a local file cannot be read, or would be overwritten
+  5  a local file cannot be read or written, or would be overwritten
 `;
+
+/** The commands for operators are listed here so that operators find them, but `bin/qstamp.mjs` runs them. */
+export const operatorCommands = [
+  ['qstamp check-providers', 'for operators: ask each configured provider once, and show how it answers'],
+  ['qstamp check-settings [PORT]', 'for operators: show in one line why the service cannot start'],
+  ['qstamp jobs failed | retry | drop', 'for operators: jobs that the service has given up'],
+  ['qstamp mails blocked | allow ADDRESS', 'for operators: the recipients who have stopped the mails'],
+  ['qstamp recount FROM TO', 'for operators: count the stamps of some hours again'],
+  ['qstamp renew', 'for operators: renew the evidence that is due'],
+  ['qstamp rotate-master-key', 'for operators: encrypt the keys in the database with another master key'],
+] as const;
 
 const columns = (rows: readonly (readonly [string, string])[]): string => {
   const width = Math.max(...rows.map(([left]) => left.length));
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd()).join('\n');
 };
+
+const commonHelp = (): string => columns(commonOptions.map(([name, help]) => [`--${name}`.padEnd(14), help]));
 
 const usageOf = ({ name, operands }: Command): string => `qstamp ${name} ${operands}`.trimEnd();
 
@@ -34,17 +51,8 @@ export function helpOf(name: string | undefined, commands: readonly Command[]): 
   if (command !== undefined) return commandHelp(command);
   const listed = name === undefined ? commands : commands.filter((one) => one.name.startsWith(`${name} `));
   const rows = listed.map((one) => [usageOf(one), one.summary] as const);
-  if (name !== undefined) return `${columns(rows)}\n\n${commonOptions}\n`;
-  // The commands for operators are listed here so that operators find them, but `bin/qstamp.mjs` runs them.
-  const forOperators = [
-    ['qstamp check-providers', 'for operators: ask each configured provider once, and show how it answers'],
-    ['qstamp check-settings [PORT]', 'for operators: show in one line why the service cannot start'],
-    ['qstamp jobs failed | retry | drop', 'for operators: jobs that the service has given up'],
-    ['qstamp recount FROM TO', 'for operators: count the stamps of some hours again'],
-    ['qstamp renew', 'for operators: renew the evidence that is due'],
-    ['qstamp rotate-master-key', 'for operators: encrypt the keys in the database with another master key'],
-  ] as const;
-  return `qstamp: trusted time-stamps for files\n\n${columns([...rows, ...forOperators])}\n\n${commonOptions}\n\n${surroundings}`;
+  if (name !== undefined) return `${columns(rows)}\n\n${commonHelp()}\n`;
+  return `qstamp: trusted time-stamps for files\n\n${columns([...rows, ...operatorCommands])}\n\n${commonHelp()}\n\n${surroundings}`;
 }
 
 function commandHelp(command: Command): string {
@@ -53,12 +61,9 @@ function commandHelp(command: Command): string {
     `${usageOf(command)}: ${command.summary}`,
     ...(command.details === undefined ? [] : [command.details]),
     ...(rows.length === 0 ? [] : [columns(rows)]),
-    `${commonOptions}\n`,
+    `${commonHelp()}\n`,
   ].join('\n\n');
 }
-
-/** Options that every command has. */
-const everywhere: readonly string[] = ['json', 'help', 'version'];
 
 export type Asked =
   | { readonly what: 'version' }
@@ -75,11 +80,19 @@ export function parseCommandLine(args: readonly string[], commands: readonly Com
   if (args.length === 0) return { what: 'help', name: undefined };
   const command = findCommand(positionals, commands);
   if (command === undefined) throw notACommand(positionals, commands);
-  const stranger = Object.keys(values).find((name) => !everywhere.includes(name) && !(name in command.options));
+  const stranger = Object.keys(values).find((name) => !commonOptions.some(([common]) => common === name) && !(name in command.options));
   if (stranger !== undefined) throw misuse(`"${command.name}" takes no --${stranger}`);
   const operands = positionals.slice(command.name.split(' ').length);
   if (command.operands === '' && operands[0] !== undefined) throw misuse(`"${command.name}" takes no operand, got "${operands[0]}"`);
   return { what: 'run', command, operands, values };
+}
+
+/** The command that explains what is wrong with a command line: the help of its command or group, if it names one. */
+export function helpFor(args: readonly string[], commands: readonly Command[]): string {
+  const words = wordsOf(args);
+  const [first = ''] = words;
+  const name = findCommand(words, commands)?.name ?? (groupsOf(commands).includes(first) ? first : undefined);
+  return name === undefined ? 'qstamp --help' : `qstamp ${name} --help`;
 }
 
 const findCommand = (words: readonly string[], commands: readonly Command[]): Command | undefined =>

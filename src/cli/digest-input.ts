@@ -17,7 +17,8 @@ export interface DigestOptions {
   readonly algorithms?: readonly [ImprintAlgorithm, ...ImprintAlgorithm[]];
   /** Whether the content is also kept in memory, for an upload. */
   readonly keepsContent?: boolean;
-  readonly onBytes?: (count: number) => void;
+  /** Called after each part, with the size of the whole file if it is known. */
+  readonly onBytes?: (count: number, total: number | undefined) => void;
 }
 
 export interface DigestedInput {
@@ -30,7 +31,7 @@ export interface DigestedInput {
 }
 
 /** Hashes a stream. @throws CommandFailure if content to keep is too large */
-async function digestChunks(chunks: AsyncIterable<Uint8Array>, options: DigestOptions): Promise<DigestedInput> {
+async function digestChunks(chunks: AsyncIterable<Uint8Array>, options: DigestOptions, total?: number): Promise<DigestedInput> {
   const { algorithms = ['sha256'], keepsContent = false, onBytes } = options;
   const hashes = algorithms.map((algorithm) => ({ algorithm, hash: createHash(algorithm) }));
   const kept: Buffer[] = [];
@@ -38,7 +39,7 @@ async function digestChunks(chunks: AsyncIterable<Uint8Array>, options: DigestOp
   for await (const chunk of chunks) {
     for (const { hash } of hashes) hash.update(chunk);
     bytes += chunk.length;
-    onBytes?.(chunk.length);
+    onBytes?.(chunk.length, total);
     if (!keepsContent) continue;
     if (bytes > mostContentBytes) {
       throw new CommandFailure(
@@ -70,7 +71,7 @@ export async function digestFile(path: string, options: DigestOptions = {}): Pro
         yield buffer.subarray(0, bytesRead);
       }
     }
-    const digested = await digestChunks(read(), options);
+    const digested = await digestChunks(read(), options, Number(before.size));
     const after = await file.stat({ bigint: true });
     if (after.mtimeNs !== before.mtimeNs || after.size !== before.size) {
       throw new CommandFailure(exitCodes.file, 'the file changed while it was read');

@@ -28,8 +28,11 @@ export class CommandFailure extends Error {
   }
 }
 
+/** A wrong command line. The terminal adds which help explains it. */
+export class Misuse extends CommandFailure {}
+
 /** The failure for a wrong command line, with one sentence. */
-export const misuse = (sentence: string): CommandFailure => new CommandFailure(exitCodes.usage, `${sentence} (see qstamp --help)`);
+export const misuse = (sentence: string): CommandFailure => new Misuse(exitCodes.usage, sentence);
 
 const fileFaults: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
@@ -39,6 +42,8 @@ const fileFaults: Readonly<Record<string, string>> = {
   ENOTDIR: 'there is no such file',
   EEXIST: 'the file already exists',
   ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk is full',
+  EFBIG: 'the file is too large for this disk',
   EROFS: 'the disk is read-only',
 };
 

@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { asFailure, CommandFailure, exitCodes } from './failure.ts';
+import { type SaveFileOptions, saveFile } from './save-file.ts';
 
 /** Parses a JSON text. Returns undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
@@ -21,26 +21,16 @@ export async function readText(path: string): Promise<string | undefined> {
   }
 }
 
-export interface SaveOptions {
-  readonly overwrite: boolean;
+export interface SaveOptions extends SaveFileOptions {
   /** The start of the error message if the file cannot be saved: what the user loses. */
   readonly what: string;
-  /** True if only the owner may read the file. */
-  readonly isSecret?: boolean;
 }
 
-/**
- * Writes JSON to disk. With `overwrite` an existing file is replaced in one step; otherwise it is an error.
- *
- * @throws CommandFailure with `what` and the reason
- */
-export async function saveJson(path: string, value: object, { overwrite, what, isSecret = false }: SaveOptions): Promise<void> {
-  const target = overwrite ? `${path}.${randomUUID()}.tmp` : path;
+/** Saves JSON, whole or not at all. @throws CommandFailure with `what` and the reason */
+export async function saveJson(path: string, value: object, { what, ...options }: SaveOptions): Promise<void> {
   try {
-    await writeFile(target, `${JSON.stringify(value, null, 2)}\n`, { flag: 'wx', mode: isSecret ? 0o600 : 0o666, flush: true });
-    if (overwrite) await rename(target, path);
+    await saveFile(path, [Buffer.from(`${JSON.stringify(value, null, 2)}\n`)], options);
   } catch (error) {
-    if (overwrite) await rm(target, { force: true });
     const failure = asFailure(error);
     throw failure instanceof CommandFailure ? new CommandFailure(exitCodes.file, `${what}, in ${path}: ${failure.message}`) : failure;
   }

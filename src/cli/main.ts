@@ -2,15 +2,16 @@ import { once } from 'node:events';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import { version } from '../shared/contract/version.ts';
 import { type Client, createClient } from './client.ts';
 import type { Command, Context } from './command.ts';
-import { type Asked, helpOf, parseCommandLine } from './command-line.ts';
+import { type Asked, helpFor, helpOf, parseCommandLine } from './command-line.ts';
+import { completionOf } from './commands/completion.ts';
 import { pack } from './commands/pack.ts';
 import { renew } from './commands/renew.ts';
 import { stamp } from './commands/stamp.ts';
 import { trustAdd, trustList, trustRemove } from './commands/trust.ts';
 import { verify } from './commands/verify.ts';
+import { version } from './commands/version.ts';
 import { workflowBundle, workflowComplete, workflowRedact, workflowResend, workflowStart, workflowStatus } from './commands/workflow.ts';
 import { workflowAdd } from './commands/workflow-add.ts';
 import { type ExitCode, exitCodes, misuse } from './failure.ts';
@@ -31,6 +32,8 @@ const commands: readonly Command[] = [
   workflowComplete,
   workflowBundle,
   workflowRedact,
+  completionOf(() => commands),
+  version,
 ];
 
 const { argv, env, stdin, stdout, stderr } = process;
@@ -40,7 +43,15 @@ function connect(): Client {
   if (!/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? '')) {
     throw misuse('QSTAMP_URL must be an address that starts with http:// or https://');
   }
-  return createClient({ baseUrl, serviceToken: env.QSTAMP_SERVICE_TOKEN || undefined });
+  const onUpload = (total: number) => {
+    const advance = terminal.track('sent');
+    return (count: number) => advance(count, total);
+  };
+  return createClient({
+    baseUrl,
+    serviceToken: env.QSTAMP_SERVICE_TOKEN || undefined,
+    onUpload: terminal.showsProgress ? onUpload : undefined,
+  });
 }
 
 async function ask(question: string): Promise<string | undefined> {
@@ -55,18 +66,27 @@ async function ask(question: string): Promise<string | undefined> {
   }
 }
 
-const terminal = createTerminal({ json: argv.includes('--json'), stdout, stderr });
+const args = argv.slice(2);
+const terminal = createTerminal({
+  json: args.includes('--json'),
+  quiet: args.includes('--quiet'),
+  stdout,
+  stderr,
+  help: helpFor(args, commands),
+  environment: env,
+});
 const anchorsFolder = join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'qstamp', 'anchors');
 const context: Context = { terminal, connect, ask, stdin, anchorsFolder };
 
 async function run(asked: Asked): Promise<ExitCode> {
   if (asked.what === 'run') return asked.command.run(asked.operands, asked.values, context);
-  stdout.write(asked.what === 'help' ? helpOf(asked.name, commands) : `${version}\n`);
+  if (asked.what === 'version') return version.run([], {}, context);
+  terminal.text(helpOf(asked.name, commands));
   return exitCodes.ok;
 }
 
 try {
-  process.exitCode = await run(parseCommandLine(argv.slice(2), commands));
+  process.exitCode = await run(parseCommandLine(args, commands));
 } catch (error) {
   process.exitCode = terminal.problem(undefined, error);
 }

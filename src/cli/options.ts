@@ -28,6 +28,7 @@ const optionTypes = {
   yes: flag,
   intermediate: repeated,
   json: flag,
+  quiet: flag,
   help: { type: 'boolean', short: 'h' },
   version: flag,
 } as const;
@@ -43,6 +44,10 @@ export function readCommandLine(args: readonly string[]) {
     throw misuse(`${sentence}${didYouMean(unknown, Object.keys(optionTypes), '--')}`);
   }
 }
+
+/** The words of a command line that are neither options nor their values, also if the command line is wrong. */
+export const wordsOf = (args: readonly string[]): readonly string[] =>
+  parseArgs({ args: [...args], options: optionTypes, allowPositionals: true, strict: false }).positionals;
 
 export type OptionName = keyof typeof optionTypes;
 export type OptionValues = ReturnType<typeof readCommandLine>['values'];

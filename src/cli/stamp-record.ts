@@ -4,6 +4,7 @@ import { workflowStampResponse } from '../shared/contract/workflow.ts';
 import { stampAnswer } from './answers.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 import { parseJson, readText } from './json-file.ts';
+import { withMilliseconds } from './terminal.ts';
 
 const common = {
   /** The version of this format. */
@@ -41,7 +42,9 @@ export const stampIdIn = (record: StampRecord): string => (record.kind === 'stam
 
 /** Describes the stamp in a record for people. It repeats what the record says, which proves nothing. */
 export const describeStampRecord = (record: StampRecord): string =>
-  record.kind === 'stamp' ? `stamped at ${record.stamp.issued_at}` : `stamped as output ${record.output.sequence_number} of a workflow`;
+  record.kind === 'stamp'
+    ? `stamped at ${withMilliseconds(record.stamp.issued_at)}`
+    : `stamped as output ${record.output.sequence_number} of a workflow`;
 
 /**
  * Reads a stamp record. Returns undefined if there is no such file.

@@ -82,6 +82,12 @@ export async function stampBeside(path: string): Promise<string | undefined> {
   return undefined;
 }
 
+/** Whether a path is that of a token for the file beside it, for example `a.tsr` beside `a`. */
+export function isTokenOfFileBeside(path: string, isThere: (path: string) => boolean): boolean {
+  const suffix = tokenSuffixes.find((end) => path.toLowerCase().endsWith(end));
+  return suffix !== undefined && isThere(path.slice(0, -suffix.length));
+}
+
 type FoundProof = Omit<Subject, 'input'>;
 
 const tokenOnly = (token: Buffer): FoundProof => ({ token, stampId: undefined, record: undefined });

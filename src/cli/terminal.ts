@@ -1,58 +1,125 @@
-import { asFailure, CommandFailure, type ExitCode, exitCodes } from './failure.ts';
+import { styleText } from 'node:util';
+import type { Verdict } from '../shared/domain/reasons.ts';
+import { asFailure, CommandFailure, type ExitCode, exitCodes, Misuse } from './failure.ts';
+import { progressText } from './progress-text.ts';
 
 /** Prints results, problems and progress. */
 export interface Terminal {
   /**
    * Prints one result: with `--json` it prints `value` as one line of JSON, otherwise `line` with `details` below it. Text from others in these lines
-   * can neither start a new line nor control the terminal.
+   * can neither start a new line nor control the terminal. With `--quiet` it prints only what is not valid.
+   *
+   * @param verdict decides the sign before the line; work that is done counts as valid. A result that only informs has no sign
    */
-  result(value: object, line: string, details?: readonly string[]): void;
+  result(value: object, line: string, details?: readonly string[], verdict?: Verdict): void;
+  /** Prints text for people or programs as it is, for example a help or a script. */
+  text(text: string): void;
   /** Prints a problem with one file or name, and returns the exit code. An error that is not a CommandFailure is thrown again. */
   problem(subject: string | undefined, error: unknown): ExitCode;
-  /** Shows progress on the last line of a terminal. Does nothing if standard error is not a terminal, or with `--json`. */
-  progress(text: string): void;
+  /** If there were several files, prints what became of them in one line. Returns the exit code: the smallest that is not 0. */
+  summary(outcomes: readonly Outcome[]): ExitCode;
+  /**
+   * Begins to show on the last line how far some work is. The returned function takes the amount done since its last call, and the total if it is
+   * known. It does nothing if standard error is not a terminal, or with `--json` or `--quiet`.
+   *
+   * @param amountText writes an amount; by default, amounts are bytes
+   */
+  track(label: string | (() => string), amountText?: (amount: number) => string): Advance;
+  /** Whether `track` shows anything. */
+  readonly showsProgress: boolean;
 }
+
+export type Advance = (amount: number, total?: number) => void;
+
+/** What became of one file, in one or two words such as `not valid`. */
+export interface Outcome {
+  readonly code: ExitCode;
+  readonly word: string;
+}
+
+/** The word for a file after the failure at which a command stopped. */
+export const notTried = 'not tried';
+
+type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
 export interface TerminalOptions {
   readonly json: boolean;
-  readonly stdout: NodeJS.WritableStream;
-  readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };
+  readonly quiet: boolean;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  /** The command that explains the command line, for example `qstamp stamp --help`. */
+  readonly help: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
 const eraseLine = '\r\x1b[K';
 const progressEveryMs = 100;
 
-export function createTerminal({ json, stdout, stderr }: TerminalOptions): Terminal {
-  const showsProgress = stderr.isTTY === true && !json;
+const signs = { valid: ['green', '✓'], not_valid: ['red', '✗'], not_proved: ['yellow', '!'] } as const;
+
+export function createTerminal({ json, quiet, stdout, stderr, help, environment }: TerminalOptions): Terminal {
+  const isDumb = environment.TERM === 'dumb';
+  const showsProgress = stderr.isTTY === true && !isDumb && !json && !quiet;
   let shownAt = Number.NEGATIVE_INFINITY;
   const erase = () => {
     if (showsProgress) stderr.write(eraseLine);
   };
+  /** The sign before a line on a terminal; empty elsewhere. */
+  const signOf = (verdict: Verdict | undefined, { isTTY }: Output): string => {
+    if (verdict === undefined || !isTTY || isDumb || environment.NO_COLOR) return '';
+    const [color, sign] = signs[verdict];
+    // The stream was checked above. Node's own check would obey FORCE_COLOR in a pipe too.
+    return `${styleText(color, sign, { validateStream: false })} `;
+  };
   return {
-    result(value, line, details = []) {
+    showsProgress,
+    result(value, line, details = [], verdict) {
+      if (quiet && (verdict === undefined || verdict === 'valid')) return;
       erase();
-      stdout.write(json ? `${JSON.stringify(value)}\n` : `${[line, ...details].map(onOneLine).join('\n  ')}\n`);
+      stdout.write(json ? `${JSON.stringify(value)}\n` : `${signOf(verdict, stdout)}${[line, ...details].map(onOneLine).join('\n  ')}\n`);
     },
+    text: (text) => void stdout.write(text),
     problem(subject, error) {
       const failure = asFailure(error);
       if (!(failure instanceof CommandFailure)) throw failure;
       erase();
-      const { message, details } = failure;
-      if (json) stdout.write(`${JSON.stringify({ ...(subject !== undefined && { subject }), error: { message, ...details } })}\n`);
-      else stderr.write(`${onOneLine(`${subject ?? 'qstamp'}: ${message}`)}\n`);
+      const message = failure instanceof Misuse ? `${failure.message} (see ${help})` : failure.message;
+      if (json) stdout.write(`${JSON.stringify({ ...(subject !== undefined && { subject }), error: { message, ...failure.details } })}\n`);
+      else stderr.write(`${signOf('not_valid', stderr)}${onOneLine(`${subject ?? 'qstamp'}: ${message}`)}\n`);
       return failure.exitCode;
     },
-    progress(text) {
-      const now = performance.now();
-      if (!showsProgress || now - shownAt < progressEveryMs) return;
-      shownAt = now;
-      stderr.write(`${eraseLine}${onOneLine(text)}`);
+    summary(outcomes) {
+      const code = worstOf(outcomes.map((outcome) => outcome.code));
+      if (outcomes.length < 2 || json || quiet) return code;
+      erase();
+      // What went well comes first; what was not tried comes last.
+      const rankOf = ({ code, word }: Outcome) => (word === notTried ? 100 : code);
+      const sorted = outcomes.toSorted((a, b) => rankOf(a) - rankOf(b) || (a.word < b.word ? -1 : 1));
+      const words = [...new Set(sorted.map(({ word }) => word))];
+      const counts = words.map((word) => `${outcomes.filter((outcome) => outcome.word === word).length} ${word}`);
+      const verdict = code === exitCodes.ok ? 'valid' : 'not_valid';
+      stdout.write(`${signOf(verdict, stdout)}${countOf(outcomes.length, 'file')}: ${counts.join(', ')}\n`);
+      return code;
+    },
+    track(label, amountText = readableSize) {
+      const began = performance.now();
+      let done = 0;
+      return (amount, total) => {
+        done += amount;
+        const now = performance.now();
+        if (!showsProgress || now - shownAt < progressEveryMs) return;
+        shownAt = now;
+        const name = typeof label === 'string' ? label : label();
+        const text = onOneLine(progressText(name, { done, total, elapsedMs: now - began, amountText }));
+        // A line that is longer than the terminal is wide could not be erased again.
+        stderr.write(`${eraseLine}${text.slice(0, (stderr.columns || 80) - 1)}`);
+      };
     },
   };
 }
 
 /** The exit code for several results: the smallest that is not 0. */
-export const worstOf = (codes: readonly ExitCode[]): ExitCode => codes.filter((code) => code !== exitCodes.ok).sort()[0] ?? exitCodes.ok;
+const worstOf = (codes: readonly ExitCode[]): ExitCode => codes.filter((code) => code !== exitCodes.ok).sort()[0] ?? exitCodes.ok;
 
 /** Runs `work` for each item, at most `limit` at a time. */
 export async function forEachAtMost<Item>(limit: number, items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
@@ -83,3 +150,9 @@ export function readableSize(bytes: number): string {
   for (; amount >= (unit === 0 ? 1000 : 999.95) && unit < units.length - 1; unit += 1) amount /= 1000;
   return `${unit === 0 ? amount : amount.toFixed(1)} ${units[unit]}`;
 }
+
+/**
+ * Gives every time in a text for people milliseconds, so that times line up: `T12:00:00Z` becomes `T12:00:00.000Z`. A token may state more digits;
+ * they stay, because they are what was signed.
+ */
+export const withMilliseconds = (text: string): string => text.replace(/(T\d\d:\d\d:\d\d)Z/g, '$1.000Z');

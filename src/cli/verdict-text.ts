@@ -1,5 +1,5 @@
 import { rfc3339Of } from '../shared/domain/gen-time.ts';
-import { adviceOf, reasonOf } from '../shared/domain/reasons.ts';
+import { adviceOf, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
 import { hashNameOf } from '../shared/domain/stamp.ts';
 import { type ToldToken, toldToken } from '../shared/domain/told-token.ts';
 import {
@@ -16,14 +16,18 @@ import type { OnlineAnswer, SubjectJudgement } from './judge-subject.ts';
 import { imprintOf } from './judge-token.ts';
 import { describeStampRecord } from './stamp-record.ts';
 import type { Subject } from './subject.ts';
-import { countOf } from './terminal.ts';
+import { countOf, withMilliseconds } from './terminal.ts';
 
 /** A verdict for output: one line of JSON for programs, `line` and `details` for people. */
 export interface ToldVerdict {
   readonly json: object;
   readonly line: string;
   readonly details: readonly string[];
+  readonly verdict: Verdict;
 }
+
+/** The verdicts in words, for a summary. */
+export const verdictWords: Readonly<Record<Verdict, string>> = { valid: 'valid', not_valid: 'not valid', not_proved: 'not proved' };
 
 /**
  * Writes a verdict for output.
@@ -79,10 +83,10 @@ export function tellVerdict(
   const shortName = name.length > 80 ? `${name.slice(0, 77)}...` : name;
   const details = [
     ...detailsOf(subject, judgement, last),
-    ...(isValid && notChecked.length > 0 ? [`not checked: ${notChecked.join('; ')}`] : []),
+    ...(isValid && notChecked.length > 0 ? [`not checked: ${withMilliseconds(notChecked.join('; '))}`] : []),
     ...(online ? [`the service says: ${describeOnline(online)}${isValid ? '' : ', which proves nothing'}`] : []),
   ];
-  return { json, line: `${shortName}: ${headline(subject, judgement, reason)}`, details };
+  return { json, line: `${shortName}: ${headline(subject, judgement, reason)}`, details, verdict };
 }
 
 /** Merges the facts of several tokens: each certificate once with its worst status, each phrase once, and the earliest end. */
@@ -115,8 +119,11 @@ function headline(subject: Subject, { verdict, stated }: SubjectJudgement, reaso
   if (verdict === 'not_valid') return `NOT VALID, ${reason}`;
   if (verdict === 'not_proved' || stated === undefined) return `NOT PROVED, ${reason}`;
   const what = subject.input === undefined ? `content with the ${imprintText(stated)} ` : '';
-  return `valid, ${what}existed at ${rfc3339Of(stated.genTimeText)}`;
+  return `valid, ${what}existed at ${timeOf(stated)}`;
 }
+
+/** The time of a token for people. */
+export const timeOf = ({ genTimeText }: Verified): string => withMilliseconds(rfc3339Of(genTimeText));
 
 function imprintText(stated: Verified): string {
   const { algorithm, digest } = imprintOf(stated);
@@ -130,7 +137,7 @@ function detailsOf(
 ): string[] {
   const { record, input, token } = subject;
   if (reason === 'imprint_mismatch' || reason === 'evidence_imprint_missing') {
-    const time = stated && rfc3339Of(stated.genTimeText);
+    const time = stated && timeOf(stated);
     const byToken = isTokenProved ? `stamped at ${time}` : `stamped at ${time}, as its token says`;
     const when = stated ? byToken : record ? `${describeStampRecord(record)}, as its record says` : 'stamped';
     const changed = `the file has changed since it was ${when}, or is a different file`;
@@ -147,12 +154,12 @@ function detailsOf(
   const fingerprint = `SHA-256 ${readableFingerprint(last.fingerprint)}`;
   const renewals =
     stated.record &&
-    `an evidence record with ${countOf(stated.record.tokens.length - 1, 'renewal')}, to be renewed before ${endOf(stated.record)}`;
+    `an evidence record with ${countOf(stated.record.tokens.length - 1, 'renewal')}, to be renewed before ${withMilliseconds(endOf(stated.record))}`;
   if (verdict === 'valid') return [signed, `trust anchor ${readableName(last.subject)}, ${fingerprint}`, ...(renewals ? [renewals] : [])];
   const isRoot = isSameName(last.subject, last.issuer);
   const what = input === undefined ? `content with the ${imprintText(stated)}` : 'this content';
   return [
-    `it says: ${what} existed at ${rfc3339Of(stated.genTimeText)}; ${signed}`,
+    `it says: ${what} existed at ${timeOf(stated)}; ${signed}`,
     `its chain ${isRoot ? 'leads to' : 'ends at'} ${readableName(last.subject)}${isRoot ? '' : `, issued by ${readableName(last.issuer)}`}`,
     fingerprint,
     'compare this with the fingerprint that its owner publishes, and trust the certificate with "qstamp trust add FILE" or --ca FILE',
@@ -164,5 +171,5 @@ function describeOnline(online: OnlineAnswer): string {
   const { verdict, valid, issued_at, tsp_provider, is_qualified, reason } = online;
   if (!valid) return `${verdict === 'not_proved' ? 'NOT PROVED' : 'NOT VALID'}, ${reason ?? 'no reason given'}`;
   const from = [tsp_provider, is_qualified ? 'qualified' : 'not qualified'].filter(Boolean).join(', ');
-  return `valid, existed at ${issued_at} (${from})`;
+  return `valid, existed at ${withMilliseconds(String(issued_at))} (${from})`;
 }

@@ -1,17 +1,19 @@
 import { readFile } from 'node:fs/promises';
 import { BundleFault, mostSmallBytes, type OpenedBundle } from '../shared/proof/bundle.js';
 import { bundleFiles } from '../shared/proof/bundle-files.js';
-import { judgeBundle, StampRefused, verdictOf } from '../shared/proof/judge-bundle.js';
+import { judgeBundle, StampRefused } from '../shared/proof/judge-bundle.js';
 import { isSame } from '../shared/proof/octets.js';
 import { type TrustMaterial, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
 import { openTrust } from './anchors.ts';
 import { type SearchedBundle, tellBrokenBundle, tellBundle, tellFound, tellNotFound } from './bundle-text.ts';
 import type { Context } from './command.ts';
 import { digestInput } from './digest-input.ts';
-import { CommandFailure, type ExitCode, exitCodes, misuse } from './failure.ts';
+import { CommandFailure, exitCodes, misuse } from './failure.ts';
 import { asBundleFault, type BundleJudgement, isBundlePath, judgeStampBy, mayBeBundle, withBundle } from './judge-bundle.ts';
 import type { OptionValues } from './options.ts';
 import { stampBeside } from './subject.ts';
+import { countOf, type Outcome } from './terminal.ts';
+import { type ToldVerdict, verdictWords } from './verdict-text.ts';
 
 /**
  * Finds the evidence bundles among the names: zip files without a stamp beside them. If there are several, a zip file without a closing record counts
@@ -69,7 +71,7 @@ async function trustFor(
 }
 
 interface VerifiedBundles {
-  readonly codes: readonly ExitCode[];
+  readonly outcomes: readonly Outcome[];
   /** Files that are in none of the bundles but have a stamp beside them. They are not judged here. */
   readonly stamped: readonly string[];
 }
@@ -88,13 +90,17 @@ export async function verifyBundles(
   if (values.online) throw misuse('--online works for stamps, not for bundles');
   // Opened here first, so that a fault in the user's trust anchors does not look like a fault in a bundle.
   await openTrust(anchorsFolder, values);
-  const codes: ExitCode[] = [];
+  const outcomes: Outcome[] = [];
+  const problem = (name: string, error: unknown) => outcomes.push({ code: terminal.problem(name, error), word: 'failed' });
+  const print = ({ json, line, details, verdict }: ToldVerdict) => terminal.result(json, line, details, verdict);
+  const count = ({ verdict }: Pick<ToldVerdict, 'verdict'>) =>
+    outcomes.push({ code: verdict === 'valid' ? exitCodes.ok : exitCodes.notValid, word: verdictWords[verdict] });
   const digests = new Map<string, string>();
   for (const file of files) {
     try {
-      digests.set(file, (await digestInput(file, stdin)).imprint.digest);
+      digests.set(file, (await digestInput(file, stdin, { onBytes: terminal.track(file) })).imprint.digest);
     } catch (error) {
-      codes.push(terminal.problem(file, error));
+      problem(file, error);
     }
   }
 
@@ -102,11 +108,12 @@ export async function verifyBundles(
   const judge = (path: string): Promise<BundleJudgement> =>
     withBundle(path, async (bundle) => {
       const { trust, notes } = await trustFor(bundle, values, anchorsFolder);
-      const onOutput = (number: number) => terminal.progress(`${path}: output ${number} of ${bundle.record.output_count}`);
+      const advance = terminal.track(path, (amount) => countOf(amount, 'output'));
+      const onOutput = () => advance(1, bundle.record.output_count);
       const judgement = await judgeBundle(bundle, { ...judgeStampBy(trust, Date.now()), wanted: new Set(digests.values()), onOutput });
       const told = tellBundle(path, judgement, trust, [...notes, ...(await scriptNotes(bundle))]);
-      terminal.result(told.json, told.line, told.details);
-      codes.push(verdictOf(judgement).verdict === 'valid' ? exitCodes.ok : exitCodes.notValid);
+      print(told);
+      count(told);
       return judgement;
     });
 
@@ -118,10 +125,10 @@ export async function verifyBundles(
       const fault = asBundleFault(error);
       if (fault instanceof BundleFault || fault instanceof StampRefused) {
         const told = tellBrokenBundle(path, fault);
-        terminal.result(told.json, told.line, told.details);
-        codes.push(exitCodes.notValid);
+        print(told);
+        count(told);
         searched.push({ name: path, judgement: undefined });
-      } else codes.push(terminal.problem(path, fault));
+      } else problem(path, fault);
     }
   }
   const stamped: string[] = [];
@@ -134,12 +141,12 @@ export async function verifyBundles(
     }
     if (found.length === 0 && unread !== undefined) {
       const why = `it is in none of the readable bundles, and ${unread} could not be read`;
-      codes.push(terminal.problem(file, new CommandFailure(exitCodes.file, why)));
+      problem(file, new CommandFailure(exitCodes.file, why));
       continue;
     }
-    for (const { json, line, details } of found.length > 0 ? found : [tellNotFound(file, sha256, searched)])
-      terminal.result(json, line, details);
-    codes.push(found[0]?.verdict === 'valid' ? exitCodes.ok : exitCodes.notValid);
+    const [first = tellNotFound(file, sha256, searched), ...others] = found;
+    for (const told of [first, ...others]) print(told);
+    count(first);
   }
-  return { codes, stamped };
+  return { outcomes, stamped };
 }

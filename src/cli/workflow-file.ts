@@ -14,10 +14,12 @@ const workflowFile = z.object({
 });
 export type WorkflowFile = z.output<typeof workflowFile>;
 
+export const workflowFileName = 'qstamp-workflow.json';
+
 /** The option `--workflow`, as shown in the help of every command on a workflow. */
 export const workflowOption = ['FILE', 'the file with the workflow token (default qstamp-workflow.json)'] as const;
 
-export const workflowPathOf = ({ workflow }: OptionValues): string => workflow ?? 'qstamp-workflow.json';
+export const workflowPathOf = ({ workflow }: OptionValues): string => workflow ?? workflowFileName;
 
 /** Reads the workflow that `--workflow` names. @throws CommandFailure if there is none */
 export async function openWorkflow(values: OptionValues): Promise<WorkflowFile> {

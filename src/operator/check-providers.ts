@@ -10,6 +10,7 @@ import { isCounted, withProviderNotes } from './provider-notes.ts';
 const usage = `qstamp check-providers: asks each configured provider for one stamp, and does not store it
 
   --json    one line of JSON for each provider
+  --quiet   only providers that fail
   --help
 
 The settings are those of the service: TSP, TSP_PROVIDERS_FILE, and REDIS_URL if a provider has a \`rate\`: the workers count its requests in Redis, and
@@ -84,9 +85,9 @@ const jsonOf = ({
 
 /** Runs `qstamp check-providers`. Resolves with the exit code. */
 export const checkProviders = (command: OperatorCommand): Promise<OperatorExitCode> =>
-  runOperatorCommand(command, usage, async ({ operands, json, all }) => {
+  runOperatorCommand(command, usage, async ({ operands, json, all, print }) => {
     if (operands.length > 0 || all) throw new UsageError('check-providers takes no operand');
-    const { environment, stdout, stderr } = command;
+    const { environment, stderr } = command;
     const { providers } = loadTrustSettings(loadProviderConfig(environment));
     if (providers.length === 0) stderr.write('TSP is mock: the workers make its stamps themselves, so there is no provider to ask\n');
     const log = createLogger({ level: 'silent', process: 'worker' });
@@ -96,6 +97,6 @@ export const checkProviders = (command: OperatorCommand): Promise<OperatorExitCo
     };
     const redisUrl = () => parseSettings(settingsSchema.pick({ REDIS_URL: true }), withSecretFiles(environment)).REDIS_URL;
     const checks = isCounted(providers) ? await withProviderNotes({ providers, redisUrl: redisUrl(), log }, askAll) : await askAll();
-    for (const check of checks) stdout.write(json ? jsonOf(check) : linesOf(check));
+    for (const check of checks) print(json ? jsonOf(check) : linesOf(check), check.verdict === 'failed');
     return checks.some(({ verdict }) => verdict === 'failed') ? 1 : 0;
   });

@@ -15,6 +15,7 @@ const usage = `qstamp jobs: shows, retries and removes jobs that the service has
   qstamp jobs drop ID… | --all     removes them for good; verify_url of a dropped stamp still says stamp_failed
 
   --json    one line of JSON for each job
+  --quiet   only problems
   --help
 
 The service gives up a job if it fails five times for its own reason, or if its worker is lost ten times. The job stays until it is retried
@@ -66,7 +67,10 @@ async function openTools(environment: OperatorCommand['environment']): Promise<T
   };
 }
 
-async function select({ jobs }: Tools, { operands, all }: OperatorLine): Promise<{ found: ShownJob[]; missing: string[] }> {
+async function select(
+  { jobs }: Tools,
+  { operands, all }: Pick<OperatorLine, 'operands' | 'all'>,
+): Promise<{ found: ShownJob[]; missing: string[] }> {
   if (all) return { found: await Array.fromAsync(jobs.list()), missing: [] };
   const found = await Promise.all(operands.map((id) => jobs.find(id)));
   return { found: found.filter((job) => job !== undefined), missing: operands.filter((_, index) => found[index] === undefined) };
@@ -74,24 +78,23 @@ async function select({ jobs }: Tools, { operands, all }: OperatorLine): Promise
 
 /** Runs `qstamp jobs failed | retry | drop`. Resolves with the exit code. */
 export const jobs = (command: OperatorCommand): Promise<OperatorExitCode> =>
-  runOperatorCommand(command, usage, async ({ operands: [action, ...ids], json, all }) => {
-    const { environment, stdout, stderr } = command;
+  runOperatorCommand(command, usage, async ({ operands: [action, ...ids], json, all, print }) => {
+    const { environment, stderr } = command;
     const isListing = action === 'failed';
-    if (!isListing && action !== 'retry' && action !== 'drop')
-      throw new UsageError('jobs takes failed, retry or drop; see qstamp jobs --help');
+    if (!isListing && action !== 'retry' && action !== 'drop') throw new UsageError('jobs takes failed, retry or drop');
     if (isListing ? ids.length > 0 : (ids.length === 0) !== all) {
       throw new UsageError(isListing ? 'jobs failed takes no ids' : `jobs ${action} takes ids of jobs, or --all`);
     }
     const tools = await openTools(environment);
     try {
       if (isListing) {
-        for await (const job of tools.jobs.list()) stdout.write(lineOf(job, json));
+        for await (const job of tools.jobs.list()) print(lineOf(job, json));
         return 0;
       }
-      const { found, missing } = await select(tools, { operands: ids, json, all });
+      const { found, missing } = await select(tools, { operands: ids, all });
       for (const job of found) {
         await (action === 'retry' ? retry(tools, job) : drop(tools, job));
-        stdout.write(json ? lineOf(job, json) : `${job.id} ${action === 'retry' ? 'is retried' : 'was dropped'}\n`);
+        print(json ? lineOf(job, json) : `${job.id} ${action === 'retry' ? 'is retried' : 'was dropped'}\n`);
       }
       for (const id of missing) stderr.write(`qstamp: there is no failed job ${id}\n`);
       return missing.length === 0 ? 0 : 1;

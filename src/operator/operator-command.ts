@@ -22,6 +22,8 @@ export interface OperatorLine {
   readonly operands: readonly string[];
   readonly json: boolean;
   readonly all: boolean;
+  /** Prints a result, except with `--quiet`. A problem is printed always. */
+  print(text: string, isProblem?: boolean): void;
 }
 
 /** Reads the command line, runs `work`, and turns a failure into one line and an exit code. */
@@ -31,17 +33,27 @@ export async function runOperatorCommand(
   work: (line: OperatorLine) => Promise<OperatorExitCode>,
 ): Promise<OperatorExitCode> {
   try {
-    const options = { json: { type: 'boolean' }, all: { type: 'boolean' }, help: { type: 'boolean' } } as const;
+    const flag = { type: 'boolean' } as const;
+    const options = { json: flag, all: flag, quiet: flag, help: { ...flag, short: 'h' } } as const;
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
     if (values.help) {
       stdout.write(usage);
       return 0;
     }
-    return await work({ operands: positionals, json: values.json === true, all: values.all === true });
+    const print = (text: string, isProblem = false) => {
+      if (isProblem || !values.quiet) stdout.write(text);
+    };
+    return await work({ operands: positionals, json: values.json === true, all: values.all === true, print });
   } catch (error) {
     const isUsage =
       error instanceof UsageError || (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
-    if (isUsage || error instanceof ConfigError) {
+    if (isUsage) {
+      // Node explains at length how to write an operand that begins with a dash. The usage begins with the name of the command.
+      const [sentence] = error.message.split('. To specify');
+      stderr.write(`qstamp: ${sentence} (see ${/^qstamp [\w-]+/.exec(usage)?.[0]} --help)\n`);
+      return 2;
+    }
+    if (error instanceof ConfigError) {
       stderr.write(`qstamp: ${error.message}\n`);
       return 2;
     }

@@ -9,6 +9,7 @@ import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageE
 const usage = `qstamp recount FROM TO: counts the stamps of some hours again, from the stamps themselves
 
   FROM, TO  times such as 2026-11-24T18:00Z or 2026-11-24 (UTC); every hour that the span touches is counted again
+  --quiet   only problems
   --help
 
 The service itself recounts each hour after it ends. Failures and latencies do not change. Hours that a version before 0.3.0 counted do
@@ -25,7 +26,7 @@ function parseTime(name: string, text: string | undefined): number {
 
 /** Runs `qstamp recount FROM TO`. Resolves with the exit code. */
 export const recount = (command: OperatorCommand): Promise<OperatorExitCode> =>
-  runOperatorCommand(command, usage, async ({ operands: [from, to, ...others], json, all }) => {
+  runOperatorCommand(command, usage, async ({ operands: [from, to, ...others], json, all, print }) => {
     if (others.length > 0 || json || all) throw new UsageError('recount takes two times');
     const [fromMs, toMs] = [parseTime('FROM', from), parseTime('TO', to)];
     if (fromMs >= toMs) throw new UsageError('recount: FROM is not before TO');
@@ -37,7 +38,7 @@ export const recount = (command: OperatorCommand): Promise<OperatorExitCode> =>
         fromMs,
         Math.min(toMs, Date.now()),
       );
-      command.stdout.write(`counted the stamps of ${hours} ${hours === 1 ? 'hour' : 'hours'}\n`);
+      print(`counted the stamps of ${hours} ${hours === 1 ? 'hour' : 'hours'}\n`);
       return 0;
     } finally {
       await close();

@@ -12,6 +12,7 @@ import { withProviderNotes } from './provider-notes.ts';
 
 const usage = `qstamp renew: renews the evidence that is due, like the workers once a day, and prints a summary
 
+  --quiet   only problems
   --help
 
 You may interrupt it and run it again at any time. The settings are those of the workers; RENEW_BEFORE_DAYS decides what is due. Exit codes: 0 done,
@@ -23,9 +24,9 @@ const dayMs = 86_400_000;
 
 /** Runs `qstamp renew`. Resolves with the exit code. */
 export const renew = (command: OperatorCommand): Promise<OperatorExitCode> =>
-  runOperatorCommand(command, usage, async ({ operands, json, all }) => {
+  runOperatorCommand(command, usage, async ({ operands, json, all, print }) => {
     if (operands.length > 0 || json || all) throw new UsageError('renew takes no operand');
-    const { environment, stdout, stderr } = command;
+    const { environment, stderr } = command;
     const config = loadConfig(environment);
     const trust = loadTrustSettings(config);
     if (trust.providers.length === 0) throw new ConfigError('TSP: got mock; only a TSA can renew evidence, so set local or file');
@@ -46,8 +47,8 @@ export const renew = (command: OperatorCommand): Promise<OperatorExitCode> =>
           clock: systemClock,
           log,
         })();
-        stdout.write(`${renewed} renewed with ${asks} requests, ${due} still due, ${lapsed} found to have ended\n`);
-        if (unknown > 0) stdout.write(`${unknown} not renewed: they cannot be verified, perhaps because a trust anchor is missing\n`);
+        print(`${renewed} renewed with ${asks} requests, ${due} still due, ${lapsed} found to have ended\n`);
+        if (unknown > 0) print(`${unknown} not renewed: they cannot be verified, perhaps because a trust anchor is missing\n`, true);
         return 0;
       } catch (error) {
         if (!(error instanceof ServiceError) && !(error instanceof ProviderError)) throw error;

@@ -8,6 +8,7 @@ import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageE
 
 const usage = `qstamp rotate-master-key: encrypts the keys in the database with NEW_MASTER_KEY instead of MASTER_KEY
 
+  --quiet   only problems
   --help
 
 Running processes continue with the keys that they have read. Processes that start later need the new key as MASTER_KEY. Running it again changes
@@ -19,14 +20,14 @@ const schema = z.object({ MONGODB_URL, MASTER_KEY, NEW_MASTER_KEY: MASTER_KEY, L
 
 /** Runs `qstamp rotate-master-key`. Resolves with the exit code. */
 export const rotateMasterKey = (command: OperatorCommand): Promise<OperatorExitCode> =>
-  runOperatorCommand(command, usage, async ({ operands, json, all }) => {
+  runOperatorCommand(command, usage, async ({ operands, json, all, print }) => {
     if (operands.length > 0 || json || all) throw new UsageError('rotate-master-key takes no operand');
     const config = parseSettings(schema, withSecretFiles(command.environment));
     const log = createLogger({ level: config.LOG_LEVEL, process: 'rotate', destination: command.stderr });
     const { db, close } = connectStore(config.MONGODB_URL, log);
     try {
       const count = await rewrapKeys(db, { current: config.MASTER_KEY, next: config.NEW_MASTER_KEY });
-      command.stdout.write(`${count} keys were encrypted again; from now on, set MASTER_KEY to the new key\n`);
+      print(`${count} keys were encrypted again; from now on, set MASTER_KEY to the new key\n`);
       return 0;
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;

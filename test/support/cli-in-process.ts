@@ -10,7 +10,7 @@ import { onTestFinished } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { createClient } from '../../src/cli/client.ts';
 import type { Command } from '../../src/cli/command.ts';
-import { parseCommandLine } from '../../src/cli/command-line.ts';
+import { helpFor, parseCommandLine } from '../../src/cli/command-line.ts';
 import { createTerminal } from '../../src/cli/terminal.ts';
 
 /** An address without a server. */
@@ -38,6 +38,9 @@ export function folderWith(commands: readonly Command[], files: Readonly<Record<
     const sink = (take: (text: string) => void) => new Writable({ write: (chunk, _encoding, done) => done(void take(String(chunk))) });
     const terminal = createTerminal({
       json: line.includes('--json'),
+      quiet: line.includes('--quiet'),
+      help: helpFor(line, commands),
+      environment: {},
       stdout: sink((printed) => (stdout += printed)),
       stderr: sink((printed) => (stderr += printed)),
     });

@@ -13,6 +13,8 @@ export const hourMs = 3_600_000;
 /** Years ago, so that everything that expired since then expired long ago. */
 export const genTimeMs = Date.UTC(2024, 1, 29, 12);
 export const genTime = '2024-02-29T12:00:00Z';
+/** The same in text for people, where every time has milliseconds. */
+export const shownTime = '2024-02-29T12:00:00.000Z';
 /** The names of the development TSA. */
 export const named = (name: string) => `CN=${name},O=qstamp development`;
 export const pki = createPki({ nowMs: genTimeMs - 24 * hourMs });

@@ -22,6 +22,20 @@ export async function runCommand(args: readonly string[], { cwd, env = {} }: Com
   return { code, stdout, stderr };
 }
 
+/**
+ * Runs `qstamp` on a terminal of 100 columns. The output is everything that the terminal gets, with
+ * `ESC` for the escape character. Arguments are words without special characters.
+ */
+export async function runOnTerminal(
+  args: readonly string[],
+  { cwd, env = {} }: CommandOptions,
+): Promise<{ code: number | null; output: string }> {
+  const command = `stty cols 100; exec ${process.execPath} ${join(checkoutDir, 'bin/qstamp.mjs')} ${args.join(' ')}`;
+  const options = { cwd, env: { ...inherited, TERM: 'xterm', ...env } };
+  const { code, stdout } = await runToEnd('script', ['--quiet', '--return', '--command', command, '/dev/null'], options);
+  return { code, output: stdout.replaceAll('\r\n', '\n').replaceAll('\x1b', 'ESC') };
+}
+
 /** Runs `qstamp` like `runCommand`, and also returns the most memory that it held, in MiB. */
 export async function runMeasured(
   args: readonly string[],

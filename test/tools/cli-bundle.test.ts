@@ -95,7 +95,7 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., without the service', () => {
     expect(stdout).toMatch(/^bundle\.zip: valid, 3 outputs in this order existed at 20\S*\n {2}a record stamped at 20/);
     expect(stdout).toMatch(/\n {2}not checked: output types, stamp ids and README\.txt: no signature covers them\n/);
     expect(stdout).toMatch(
-      /\nb: valid, existed at 20\S*; output 2 of 3 in bundle\.zip\n {2}not checked: whether CN=Development TSA\S* dev[^\n]*\n$/,
+      /\nb: valid, existed at 20\S*; output 2 of 3 in bundle\.zip\n {2}not checked: whether CN=Development TSA\S* dev[^\n]*\n2 files: 2 valid\n$/,
     );
     expect(stdout).not.toContain('closing record signed by');
   });
@@ -166,7 +166,7 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., without the service', () => {
     expect(stdout).toMatch(
       /\na: valid, .* output 1 of 3 in bundle\.zip\nb: valid, .* output 2 of 3 in bundle\.zip\n {2}not checked: .*stolen after/,
     );
-    expect(stdout).toMatch(/\nbrief: valid, .*\n {2}not checked: whether CN=Second TSA,.*\n$/);
+    expect(stdout).toMatch(/\nbrief: valid, .*\n {2}not checked: whether CN=Second TSA,.*\n4 files: 4 valid\n$/);
 
     const later = vi.spyOn(Date, 'now').mockReturnValue(nowMs + 365 * dayMs);
     onTestFinished(() => later.mockRestore());

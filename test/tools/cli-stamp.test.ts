@@ -6,6 +6,8 @@ import { folderWith, sendJson, startStub } from '../support/cli-in-process.ts';
 
 const sha256 = (content: string) => createHash('sha256').update(content).digest('hex');
 const issuedAt = '2026-01-02T03:04:05Z';
+/** Every time in text for people has milliseconds. */
+const shownTime = '2026-01-02T03:04:05.000Z';
 const tokenId = '01890a5d-ac96-774b-bcce-b302099a8057';
 
 const stampOf = (hash: string, tier = 'basic') => ({
@@ -27,7 +29,7 @@ const startStamping = () =>
     sendJson(response, 201, stampOf(hash ?? sha256(Buffer.from(content_b64, 'base64').toString()), tier));
   });
 
-const sizeAndStamp = (bytes: string) => `(${bytes}): stamped at ${issuedAt} by acme (qualified, says the service), saved as`;
+const sizeAndStamp = (bytes: string) => `(${bytes}): stamped at ${shownTime} by acme (qualified, says the service), saved as`;
 
 describe('standard input', () => {
   test('is stamped, and the stamp file is named by the hash', async () => {
@@ -60,11 +62,11 @@ test('goes on after a file that fails and names it: exit code 5', async () => {
   const { run, path } = folderWith([stamp], { a: 'a', z: 'z', 'a.qstamp.json': 'no stamp' });
   mkdirSync(path('folder'));
   const { code, stdout, stderr } = await run(['stamp', 'a', 'missing', 'folder', 'z', 'a.qstamp.json'], { url });
-  expect([code, stdout]).toEqual([5, `z ${sizeAndStamp('1 byte')} z.qstamp.json\n`]);
+  expect([code, stdout]).toEqual([5, `z ${sizeAndStamp('1 byte')} z.qstamp.json\n5 files: 1 stamped, 4 failed\n`]);
   expect(stderr.trim().split('\n').sort()).toEqual([
     'a.qstamp.json: this is already a stamp',
     'a: a.qstamp.json is not a stamp that this command saved',
-    'folder: this is a directory',
+    'folder: there is no file to take in this folder',
     'missing: there is no such file',
   ]);
 });
@@ -76,7 +78,7 @@ describe('a file that is already stamped', () => {
     await run(['stamp', 'a'], { url });
     const record = json('a.qstamp.json');
     const again = await run(['stamp', 'a', '--tier', 'plus'], { url });
-    expect(again).toMatchObject({ code: 0, stdout: `a: stamped at ${issuedAt}, before this; see a.qstamp.json\n` });
+    expect(again).toMatchObject({ code: 0, stdout: `a: stamped at ${shownTime}, before this; see a.qstamp.json\n` });
     expect(json('a.qstamp.json')).toEqual(record);
     expect(seen).toHaveLength(1);
   });
@@ -128,7 +130,7 @@ describe('a file that is already stamped', () => {
       expect(refused).toMatchObject({
         code: 5,
         stdout: '',
-        stderr: `a: the file has changed since it was stamped at ${issuedAt} (a.qstamp.json); --force replaces that stamp\n`,
+        stderr: `a: the file has changed since it was stamped at ${shownTime} (a.qstamp.json); --force replaces that stamp\n`,
       });
       expect(json('a.qstamp.json').sha256).toBe(sha256('a'));
       expect((await run(['stamp', '--force', 'a', ...options], { url })).code).toBe(0);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, writeFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
 import { readableFingerprint } from '../../src/cli/anchors.ts';
 import { trustAdd, trustList, trustRemove } from '../../src/cli/commands/trust.ts';
 import { pem } from '../../src/tsa/certificate.ts';
@@ -8,6 +8,8 @@ import { createPki, issueRoot } from '../../src/tsa/pki.ts';
 import { folderWith } from '../support/cli-in-process.ts';
 
 const [one, other] = [createPki({ nowMs: Date.now() }), createPki({ nowMs: Date.now() })];
+const another = issueRoot({ algorithm: 'p-256', nowMs: Date.now(), commonName: 'Another Root' });
+const named = { root: another, rootPem: pem('CERTIFICATE', another.certificate) };
 const fingerprintOf = (der: Buffer) => createHash('sha256').update(der).digest('hex');
 const fingerprint = fingerprintOf(one.root.certificate);
 const inFolder = () =>
@@ -73,6 +75,37 @@ test.each([
   expect((await run(['trust', 'remove', given])).code).toBe(0);
   expect(kept(await run(['trust', 'list', '--json']))).toEqual([fingerprintOf(other.root.certificate)]);
   expect(await run(['trust', 'remove', given])).toMatchObject({ code: 5, stderr: expect.stringContaining('no saved trust anchor') });
+});
+
+describe('a kept file that holds several certificates', () => {
+  const inFolderOf = async () => {
+    const folder = inFolder();
+    await folder.run(['trust', 'add', '--yes', 'one.pem']);
+    rmSync(folder.path(`config/qstamp/anchors/${fingerprint}.pem`));
+    writeFileSync(folder.path('config/qstamp/anchors/all.pem'), one.rootPem + other.rootPem + named.rootPem);
+    return folder;
+  };
+
+  test('loses only the named one', async () => {
+    const { run } = await inFolderOf();
+    expect((await run(['trust', 'remove', fingerprint])).code).toBe(0);
+    const left = [other, named].map(({ root }) => fingerprintOf(root.certificate)).sort();
+    expect(kept(await run(['trust', 'list', '--json'])).sort()).toEqual(left);
+    for (const each of left) expect((await run(['trust', 'remove', each])).code).toBe(0);
+    expect((await run(['trust', 'list'])).stdout).toContain('no trust anchor is saved');
+  });
+
+  test('by its subject, if no other has this subject', async () => {
+    const { run } = await inFolderOf();
+    const subject = 'CN=Another Root,O=qstamp development';
+    expect(await run(['trust', 'remove', subject])).toMatchObject({ code: 0, stdout: `${subject}: no longer trusted\n` });
+    expect(kept(await run(['trust', 'list', '--json'])).sort()).toEqual(
+      [one, other].map(({ root }) => fingerprintOf(root.certificate)).sort(),
+    );
+    const refused = await run(['trust', 'remove', 'CN=Root CA,O=qstamp development']);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(fingerprint) });
+    expect(await run(['trust', 'remove', subject])).toMatchObject({ code: 5, stderr: expect.stringContaining('has the subject') });
+  });
 });
 
 test('a file that is not a certificate is named: exit code 5; a broken kept file is named too', async () => {

@@ -15,6 +15,7 @@ import {
   named,
   only,
   pki,
+  shownTime,
   tokenId,
   tokenOf,
 } from '../support/cli-verify-lab.ts';
@@ -25,7 +26,7 @@ describe('without the service', () => {
     const { code, stdout, stderr } = await run(['verify', '--ca', 'root.pem', 'a']);
     expect([code, stderr]).toEqual([0, '']);
     const lines = stdout.split('\n  ');
-    expect(lines[0]).toBe(`a: valid, existed at ${genTime}`);
+    expect(lines[0]).toBe(`a: valid, existed at ${shownTime}`);
     expect(lines[1]).toBe(`signed by ${named('Development TSA')}, policy 2.999.1, accurate to 1 s`);
     expect(lines[2]).toBe(`trust anchor ${named('Root CA')}, SHA-256 ${readableFingerprint(fingerprintOf(pki.root.certificate))}`);
     const why = 'no revocation list of its issuer is available';
@@ -68,7 +69,7 @@ describe('without the service', () => {
     const { code, stdout } = await run(['verify', 'a']);
     expect(code).toBe(1);
     expect(stdout).toMatch(/^a: NOT PROVED, trust_store_empty: /);
-    expect(stdout).toContain(`it says: this content existed at ${genTime}`);
+    expect(stdout).toContain(`it says: this content existed at ${shownTime}`);
     expect(stdout).toContain(`its chain ends at ${named('Time-Stamping CA')}, issued by ${named('Root CA')}`);
     expect(stdout).toContain(`SHA-256 ${readableFingerprint(fingerprintOf(pki.intermediate.certificate))}`);
     expect(stdout).not.toMatch(/: valid|qualified|acme/);
@@ -106,15 +107,15 @@ describe('without the service', () => {
 
   test('edits in the stamp file change nothing: the file is hashed again, and the time comes from the token', async () => {
     const { run } = folder(tokenOf('a'), {}, 'forged');
-    expect((await run(['verify', 'a', '--ca', 'root.pem'])).stdout).toContain(`existed at ${genTime}`);
+    expect((await run(['verify', 'a', '--ca', 'root.pem'])).stdout).toContain(`existed at ${shownTime}`);
     const forged = folder(tokenOf('a'), { a: 'forged' }, 'forged');
     expect((await forged.run(['verify', 'a', '--ca', 'root.pem'])).stdout).toMatch(/^a: NOT VALID, imprint_mismatch: /);
   });
 
   test.each([
-    [`stamped at ${genTime}`, ['--ca', 'root.pem']],
-    [`stamped at ${genTime}, as its token says`, ['--ca', 'other.pem']],
-    [`stamped at ${genTime}, as its token says`, []],
+    [`stamped at ${shownTime}`, ['--ca', 'root.pem']],
+    [`stamped at ${shownTime}, as its token says`, ['--ca', 'other.pem']],
+    [`stamped at ${shownTime}, as its token says`, []],
   ])('V9: the output says that the file has changed since it was %s, with %j', async (when, options) => {
     const { run, path } = folder(tokenOf('a'));
     writeFileSync(path('a'), 'b');

@@ -28,7 +28,9 @@ describe('--online', () => {
       expect(only(outcome)).toMatchObject({ verdict, valid: false, issued_at: null, online: { valid: true } });
     }
     const { stdout } = await folder(mockToken('a')).run(['verify', '--online', 'a'], { url });
-    expect(stdout).toContain('the service says: valid, existed at 2001-01-01T00:00:00Z (acme a: valid, qualified), which proves nothing\n');
+    expect(stdout).toContain(
+      'the service says: valid, existed at 2001-01-01T00:00:00.000Z (acme a: valid, qualified), which proves nothing\n',
+    );
   });
 
   test('sends the token and the digest of the file to the service, and shows both verdicts', async () => {

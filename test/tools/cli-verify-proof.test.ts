@@ -82,7 +82,9 @@ describe('qstamp verify --proof, without the service', () => {
     const { run } = folderWith([verify], { ...files, 'proof.json': JSON.stringify(proofOf(2)) });
     const { stdout } = await run(['verify', '--ca', 'root.pem', '--proof', 'proof.json', 'b']);
     expect(stdout).toMatch(
-      new RegExp(`^b: valid, existed at 2024-02-29T12:00:00Z\n {2}a record stamped then says: output 2 of 3 of workflow ${workflowId}\n`),
+      new RegExp(
+        `^b: valid, existed at 2024-02-29T12:00:00\\.000Z\n {2}a record stamped then says: output 2 of 3 of workflow ${workflowId}\n`,
+      ),
     );
   });
 

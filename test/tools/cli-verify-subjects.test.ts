@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { verify } from '../../src/cli/commands/verify.ts';
 import { folderWith } from '../support/cli-in-process.ts';
-import { answerFor, digestOf, folder, genTime, mockToken, only, pki, recordOf, tokenId, tokenOf } from '../support/cli-verify-lab.ts';
+import { answerFor, digestOf, folder, mockToken, only, pki, recordOf, shownTime, tokenId, tokenOf } from '../support/cli-verify-lab.ts';
 
 describe('verification without the service', () => {
   test('a token beside a file, named, in base64, or alone', async () => {
@@ -11,12 +11,12 @@ describe('verification without the service', () => {
     const files = { a: 'a', 'a.tsr': answer, 'b.txt': 'b', 'token.b64': `${base64}\n`, 'root.pem': pki.rootPem };
     const { run } = folderWith([verify], files);
     const first = async (...line: string[]) => (await run(['verify', '--ca', 'root.pem', ...line])).stdout.split('\n')[0];
-    expect(await first('a')).toBe(`a: valid, existed at ${genTime}`);
-    expect(await first('a.tsr')).toBe(`a.tsr: valid, existed at ${genTime}`);
-    expect(await first('a', '--token', 'token.b64')).toBe(`a: valid, existed at ${genTime}`);
+    expect(await first('a')).toBe(`a: valid, existed at ${shownTime}`);
+    expect(await first('a.tsr')).toBe(`a.tsr: valid, existed at ${shownTime}`);
+    expect(await first('a', '--token', 'token.b64')).toBe(`a: valid, existed at ${shownTime}`);
     expect(await first('b.txt', '--token', base64)).toMatch(/^b.txt: NOT VALID, imprint_mismatch: /);
     const { stdout } = await run(['verify', '--ca', 'root.pem', base64]);
-    expect(stdout).toContain(`: valid, content with the SHA-256 ${digestOf('a').toString('hex')} existed at ${genTime}\n`);
+    expect(stdout).toContain(`: valid, content with the SHA-256 ${digestOf('a').toString('hex')} existed at ${shownTime}\n`);
     expect(stdout).toContain('not checked: a file: only the token was verified');
   });
 
@@ -30,7 +30,7 @@ describe('verification without the service', () => {
   test('standard input, by the stamp file saved for it', async () => {
     const { run } = folder(tokenOf('a'));
     const line = ['verify', '-', '--token', 'a.qstamp.json', '--ca', 'root.pem'];
-    expect((await run(line, { stdin: 'a' })).stdout).toContain(`-: valid, existed at ${genTime}`);
+    expect((await run(line, { stdin: 'a' })).stdout).toContain(`-: valid, existed at ${shownTime}`);
     expect((await run(line, { stdin: 'b' })).code).toBe(1);
   });
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { workflowRedact, workflowResend, workflowStart, workflowStatus } from '../../src/cli/commands/workflow.ts';
 import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
@@ -45,10 +45,10 @@ describe('status (W16)', () => {
     expect(stdout.trimEnd().split('\n  ')).toEqual([
       `the service says: workflow ${workflowId} is waiting for the client, 1 output, tier verified`,
       'agent agent-7',
-      'link mailed to client@example.com at 2026-01-02T00:00:01Z',
-      'started at 2026-01-02T00:00:00Z',
+      'link mailed to client@example.com at 2026-01-02T00:00:01.000Z',
+      'started at 2026-01-02T00:00:00.000Z',
       'e-mail address not confirmed',
-      'open until 2026-01-09T00:00:00Z',
+      'open until 2026-01-09T00:00:00.000Z',
       `page ${url}/workflow/${workflowId}`,
     ]);
     expect(seen).toEqual([
@@ -63,7 +63,7 @@ describe('status (W16)', () => {
     output_count: 2,
     merkle_root: 'cd'.repeat(32),
   };
-  const times = 'e-mail address confirmed at 2026-01-03T00:00:00Z\n  completed at 2026-01-04T00:00:00Z';
+  const times = 'e-mail address confirmed at 2026-01-03T00:00:00.000Z\n  completed at 2026-01-04T00:00:00.000Z';
   const waiting = { status: 'waiting', attempts: 0, sent_at: null };
   const failed = { status: 'failed', attempts: 9, sent_at: null };
   test.each([
@@ -130,6 +130,35 @@ describe('add', () => {
       `GET /api/v1/verify/v1/token/${stampId}/token`,
     ]);
     expect(json('a.txt.qstamp.json')).toMatchObject({ kind: 'workflow_output', output, token: 'MAA=', workflow_id: workflowId });
+  });
+
+  test('adds the files of a folder in the order of their paths, stops at the first failure, and goes on when it is run again', async () => {
+    const { url, seen } = await startStub((response, { line }, attempt) => {
+      if (!line.endsWith('/stamp')) sendJson(response, 404, { detail: 'None.' });
+      else if (attempt !== 5) sendJson(response, 201, output);
+      else sendJson(response, 409, { detail: 'The workflow has ended.' });
+    });
+    const { run, path } = inFolder();
+    mkdirSync(path('out/sub'), { recursive: true });
+    for (const name of ['out/z.txt', 'out/b.txt', 'out/sub/a.txt', 'out/a.txt']) writeFileSync(path(name), name);
+    const { code, stdout, stderr } = await run(['workflow', 'add', 'out'], { url });
+    expect([code, stdout.split('\n').at(-2), stderr]).toEqual([
+      3,
+      '4 files: 2 stamped, 1 failed, 1 not tried',
+      'out/sub/a.txt: the service answered 409: The workflow has ended.\n',
+    ]);
+    expect((await run(['workflow', 'add', 'out'], { url })).stdout.split('\n').at(-2)).toBe('4 files: 2 already stamped, 2 stamped');
+    writeFileSync(path('out/b.txt'), 'changed');
+    expect(await run(['workflow', 'add', 'out'], { url })).toMatchObject({
+      code: 5,
+      stderr: expect.stringMatching(/^out\/b\.txt: it was stamped as output 3 /),
+    });
+    const hashes = seen.filter(({ line }) => line.endsWith('/stamp')).map(({ body }) => JSON.parse(body).output_hash);
+    expect(hashes).toEqual(
+      ['out/a.txt', 'out/b.txt', 'out/sub/a.txt', 'out/sub/a.txt', 'out/z.txt'].map((name) =>
+        createHash('sha256').update(name).digest('hex'),
+      ),
+    );
   });
 
   test('saves no token of the mock provider', async () => {

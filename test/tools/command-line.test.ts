@@ -31,23 +31,27 @@ describe('options', () => {
 
 describe('invalid arguments give exit code 2 and a helpful error in one line', () => {
   test.each([
-    ['stmap a', 'there is no command "stmap"; did you mean stamp?'],
-    ['workflow ad a', 'there is no command "workflow ad"; did you mean workflow add?'],
-    ['destroy a', 'there is no command "destroy"'],
-    ['workflow', '"workflow" needs one of start, add, complete'],
-    ['stamp --teir basic a', "Unknown option '--teir'; did you mean --tier?"],
-    ['stamp a --tier', "Option '--tier <value>' argument missing"],
-    ['verify --tier basic a', '"verify" takes no --tier'],
-    ['workflow complete extra', '"workflow complete" takes no operand, got "extra"'],
-    ['stamp', 'name at least one file to stamp, or - for standard input'],
-    ['stamp --tier gold a', '--tier takes basic, plus, sealed'],
-    ['verify a b --token c', '--token is the stamp of one file'],
-    ['workflow start --email a@example.com --agent me --briefing-hash abc', '--briefing-hash takes 64 hexadecimal characters'],
-    ['workflow start --email a@example.com --agent me', 'exactly one of --briefing and --briefing-hash is needed'],
-  ])('%s', async (line, sentence) => {
+    ['stmap a', 'there is no command "stmap"; did you mean stamp?', 'qstamp'],
+    ['workflow ad a', 'there is no command "workflow ad"; did you mean workflow add?', 'qstamp workflow'],
+    ['destroy a', 'there is no command "destroy"', 'qstamp'],
+    ['workflow', '"workflow" needs one of start, add, complete', 'qstamp workflow'],
+    ['stamp --teir basic a', "Unknown option '--teir'; did you mean --tier?", 'qstamp stamp'],
+    ['stamp a --tier', "Option '--tier <value>' argument missing", 'qstamp stamp'],
+    ['verify --tier basic a', '"verify" takes no --tier', 'qstamp verify'],
+    ['workflow complete extra', '"workflow complete" takes no operand, got "extra"', 'qstamp workflow complete'],
+    ['stamp', 'name at least one file to stamp, or - for standard input', 'qstamp stamp'],
+    ['stamp --tier gold a', '--tier takes basic, plus, sealed', 'qstamp stamp'],
+    ['verify a b --token c', '--token is the stamp of one file', 'qstamp verify'],
+    [
+      'workflow start --email a@example.com --agent me --briefing-hash abc',
+      '--briefing-hash takes 64 hexadecimal characters',
+      'qstamp workflow start',
+    ],
+    ['workflow start --email a@example.com --agent me', 'exactly one of --briefing and --briefing-hash is needed', 'qstamp workflow start'],
+  ])('%s', async (line, sentence, help) => {
     const { code, stdout, stderr } = await folderWith(commands, {}).run(line.split(' '));
     expect([code, stdout]).toEqual([2, '']);
-    expect(stderr.replace(/^(qstamp|-): /, '')).toBe(`${sentence} (see qstamp --help)\n`);
+    expect(stderr.replace(/^(qstamp|-): /, '')).toBe(`${sentence} (see ${help} --help)\n`);
   });
 });
 

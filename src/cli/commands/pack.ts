@@ -3,11 +3,11 @@ import { openTrust } from '../anchors.ts';
 import type { Command } from '../command.ts';
 import { writeContainer } from '../container-write.ts';
 import { standardInput } from '../digest-input.ts';
-import { asFailure, CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
+import { asFailure, CommandFailure, exitCodes, misuse } from '../failure.ts';
 import { judgeSubject } from '../judge-subject.ts';
 import { imprintOf } from '../judge-token.ts';
 import { findSubject } from '../subject.ts';
-import { worstOf } from '../terminal.ts';
+import type { Outcome } from '../terminal.ts';
 
 export const pack: Command = {
   name: 'pack',
@@ -25,7 +25,14 @@ export const pack: Command = {
 
     async function packOne(path: string): Promise<void> {
       const subject = await findSubject(path, values.token);
-      const context = { trust, client: undefined, stdin, onBytes: () => {}, nowMs: Date.now() };
+      const advance = terminal.track(path);
+      let bytes = 0;
+      // The file is read three times: to judge its stamp, for its CRC-32, and to pack it.
+      const onBytes = (count: number, total = bytes) => {
+        bytes = total;
+        advance(count, 3 * total);
+      };
+      const context = { trust, client: undefined, stdin, onBytes, nowMs: Date.now() };
       const { verdict, stated } = await judgeSubject({ ...subject, input: path }, context);
       if (verdict === 'not_valid')
         throw new CommandFailure(exitCodes.notValid, 'its stamp is not valid, or is for another file; nothing is packed');
@@ -33,21 +40,22 @@ export const pack: Command = {
       const target = `${path}.asics`;
       try {
         const proof = subject.token && isEvidenceRecord(subject.token) ? subject.token : stated.token;
-        await writeContainer(target, { path, imprint: imprintOf(stated) }, proof);
+        await writeContainer(target, { path, imprint: imprintOf(stated) }, proof, onBytes);
       } catch (error) {
         throw asFailure(error);
       }
-      terminal.result({ file: path, container: target }, `${path}: packed with its stamp as ${target}`);
+      terminal.result({ file: path, container: target }, `${path}: packed with its stamp as ${target}`, [], 'valid');
     }
 
-    const codes: ExitCode[] = [];
+    const outcomes: Outcome[] = [];
     for (const path of files) {
       try {
         await packOne(path);
+        outcomes.push({ code: exitCodes.ok, word: 'packed' });
       } catch (error) {
-        codes.push(terminal.problem(path, error));
+        outcomes.push({ code: terminal.problem(path, error), word: 'failed' });
       }
     }
-    return worstOf(codes);
+    return terminal.summary(outcomes);
   },
 };

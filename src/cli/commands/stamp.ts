@@ -1,4 +1,4 @@
-import { copyFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { stampTiers } from '../../shared/domain/tiers.ts';
 import type { StampAnswer } from '../answers.ts';
@@ -7,7 +7,9 @@ import type { Command, Context } from '../command.ts';
 import { type DigestedInput, digestInput, standardInput } from '../digest-input.ts';
 import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
 import { readText, saveJson } from '../json-file.ts';
+import { filesOf, folderRule } from '../operand-files.ts';
 import { metadataOf, oneOf } from '../options.ts';
+import { saveFile } from '../save-file.ts';
 import {
   describeStampRecord,
   isStampRecordPath,
@@ -16,18 +18,18 @@ import {
   stampedPathOf,
   stampRecordPathOf,
 } from '../stamp-record.ts';
-import { forEachAtMost, readableSize, worstOf } from '../terminal.ts';
+import { forEachAtMost, readableSize, withMilliseconds } from '../terminal.ts';
 
 /** The maximum number of files that are read and stamped at a time. */
 const mostAtATime = 4;
 
 export const stamp: Command = {
   name: 'stamp',
-  operands: 'FILE...',
+  operands: 'FILE|FOLDER...',
   summary: 'stamp files, or - for standard input; each stamp is saved as FILE.qstamp.json',
   details:
     'A file that was stamped before keeps its stamp, because an older stamp proves more. The stamp of standard\n' +
-    'input is saved as stdin-HASH.qstamp.json; keep it beside the content.',
+    `input is saved as stdin-HASH.qstamp.json; keep it beside the content.\n${folderRule}`,
   options: {
     tier: ['basic|plus|sealed', 'how much is stored (default basic); sealed uploads the content, the others send only its hash'],
     metadata: ['NAME=VALUE', 'stored with the stamp, not signed; may be repeated'],
@@ -50,16 +52,12 @@ interface StampOptions {
 /** Stamps each file and saves the stamp beside it. A failure is reported and does not stop the other files. */
 async function stampFiles(given: readonly string[], options: StampOptions, client: Client, context: Context): Promise<ExitCode> {
   const { terminal, stdin } = context;
-  const paths = [...new Set(given)];
-  const codes: ExitCode[] = [];
-  let bytesRead = 0;
-  const showProgress = () => terminal.progress(`${codes.length} of ${paths.length} files, ${readableSize(bytesRead)} read`);
-  const onBytes = (count: number) => {
-    bytesRead += count;
-    showProgress();
-  };
+  const { files, problems: outcomes } = await filesOf(given, terminal);
+  const paths = [...new Set(files)];
+  const onBytes = await trackFiles(paths, () => outcomes.length, terminal);
 
-  async function stampOne(path: string): Promise<void> {
+  /** Returns what became of the file, in one or two words. */
+  async function stampOne(path: string): Promise<string> {
     if (isStampRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is already a stamp');
     const input = await digestInput(path, stdin, { keepsContent: options.tier === 'sealed', onBytes });
     const sha256 = input.imprint.digest;
@@ -70,11 +68,12 @@ async function stampFiles(given: readonly string[], options: StampOptions, clien
     if (existing && !lacksContent(existing, options)) {
       const stamp = existing.kind === 'stamp' && { stamp: existing.stamp };
       const line = `${path}: ${describeStampRecord(existing)}, before this; see ${recordPath}`;
-      return terminal.result({ ...found, already_stamped: true, ...stamp }, line);
+      terminal.result({ ...found, already_stamped: true, ...stamp }, line, [], 'valid');
+      return 'already stamped';
     }
     const earlier = existing && (await placeOfEarlier(existing, recordPath));
     const stamp = await requestStamp(input, options, client);
-    if (earlier) await copyFile(recordPath, earlier);
+    if (earlier) await saveFile(earlier, [await readFile(recordPath)], { overwrite: true });
     const record: StampRecord = {
       qstamp: 1,
       kind: 'stamp',
@@ -90,20 +89,33 @@ async function stampFiles(given: readonly string[], options: StampOptions, clien
       isSecret: stamp.sealed_storage_url !== null,
     });
     const line = `${path} (${readableSize(input.bytes)}): ${describeStamp(stamp)}, saved as ${recordPath}`;
-    terminal.result({ ...found, stamp, ...(earlier && { earlier }) }, line, earlier ? [`the earlier stamp is kept as ${earlier}`] : []);
+    const details = earlier ? [`the earlier stamp is kept as ${earlier}`] : [];
+    terminal.result({ ...found, stamp, ...(earlier && { earlier }) }, line, details, 'valid');
+    return 'stamped';
   }
 
-  showProgress();
   await forEachAtMost(mostAtATime, paths, async (path) => {
     try {
-      await stampOne(path);
-      codes.push(exitCodes.ok);
+      outcomes.push({ code: exitCodes.ok, word: await stampOne(path) });
     } catch (error) {
-      codes.push(terminal.problem(path, error));
+      outcomes.push({ code: terminal.problem(path, error), word: 'failed' });
     }
-    if (codes.length < paths.length) showProgress();
+    if (outcomes.length < paths.length) onBytes(0);
   });
-  return worstOf(codes);
+  return terminal.summary(outcomes);
+}
+
+/** Shows how much of all files is read. */
+async function trackFiles(
+  paths: readonly string[],
+  doneFiles: () => number,
+  terminal: Context['terminal'],
+): Promise<(count: number) => void> {
+  if (!terminal.showsProgress) return () => {};
+  const sizes = await Promise.all(paths.map(async (path) => (await stat(path).catch(() => undefined))?.size ?? 0));
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  const advance = terminal.track(() => (paths.length === 1 ? paths[0]! : `${doneFiles()} of ${paths.length} files`));
+  return (count) => advance(count, total);
 }
 
 /** Whether the user wants the service to store the content, but the existing stamp was made without stored content. */
@@ -137,4 +149,4 @@ async function placeOfEarlier(record: StampRecord, recordPath: string): Promise<
 
 /** Describes the answer of the service. It is not verified here; `qstamp verify` verifies it. */
 const describeStamp = ({ issued_at, tsp_provider, is_qualified }: StampAnswer): string =>
-  `stamped at ${issued_at} by ${tsp_provider} (${is_qualified ? 'qualified, says the service' : 'not qualified'})`;
+  `stamped at ${withMilliseconds(issued_at)} by ${tsp_provider} (${is_qualified ? 'qualified, says the service' : 'not qualified'})`;

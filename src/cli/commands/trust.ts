@@ -1,4 +1,13 @@
-import { certificateJson, forgetAnchor, keepAnchor, keptAnchors, readableFingerprint, readCertificates } from '../anchors.ts';
+import {
+  certificateJson,
+  forgetAnchor,
+  type KeptAnchor,
+  keepAnchor,
+  keptAnchors,
+  readableFingerprint,
+  readableName,
+  readCertificates,
+} from '../anchors.ts';
 import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { CommandFailure, exitCodes, misuse } from '../failure.ts';
@@ -50,18 +59,26 @@ const leastCharacters = 8;
 
 export const trustRemove: Command = {
   name: 'trust remove',
-  operands: 'FINGERPRINT',
+  operands: 'FINGERPRINT|SUBJECT',
   summary: 'remove a saved trust anchor; the first 8 characters of its fingerprint are enough',
+  details: 'SUBJECT is the whole name that "qstamp trust list" shows. Other certificates in the same file stay trusted.',
   options: {},
   run: async ([given, ...more], _values, { terminal, anchorsFolder }) => {
-    const wanted = given?.replaceAll(':', '').toLowerCase() ?? '';
-    if (more.length > 0 || !/^[0-9a-f]+$/.test(wanted) || wanted.length < leastCharacters) {
-      throw misuse(`name one trust anchor by its fingerprint, or at least ${leastCharacters} characters of it`);
+    if (given === undefined || more.length > 0) throw misuse('name one trust anchor by its fingerprint or its subject');
+    const wanted = given.replaceAll(':', '').toLowerCase();
+    const isFingerprint = /^[0-9a-f]+$/.test(wanted);
+    if (isFingerprint && wanted.length < leastCharacters) throw misuse(`give at least ${leastCharacters} characters of the fingerprint`);
+    const isMeant = ({ certificate: { fingerprint, subject } }: KeptAnchor) =>
+      isFingerprint ? fingerprint.startsWith(wanted) : onOneLine(readableName(subject)) === onOneLine(given);
+    const meant = (await keptAnchors(anchorsFolder)).filter(isMeant);
+    const [anchor] = meant;
+    if (anchor === undefined) {
+      throw new CommandFailure(exitCodes.file, `no saved trust anchor has the ${isFingerprint ? 'fingerprint' : 'subject'} ${given}`);
     }
-    const [anchor, another] = (await keptAnchors(anchorsFolder)).filter(({ certificate }) => certificate.fingerprint.startsWith(wanted));
-    if (anchor === undefined) throw new CommandFailure(exitCodes.file, `no saved trust anchor has the fingerprint ${given}`);
-    if (another !== undefined) throw misuse(`several trust anchors begin with ${given}`);
-    await forgetAnchor(anchor);
+    const fingerprints = new Set(meant.map(({ certificate }) => certificate.fingerprint));
+    if (fingerprints.size > 1) throw misuse(`several trust anchors match ${given}: ${[...fingerprints].join(', ')}`);
+    // The same certificate may be in several files.
+    for (const each of meant) await forgetAnchor(each);
     const shown = certificateJson(anchor.certificate);
     terminal.result({ ...shown, removed: true }, `${shown.subject}: no longer trusted`);
     return exitCodes.ok;

@@ -5,15 +5,16 @@ import { standardInput } from '../digest-input.ts';
 import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
 import { judgeOutput } from '../judge-output.ts';
 import { type JudgeContext, judgeSubject, type SubjectJudgement } from '../judge-subject.ts';
+import { filesOf, folderRule } from '../operand-files.ts';
 import { tellOutput } from '../output-text.ts';
 import { findSubject } from '../subject.ts';
-import { readableSize, worstOf } from '../terminal.ts';
-import { type ToldVerdict, tellVerdict } from '../verdict-text.ts';
+import type { Outcome } from '../terminal.ts';
+import { type ToldVerdict, tellVerdict, verdictWords } from '../verdict-text.ts';
 import { bundlesAmong, verifyBundles } from '../verify-bundle.ts';
 
 export const verify: Command = {
   name: 'verify',
-  operands: 'FILE|TOKEN|ID|BUNDLE.zip...',
+  operands: 'FILE|FOLDER|TOKEN|ID|BUNDLE.zip...',
   summary: 'verify files by the stamps beside them, or time-stamp tokens, with your trust anchors',
   details:
     'Verifies on this machine and sends nothing, unless you give --online. The stamp of FILE is FILE.qstamp.json, FILE.tsr,\n' +
@@ -22,7 +23,7 @@ export const verify: Command = {
     'The command searches the bundles for them, as an output or as the briefing; one bundle with the file is enough.\n' +
     'A file that is in none of them is verified by the stamp beside it, if there is one.\n' +
     'A verdict is "valid", "NOT VALID", or "NOT PROVED": you trust no certificate that confirms it, or data for verification is missing.\n' +
-    'Certificates are verified at the time of the stamp.',
+    `Certificates are verified at the time of the stamp.\n${folderRule}\nA folder does not show which files were deleted from it.`,
   options: {
     ca: ['FILE', 'a trust anchor, PEM or DER, instead of the saved ones; may be repeated'],
     intermediate: ['FILE', 'certificates that help to build a chain and are not trusted; may be repeated'],
@@ -31,37 +32,43 @@ export const verify: Command = {
     proof: ['FILE', 'instead of a stamp: the proof from the service that the one FILE is an output of a workflow'],
     online: ['', 'ask the service as well; its answer makes nothing valid'],
   },
-  run: async (names, values, context) => {
+  run: async (operands, values, context) => {
     const { terminal, connect, stdin, anchorsFolder } = context;
-    if (names.length === 0) throw misuse('name at least one file, token or id');
+    if (operands.length === 0) throw misuse('name at least one file, token or id');
+    const { files: names, problems } = await filesOf(operands, terminal);
     if (values.token !== undefined && names.length > 1) throw misuse('--token is the stamp of one file');
     if (values.proof !== undefined && (names.length > 1 || values.token !== undefined || values.online)) {
       throw misuse('--proof takes one file, and neither --token nor --online');
     }
     const bundles = await bundlesAmong(names, values);
     const files = names.filter((name) => !bundles.includes(name));
-    const inBundles = bundles.length > 0 ? await verifyBundles(bundles, files, values, context) : { codes: [], stamped: files };
+    const inBundles = bundles.length > 0 ? await verifyBundles(bundles, files, values, context) : { outcomes: [], stamped: files };
     const client = values.online ? connect() : undefined;
     const trust = await openTrust(anchorsFolder, values);
-    const codes: ExitCode[] = [...inBundles.codes];
-    for (const name of inBundles.stamped) {
+    const outcomes: Outcome[] = [...problems, ...inBundles.outcomes];
+    const { stamped } = inBundles;
+    for (const [index, name] of stamped.entries()) {
       try {
-        let bytesRead = 0;
-        const onBytes = (count: number) => {
-          bytesRead += count;
-          terminal.progress(`${name}: ${readableSize(bytesRead)} read`);
+        const judging = {
+          trust,
+          client,
+          stdin,
+          onBytes: terminal.track(stamped.length > 1 ? `${index + 1} of ${stamped.length}, ${name}` : name),
+          nowMs: Date.now(),
         };
-        const judging = { trust, client, stdin, onBytes, nowMs: Date.now() };
         const { told, judgement } = await (values.proof === undefined
           ? judgeStamped(name, values.token, judging)
           : judgeProved(name, values.proof, judging));
-        terminal.result(told.json, told.line, told.details);
-        codes.push(...codesOf(judgement));
+        const code = codeOf(judgement);
+        // A valid stamp that the service does not confirm is no reason to be calm, so it has the sign of a stamp that is not proved.
+        const isDoubted = told.verdict === 'valid' && code !== exitCodes.ok;
+        terminal.result(told.json, told.line, told.details, isDoubted ? 'not_proved' : told.verdict);
+        outcomes.push({ code, word: isDoubted ? 'not confirmed by the service' : verdictWords[told.verdict] });
       } catch (error) {
-        codes.push(terminal.problem(name, error));
+        outcomes.push({ code: terminal.problem(name, error), word: 'failed' });
       }
     }
-    return worstOf(codes);
+    return terminal.summary(outcomes);
   },
 };
 
@@ -97,13 +104,9 @@ async function judgeProved(name: string, proofPath: string, context: JudgeContex
   return { told: tellOutput(name, found, context.trust), judgement: found.judgement };
 }
 
-/**
- * The exit codes of a judgement. If the service answers "valid", this changes nothing. Any other answer of the service, or no answer, adds an exit
- * code.
- */
-function codesOf({ verdict, online }: SubjectJudgement): readonly ExitCode[] {
-  const own = verdict === 'valid' ? exitCodes.ok : exitCodes.notValid;
-  if (online === undefined) return [own];
-  if (online instanceof CommandFailure) return [own, online.exitCode];
-  return [own, online.valid ? exitCodes.ok : exitCodes.notValid];
+/** The exit code of a judgement. The answer of the service, or that there is none, counts only for what is valid here. */
+function codeOf({ verdict, online }: SubjectJudgement): ExitCode {
+  if (verdict !== 'valid') return exitCodes.notValid;
+  if (online instanceof CommandFailure) return online.exitCode;
+  return online === undefined || online.valid ? exitCodes.ok : exitCodes.notValid;
 }

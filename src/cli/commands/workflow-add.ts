@@ -4,9 +4,10 @@ import type { Command } from '../command.ts';
 import { digestFile } from '../digest-input.ts';
 import { CommandFailure, exitCodes, misuse } from '../failure.ts';
 import { saveJson } from '../json-file.ts';
+import { filesOf, folderRule } from '../operand-files.ts';
 import { metadataOf } from '../options.ts';
 import { describeStampRecord, isStampRecordPath, readStampRecord, type StampRecord, stampRecordPathOf } from '../stamp-record.ts';
-import { readableSize, type Terminal } from '../terminal.ts';
+import { notTried, type Outcome, readableSize, type Terminal } from '../terminal.ts';
 import { openWorkflow, type WorkflowFile, workflowOption } from '../workflow-file.ts';
 
 /** The file name extensions of each documented output type. */
@@ -24,14 +25,17 @@ function outputTypeOf(path: string): string {
   const extension = extname(path).slice(1).toLowerCase();
   const found = Object.entries(extensionsOf).find(([, extensions]) => extensions.includes(extension))?.[0];
   if (found !== undefined) return found;
-  throw new CommandFailure(exitCodes.usage, 'its file name does not show its type; give it with --type');
+  throw misuse('its file name does not show its type; give it with --type');
 }
 
 /** Stamps outputs one after the other, because the workflow also proves their order (W8). It stops at the first failure. */
 export const workflowAdd: Command = {
   name: 'workflow add',
-  operands: 'FILE...',
+  operands: 'FILE|FOLDER...',
   summary: 'stamp outputs, in this order; each is saved as FILE.qstamp.json',
+  details:
+    'The command stops at the first failure, so that no output takes the place of another. Run it again with the same folder, and\n' +
+    `it goes on where it stopped: files of a folder that are outputs of this workflow already are left out.\n${folderRule}`,
   options: {
     type: ['TYPE', 'image, text, audio, video, code, layout or another (default: from the file name)'],
     metadata: ['NAME=VALUE', 'stored with the output; may be repeated'],
@@ -39,8 +43,9 @@ export const workflowAdd: Command = {
     force: ['', 'replace existing stamps'],
     workflow: workflowOption,
   },
-  run: async (files, values, context) => {
-    if (files.length === 0) throw misuse('name at least one file to add');
+  run: async (operands, values, context) => {
+    const { terminal } = context;
+    if (operands.length === 0) throw misuse('name at least one file to add');
     const metadata = metadataOf(values);
     const client = context.connect();
     const options = {
@@ -50,14 +55,20 @@ export const workflowAdd: Command = {
       showsName: values['show-name'] ?? false,
       force: values.force ?? false,
     };
+    const { files, inFolders, problems } = await filesOf(operands, terminal);
+    if (problems.length > 0) return terminal.summary(problems);
+    const outcomes: Outcome[] = [];
     for (const path of files) {
       try {
-        await addOutput(path, options, client, context.terminal);
+        const word = await addOutput(path, { ...options, mayBeStamped: inFolders.has(path) }, client, terminal);
+        outcomes.push({ code: exitCodes.ok, word });
       } catch (error) {
-        return context.terminal.problem(path, error);
+        outcomes.push({ code: terminal.problem(path, error), word: 'failed' });
+        break;
       }
     }
-    return exitCodes.ok;
+    const left = files.slice(outcomes.length).map(() => ({ code: exitCodes.ok, word: notTried }));
+    return terminal.summary([...outcomes, ...left]);
   },
 };
 
@@ -69,23 +80,30 @@ interface AddOptions {
   /** Whether the workflow page shows the name of the file. */
   readonly showsName: boolean;
   readonly force: boolean;
+  /** Whether a file that is an output of this workflow already is no failure. */
+  readonly mayBeStamped: boolean;
 }
 
-async function addOutput(path: string, options: AddOptions, client: Client, terminal: Terminal): Promise<void> {
+/** Returns what became of the file, in one or two words. */
+async function addOutput(path: string, options: AddOptions, client: Client, terminal: Terminal): Promise<string> {
   const { workflow, showsName, force } = options;
   const metadata = showsName ? { ...options.metadata, name: basename(path), public: true } : options.metadata;
   if (isStampRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is already a stamp');
   const recordPath = stampRecordPathOf(path);
   const existing = force ? undefined : await readStampRecord(recordPath);
+  if (existing && options.mayBeStamped && (await isOutputOf(workflow, existing, path, terminal))) {
+    terminal.result(
+      { file: path, saved: recordPath, already_stamped: true },
+      `${path}: ${describeStampRecord(existing)}, before this`,
+      [],
+      'valid',
+    );
+    return 'already stamped';
+  }
   if (existing)
     throw new CommandFailure(exitCodes.file, `it was ${describeStampRecord(existing)} (${recordPath}); --force stamps it again`);
   const output_type = options.type ?? outputTypeOf(path);
-  let bytesRead = 0;
-  const onBytes = (count: number) => {
-    bytesRead += count;
-    terminal.progress(`${path}: ${readableSize(bytesRead)} read`);
-  };
-  const { imprint, bytes } = await digestFile(path, { onBytes });
+  const { imprint, bytes } = await digestFile(path, { onBytes: terminal.track(path) });
   const sha256 = imprint.digest;
   const output = await client.addOutput(workflow, sha256, { output_type, ...(metadata && { output_metadata: metadata }) });
   const { workflow_id } = workflow;
@@ -99,7 +117,16 @@ async function addOutput(path: string, options: AddOptions, client: Client, term
   terminal.result(
     { file: path, saved: recordPath, sha256, output_type, ...output },
     `${path} (${readableSize(bytes)}): ${named} (${output_type}), saved as ${recordPath}`,
+    [],
+    'valid',
   );
+  return 'stamped';
+}
+
+/** Whether a record is that of this file, as it is now, in this workflow. */
+async function isOutputOf(workflow: WorkflowFile, record: StampRecord, path: string, terminal: Terminal): Promise<boolean> {
+  if (record.kind !== 'workflow_output' || record.workflow_id !== workflow.workflow_id) return false;
+  return record.sha256 === (await digestFile(path, { onBytes: terminal.track(path) })).imprint.digest;
 }
 
 /**

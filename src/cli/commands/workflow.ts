@@ -1,4 +1,3 @@
-import { open, rm } from 'node:fs/promises';
 import type { WorkflowStateResponse } from '../../shared/contract/workflow.ts';
 import { workflowTiers } from '../../shared/domain/tiers.ts';
 import type { Command } from '../command.ts';
@@ -7,7 +6,8 @@ import { digestInput } from '../digest-input.ts';
 import { asFailure, CommandFailure, exitCodes, misuse } from '../failure.ts';
 import { readText, saveJson } from '../json-file.ts';
 import { metadataOf, type OptionValues, oneOf } from '../options.ts';
-import { countOf, readableSize } from '../terminal.ts';
+import { saveFile } from '../save-file.ts';
+import { countOf, readableSize, withMilliseconds } from '../terminal.ts';
 import { openWorkflow, type WorkflowFile, workflowOption, workflowPathOf } from '../workflow-file.ts';
 
 export const workflowStart: Command = {
@@ -44,7 +44,7 @@ export const workflowStart: Command = {
       isSecret: true,
       what: `the workflow ${workflow_id} was started but its workflow token was not saved`,
     });
-    terminal.result({ ...started, briefing_hash, saved: path }, `workflow ${workflow_id} started, until ${expires_at}`, [
+    terminal.result({ ...started, briefing_hash, saved: path }, `workflow ${workflow_id} started, until ${withMilliseconds(expires_at)}`, [
       `a link to confirm is mailed to ${started.otp_sent_to}`,
       `its workflow token is in ${path}: keep this file, and keep it secret`,
     ]);
@@ -88,13 +88,13 @@ const stateNames: Readonly<Record<string, string>> = { pending: 'waiting for the
 /** The facts in a workflow's state, one in each line. */
 function detailsOf(state: WorkflowStateResponse, page: string): readonly string[] {
   const { status, agent_id, merkle_root } = state;
-  const ends = status === 'completed' || status === 'expired' ? [] : [`open until ${state.expires_at}`];
+  const ends = status === 'completed' || status === 'expired' ? [] : [`open until ${withMilliseconds(state.expires_at)}`];
   return [
     ...(agent_id === undefined || agent_id === erased ? [] : [`agent ${agent_id}`]),
     ...mailOf(state),
-    `started at ${state.created_at}`,
-    state.confirmed_at === null ? 'e-mail address not confirmed' : `e-mail address confirmed at ${state.confirmed_at}`,
-    ...(state.completed_at === null ? ends : [`completed at ${state.completed_at}`]),
+    `started at ${withMilliseconds(state.created_at)}`,
+    state.confirmed_at === null ? 'e-mail address not confirmed' : `e-mail address confirmed at ${withMilliseconds(state.confirmed_at)}`,
+    ...(state.completed_at === null ? ends : [`completed at ${withMilliseconds(state.completed_at)}`]),
     ...(merkle_root === null ? [] : [`Merkle root ${merkle_root}`]),
     `page ${page}`,
   ];
@@ -106,7 +106,8 @@ const erased = '[REDACTED]';
 function mailOf({ mail, user_email }: WorkflowStateResponse): readonly string[] {
   if (user_email === erased) return ['client erased: e-mail address and agent are permanently deleted'];
   if (mail === undefined || user_email === undefined) return [];
-  if (mail.status === 'sent') return [`link mailed to ${user_email}${mail.sent_at === null ? '' : ` at ${mail.sent_at}`}`];
+  if (mail.status === 'sent')
+    return [`link mailed to ${user_email}${mail.sent_at === null ? '' : ` at ${withMilliseconds(mail.sent_at)}`}`];
   if (mail.status === 'waiting') return [`mail to ${user_email} not sent yet, tried ${countOf(mail.attempts, 'time')}`];
   return [`mail to ${user_email} given up after ${countOf(mail.attempts, 'time')}; "qstamp workflow resend" tries again`];
 }
@@ -133,9 +134,11 @@ export const workflowComplete: Command = {
     const client = connect();
     const completed = await client.completeWorkflow(await openWorkflow(values));
     const { workflow_id, output_count, completed_at, verify_url } = completed;
-    terminal.result(completed, `the service completed workflow ${workflow_id} at ${completed_at} with ${countOf(output_count, 'output')}`, [
-      `anyone may check it at ${client.addressOf(verify_url)}`,
-    ]);
+    terminal.result(
+      completed,
+      `the service completed workflow ${workflow_id} at ${withMilliseconds(completed_at)} with ${countOf(output_count, 'output')}`,
+      [`anyone may check it at ${client.addressOf(verify_url)}`],
+    );
     return exitCodes.ok;
   },
 };
@@ -157,7 +160,7 @@ export const workflowBundle: Command = {
     const workflowId = id ?? (await openWorkflow(values)).workflow_id;
     const path = values.out ?? `workflow-${workflowId}.zip`;
     const client = connect();
-    const bytes = await save(path, client.fetchBundle(workflowId), (count) => terminal.progress(`${path}: ${readableSize(count)} saved`));
+    const bytes = await save(path, client.fetchBundle(workflowId), terminal.track(path));
     terminal.result(
       { workflow_id: workflowId, bundle: path, bytes },
       `workflow ${workflowId}: its evidence is saved as ${path} (${readableSize(bytes)})`,
@@ -167,27 +170,21 @@ export const workflowBundle: Command = {
   },
 };
 
-/** Writes a new file, and removes it again after a failure. Returns its size in bytes. @throws CommandFailure */
+/** Saves a download in a new file. Returns its size in bytes. @throws CommandFailure */
 async function save(path: string, chunks: AsyncIterable<Uint8Array>, onBytes: (count: number) => void): Promise<number> {
-  const file = await open(path, 'wx').catch((error: unknown) => {
-    const failure = asFailure(error);
-    throw failure instanceof CommandFailure ? new CommandFailure(exitCodes.file, `${path}: ${failure.message}`) : failure;
-  });
-  let bytes = 0;
-  try {
+  async function* counted() {
     for await (const chunk of chunks) {
-      await file.write(chunk);
-      bytes += chunk.length;
-      onBytes(bytes);
+      yield chunk;
+      onBytes(chunk.length);
     }
-    await file.sync();
-  } catch (error) {
-    await file.close();
-    await rm(path, { force: true });
-    throw asFailure(error);
   }
-  await file.close();
-  return bytes;
+  try {
+    return await saveFile(path, counted(), { overwrite: false });
+  } catch (error) {
+    const failure = asFailure(error);
+    const isOfFile = failure instanceof CommandFailure && failure !== error;
+    throw isOfFile ? new CommandFailure(exitCodes.file, `${path}: ${failure.message}`) : failure;
+  }
 }
 
 export const workflowRedact: Command = {

@@ -23,6 +23,7 @@ test('check-providers asks each provider once and shows certificate, policy, clo
   expect(stdout).toMatch(/^tsa-1: ok\n {2}certificate CN=.*, valid until \d{4}-\d\d-\d\dT[\d:.]+Z\n/);
   expect(stdout).toMatch(/\n {2}policy {6}[\d.]+\n {2}clock {7}(as ours|\d+ ms (ahead of|behind) ours)\n {2}latency {5}\d+ ms\n/);
   expect(stdout).toMatch(/qualified {3}as configured\ntsa-2: ok\n/);
+  expect(await run(settings, '--quiet')).toEqual({ exitCode: 0, stdout: '', stderr: '' });
 });
 
 test('a failed provider is named with its reason, and the exit code is 1; --json gives one line each', async () => {
@@ -55,10 +56,15 @@ test('a failed provider is named with its reason, and the exit code is 1; --json
     certificate: null,
   });
   expect(three).toMatchObject({ provider: 'tsa-3', verdict: 'failed', fault: expect.stringContaining('ECONNREFUSED') });
+  const quiet = await run(providersSettings([{ tsa: right }, { tsa: wrong }]), '--quiet');
+  expect(quiet).toMatchObject({ exitCode: 1, stdout: expect.stringMatching(/^tsa-2: failed: signature_invalid: /) });
 });
 
 test('settings without a provider, and unknown arguments, end it with one line', async () => {
   expect(await run({ TSP: 'file' })).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/^qstamp: TSP_PROVIDERS_FILE: .*\n$/) });
-  expect(await run({}, '--what')).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/^qstamp: .*--what.*\n$/) });
+  expect(await run({}, '--what')).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringMatching(/^qstamp: .*--what.* \(see qstamp check-providers --help\)\n$/),
+  });
   expect(await run({})).toMatchObject({ exitCode: 0, stdout: '', stderr: expect.stringMatching(/^TSP is mock: .*\n$/) });
 });

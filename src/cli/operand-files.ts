@@ -1,0 +1,66 @@
+import { existsSync } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { standardInput } from './digest-input.ts';
+import { CommandFailure, exitCodes } from './failure.ts';
+import { isStampRecordPath } from './stamp-record.ts';
+import { isTokenOfFileBeside } from './subject.ts';
+import type { Outcome, Terminal } from './terminal.ts';
+import { workflowFileName } from './workflow-file.ts';
+
+/** The rule of `filesOf`, for the help of the commands that take folders. */
+export const folderRule =
+  'A folder means all files in it and its subfolders, sorted by path, except hidden files and folders, symbolic links,\n' +
+  'qstamp-workflow.json, and stamps: *.qstamp.json, and FILE.tsr, FILE.tst and FILE.ers beside FILE.';
+
+interface OperandFiles {
+  readonly files: string[];
+  /** Those of `files` that the user did not name. */
+  readonly inFolders: ReadonlySet<string>;
+  readonly problems: Outcome[];
+}
+
+/**
+ * Replaces each folder among the operands by its files, see `folderRule`. Other operands are returned as they are, in the given order. A folder that
+ * has no such file or cannot be read is reported as a problem.
+ */
+export async function filesOf(operands: readonly string[], terminal: Terminal): Promise<OperandFiles> {
+  const files: string[] = [];
+  const inFolders = new Set<string>();
+  const problems: Outcome[] = [];
+  for (const operand of operands) {
+    try {
+      if (await isFolder(operand)) {
+        for (const path of await filesIn(operand)) {
+          files.push(path);
+          inFolders.add(path);
+        }
+      } else files.push(operand);
+    } catch (error) {
+      problems.push({ code: terminal.problem(operand, error), word: 'failed' });
+    }
+  }
+  return { files, inFolders, problems };
+}
+
+/** Anything that is not a folder, for example a token or a file that does not exist, is judged later. */
+const isFolder = async (operand: string): Promise<boolean> =>
+  operand !== standardInput && ((await stat(operand).catch(() => undefined))?.isDirectory() ?? false);
+
+async function filesIn(folder: string): Promise<string[]> {
+  const files = (await Array.fromAsync(everyFileIn(folder))).filter(
+    (path) => !isStampRecordPath(path) && !isTokenOfFileBeside(path, existsSync),
+  );
+  if (files.length === 0) throw new CommandFailure(exitCodes.file, 'there is no file to take in this folder');
+  return files.sort();
+}
+
+async function* everyFileIn(folder: string): AsyncGenerator<string> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    // The workflow file holds a secret, and nobody means it when naming its folder.
+    if (entry.name.startsWith('.') || entry.name === workflowFileName) continue;
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) yield* everyFileIn(path);
+    else if (entry.isFile()) yield path;
+  }
+}

@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import { closeSync, existsSync, openSync, renameSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+export interface SaveFileOptions {
+  /** Whether an existing file is replaced; otherwise it is an error. */
+  readonly overwrite: boolean;
+  /** True if only the owner may read the file. */
+  readonly isSecret?: boolean;
+}
+
+/**
+ * Saves a file whole or not at all, and returns its size in bytes. The bytes go to a temporary file in the same folder, which then gets the name in one
+ * step. After a failure (a full disk, a broken download) or an interrupt (Ctrl-C) neither file is left.
+ *
+ * @throws errors of the file system, EEXIST among them; errors of `chunks`
+ */
+export async function saveFile(
+  path: string,
+  chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  { overwrite, isSecret = false }: SaveFileOptions,
+): Promise<number> {
+  // This first check saves a long download. The check that counts is below.
+  if (!overwrite && existsSync(path)) throw existsAlready(path);
+  // The name does not contain that of the file, because together they might be too long.
+  const temporary = join(dirname(path), `.qstamp-${randomUUID()}.tmp`);
+  const release = removeOnExit(temporary);
+  try {
+    const file = await open(temporary, 'wx', isSecret ? 0o600 : 0o666);
+    let bytes = 0;
+    try {
+      for await (const chunk of chunks) {
+        await file.writeFile(chunk);
+        bytes += chunk.length;
+      }
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    // Both steps are synchronous, so that no signal is handled between them. A hard link would be one step, but some file systems have none.
+    if (!overwrite) closeSync(openSync(path, 'wx'));
+    renameSync(temporary, path);
+    return bytes;
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  } finally {
+    release();
+  }
+}
+
+const existsAlready = (path: string) => Object.assign(new Error(`EEXIST: file already exists, open '${path}'`), { code: 'EEXIST' });
+
+const unfinished = new Set<string>();
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+function removeUnfinished(): void {
+  for (const path of unfinished) rmSync(path, { force: true });
+}
+
+function endBySignal(signal: NodeJS.Signals): void {
+  removeUnfinished();
+  for (const each of signals) process.off(each, endBySignal);
+  // Ends this process as if it had not handled the signal, so that a shell sees why.
+  process.kill(process.pid, signal);
+}
+
+/** Removes a file if the process ends before the returned function is called. */
+function removeOnExit(path: string): () => void {
+  if (unfinished.size === 0) {
+    for (const each of signals) process.on(each, endBySignal);
+    process.on('exit', removeUnfinished);
+  }
+  unfinished.add(path);
+  return () => {
+    unfinished.delete(path);
+    if (unfinished.size > 0) return;
+    for (const each of signals) process.off(each, endBySignal);
+    process.off('exit', removeUnfinished);
+  };
+}

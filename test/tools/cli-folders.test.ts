@@ -1,0 +1,77 @@
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { stamp } from '../../src/cli/commands/stamp.ts';
+import { verify } from '../../src/cli/commands/verify.ts';
+import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
+import { folderWith } from '../support/cli-in-process.ts';
+import { recordOf, tokenOf } from '../support/cli-verify-lab.ts';
+import { jsonLines } from '../support/command.ts';
+
+/** A folder `docs` with files to take, and files that a folder does not mean. */
+function folderWithDocs() {
+  const folder = folderWith([stamp, verify, workflowAdd], { outside: 'outside' });
+  for (const name of ['docs', 'docs/sub', 'docs/.git', 'docs/empty']) mkdirSync(folder.path(name));
+  const files = [
+    'docs/b.txt',
+    'docs/a.txt',
+    'docs/sub/c.txt',
+    'docs/.hidden',
+    'docs/.git/config',
+    'docs/qstamp-workflow.json',
+    'docs/gone.qstamp.json',
+    'docs/a.txt.tsr',
+    'docs/alone.tsr',
+  ];
+  for (const name of files) writeFileSync(folder.path(name), name);
+  symlinkSync(folder.path('outside'), folder.path('docs/link'));
+  symlinkSync(folder.path('docs'), folder.path('docs/loop'));
+  return folder;
+}
+const meant = ['docs/a.txt', 'docs/alone.tsr', 'docs/b.txt', 'docs/sub/c.txt'];
+
+test.each(['stamp', 'verify'])('%s takes the files of a folder, not its hidden files, links, stamps and workflow file', async (command) => {
+  const { run } = folderWithDocs();
+  const { stdout } = await run([command, '--json', 'docs']);
+  const subjects = jsonLines({ stdout }).map(({ subject }) => subject);
+  expect(command === 'stamp' ? subjects.sort() : subjects).toEqual(meant);
+});
+
+test('an operand that is a link to a folder is followed; files between folders keep their place', async () => {
+  const { run, path } = folderWithDocs();
+  symlinkSync(path('docs/sub'), path('linked'));
+  const { stdout } = await run(['verify', '--json', 'outside', 'linked', 'docs/b.txt', 'docs/sub']);
+  expect(jsonLines({ stdout }).map(({ subject }) => subject)).toEqual(['outside', 'linked/c.txt', 'docs/b.txt', 'docs/sub/c.txt']);
+});
+
+test('a folder without files is a problem, and the others go on', async () => {
+  const { run } = folderWithDocs();
+  const { code, stderr, stdout } = await run(['verify', 'docs/empty', 'outside']);
+  expect([code, stdout]).toEqual([5, '2 files: 2 failed\n']);
+  expect(stderr).toMatch(/^docs\/empty: there is no file to take in this folder\noutside: there is no stamp beside it/);
+});
+
+test('the verdicts of a folder end with a summary, and --quiet prints only what is not valid', async () => {
+  const { run, path } = folderWith([verify], {});
+  mkdirSync(path('docs'));
+  for (const [name, content] of [
+    ['good', 'a'],
+    ['bad', 'changed'],
+    ['also-good', 'a'],
+  ] as const) {
+    writeFileSync(path(`docs/${name}`), content);
+    writeFileSync(path(`docs/${name}.qstamp.json`), recordOf('a', tokenOf('a')));
+  }
+  const { pki } = await import('../support/cli-verify-lab.ts');
+  writeFileSync(path('root.pem'), pki.rootPem);
+  const { code, stdout } = await run(['verify', '--ca', 'root.pem', 'docs']);
+  expect([code, stdout.split('\n').at(-2)]).toEqual([1, '3 files: 2 valid, 1 not valid']);
+  const quiet = await run(['verify', '--quiet', '--ca', 'root.pem', 'docs', 'missing']);
+  expect(quiet).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^docs\/bad: NOT VALID, [^\n]*\n {2}the file has changed [^\n]*\n$/),
+    stderr: expect.stringMatching(/^missing: [^\n]*\n$/),
+  });
+  const asJson = await run(['verify', '--quiet', '--json', '--ca', 'root.pem', 'docs']);
+  expect(jsonLines(asJson).map(({ subject }) => subject)).toEqual(['docs/bad']);
+  expect(await run(['verify', '--quiet', '--ca', 'root.pem', 'docs/good'])).toMatchObject({ code: 0, stdout: '', stderr: '' });
+});
