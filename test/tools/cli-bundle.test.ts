@@ -69,6 +69,8 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., without the service', () => {
       ['b', 'null'],
       ['stamped', 'der_truncated'],
     ]);
+    const { stdout } = await run(['verify', '--ca', 'root.pem', 'bundle.zip', 'stamped']);
+    expect(stdout).toMatch(/stamped: NOT VALID.*\n {2}in no bundle that you named: judged by the stamp beside it\n/);
   });
 
   test('judges the bundle by the reader’s trust anchors, and gives each file its number', async () => {

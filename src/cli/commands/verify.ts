@@ -62,7 +62,9 @@ export const verify: Command = {
         const code = codeOf(judgement);
         // A valid stamp that the service does not confirm is no reason to be calm, so it has the sign of a stamp that is not proved.
         const isDoubted = told.verdict === 'valid' && code !== exitCodes.ok;
-        terminal.result(told.json, told.line, told.details, isDoubted ? 'not_proved' : told.verdict);
+        const details =
+          bundles.length > 0 ? ['in no bundle that you named: judged by the stamp beside it', ...(told.details ?? [])] : told.details;
+        terminal.result(told.json, told.line, details, isDoubted ? 'not_proved' : told.verdict);
         outcomes.push({ code, word: isDoubted ? 'not confirmed by the service' : verdictWords[told.verdict] });
       } catch (error) {
         outcomes.push({ code: terminal.problem(name, error), word: 'failed' });
