@@ -16,13 +16,8 @@ export interface ServiceFacts {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** A shell command that stamps a real file, shows the stamp, and verifies it at its `verify_url`. */
-function stampLine(url: string, token: string): string {
-  const hash = `{\\"hash\\":\\"$(sha256sum README.md | cut -c1-64)\\"}`;
-  const stamp = `curl -sS ${url}/api/v1/internal/v1/stamp -H 'X-Service-Token: ${token}' -H 'Content-Type: application/json' -d "${hash}"`;
-  const verify = `curl -sS ${url}$(echo "$stamp" | grep -o '/api/v1/verify/v1/token/[0-9a-f-]*')`;
-  return `${stamp} | { read -r stamp; echo "$stamp"; ${verify}; echo; }`;
-}
+/** How the command verifies a stamp of each provider. */
+const verifyOptions: Readonly<Record<string, string>> = { mock: '--online', local: `--ca ${relative(checkoutDir, localDir)}/tsa/root.pem` };
 
 /** A URL without its user and password. */
 function withoutPassword(address: string): string {
@@ -35,21 +30,24 @@ function withoutPassword(address: string): string {
 /** The message that the user gets when everything runs. */
 export function describeService({ url, stack, token, env }: ServiceFacts): string {
   const redis = stack.servers.redis ? `, ${withoutPassword(stack.redisUrl)}` : '';
+  const provider = env.TSP || 'mock';
   const mongo = stack.servers.mongo ? `, ${withoutPassword(stack.mongoUrl)}` : '';
   return `
 qstamp is up: ${url}
 
   Redis          ${stack.redisSource}${redis}
   MongoDB        ${stack.mongoSource}${mongo}
-  Provider       ${providers[env.TSP || 'mock'] ?? env.TSP}
+  Provider       ${providers[provider] ?? provider}
   Service token  ${token ?? 'from SERVICE_TOKENS'}
   Mail           ${env.SMTP_URL?.startsWith('smtp://127.0.0.1') ? 'caught here: mailed links are printed' : 'from SMTP_URL'}
   Data and logs  ${relative(checkoutDir, localDir)}/, and they stay
 
-Stamp README.md and verify the stamp:
+Stamp a file and verify the stamp, in another terminal:
 
-  ${stampLine(url, token ?? 'YOUR-SERVICE-TOKEN')}
+  export QSTAMP_URL=${url}
+  bin/qstamp.mjs stamp README.md
+  bin/qstamp.mjs verify README.md ${verifyOptions[provider] ?? '--ca ROOT-OF-YOUR-TSA.pem'}
 
-Any other stamp is verified by GET ${url}/api/v1/verify/v1/token/<token_id>. Ctrl-C stops everything.
+${url}/docs has a curl command for each operation. Ctrl-C stops everything.
 `;
 }
