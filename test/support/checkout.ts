@@ -9,7 +9,7 @@ import { dieWithParent, runCommand } from '../../scripts/stack/run.ts';
 
 const parts = [
   ...['package.json', 'package-lock.json', '.npmrc', 'docker-compose.yml', 'README.md'],
-  ...['config', 'deploy', 'src', 'scripts', 'views'],
+  ...['bin', 'clients', 'config', 'deploy', 'src', 'scripts', 'views'],
 ];
 
 /** A command that runs in a checkout, in its own process group like at a terminal. */

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import net from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -50,12 +50,13 @@ describe('npm start', () => {
       const first = npmStart();
       const url = await untilUp(first);
       await first.until(/Redis {2,}\S.*\n *MongoDB {2,}\S.*\n *Provider {2,}mock.*\n *Service token {2,}dev-service-token/);
-      const [line] = await first.until(/curl -sS .*/);
-      const { stdout } = await promisify(execFile)('sh', ['-c', line], { cwd: checkout.dir });
-      const [stamp, verification]: [{ token_id: string; verify_url: string }, unknown] = JSON.parse(
-        `[${stdout.trim().replace('\n', ',')}]`,
+      const [lines] = await first.until(/export QSTAMP_URL=.*\n.* stamp README\.md\n/);
+      const { stdout } = await promisify(execFile)('sh', ['-c', lines], { cwd: checkout.dir });
+      expect(stdout).toMatch(/^README\.md .* stamped at .* by mock/);
+      const { stamp }: { stamp: { token_id: string; verify_url: string } } = JSON.parse(
+        readFileSync(join(checkout.dir, 'README.md.qstamp.json'), 'utf8'),
       );
-      expect(verification).toMatchObject({ valid: true, token_id: stamp.token_id });
+      expect(await verify(url, stamp.verify_url)).toMatchObject({ valid: true, token_id: stamp.token_id });
       expect((statSync(join(checkout.dir, '.local/master-key')).mode & 0o777).toString(8)).toBe('600');
 
       const twin = start();
