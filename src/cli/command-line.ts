@@ -105,7 +105,8 @@ const groupsOf = (commands: readonly Command[]): readonly string[] => [
 
 function helpOn(words: readonly string[], commands: readonly Command[]): Asked {
   const [first] = words;
-  if (first === undefined) return { what: 'help', name: undefined };
+  // The help of the word "help" is the overview.
+  if (first === undefined || first === 'help') return { what: 'help', name: undefined };
   const command = findCommand(words, commands);
   if (command !== undefined) return { what: 'help', name: command.name };
   if (words.length === 1 && groupsOf(commands).includes(first)) return { what: 'help', name: first };
@@ -120,6 +121,6 @@ function notACommand([first, second]: readonly string[], commands: readonly Comm
     return misuse(`"${first}" needs one of ${names.join(', ')}`);
   }
   const given = isGroup ? `${first} ${second}` : first;
-  const names = commands.map(({ name }) => name);
+  const names = [...commands.map(({ name }) => name), ...operatorCommands.map(([usage]) => usage.split(' ')[1]!)];
   return misuse(`there is no command "${given}"${didYouMean(given, isGroup ? names : [...names, ...groupsOf(commands), 'help'])}`);
 }
