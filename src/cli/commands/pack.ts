@@ -15,7 +15,7 @@ export const pack: Command = {
   operands: 'FILE...',
   summary: 'put each file and its stamp into one container, FILE.asics, which other verifiers can read too',
   details:
-    'An ASiC-S container (EN 319 162-1) is a zip file with the file and its time-stamp token. The file must be\n' +
+    'An ASiC-S container (EN 319 162-1) is a zip file with the file and its time-stamp token. The file must be ' +
     'the one that was stamped. The receiver of the container decides whether to trust the stamp.',
   options: { token: ['FILE|TOKEN', 'the stamp of the one FILE, if it is not beside it'] },
   run: async (files, values, { terminal, stdin, anchorsFolder }) => {
