@@ -27,6 +27,9 @@ export async function openWorkflow(values: OptionValues): Promise<WorkflowFile> 
   const text = await readText(path);
   const parsed = workflowFile.safeParse(parseJson(text ?? ''));
   if (parsed.success) return parsed.data;
-  const fault = text === undefined ? `there is no ${path} here` : `${path} is damaged, or is not the file of a workflow`;
+  const fault =
+    text === undefined
+      ? `there is no ${path}${values.workflow === undefined ? ' here' : ''}`
+      : `${path} is damaged, or is not the file of a workflow`;
   throw new CommandFailure(exitCodes.file, `${fault}; "qstamp workflow start" makes one, --workflow names another`);
 }
