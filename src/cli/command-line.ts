@@ -146,6 +146,9 @@ function notACommand([first, second]: readonly string[], commands: readonly Comm
     return misuse(`"${first}" needs one of ${names.join(', ')}`);
   }
   const given = isGroup ? `${first} ${second}` : first;
-  const names = [...commands.map(({ name }) => name), ...operatorCommands.map(([usage]) => usage.split(' ')[1]!)];
+  const ofOperators = operatorCommands.map(([usage]) => usage.split(' ')[1]!);
+  // Without such an option, `bin/qstamp.mjs` would have run it.
+  if (ofOperators.includes(given)) return misuse(`"${given}" takes other options`);
+  const names = [...commands.map(({ name }) => name), ...ofOperators];
   return misuse(`there is no command "${given}"${didYouMean(given, isGroup ? names : [...names, ...groupsOf(commands), 'help'])}`);
 }

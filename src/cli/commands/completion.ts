@@ -33,7 +33,7 @@ function offersOf(commands: readonly Command[]): readonly Offer[] {
       const options = taken.map((option) => ({
         name: option,
         values: undefined,
-        help: common.find((each) => each.name === option)?.help ?? '',
+        help: common.find((each) => each.name === option)?.help ?? 'all jobs',
       }));
       return { name, summary, words: words.flatMap((word) => valuesOf(word) ?? []), options };
     });
