@@ -37,7 +37,11 @@ if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
   });
   // Messages that nobody can read are no reason to stop.
   process.stderr.on('error', () => undefined);
-  const [, , command = '', ...args] = process.argv;
+  // "qstamp help COMMAND" and "qstamp --help COMMAND" mean "qstamp COMMAND --help". Other options may come first, too.
+  const given = process.argv.slice(2).map((arg) => (arg === 'help' ? '--help' : arg));
+  const at = given.findIndex((arg) => !['--help', '-h', '--json', '--quiet'].includes(arg));
+  const [command = '', ...after] = at < 0 ? [] : given.slice(at);
+  const args = [...given.slice(0, Math.max(at, 0)), ...after];
   // "renew FILE" is a command of src/cli, and only that one has a help page that explains both.
   const isOfOperator = Object.hasOwn(operatorCommands, command) && (command !== 'renew' || args.every((arg) => arg === '--quiet'));
   const name = isOfOperator ? operatorCommands[command] : undefined;

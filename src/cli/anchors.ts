@@ -41,7 +41,7 @@ export interface KeptAnchor {
 }
 
 /** Runs `read`. If it fails because of the file, the error becomes one sentence that names the file. */
-async function aboutFile<Value>(path: string, read: () => Promise<Value>): Promise<Value> {
+export async function aboutFile<Value>(path: string, read: () => Promise<Value>): Promise<Value> {
   try {
     return await read();
   } catch (error) {

@@ -105,7 +105,9 @@ function failureOf(error: unknown): unknown {
   if (error instanceof ServiceError) {
     const { status, code, requestId: request_id, message } = error;
     const exitCode = status >= 500 || status === 429 ? exitCodes.unavailable : exitCodes.refused;
-    return new CommandFailure(exitCode, `the service answered ${message}`, { status, code, request_id });
+    // The user of the command knows the header only by its variable.
+    const answer = message.replace('X-Service-Token', '$& (QSTAMP_SERVICE_TOKEN)');
+    return new CommandFailure(exitCode, `the service answered ${answer}`, { status, code, request_id });
   }
   if (error instanceof ServiceUnreachable) {
     return new CommandFailure(exitCodes.unavailable, `${error.message}; is the service running, and is QSTAMP_URL right?`);

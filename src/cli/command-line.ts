@@ -13,7 +13,7 @@ export const commonOptions = [
 
 const surroundings = `Environment
   QSTAMP_URL             address of the service (default http://127.0.0.1:8080)
-  QSTAMP_SERVICE_TOKEN   stamps are made for the product of this service token; without it, as an agent
+  QSTAMP_SERVICE_TOKEN   stamps belong to the product of this token (default: you stamp as an agent)
   XDG_CONFIG_HOME        trust anchors are saved in its folder qstamp/anchors (default ~/.config)
 
 Exit codes (for several results: the smallest that is not 0)
@@ -25,21 +25,44 @@ Exit codes (for several results: the smallest that is not 0)
   5  a local file cannot be read or written, or would be overwritten
 `;
 
-/** The commands for operators are listed here so that operators find them, but `bin/qstamp.mjs` runs them. */
+/** The commands for operators, with their options: listed here so that operators find them, but `bin/qstamp.mjs` runs them. */
 export const operatorCommands = [
-  ['qstamp check-providers', 'for operators: ask each configured provider once, and show how it answers'],
-  ['qstamp check-settings [PORT]', 'for operators: show in one line why the service cannot start'],
-  ['qstamp jobs failed | retry | drop', 'for operators: jobs that the service has given up'],
-  ['qstamp mails blocked | allow ADDRESS', 'for operators: the recipients who have stopped the mails'],
-  ['qstamp recount FROM TO', 'for operators: count the stamps of some hours again'],
-  ['qstamp renew', 'for operators: renew the evidence that is due'],
-  ['qstamp rotate-master-key', 'for operators: encrypt the keys in the database with another master key'],
+  ['qstamp check-providers', 'ask each configured provider once, and show how it answers', ['json', 'quiet', 'help']],
+  ['qstamp check-settings [PORT]', 'show in one line why the service cannot start', ['quiet', 'help']],
+  ['qstamp jobs failed|retry|drop [ID...]', 'jobs that the service has given up', ['all', 'json', 'quiet', 'help']],
+  ['qstamp mails blocked|allow ADDRESS', 'the recipients who have stopped the mails', ['quiet', 'help']],
+  ['qstamp recount FROM TO', 'count the stamps of some hours again', ['quiet', 'help']],
+  ['qstamp renew', 'renew the evidence that is due', ['quiet', 'help']],
+  ['qstamp rotate-master-key', 'encrypt the keys in the database with another master key', ['quiet', 'help']],
 ] as const;
+
+const mostColumns = 100;
+
+/** Breaks a text into lines of at most `width` characters, between words. */
+function wrap(text: string, width: number): string[] {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const longer = `${lines.at(-1)} ${word}`.trimStart();
+    if (longer.length <= width) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
+}
 
 const columns = (rows: readonly (readonly [string, string])[]): string => {
   const width = Math.max(...rows.map(([left]) => left.length));
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd()).join('\n');
+  const lines = rows.flatMap(([left, right]) =>
+    wrap(right, mostColumns - width - 4).map((line, index) => `  ${(index === 0 ? left : '').padEnd(width)}  ${line}`.trimEnd()),
+  );
+  return lines.join('\n');
 };
+
+/** Wraps the lines that are too long; the others keep their blanks. */
+const paragraphs = (text: string): string =>
+  text
+    .split('\n')
+    .flatMap((line) => (line.length > mostColumns ? wrap(line, mostColumns) : line))
+    .join('\n');
 
 const commonHelp = (): string => columns(commonOptions.map(([name, help]) => [`--${name}`.padEnd(14), help]));
 
@@ -52,14 +75,16 @@ export function helpOf(name: string | undefined, commands: readonly Command[]): 
   const listed = name === undefined ? commands : commands.filter((one) => one.name.startsWith(`${name} `));
   const rows = listed.map((one) => [usageOf(one), one.summary] as const);
   if (name !== undefined) return `${columns(rows)}\n\n${commonHelp()}\n`;
-  return `qstamp: trusted time-stamps for files\n\n${columns([...rows, ...operatorCommands])}\n\n${commonHelp()}\n\n${surroundings}`;
+  const ofOperators = columns(operatorCommands.map(([usage, summary]) => [usage, summary]));
+  const parts = ['qstamp: trusted time-stamps for files', columns(rows), `For operators of the service\n${ofOperators}`, commonHelp()];
+  return `${parts.join('\n\n')}\n\n${surroundings}`;
 }
 
 function commandHelp(command: Command): string {
   const rows = Object.entries(command.options).map(([option, [value, help]]) => [`--${option} ${value}`.trimEnd(), help] as const);
   return [
-    `${usageOf(command)}: ${command.summary}`,
-    ...(command.details === undefined ? [] : [command.details]),
+    paragraphs(`${usageOf(command)}: ${command.summary}`),
+    ...(command.details === undefined ? [] : [paragraphs(command.details)]),
     ...(rows.length === 0 ? [] : [columns(rows)]),
     `${commonHelp()}\n`,
   ].join('\n\n');
@@ -105,7 +130,8 @@ const groupsOf = (commands: readonly Command[]): readonly string[] => [
 
 function helpOn(words: readonly string[], commands: readonly Command[]): Asked {
   const [first] = words;
-  if (first === undefined) return { what: 'help', name: undefined };
+  // The help of the word "help" is the overview.
+  if (first === undefined || first === 'help') return { what: 'help', name: undefined };
   const command = findCommand(words, commands);
   if (command !== undefined) return { what: 'help', name: command.name };
   if (words.length === 1 && groupsOf(commands).includes(first)) return { what: 'help', name: first };
@@ -120,6 +146,9 @@ function notACommand([first, second]: readonly string[], commands: readonly Comm
     return misuse(`"${first}" needs one of ${names.join(', ')}`);
   }
   const given = isGroup ? `${first} ${second}` : first;
-  const names = commands.map(({ name }) => name);
+  const ofOperators = operatorCommands.map(([usage]) => usage.split(' ')[1]!);
+  // Without such an option, `bin/qstamp.mjs` would have run it.
+  if (ofOperators.includes(given)) return misuse(`"${given}" takes other options`);
+  const names = [...commands.map(({ name }) => name), ...ofOperators];
   return misuse(`there is no command "${given}"${didYouMean(given, isGroup ? names : [...names, ...groupsOf(commands), 'help'])}`);
 }

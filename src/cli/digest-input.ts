@@ -62,7 +62,7 @@ export async function digestFile(path: string, options: DigestOptions = {}): Pro
   const file = await open(path, 'r');
   try {
     const before = await file.stat({ bigint: true });
-    if (before.isDirectory()) throw new CommandFailure(exitCodes.file, 'this is a directory');
+    if (before.isDirectory()) throw new CommandFailure(exitCodes.file, 'this is a folder');
     const buffer = Buffer.allocUnsafe(chunkBytes);
     async function* read() {
       for (;;) {

@@ -38,7 +38,7 @@ const fileFaults: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   EACCES: 'you may not read or write the file',
   EPERM: 'you may not read or write the file',
-  EISDIR: 'this is a directory',
+  EISDIR: 'this is a folder',
   ENOTDIR: 'there is no such file',
   EEXIST: 'the file already exists',
   ENOSPC: 'the disk is full',

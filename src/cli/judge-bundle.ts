@@ -3,7 +3,9 @@ import { sha256 } from '../shared/domain/proofs.ts';
 import { type Imprint, imprintAlgorithms, isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
 import { type BundleTools, hasClosingRecord, openBundle } from '../shared/proof/bundle.js';
 import type * as proof from '../shared/proof/judge-bundle.js';
+import { ZipFault } from '../shared/proof/zip-source.js';
 import { firstTokenOf, type TrustStore, type Verified } from '../shared/rfc3161/index.ts';
+import { CommandFailure, exitCodes } from './failure.ts';
 import { imprintOf, type Judgement, judgeToken } from './judge-token.ts';
 import { asZipFailure, inflate, openZipSource } from './zip-file.ts';
 
@@ -15,7 +17,12 @@ const tools: BundleTools = { inflate, sha256, createSha256: () => createHash('sh
 export const isBundlePath = (path: string): boolean => /\.zip$/i.test(path);
 
 /** Turns an error while reading a bundle into a CommandFailure with one sentence. Faults in its contents are returned unchanged. */
-export const asBundleFault = (error: unknown): unknown => asZipFailure('an evidence bundle, and no stamp is beside it', error);
+export async function asBundleFault(path: string, error: unknown): Promise<unknown> {
+  if (!(error instanceof ZipFault) || !(await isBundle(path).catch(() => false)))
+    return asZipFailure('an evidence bundle, and no stamp is beside it', error);
+  const advice = 'get it again with "qstamp workflow bundle ID"';
+  return new CommandFailure(exitCodes.notValid, `this evidence bundle cannot be used: ${error.message}; ${advice}`);
+}
 
 /** Opens an evidence bundle (W22), calls `use` with it, and closes it. */
 export async function withBundle<Result>(
@@ -34,13 +41,11 @@ export async function withBundle<Result>(
  * Whether a zip file may be a bundle: it has a closing record, or it cannot be read. In the second case, the error is reported when the file is
  * opened later.
  */
-export async function mayBeBundle(path: string): Promise<boolean> {
-  try {
-    const source = await openZipSource(path);
-    return await hasClosingRecord(source, inflate).finally(source.close);
-  } catch {
-    return true;
-  }
+export const mayBeBundle = (path: string): Promise<boolean> => isBundle(path).catch(() => true);
+
+async function isBundle(path: string): Promise<boolean> {
+  const source = await openZipSource(path);
+  return hasClosingRecord(source, inflate).finally(source.close);
 }
 
 /**

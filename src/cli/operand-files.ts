@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { standardInput } from './digest-input.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 import { isStampRecordPath } from './stamp-record.ts';
-import { isTokenOfFileBeside } from './subject.ts';
+import { isStampOfFileBeside } from './subject.ts';
 import type { Outcome, Terminal } from './terminal.ts';
 import { workflowFileName } from './workflow-file.ts';
 
 /** The rule of `filesOf`, for the help of the commands that take folders. */
 export const folderRule =
-  'A folder means all files in it and its subfolders, sorted by path, except hidden files and folders, symbolic links,\n' +
-  'qstamp-workflow.json, and stamps: *.qstamp.json, and FILE.tsr, FILE.tst and FILE.ers beside FILE.';
+  'A folder means all files in it and its subfolders, sorted by path, except hidden files and folders, symbolic links, ' +
+  'qstamp-workflow.json, and stamps: *.qstamp.json, and FILE.tsr, FILE.tst, FILE.ers and FILE.asics beside FILE.';
 
 interface OperandFiles {
   readonly files: string[];
@@ -49,9 +49,9 @@ const isFolder = async (operand: string): Promise<boolean> =>
 
 async function filesIn(folder: string): Promise<string[]> {
   const files = (await Array.fromAsync(everyFileIn(folder))).filter(
-    (path) => !isStampRecordPath(path) && !isTokenOfFileBeside(path, existsSync),
+    (path) => !isStampRecordPath(path) && !isStampOfFileBeside(path, existsSync),
   );
-  if (files.length === 0) throw new CommandFailure(exitCodes.file, 'there is no file to take in this folder');
+  if (files.length === 0) throw new CommandFailure(exitCodes.file, 'no file in this folder (hidden files, links and stamps do not count)');
   return files.sort();
 }
 

@@ -56,5 +56,5 @@ export async function readStampRecord(recordPath: string): Promise<StampRecord |
   if (text === undefined) return undefined;
   const parsed = stampRecord.safeParse(parseJson(text));
   if (parsed.success) return parsed.data;
-  throw new CommandFailure(exitCodes.file, `${basename(recordPath)} is not a stamp that this command saved`);
+  throw new CommandFailure(exitCodes.file, `${recordPath} is damaged, or is not a stamp; use a copy, or stamp again with --force`);
 }

@@ -73,7 +73,10 @@ async function findBeside(path: string): Promise<Subject> {
   }
   const beside = await stampBeside(path);
   if (beside !== undefined) return { ...(await readProof(beside)), input: path };
-  throw new CommandFailure(exitCodes.file, `there is no stamp beside it (${stampRecordPathOf(path)})`);
+  throw new CommandFailure(
+    exitCodes.file,
+    `there is no stamp beside it (${stampRecordPathOf(path)}); "qstamp stamp FILE" makes one, --token names another`,
+  );
 }
 
 /** Returns the path of the stamp beside a file; undefined if there is none. */
@@ -82,9 +85,9 @@ export async function stampBeside(path: string): Promise<string | undefined> {
   return undefined;
 }
 
-/** Whether a path is that of a token for the file beside it, for example `a.tsr` beside `a`. */
-export function isTokenOfFileBeside(path: string, isThere: (path: string) => boolean): boolean {
-  const suffix = tokenSuffixes.find((end) => path.toLowerCase().endsWith(end));
+/** Whether a path is that of a token or container for the file beside it, for example `a.tsr` or `a.asics` beside `a`. */
+export function isStampOfFileBeside(path: string, isThere: (path: string) => boolean): boolean {
+  const suffix = [...tokenSuffixes, '.asics'].find((end) => path.toLowerCase().endsWith(end));
   return suffix !== undefined && isThere(path.slice(0, -suffix.length));
 }
 

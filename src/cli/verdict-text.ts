@@ -11,6 +11,7 @@ import {
   type VerifiedEvidenceRecord,
 } from '../shared/rfc3161/index.ts';
 import { readableFingerprint, readableName } from './anchors.ts';
+import { standardInput } from './digest-input.ts';
 import { CommandFailure } from './failure.ts';
 import type { OnlineAnswer, SubjectJudgement } from './judge-subject.ts';
 import { imprintOf } from './judge-token.ts';
@@ -81,12 +82,15 @@ export function tellVerdict(
     ...(online && { online: online instanceof CommandFailure ? { error: { message: online.message, ...online.details } } : online }),
   };
   const shortName = name.length > 80 ? `${name.slice(0, 77)}...` : name;
+  const isFileBeside = subject.input !== undefined && subject.input !== name && subject.input !== standardInput;
+  const judged = isFileBeside ? `${subject.input} (by ${name})` : shortName;
+  const said = online ? describeOnline(online) : '';
   const details = [
     ...detailsOf(subject, judgement, last),
     ...(isValid && notChecked.length > 0 ? [`not checked: ${withMilliseconds(notChecked.join('; '))}`] : []),
-    ...(online ? [`the service says: ${describeOnline(online)}${isValid ? '' : ', which proves nothing'}`] : []),
+    ...(online ? [`the service says: ${isValid ? said : `${said.replace(/\.$/, '')} (this proves nothing)`}`] : []),
   ];
-  return { json, line: `${shortName}: ${headline(subject, judgement, reason)}`, details, verdict };
+  return { json, line: `${judged}: ${headline(subject, judgement, reason)}`, details, verdict };
 }
 
 /** Merges the facts of several tokens: each certificate once with its worst status, each phrase once, and the earliest end. */
@@ -160,9 +164,10 @@ function detailsOf(
   const what = input === undefined ? `content with the ${imprintText(stated)}` : 'this content';
   return [
     `it says: ${what} existed at ${timeOf(stated)}; ${signed}`,
-    `its chain ${isRoot ? 'leads to' : 'ends at'} ${readableName(last.subject)}${isRoot ? '' : `, issued by ${readableName(last.issuer)}`}`,
-    fingerprint,
-    'compare this with the fingerprint that its owner publishes, and trust the certificate with "qstamp trust add FILE" or --ca FILE',
+    isRoot
+      ? `its chain leads to the root ${readableName(last.subject)} (${fingerprint})`
+      : `its chain ends at ${readableName(last.subject)} (${fingerprint}); its issuer ${readableName(last.issuer)} is not in the token`,
+    'get the root certificate from the authority and compare its fingerprint with the published one; then "qstamp trust add FILE" or --ca FILE',
   ];
 }
 

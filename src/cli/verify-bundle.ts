@@ -122,7 +122,7 @@ export async function verifyBundles(
     try {
       searched.push({ name: path, judgement: await judge(path) });
     } catch (error) {
-      const fault = asBundleFault(error);
+      const fault = await asBundleFault(path, error);
       if (fault instanceof BundleFault || fault instanceof StampRefused) {
         const told = tellBrokenBundle(path, fault);
         print(told);

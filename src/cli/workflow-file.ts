@@ -24,7 +24,12 @@ export const workflowPathOf = ({ workflow }: OptionValues): string => workflow ?
 /** Reads the workflow that `--workflow` names. @throws CommandFailure if there is none */
 export async function openWorkflow(values: OptionValues): Promise<WorkflowFile> {
   const path = workflowPathOf(values);
-  const parsed = workflowFile.safeParse(parseJson((await readText(path)) ?? ''));
+  const text = await readText(path);
+  const parsed = workflowFile.safeParse(parseJson(text ?? ''));
   if (parsed.success) return parsed.data;
-  throw new CommandFailure(exitCodes.file, `${path} is not a workflow: "qstamp workflow start" makes one, --workflow names another`);
+  const fault =
+    text === undefined
+      ? `there is no ${path}${values.workflow === undefined ? ' here' : ''}`
+      : `${path} is damaged, or is not the file of a workflow`;
+  throw new CommandFailure(exitCodes.file, `${fault}; "qstamp workflow start" makes one, --workflow names another`);
 }

@@ -13,8 +13,9 @@ const usage = `qstamp check-providers: asks each configured provider for one sta
   --quiet   only providers that fail
   --help
 
-The settings are those of the service: TSP, TSP_PROVIDERS_FILE, and REDIS_URL if a provider has a \`rate\`: the workers count its requests in Redis, and
-this request counts too. If no request is left, the provider is not asked. Exit codes: 0 no provider fails, 1 one fails, 2 usage or settings.
+The settings are those of the service: TSP, TSP_PROVIDERS_FILE, and REDIS_URL if a provider has a
+\`rate\`: the workers count its requests in Redis, and this request counts too. If no request is left,
+the provider is not asked. Exit codes: 0 no provider fails, 1 one fails, 2 usage or settings.
 `;
 
 async function ask(tsa: Rfc3161Provider): Promise<ProviderCheck> {

@@ -6,12 +6,13 @@ import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { openTsas } from '../workers/providers/index.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
 
-const usage = `qstamp check-settings [PORT]: says in one line why the service cannot start, before anything is started
+const usage = `qstamp check-settings [PORT]: says in one line why the service cannot start
 
   PORT    also check that nothing but this service listens there
   --help
 
-Exit codes: 0 nothing to fix, 2 the line names the fault: a wrong setting, a missing file, a port in use.
+Nothing is started. Exit codes: 0 nothing to fix, 2 the line names the fault: a wrong setting, a
+missing file, a port in use.
 `;
 
 /** Returns true if nothing listens on this port of the loopback address. */

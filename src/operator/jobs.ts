@@ -12,14 +12,15 @@ const usage = `qstamp jobs: shows, retries and removes jobs that the service has
 
   qstamp jobs failed               lists them, oldest first
   qstamp jobs retry ID… | --all    puts them back into their queue
-  qstamp jobs drop ID… | --all     removes them for good; verify_url of a dropped stamp still says stamp_failed
+  qstamp jobs drop ID… | --all     removes them for good; their verify_url still says stamp_failed
 
   --json    one line of JSON for each job
   --quiet   only problems
   --help
 
-The service gives up a job if it fails five times for its own reason, or if its worker is lost ten times. The job stays until it is retried
-or dropped. Settings: REDIS_URL, MONGODB_URL. Exit codes: 0 done, 1 no such job, or a server does not answer, 2 usage or settings.
+The service gives up a job if it fails five times for its own reason, or if its worker is lost ten
+times. The job stays until it is retried or dropped. Settings: REDIS_URL, MONGODB_URL. Exit codes:
+0 done, 1 no such job, or a server does not answer, 2 usage or settings.
 `;
 
 const stampsOf = ({ job }: ShownJob): string[] => (job && isStampJob(job) ? job.payload.items.map(({ tokenId }) => tokenId) : []);

@@ -11,8 +11,8 @@ const usage = `qstamp mails: the recipients who have stopped the mails of this s
   --quiet                 only the exit code
   --help
 
-The service stores no address, only a keyed hash. The settings are those of the service. Exit codes: 0 done, 1 the address is not blocked, or
-the store does not answer, 2 usage or settings.
+The service stores no address, only a keyed hash. The settings are those of the service. Exit codes:
+0 done, 1 the address is not blocked, or the store does not answer, 2 usage or settings.
 `;
 
 /** Runs `qstamp mails blocked | allow`. Resolves with the exit code. */

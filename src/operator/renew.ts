@@ -15,8 +15,9 @@ const usage = `qstamp renew: renews the evidence that is due, like the workers o
   --quiet   only problems
   --help
 
-You may interrupt it and run it again at any time. The settings are those of the workers; RENEW_BEFORE_DAYS decides what is due. Exit codes: 0 done,
-1 a TSA or the store does not answer, 2 usage or settings.
+You may interrupt it and run it again at any time. The settings are those of the workers;
+RENEW_BEFORE_DAYS decides what is due. Exit codes: 0 done, 1 a TSA or the store does not answer,
+2 usage or settings.
 `;
 
 const deadlineMs = 60_000;

@@ -6,13 +6,15 @@ import { connectStore } from '../shared/store/connection.ts';
 import { rewrapKeys } from '../shared/store/keys.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
 
-const usage = `qstamp rotate-master-key: encrypts the keys in the database with NEW_MASTER_KEY instead of MASTER_KEY
+const usage = `qstamp rotate-master-key: encrypts the keys in the database with NEW_MASTER_KEY
 
   --quiet   only problems
   --help
 
-Running processes continue with the keys that they have read. Processes that start later need the new key as MASTER_KEY. Running it again changes
-nothing. Settings: MONGODB_URL, MASTER_KEY, NEW_MASTER_KEY. Exit codes: 0 done, 1 the store does not answer, 2 usage or settings.
+NEW_MASTER_KEY replaces MASTER_KEY. Running processes continue with the keys that they have read.
+Processes that start later need the new key as MASTER_KEY. Running it again changes nothing.
+Settings: MONGODB_URL, MASTER_KEY, NEW_MASTER_KEY. Exit codes: 0 done, 1 the store does not answer,
+2 usage or settings.
 `;
 
 const { MONGODB_URL, MASTER_KEY, LOG_LEVEL } = settingsSchema.shape;

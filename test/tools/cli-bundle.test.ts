@@ -261,12 +261,18 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., without the service', () => {
   });
 
   const having = (name: string, content: Buffer) => zipped(new Map([...good.files, [name, content] as const]));
+  const damaged = () => {
+    const zip = Buffer.from(good.zip);
+    zip[zip.indexOf('verify.py') + 200]! ^= 1;
+    return zip;
+  };
   const rubbish: [what: string, says: string, make: () => Uint8Array | Promise<Uint8Array>][] = [
     ['zeros', 'it is not a zip file', () => Buffer.alloc(10_000)],
     ['an empty file', 'it is not a zip file', () => Buffer.alloc(0)],
     ['a bundle that is cut off', 'not an evidence bundle', () => good.zip.subarray(0, -100)],
     ['another zip file', 'it has no closing-record.json', () => zipped(new Map([['a', Buffer.from('a')]]))],
     ['what unpacks to far more', 'outputs.txt unpacks to far more', () => having('outputs.txt', Buffer.alloc(80_000_000))],
+    ['a damaged file', 'this evidence bundle cannot be used: verify.py is damaged; get it again', damaged],
     ['a file twice', 'is in it more than once', () => having('README.TXT', Buffer.from('All is well.\n'))],
     ['a large record', 'closing-record.json is too large', () => having('closing-record.json', Buffer.alloc(9_000_000, 'abcdefgh'))],
   ];

@@ -21,6 +21,8 @@ describe('bash', () => {
       [['workflow', ''], 'start add status resend complete bundle redact'],
       [['help', 'workflow', 'st'], 'start status'],
       [['jobs', 're'], 'retry'],
+      [['mails', ''], 'blocked allow'],
+      [['check-settings', '--'], '--quiet --help'],
       [['completion', ''], 'bash zsh fish'],
       [['verify', '--c'], '--ca --crl'],
       [['workflow', 'add', '--w'], '--workflow'],

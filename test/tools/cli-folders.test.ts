@@ -20,6 +20,7 @@ function folderWithDocs() {
     'docs/qstamp-workflow.json',
     'docs/gone.qstamp.json',
     'docs/a.txt.tsr',
+    'docs/a.txt.asics',
     'docs/alone.tsr',
   ];
   for (const name of files) writeFileSync(folder.path(name), name);
@@ -47,7 +48,7 @@ test('a folder without files is a problem, and the others go on', async () => {
   const { run } = folderWithDocs();
   const { code, stderr, stdout } = await run(['verify', 'docs/empty', 'outside']);
   expect([code, stdout]).toEqual([5, '2 files: 2 failed\n']);
-  expect(stderr).toMatch(/^docs\/empty: there is no file to take in this folder\noutside: there is no stamp beside it/);
+  expect(stderr).toMatch(/^docs\/empty: no file in this folder \(.*\)\noutside: there is no stamp beside it/);
 });
 
 test('the verdicts of a folder end with a summary, and --quiet prints only what is not valid', async () => {
@@ -65,6 +66,10 @@ test('the verdicts of a folder end with a summary, and --quiet prints only what 
   writeFileSync(path('root.pem'), pki.rootPem);
   const { code, stdout } = await run(['verify', '--ca', 'root.pem', 'docs']);
   expect([code, stdout.split('\n').at(-2)]).toEqual([1, '3 files: 2 valid, 1 not valid']);
+  const good = await run(['verify', '--ca', 'root.pem', 'docs/good', 'docs/also-good']);
+  expect(good.stdout).toMatch(
+    /^docs\/good: valid[^\n]*\n {2}signed by [\s\S]*\ndocs\/also-good: valid[^\n]*\n {2}details as above\n2 files/,
+  );
   const quiet = await run(['verify', '--quiet', '--ca', 'root.pem', 'docs', 'missing']);
   expect(quiet).toMatchObject({
     code: 1,

@@ -65,8 +65,8 @@ test('goes on after a file that fails and names it: exit code 5', async () => {
   expect([code, stdout]).toEqual([5, `z ${sizeAndStamp('1 byte')} z.qstamp.json\n5 files: 1 stamped, 4 failed\n`]);
   expect(stderr.trim().split('\n').sort()).toEqual([
     'a.qstamp.json: this is already a stamp',
-    'a: a.qstamp.json is not a stamp that this command saved',
-    'folder: there is no file to take in this folder',
+    'a: a.qstamp.json is damaged, or is not a stamp; use a copy, or stamp again with --force',
+    'folder: no file in this folder (hidden files, links and stamps do not count)',
     'missing: there is no such file',
   ]);
 });

@@ -152,5 +152,15 @@ test('version is a command, too', async () => {
 
 test('"renew FILE" is not the command of operators with the same name', async () => {
   const { code, stderr } = await runCommand(['renew', 'missing'], { cwd: temporaryFolder() });
-  expect([code, stderr]).toEqual([5, 'missing: there is no stamp beside it (missing.qstamp.json)\n']);
+  expect([code, stderr]).toEqual([5, 'missing: there is no stamp beside it (missing.qstamp.json); "qstamp stamp FILE" makes one\n']);
+});
+
+test.each([
+  [['help', 'check-settings'], /^qstamp check-settings \[PORT\]: /],
+  [['--help', 'jobs'], /^qstamp jobs: /],
+  [['--json', 'help', 'mails'], /^qstamp mails: /],
+  [['help', 'renew'], /^qstamp renew FILE/],
+  [['help', 'help'], /^qstamp: trusted time-stamps/],
+])('%j shows a help, for commands of operators too', async (line, beginning) => {
+  expect(await runCommand(line, { cwd: temporaryFolder() })).toEqual({ code: 0, stdout: expect.stringMatching(beginning), stderr: '' });
 });

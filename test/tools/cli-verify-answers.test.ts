@@ -70,8 +70,9 @@ describe('without the service', () => {
     expect(code).toBe(1);
     expect(stdout).toMatch(/^a: NOT PROVED, trust_store_empty: /);
     expect(stdout).toContain(`it says: this content existed at ${shownTime}`);
-    expect(stdout).toContain(`its chain ends at ${named('Time-Stamping CA')}, issued by ${named('Root CA')}`);
-    expect(stdout).toContain(`SHA-256 ${readableFingerprint(fingerprintOf(pki.intermediate.certificate))}`);
+    const last = `${named('Time-Stamping CA')} (SHA-256 ${readableFingerprint(fingerprintOf(pki.intermediate.certificate))})`;
+    expect(stdout).toContain(`its chain ends at ${last}; its issuer ${named('Root CA')} is not in the token`);
+    expect(stdout).toContain('get the root certificate from the authority');
     expect(stdout).not.toMatch(/: valid|qualified|acme/);
     expect(only(await run(['verify', '--json', 'a']))).toMatchObject({
       verdict: 'not_proved',
@@ -81,6 +82,14 @@ describe('without the service', () => {
       trust_anchor: null,
       chain_ends_at: { sha256: fingerprintOf(pki.intermediate.certificate) },
     });
+  });
+
+  test('without an anchor, a chain that ends at a root in the token names the root', async () => {
+    const identity = { ...pki.signer, chain: [...pki.signer.chain, pki.root.certificate] };
+    const { stdout } = await folder(tokenOf('a', { identity })).run(['verify', 'a']);
+    expect(stdout).toContain(
+      `leads to the root ${named('Root CA')} (SHA-256 ${readableFingerprint(fingerprintOf(pki.root.certificate))})\n  get the root`,
+    );
   });
 
   test('--intermediate: supplies certificates missing from the token, without trusting them', async () => {

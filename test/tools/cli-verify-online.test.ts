@@ -29,7 +29,7 @@ describe('--online', () => {
     }
     const { stdout } = await folder(mockToken('a')).run(['verify', '--online', 'a'], { url });
     expect(stdout).toContain(
-      'the service says: valid, existed at 2001-01-01T00:00:00.000Z (acme a: valid, qualified), which proves nothing\n',
+      'the service says: valid, existed at 2001-01-01T00:00:00.000Z (acme a: valid, qualified) (this proves nothing)\n',
     );
   });
 

@@ -12,7 +12,7 @@ describe('verification without the service', () => {
     const { run } = folderWith([verify], files);
     const first = async (...line: string[]) => (await run(['verify', '--ca', 'root.pem', ...line])).stdout.split('\n')[0];
     expect(await first('a')).toBe(`a: valid, existed at ${shownTime}`);
-    expect(await first('a.tsr')).toBe(`a.tsr: valid, existed at ${shownTime}`);
+    expect(await first('a.tsr')).toBe(`a (by a.tsr): valid, existed at ${shownTime}`);
     expect(await first('a', '--token', 'token.b64')).toBe(`a: valid, existed at ${shownTime}`);
     expect(await first('b.txt', '--token', base64)).toMatch(/^b.txt: NOT VALID, imprint_mismatch: /);
     const { stdout } = await run(['verify', '--ca', 'root.pem', base64]);
@@ -78,9 +78,9 @@ describe('verification without the service', () => {
       'Minutes of the quarterly meeting of the whole board in London a',
       'Minutes of the quarterly meeting of the whole board in London a: there is no such file, and this is neither an id nor a token',
     ],
-    ['lonely', 'lonely: there is no stamp beside it (lonely.qstamp.json)'],
+    ['lonely', 'lonely: there is no stamp beside it (lonely.qstamp.json); "qstamp stamp FILE" makes one, --token names another'],
     ['gone.qstamp.json', 'gone.qstamp.json: the stamped file is not beside it (gone)'],
-    ['bad', 'bad: bad.qstamp.json is not a stamp that this command saved'],
+    ['bad', 'bad: bad.qstamp.json is damaged, or is not a stamp; use a copy, or stamp again with --force'],
   ])('an unreadable file gives exit code 5 and a sentence: %s', async (subject, sentence) => {
     const { run } = folder(tokenOf('a'), {
       lonely: 'a',

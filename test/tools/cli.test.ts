@@ -52,7 +52,10 @@ describe('qstamp stamp', () => {
   test('exits with 3 and the text of the service if it refuses', async () => {
     const { run } = inProcess({ a: 'a', large: 'x'.repeat(100_001) });
     const unauthorized = await run(['stamp', 'a'], { serviceToken: 'nobody' });
-    expect([unauthorized.code, unauthorized.stderr]).toEqual([3, expect.stringMatching(/^a: the service answered 401: .*X-Service-Token/)]);
+    expect([unauthorized.code, unauthorized.stderr]).toEqual([
+      3,
+      expect.stringMatching(/^a: the service answered 401: .*X-Service-Token \(QSTAMP_SERVICE_TOKEN\)/),
+    ]);
     const tooLarge = await run(['stamp', '--json', '--tier', 'sealed', 'large']);
     expect(tooLarge.code).toBe(3);
     expect(jsonLines(tooLarge)).toEqual([

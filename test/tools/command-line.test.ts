@@ -33,6 +33,7 @@ describe('invalid arguments give exit code 2 and a helpful error in one line', (
   test.each([
     ['stmap a', 'there is no command "stmap"; did you mean stamp?', 'qstamp'],
     ['workflow ad a', 'there is no command "workflow ad"; did you mean workflow add?', 'qstamp workflow'],
+    ['chek-settings', 'there is no command "chek-settings"; did you mean check-settings?', 'qstamp'],
     ['destroy a', 'there is no command "destroy"', 'qstamp'],
     ['workflow', '"workflow" needs one of start, add, complete', 'qstamp workflow'],
     ['stamp --teir basic a', "Unknown option '--teir'; did you mean --tier?", 'qstamp stamp'],
@@ -60,6 +61,7 @@ describe('help', () => {
     ['-h', undefined],
     ['stamp --help', 'stamp'],
     ['help workflow', 'workflow'],
+    ['help help', undefined],
   ])('%s', (line, name) => {
     expect(parse(line)).toEqual({ what: 'help', name });
   });
@@ -67,12 +69,14 @@ describe('help', () => {
   test('the overview lists every command, the environment and the exit codes', () => {
     const overview = helpOf(undefined, commands);
     for (const { name } of commands) expect(overview).toContain(`qstamp ${name} `.trimEnd());
+    expect(overview).not.toMatch(/.{101}/);
     expect(overview).toMatch(/qstamp check-providers[\s\S]*QSTAMP_URL[\s\S]*Exit codes/);
   });
 
   test.each(commands)('$name: its help lists each of its options', (command) => {
     const help = helpOf(command.name, commands);
     expect(help).toMatch(new RegExp(`^qstamp ${command.name}`));
+    expect(help).not.toMatch(/.{101}/);
     for (const option of Object.keys(command.options)) expect(help).toContain(`  --${option}`);
   });
 });

@@ -45,7 +45,7 @@ describe('qstamp pack', () => {
     // EN 319 162-1 A.1: mimetype first, not compressed, without an extra field, so that its content begins at octet 38.
     expect(container.toString('latin1', 30, 38 + containerType.length)).toBe(`mimetype${containerType}`);
     expect(container.readUInt16LE(28)).toBe(0);
-    expect((await run(['pack', 'a'])).code).toBe(5);
+    expect(await run(['pack', 'a'])).toMatchObject({ code: 5, stderr: 'a: a.asics already exists; nothing is packed\n' });
     expect(readFileSync(path('a.asics')).equals(container)).toBe(true);
   });
 
@@ -76,7 +76,8 @@ describe('qstamp pack', () => {
     expect((await run(['pack', 'a'])).code).toBe(1);
     const mock = folderWith([pack], { ...stamped, 'a.qstamp.json': recordOf('a', 'cXN0YW1wLW1vY2stdG9rZW4=') });
     expect((await mock.run(['pack', 'a'])).code).toBe(1);
-    expect((await run(['pack', 'missing'])).code).toBe(5);
+    expect(await run(['pack', 'missing'])).toMatchObject({ code: 5, stderr: 'missing: there is no such file\n' });
+    expect(await run(['pack', '.'])).toMatchObject({ code: 5, stderr: '.: this is a folder; pack takes files\n' });
     expect((await run(['pack', '-'])).code).toBe(2);
   });
 });

@@ -28,9 +28,14 @@ function offersOf(commands: readonly Command[]): readonly Offer[] {
   }));
   const ofOperators = operatorCommands
     .filter(([usage]) => !own.some(({ name }) => name === usage.split(' ')[1]))
-    .map(([usage, summary]) => {
+    .map(([usage, summary, taken]) => {
       const [, name = '', ...words] = usage.split(' ');
-      return { name, summary, words: words.filter((word) => /^[a-z]+$/.test(word)), options: common };
+      const options = taken.map((option) => ({
+        name: option,
+        values: undefined,
+        help: common.find((each) => each.name === option)?.help ?? 'all jobs',
+      }));
+      return { name, summary, words: words.flatMap((word) => valuesOf(word) ?? []), options };
     });
   const all = [...own, ...ofOperators];
   const firstWords = [...new Set(all.map(({ name }) => name.split(' ')[0]!))];
@@ -132,13 +137,10 @@ function fishScript(offers: readonly Offer[]): string {
         const summary = offers.find((each) => each.name === `${name} ${word}`.trim())?.summary ?? '';
         return `complete -c qstamp -f -n ${fishQuoted(`${before}${isOpen}`)} -a ${word} -d ${fishQuoted(summary)}`;
       }),
-      ...options
-        .filter(({ name: option }) => name === '' || !commonOptions.some(([common]) => common === option))
-        .map(({ name: option, values, help }) => {
-          const value = values === undefined ? '' : values.length === 0 ? ' -r' : ` -x -a ${fishQuoted(values.join(' '))}`;
-          const when = name === '' ? '' : ` -n ${fishQuoted(before)}`;
-          return `complete -c qstamp${when} -l ${option}${value} -d ${fishQuoted(help)}`;
-        }),
+      ...options.map(({ name: option, values, help }) => {
+        const value = values === undefined ? '' : values.length === 0 ? ' -r' : ` -x -a ${fishQuoted(values.join(' '))}`;
+        return `complete -c qstamp -n ${fishQuoted(before)} -l ${option}${value} -d ${fishQuoted(help)}`;
+      }),
     ];
   });
   return `# Completion of qstamp for fish: qstamp completion fish | source\n${lines.join('\n')}\n`;

@@ -1,9 +1,10 @@
+import { stat } from 'node:fs/promises';
 import { isEvidenceRecord } from '../../shared/rfc3161/index.ts';
 import { openTrust } from '../anchors.ts';
 import type { Command } from '../command.ts';
 import { writeContainer } from '../container-write.ts';
 import { standardInput } from '../digest-input.ts';
-import { asFailure, CommandFailure, exitCodes, misuse } from '../failure.ts';
+import { CommandFailure, exitCodes, misuse } from '../failure.ts';
 import { judgeSubject } from '../judge-subject.ts';
 import { imprintOf } from '../judge-token.ts';
 import { findSubject } from '../subject.ts';
@@ -14,7 +15,7 @@ export const pack: Command = {
   operands: 'FILE...',
   summary: 'put each file and its stamp into one container, FILE.asics, which other verifiers can read too',
   details:
-    'An ASiC-S container (EN 319 162-1) is a zip file with the file and its time-stamp token. The file must be\n' +
+    'An ASiC-S container (EN 319 162-1) is a zip file with the file and its time-stamp token. The file must be ' +
     'the one that was stamped. The receiver of the container decides whether to trust the stamp.',
   options: { token: ['FILE|TOKEN', 'the stamp of the one FILE, if it is not beside it'] },
   run: async (files, values, { terminal, stdin, anchorsFolder }) => {
@@ -24,6 +25,7 @@ export const pack: Command = {
     const trust = await openTrust(anchorsFolder, values);
 
     async function packOne(path: string): Promise<void> {
+      if ((await stat(path)).isDirectory()) throw new CommandFailure(exitCodes.file, 'this is a folder; pack takes files');
       const subject = await findSubject(path, values.token);
       const advance = terminal.track(path);
       let bytes = 0;
@@ -42,7 +44,8 @@ export const pack: Command = {
         const proof = subject.token && isEvidenceRecord(subject.token) ? subject.token : stated.token;
         await writeContainer(target, { path, imprint: imprintOf(stated) }, proof, onBytes);
       } catch (error) {
-        throw asFailure(error);
+        const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST';
+        throw isThere ? new CommandFailure(exitCodes.file, `${target} already exists; nothing is packed`) : error;
       }
       terminal.result({ file: path, container: target }, `${path}: packed with its stamp as ${target}`, [], 'valid');
     }

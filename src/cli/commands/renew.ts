@@ -12,7 +12,7 @@ export const renew: Command = {
   operands: 'FILE...',
   summary: 'extend the evidence of a stamped file to its hash by a stronger algorithm, and save the record as FILE.ers',
   details:
-    'The content is sent; the service hashes it and does not store it. The service needs until its next daily run. Run this command again\n' +
+    'The content is sent; the service hashes it and does not store it. The service needs until its next daily run. Run this command again ' +
     'then to save the evidence record. "qstamp verify FILE.ers" verifies it.\n' +
     'For operators: "qstamp renew" without FILE renews the evidence that is due, like the workers once a day. Its settings are theirs.',
   options: {},
@@ -34,7 +34,9 @@ export const renew: Command = {
 /** Returns what became of the file, in one word. */
 async function renewOne(file: string, client: Client, { terminal }: Context): Promise<string> {
   const record = await readStampRecord(stampRecordPathOf(file));
-  if (record === undefined) throw new CommandFailure(exitCodes.file, `there is no stamp beside it (${stampRecordPathOf(file)})`);
+  if (record === undefined) {
+    throw new CommandFailure(exitCodes.file, `there is no stamp beside it (${stampRecordPathOf(file)}); "qstamp stamp FILE" makes one`);
+  }
   const tokenId = stampIdIn(record);
   const { is_renewed, imprint } = await client.renewEvidence(tokenId, await openAsBlob(file));
   const found = { file, token_id: tokenId, imprint, is_renewed };

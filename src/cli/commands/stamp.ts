@@ -28,8 +28,8 @@ export const stamp: Command = {
   operands: 'FILE|FOLDER...',
   summary: 'stamp files, or - for standard input; each stamp is saved as FILE.qstamp.json',
   details:
-    'A file that was stamped before keeps its stamp, because an older stamp proves more. The stamp of standard\n' +
-    `input is saved as stdin-HASH.qstamp.json; keep it beside the content.\n${folderRule}`,
+    'A file that was stamped before keeps its stamp, because an older stamp proves more. The stamp of standard ' +
+    `input is saved as stdin-HASH.qstamp.json; keep it beside the content.\n${folderRule}\nEach file is printed when it is done, so their order may differ.`,
   options: {
     tier: ['basic|plus|sealed', 'how much is stored (default basic); sealed uploads the content, the others send only its hash'],
     metadata: ['NAME=VALUE', 'stored with the stamp, not signed; may be repeated'],
@@ -126,7 +126,7 @@ function checkUnchanged(record: StampRecord, { imprint }: DigestedInput, recordP
   if (record.sha256 === imprint.digest) return;
   throw new CommandFailure(
     exitCodes.file,
-    `the file has changed since it was ${describeStampRecord(record)} (${basename(recordPath)}); --force replaces that stamp`,
+    `the file has changed since it was ${describeStampRecord(record)} (${recordPath}); --force replaces that stamp`,
   );
 }
 

@@ -18,7 +18,7 @@ export const trustAdd: Command = {
   operands: 'FILE...',
   summary: 'save certificates as trust anchors for "qstamp verify"',
   details:
-    'FILE is PEM or DER. Compare the fingerprint with the one that the time-stamping authority publishes in\n' +
+    'FILE is PEM or DER. Compare the fingerprint with the one that the time-stamping authority publishes in ' +
     'another place than the file.',
   options: { yes: ['', 'do not ask'] },
   run: async (files, values, { terminal, ask, anchorsFolder }) => {

@@ -17,11 +17,10 @@ export const verify: Command = {
   operands: 'FILE|FOLDER|TOKEN|ID|BUNDLE.zip...',
   summary: 'verify files by the stamps beside them, or time-stamp tokens, with your trust anchors',
   details:
-    'Verifies on this machine and sends nothing, unless you give --online. The stamp of FILE is FILE.qstamp.json, FILE.tsr,\n' +
+    'Verifies on this machine and sends nothing, unless you give --online. The stamp of FILE is FILE.qstamp.json, FILE.tsr, ' +
     'FILE.tst or FILE.ers; FILE.asics contains both. A token is base64; an id needs --online.\n' +
-    'BUNDLE.zip is the evidence of a workflow. Each bundle is verified on its own. All other names beside a bundle are files.\n' +
-    'The command searches the bundles for them, as an output or as the briefing; one bundle with the file is enough.\n' +
-    'A file that is in none of them is verified by the stamp beside it, if there is one.\n' +
+    'BUNDLE.zip is the evidence of a workflow. If you name a bundle, the command looks for the other files in it, ' +
+    'as outputs or as the briefing. It is enough if one bundle has the file. A file that is in none is verified by the stamp beside it.\n' +
     'A verdict is "valid", "NOT VALID", or "NOT PROVED": you trust no certificate that confirms it, or data for verification is missing.\n' +
     `Certificates are verified at the time of the stamp.\n${folderRule}\nA folder does not show which files were deleted from it.`,
   options: {
@@ -47,6 +46,7 @@ export const verify: Command = {
     const trust = await openTrust(anchorsFolder, values);
     const outcomes: Outcome[] = [...problems, ...inBundles.outcomes];
     const { stamped } = inBundles;
+    let shown = '';
     for (const [index, name] of stamped.entries()) {
       try {
         const judging = {
@@ -64,7 +64,10 @@ export const verify: Command = {
         const isDoubted = told.verdict === 'valid' && code !== exitCodes.ok;
         const details =
           bundles.length > 0 ? ['in no bundle that you named: judged by the stamp beside it', ...(told.details ?? [])] : told.details;
-        terminal.result(told.json, told.line, details, isDoubted ? 'not_proved' : told.verdict);
+        // For a folder, these lines are usually the same for all files.
+        const isRepeated = told.verdict === 'valid' && details.join('\n') === shown;
+        shown = details.join('\n');
+        terminal.result(told.json, told.line, isRepeated ? ['details as above'] : details, isDoubted ? 'not_proved' : told.verdict);
         outcomes.push({ code, word: isDoubted ? 'not confirmed by the service' : verdictWords[told.verdict] });
       } catch (error) {
         outcomes.push({ code: terminal.problem(name, error), word: 'failed' });

@@ -34,7 +34,7 @@ export const workflowAdd: Command = {
   operands: 'FILE|FOLDER...',
   summary: 'stamp outputs, in this order; each is saved as FILE.qstamp.json',
   details:
-    'The command stops at the first failure, so that no output takes the place of another. Run it again with the same folder, and\n' +
+    'The command stops at the first failure, so that no output takes the place of another. Run it again with the same folder, and ' +
     `it goes on where it stopped: files of a folder that are outputs of this workflow already are left out.\n${folderRule}`,
   options: {
     type: ['TYPE', 'image, text, audio, video, code, layout or another (default: from the file name)'],

@@ -1,5 +1,6 @@
 import type { WorkflowStateResponse } from '../../shared/contract/workflow.ts';
 import { workflowTiers } from '../../shared/domain/tiers.ts';
+import { aboutFile } from '../anchors.ts';
 import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { digestInput } from '../digest-input.ts';
@@ -34,7 +35,8 @@ export const workflowStart: Command = {
     if ((await readText(path)) !== undefined) {
       throw new CommandFailure(exitCodes.file, `${path} already contains a workflow; --workflow names another file`);
     }
-    const briefing_hash = 'sha256' in briefing ? briefing.sha256 : (await digestInput(briefing.file, stdin)).imprint.digest;
+    const hashFile = (file: string) => aboutFile(`--briefing ${file}`, () => digestInput(file, stdin));
+    const briefing_hash = 'sha256' in briefing ? briefing.sha256 : (await hashFile(briefing.file)).imprint.digest;
     const request = { user_email: email, agent_id: agent, briefing_hash, tier, ...(metadata && { briefing_metadata: metadata }) };
     const { workflow_token, ...started } = await client.startWorkflow(request);
     const { workflow_id, expires_at } = started;
@@ -187,10 +189,13 @@ async function save(path: string, chunks: AsyncIterable<Uint8Array>, onBytes: (c
   }
 }
 
+const whatRedactErases = "the e-mail address, the agent's id and all metadata (also title and file names)";
+
 export const workflowRedact: Command = {
   name: 'workflow redact',
   operands: '',
-  summary: 'erase the e-mail address of the workflow permanently; outputs and proofs stay',
+  summary: "erase e-mail address, agent's id and all metadata permanently; outputs and proofs stay",
+  details: 'Metadata includes the title of the task and the file names that the public page shows. This cannot be undone.',
   options: {
     yes: ['', 'do not ask'],
     workflow: workflowOption,
@@ -198,9 +203,10 @@ export const workflowRedact: Command = {
   run: async (_operands, values, { terminal, connect, ask }) => {
     const workflow = await openWorkflow(values);
     const { workflow_id } = workflow;
-    await confirm(values, ask, `Erase the e-mail address of workflow ${workflow_id}? This cannot be undone.`);
+    const question = `Erase ${whatRedactErases} of workflow ${workflow_id}? This cannot be undone.`;
+    await confirm(values, ask, question);
     const redacted = await connect().redactWorkflow(workflow);
-    terminal.result(redacted, `workflow ${workflow_id}: the service erased the e-mail address; outputs and proofs stay`);
+    terminal.result(redacted, `workflow ${workflow_id}: the service erased ${whatRedactErases}; outputs and proofs stay`);
     return exitCodes.ok;
   },
 };

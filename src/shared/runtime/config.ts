@@ -227,7 +227,7 @@ export function withSecretFiles(environment: Environment): Record<string, string
 /**
  * Reads the variables of `schema` from the environment. An empty variable counts as not set.
  *
- * @throws ConfigError one line: the variable, its value (secrets are not shown) and what it takes
+ * @throws ConfigError one line: the variable, and either that it is not set, or its value (secrets are not shown) and what it takes
  */
 export function parseSettings<Schema extends z.ZodObject>(schema: Schema, environment: Environment): z.output<Schema> {
   const given = Object.fromEntries(
@@ -238,9 +238,9 @@ export function parseSettings<Schema extends z.ZodObject>(schema: Schema, enviro
   const issue = parsed.error.issues[0];
   const name = String(issue?.path[0]);
   const value = given[name];
-  const got = value === undefined ? 'nothing' : (secretSettings as readonly string[]).includes(name) ? 'a value (not shown)' : `"${value}"`;
-  const takes = value === undefined ? 'takes a value: it is required' : issue?.message;
-  throw new ConfigError(`${name}: got ${got}; it ${takes}`);
+  if (value === undefined) throw new ConfigError(`${name} is not set, and the settings of the service are needed here`);
+  const got = (secretSettings as readonly string[]).includes(name) ? 'a value (not shown)' : `"${value}"`;
+  throw new ConfigError(`${name}: got ${got}; it ${issue?.message}`);
 }
 
 /** Sets the default of TSP. @throws ConfigError if TSP needs a providers file and none is set */
