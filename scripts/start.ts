@@ -73,6 +73,9 @@ function untilEnd(
 async function run(signal: AbortSignal): Promise<number> {
   const envFile = join(checkoutDir, '.env');
   if (existsSync(envFile)) loadEnvFile(envFile);
+  if (process.env.NODE_ENV === 'production') {
+    process.stderr.write('npm start is for development; for production see docs/operators/operations.md, "Without Docker".\n');
+  }
   mkdirSync(localDir, { recursive: true });
   let state = 'starting';
   const holder = await takeLock(localDir, () => `process ${process.pid}, ${state}`);
