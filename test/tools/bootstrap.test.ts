@@ -22,7 +22,7 @@ afterEach(() => checkout.dispose());
 
 /** A fake npm, first on PATH; `$INSTALL` does the work of npm. */
 function fakeNpm(script: string): NodeJS.ProcessEnv {
-  const bin = join(checkout.dir, 'bin');
+  const bin = join(checkout.dir, 'fake-bin');
   mkdirSync(bin);
   writeFileSync(join(bin, 'npm'), `#!/bin/sh\necho "$@" >> "${checkout.dir}/npm-calls"\n${script}\n`);
   chmodSync(join(bin, 'npm'), 0o755);
