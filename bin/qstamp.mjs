@@ -29,19 +29,27 @@ if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
     renew: 'renew',
     'rotate-master-key': 'rotateMasterKey',
   };
-  // A reader such as `head` may close the pipe early. Then nobody wants more results, and the command ends as if by SIGPIPE.
+  // "qstamp help COMMAND" and "qstamp --help COMMAND" mean "qstamp COMMAND --help". Other options may come first, too.
+  const given = process.argv.slice(2);
+  const at = given.findIndex((arg) => !['help', '--help', '-h', '--json', '--quiet'].includes(arg));
+  const [command = '', ...after] = at < 0 ? [] : given.slice(at);
+  const args = [...given.slice(0, Math.max(at, 0)).map((arg) => (arg === 'help' ? '--help' : arg)), ...after];
+  // A reader such as `head` may close the pipe early. Then nobody wants more results, and the command ends as if by SIGPIPE. But what makes stamps
+  // first saves those that it has asked for.
+  const endOfPipe = 128 + os.constants.signals.SIGPIPE;
   process.stdout.on('error', (/** @type {NodeJS.ErrnoException} */ error) => {
-    if (error.code === 'EPIPE') process.exit(128 + os.constants.signals.SIGPIPE);
+    if (error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED') {
+      if (command !== 'stamp' && command !== 'workflow') process.exit(endOfPipe);
+      process.on('exit', () => {
+        process.exitCode = endOfPipe;
+      });
+      return;
+    }
     process.stderr.write(`qstamp: the results cannot be written: ${error.message}\n`);
     process.exit(5);
   });
   // Messages that nobody can read are no reason to stop.
   process.stderr.on('error', () => undefined);
-  // "qstamp help COMMAND" and "qstamp --help COMMAND" mean "qstamp COMMAND --help". Other options may come first, too.
-  const given = process.argv.slice(2).map((arg) => (arg === 'help' ? '--help' : arg));
-  const at = given.findIndex((arg) => !['--help', '-h', '--json', '--quiet'].includes(arg));
-  const [command = '', ...after] = at < 0 ? [] : given.slice(at);
-  const args = [...given.slice(0, Math.max(at, 0)), ...after];
   // "renew FILE" is a command of src/cli, and only that one has a help page that explains both.
   const isOfOperator = Object.hasOwn(operatorCommands, command) && (command !== 'renew' || args.every((arg) => arg === '--quiet'));
   const name = isOfOperator ? operatorCommands[command] : undefined;

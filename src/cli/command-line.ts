@@ -91,7 +91,7 @@ function commandHelp(command: Command): string {
 }
 
 export type Asked =
-  | { readonly what: 'version' }
+  | { readonly what: 'version'; readonly values: OptionValues }
   /** `name` is a command or a group; undefined means the overview. */
   | { readonly what: 'help'; readonly name: string | undefined }
   | { readonly what: 'run'; readonly command: Command; readonly operands: readonly string[]; readonly values: OptionValues };
@@ -101,7 +101,7 @@ export function parseCommandLine(args: readonly string[], commands: readonly Com
   const { values, positionals } = readCommandLine(args);
   if (positionals[0] === 'help') return helpOn(positionals.slice(1), commands);
   if (values.help) return helpOn(positionals, commands);
-  if (values.version) return { what: 'version' };
+  if (values.version) return { what: 'version', values };
   if (args.length === 0) return { what: 'help', name: undefined };
   const command = findCommand(positionals, commands);
   if (command === undefined) throw notACommand(positionals, commands);

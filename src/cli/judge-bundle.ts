@@ -43,6 +43,9 @@ export async function withBundle<Result>(
  */
 export const mayBeBundle = (path: string): Promise<boolean> => isBundle(path).catch(() => true);
 
+/** Whether a file can be read as a zip file with a closing record. */
+export const isCertainlyBundle = (path: string): Promise<boolean> => isBundle(path).catch(() => false);
+
 async function isBundle(path: string): Promise<boolean> {
   const source = await openZipSource(path);
   return hasClosingRecord(source, inflate).finally(source.close);

@@ -80,7 +80,7 @@ const context: Context = { terminal, connect, ask, stdin, anchorsFolder };
 
 async function run(asked: Asked): Promise<ExitCode> {
   if (asked.what === 'run') return asked.command.run(asked.operands, asked.values, context);
-  if (asked.what === 'version') return version.run([], {}, context);
+  if (asked.what === 'version') return version.run([], asked.values, context);
   terminal.text(helpOf(asked.name, commands));
   return exitCodes.ok;
 }

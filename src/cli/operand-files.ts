@@ -6,12 +6,12 @@ import { CommandFailure, exitCodes } from './failure.ts';
 import { isStampRecordPath } from './stamp-record.ts';
 import { isStampOfFileBeside } from './subject.ts';
 import type { Outcome, Terminal } from './terminal.ts';
-import { workflowFileName } from './workflow-file.ts';
+import { isWorkflowFile, workflowFileName } from './workflow-file.ts';
 
 /** The rule of `filesOf`, for the help of the commands that take folders. */
 export const folderRule =
   'A folder means all files in it and its subfolders, sorted by path, except hidden files and folders, symbolic links, ' +
-  'qstamp-workflow.json, and stamps: *.qstamp.json, and FILE.tsr, FILE.tst, FILE.ers and FILE.asics beside FILE.';
+  'files that hold a workflow token, and stamps: *.qstamp.json, and FILE.tsr, FILE.tst, FILE.ers and FILE.asics beside FILE.';
 
 interface OperandFiles {
   readonly files: string[];
@@ -57,10 +57,10 @@ async function filesIn(folder: string): Promise<string[]> {
 
 async function* everyFileIn(folder: string): AsyncGenerator<string> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
-    // The workflow file holds a secret, and nobody means it when naming its folder.
     if (entry.name.startsWith('.') || entry.name === workflowFileName) continue;
     const path = join(folder, entry.name);
     if (entry.isDirectory()) yield* everyFileIn(path);
-    else if (entry.isFile()) yield path;
+    // A workflow file of another name holds a secret too, and nobody means it when naming its folder.
+    else if (entry.isFile() && !(await isWorkflowFile(path))) yield path;
   }
 }

@@ -12,7 +12,7 @@ export interface SaveFileOptions {
 
 /**
  * Saves a file whole or not at all, and returns its size in bytes. The bytes go to a temporary file in the same folder, which then gets the name in one
- * step. After a failure (a full disk, a broken download) or an interrupt (Ctrl-C) neither file is left.
+ * step. After a failure (a full disk, a broken download) or an interrupt (Ctrl-C) the temporary file is removed, and an existing file is unchanged.
  *
  * @throws errors of the file system, EEXIST among them; errors of `chunks`
  */
@@ -21,11 +21,12 @@ export async function saveFile(
   chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   { overwrite, isSecret = false }: SaveFileOptions,
 ): Promise<number> {
-  // This first check saves a long download. The check that counts is below.
+  // This check avoids a useless download. The check that counts is below.
   if (!overwrite && existsSync(path)) throw existsAlready(path);
   // The name does not contain that of the file, because together they might be too long.
   const temporary = join(dirname(path), `.qstamp-${randomUUID()}.tmp`);
   const release = removeOnExit(temporary);
+  let isPlaced = false;
   try {
     const file = await open(temporary, 'wx', isSecret ? 0o600 : 0o666);
     let bytes = 0;
@@ -39,11 +40,15 @@ export async function saveFile(
       await file.close();
     }
     // Both steps are synchronous, so that no signal is handled between them. A hard link would be one step, but some file systems have none.
-    if (!overwrite) closeSync(openSync(path, 'wx'));
+    if (!overwrite) {
+      closeSync(openSync(path, 'wx'));
+      isPlaced = true;
+    }
     renameSync(temporary, path);
     return bytes;
   } catch (error) {
     rmSync(temporary, { force: true });
+    if (isPlaced) rmSync(path, { force: true });
     throw error;
   } finally {
     release();

@@ -9,7 +9,15 @@ import { type SearchedBundle, tellBrokenBundle, tellBundle, tellFound, tellNotFo
 import type { Context } from './command.ts';
 import { digestInput } from './digest-input.ts';
 import { CommandFailure, exitCodes, misuse } from './failure.ts';
-import { asBundleFault, type BundleJudgement, isBundlePath, judgeStampBy, mayBeBundle, withBundle } from './judge-bundle.ts';
+import {
+  asBundleFault,
+  type BundleJudgement,
+  isBundlePath,
+  isCertainlyBundle,
+  judgeStampBy,
+  mayBeBundle,
+  withBundle,
+} from './judge-bundle.ts';
 import type { OptionValues } from './options.ts';
 import { stampBeside } from './subject.ts';
 import { countOf, type Outcome } from './terminal.ts';
@@ -17,12 +25,19 @@ import { type ToldVerdict, verdictWords } from './verdict-text.ts';
 
 /**
  * Finds the evidence bundles among the names: zip files without a stamp beside them. If there are several, a zip file without a closing record counts
- * as an ordinary file, unless all have none.
+ * as an ordinary file, unless all have none. A zip file in a folder counts only if it has a closing record.
  */
-export async function bundlesAmong(names: readonly string[], { token, proof }: OptionValues): Promise<readonly string[]> {
+export async function bundlesAmong(
+  names: readonly string[],
+  inFolders: ReadonlySet<string>,
+  { token, proof }: OptionValues,
+): Promise<readonly string[]> {
   if (token !== undefined || proof !== undefined) return [];
   const zips: string[] = [];
-  for (const name of names) if (isBundlePath(name) && (await stampBeside(name)) === undefined) zips.push(name);
+  for (const name of names) {
+    if (!isBundlePath(name) || (await stampBeside(name)) !== undefined) continue;
+    if (!inFolders.has(name) || (await isCertainlyBundle(name))) zips.push(name);
+  }
   if (zips.length < 2) return zips;
   const bundles: string[] = [];
   for (const zip of zips) if (await mayBeBundle(zip)) bundles.push(zip);

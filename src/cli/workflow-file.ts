@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { z } from 'zod';
 import { CommandFailure, exitCodes } from './failure.ts';
 import { parseJson, readText } from './json-file.ts';
@@ -14,12 +15,21 @@ const workflowFile = z.object({
 });
 export type WorkflowFile = z.output<typeof workflowFile>;
 
+/** A workflow file is much smaller. */
+const mostBytes = 64 * 1024;
+
 export const workflowFileName = 'qstamp-workflow.json';
 
 /** The option `--workflow`, as shown in the help of every command on a workflow. */
 export const workflowOption = ['FILE', 'the file with the workflow token (default qstamp-workflow.json)'] as const;
 
 export const workflowPathOf = ({ workflow }: OptionValues): string => workflow ?? workflowFileName;
+
+/** Whether a file holds a workflow token, whatever its name. */
+export async function isWorkflowFile(path: string): Promise<boolean> {
+  if (!path.endsWith('.json') || (await stat(path)).size > mostBytes) return false;
+  return workflowFile.safeParse(parseJson((await readText(path)) ?? '')).success;
+}
 
 /** Reads the workflow that `--workflow` names. @throws CommandFailure if there is none */
 export async function openWorkflow(values: OptionValues): Promise<WorkflowFile> {

@@ -24,11 +24,14 @@ function folderWithDocs() {
     'docs/alone.tsr',
   ];
   for (const name of files) writeFileSync(folder.path(name), name);
+  const workflow = { qstamp: 1, kind: 'workflow', service: '', workflow_id: '', workflow_token: 'secret', expires_at: '' };
+  writeFileSync(folder.path('docs/job.json'), JSON.stringify(workflow));
+  writeFileSync(folder.path('docs/sub/data.zip'), 'no zip file');
   symlinkSync(folder.path('outside'), folder.path('docs/link'));
   symlinkSync(folder.path('docs'), folder.path('docs/loop'));
   return folder;
 }
-const meant = ['docs/a.txt', 'docs/alone.tsr', 'docs/b.txt', 'docs/sub/c.txt'];
+const meant = ['docs/a.txt', 'docs/alone.tsr', 'docs/b.txt', 'docs/sub/c.txt', 'docs/sub/data.zip'];
 
 test.each(['stamp', 'verify'])('%s takes the files of a folder, not its hidden files, links, stamps and workflow file', async (command) => {
   const { run } = folderWithDocs();
@@ -40,8 +43,19 @@ test.each(['stamp', 'verify'])('%s takes the files of a folder, not its hidden f
 test('an operand that is a link to a folder is followed; files between folders keep their place', async () => {
   const { run, path } = folderWithDocs();
   symlinkSync(path('docs/sub'), path('linked'));
-  const { stdout } = await run(['verify', '--json', 'outside', 'linked', 'docs/b.txt', 'docs/sub']);
-  expect(jsonLines({ stdout }).map(({ subject }) => subject)).toEqual(['outside', 'linked/c.txt', 'docs/b.txt', 'docs/sub/c.txt']);
+  const { stdout } = await run(['verify', '--json', 'outside', 'linked', 'docs/b.txt', 'docs/sub/c.txt']);
+  expect(jsonLines({ stdout }).map(({ subject }) => subject)).toEqual([
+    'outside',
+    'linked/c.txt',
+    'linked/data.zip',
+    'docs/b.txt',
+    'docs/sub/c.txt',
+  ]);
+});
+
+test('--force takes no folder, because it would replace every stamp in it', async () => {
+  const { run } = folderWithDocs();
+  expect(await run(['stamp', '--force', 'docs'])).toMatchObject({ code: 2, stderr: expect.stringContaining('files and not folders') });
 });
 
 test('a folder without files is a problem, and the others go on', async () => {

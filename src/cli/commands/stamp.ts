@@ -52,7 +52,8 @@ interface StampOptions {
 /** Stamps each file and saves the stamp beside it. A failure is reported and does not stop the other files. */
 async function stampFiles(given: readonly string[], options: StampOptions, client: Client, context: Context): Promise<ExitCode> {
   const { terminal, stdin } = context;
-  const { files, problems: outcomes } = await filesOf(given, terminal);
+  const { files, inFolders, problems: outcomes } = await filesOf(given, terminal);
+  if (options.force && inFolders.size > 0) throw misuse('--force replaces stamps, so it takes files and not folders');
   const paths = [...new Set(files)];
   const onBytes = await trackFiles(paths, () => outcomes.length, terminal);
 

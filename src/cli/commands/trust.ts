@@ -78,7 +78,7 @@ export const trustRemove: Command = {
     const fingerprints = new Set(meant.map(({ certificate }) => certificate.fingerprint));
     if (fingerprints.size > 1) throw misuse(`several trust anchors match ${given}: ${[...fingerprints].join(', ')}`);
     // The same certificate may be in several files.
-    for (const each of meant) await forgetAnchor(each);
+    for (const each of new Map(meant.map((kept) => [kept.path, kept])).values()) await forgetAnchor(each);
     const shown = certificateJson(anchor.certificate);
     terminal.result({ ...shown, removed: true }, `${shown.subject}: no longer trusted`);
     return exitCodes.ok;

@@ -34,12 +34,12 @@ export const verify: Command = {
   run: async (operands, values, context) => {
     const { terminal, connect, stdin, anchorsFolder } = context;
     if (operands.length === 0) throw misuse('name at least one file, token or id');
-    const { files: names, problems } = await filesOf(operands, terminal);
+    const { files: names, inFolders, problems } = await filesOf(operands, terminal);
     if (values.token !== undefined && names.length > 1) throw misuse('--token is the stamp of one file');
     if (values.proof !== undefined && (names.length > 1 || values.token !== undefined || values.online)) {
       throw misuse('--proof takes one file, and neither --token nor --online');
     }
-    const bundles = await bundlesAmong(names, values);
+    const bundles = await bundlesAmong(names, inFolders, values);
     const files = names.filter((name) => !bundles.includes(name));
     const inBundles = bundles.length > 0 ? await verifyBundles(bundles, files, values, context) : { outcomes: [], stamped: files };
     const client = values.online ? connect() : undefined;
@@ -60,7 +60,7 @@ export const verify: Command = {
           ? judgeStamped(name, values.token, judging)
           : judgeProved(name, values.proof, judging));
         const code = codeOf(judgement);
-        // A valid stamp that the service does not confirm is no reason to be calm, so it has the sign of a stamp that is not proved.
+        // A valid stamp that the service does not confirm is no reason to be calm, so it gets the sign of a stamp that is not proved.
         const isDoubted = told.verdict === 'valid' && code !== exitCodes.ok;
         const details =
           bundles.length > 0 ? ['in no bundle that you named: judged by the stamp beside it', ...(told.details ?? [])] : told.details;

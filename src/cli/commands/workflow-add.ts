@@ -56,6 +56,7 @@ export const workflowAdd: Command = {
       force: values.force ?? false,
     };
     const { files, inFolders, problems } = await filesOf(operands, terminal);
+    if (options.force && inFolders.size > 0) throw misuse('--force replaces stamps, so it takes files and not folders');
     if (problems.length > 0) return terminal.summary(problems);
     const outcomes: Outcome[] = [];
     for (const path of files) {
