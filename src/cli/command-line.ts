@@ -6,7 +6,7 @@ import { didYouMean } from './suggest.ts';
 /** The options that every command has, with their help. */
 export const commonOptions = [
   ['json', 'one line of JSON for each result, on standard output'],
-  ['quiet', 'print only problems, and what is not valid; the exit code says the rest'],
+  ['quiet', 'print only failures and results that are not valid'],
   ['help', 'help on a command; "qstamp help" also shows environment and exit codes'],
   ['version', 'print the version of this command'],
 ] as const;
@@ -130,7 +130,7 @@ const groupsOf = (commands: readonly Command[]): readonly string[] => [
 
 function helpOn(words: readonly string[], commands: readonly Command[]): Asked {
   const [first] = words;
-  // The help of the word "help" is the overview.
+  // `qstamp help help` shows the overview.
   if (first === undefined || first === 'help') return { what: 'help', name: undefined };
   const command = findCommand(words, commands);
   if (command !== undefined) return { what: 'help', name: command.name };
@@ -148,7 +148,7 @@ function notACommand([first, second]: readonly string[], commands: readonly Comm
   const given = isGroup ? `${first} ${second}` : first;
   const ofOperators = operatorCommands.map(([usage]) => usage.split(' ')[1]!);
   // Without such an option, `bin/qstamp.mjs` would have run it.
-  if (ofOperators.includes(given)) return misuse(`"${given}" takes other options`);
+  if (ofOperators.includes(given)) return misuse(`write the options of "${given}" after it`);
   const names = [...commands.map(({ name }) => name), ...ofOperators];
   return misuse(`there is no command "${given}"${didYouMean(given, isGroup ? names : [...names, ...groupsOf(commands), 'help'])}`);
 }

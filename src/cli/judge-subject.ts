@@ -40,7 +40,7 @@ export async function judgeSubject(subject: Subject, context: JudgeContext): Pro
   const { trust, client, stdin, onBytes, nowMs } = context;
   const { input, stampId, record } = subject;
   if (subject.token === undefined && client === undefined && record === undefined) {
-    throw misuse('an id holds no token; --online fetches it from the service');
+    throw misuse('an id is not a token; --online fetches the token from the service');
   }
   const token = subject.token ?? (stampId === undefined ? undefined : await client?.fetchToken(stampId));
   // Standard input can be read only once, so the algorithms that an evidence record needs are read from it first.

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
+import { version as ownVersion } from '../shared/contract/version.ts';
 import { type Client, createClient } from './client.ts';
 import type { Command, Context } from './command.ts';
 import { type Asked, helpFor, helpOf, parseCommandLine } from './command-line.ts';
@@ -11,11 +12,21 @@ import { renew } from './commands/renew.ts';
 import { stamp } from './commands/stamp.ts';
 import { trustAdd, trustList, trustRemove } from './commands/trust.ts';
 import { verify } from './commands/verify.ts';
-import { version } from './commands/version.ts';
 import { workflowBundle, workflowComplete, workflowRedact, workflowResend, workflowStart, workflowStatus } from './commands/workflow.ts';
 import { workflowAdd } from './commands/workflow-add.ts';
 import { type ExitCode, exitCodes, misuse } from './failure.ts';
 import { createTerminal } from './terminal.ts';
+
+const version: Command = {
+  name: 'version',
+  operands: '',
+  summary: 'print the version of this command, like --version',
+  options: {},
+  run: async (_operands, { json }, { terminal }) => {
+    terminal.text(json ? `${JSON.stringify({ version: ownVersion })}\n` : `${ownVersion}\n`);
+    return exitCodes.ok;
+  },
+};
 
 const commands: readonly Command[] = [
   stamp,

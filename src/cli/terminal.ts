@@ -1,7 +1,6 @@
 import { styleText } from 'node:util';
 import type { Verdict } from '../shared/domain/reasons.ts';
 import { asFailure, CommandFailure, type ExitCode, exitCodes, Misuse } from './failure.ts';
-import { progressText } from './progress-text.ts';
 
 /** Prints results, problems and progress. */
 export interface Terminal {
@@ -92,7 +91,7 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
       const code = worstOf(outcomes.map((outcome) => outcome.code));
       if (outcomes.length < 2 || json || quiet) return code;
       erase();
-      // What went well comes first; what was not tried comes last.
+      // Successes come first, files that were not tried last.
       const rankOf = ({ code, word }: Outcome) => (word === notTried ? 100 : code);
       const sorted = outcomes.toSorted((a, b) => rankOf(a) - rankOf(b) || (a.word < b.word ? -1 : 1));
       const words = [...new Set(sorted.map(({ word }) => word))];
@@ -156,3 +155,32 @@ export function readableSize(bytes: number): string {
  * they stay, because they are what was signed.
  */
 export const withMilliseconds = (text: string): string => text.replace(/(T\d\d:\d\d:\d\d)Z/g, '$1.000Z');
+
+/** How far some work is. */
+export interface Progress {
+  readonly done: number;
+  /** Undefined if nobody knows how much there is to do, for example on standard input. */
+  readonly total: number | undefined;
+  readonly elapsedMs: number;
+  /** Writes an amount, for example `3.0 GB`. */
+  readonly amountText: (amount: number) => string;
+}
+
+/** The first estimates of the remaining time jump, so none is shown before this. */
+const leastElapsedMs = 1_000;
+
+/** `a.iso: 41 % of 3.0 GB, 12 s left`, or `a.iso: 1.2 GB` if the total is unknown. */
+export function progressText(label: string, { done, total, elapsedMs, amountText }: Progress): string {
+  if (total === undefined || total === 0) return `${label}: ${amountText(done)}`;
+  const part = Math.min(1, done / total);
+  const left = elapsedMs >= leastElapsedMs && part > 0 && part < 1 ? `, ${durationText((elapsedMs / part) * (1 - part))} left` : '';
+  return `${label}: ${Math.floor(part * 100)} % of ${amountText(total)}${left}`;
+}
+
+/** `12 s`, `3 min 20 s`, `1 h 5 min`. */
+function durationText(ms: number): string {
+  const seconds = Math.max(1, Math.round(ms / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

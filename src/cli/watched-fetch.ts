@@ -6,8 +6,7 @@ const leastWatchedBytes = 1024 * 1024;
 const partBytes = 64 * 1024;
 
 /**
- * A `fetch` for the client that reports how much of a large body is sent; the client decides what is sent to whom. A blob has a known size, and is
- * read only as fast as the connection takes it.
+ * A `fetch` for the client that reports how much of a large body is sent. A blob has a known size. It is read only as fast as the connection takes it.
  */
 export const watchedFetch =
   (onUpload: OnUpload): typeof globalThis.fetch =>

@@ -136,3 +136,19 @@ describe('status page', () => {
     expect(degraded.body).toContain('Only those of the tier standard.');
   });
 });
+
+describe('errors (V8)', () => {
+  it.each([
+    ['no-workflow', 'No such workflow', 'Ask for the full address'],
+    ['cut-workflow', 'This address is not complete', '36 characters long'],
+    ['no-confirmation', 'This link leads nowhere', 'Nothing was confirmed.'],
+    ['cut-stamp', 'This address is not complete', '36 characters long'],
+    ['no-content', 'Nothing to fetch here', 'is a secret'],
+    ['too-often', 'That was too often', 'Try again in 42 seconds.'],
+    ['down', 'We cannot answer just now', 'Try again in 2 seconds.'],
+    ['ours', 'Something went wrong on our side', 'request <code>01995f3a'],
+  ])('%s is explained in words', async (name, ...said) => {
+    const { body } = await pages.app.inject(`/error/${name}`);
+    for (const sentence of said) expect(body).toContain(sentence);
+  });
+});

@@ -49,7 +49,7 @@ export function withVariables(command: string): string {
   return [...names.map((name) => `${name}=${word(placeholders[name] ?? `put ${name.toLowerCase()} here`)}`), command].join('\n');
 }
 
-/** An operation of the OpenAPI document, with the parts of which a command is made. */
+/** The parts of an operation in the OpenAPI document that its command needs. */
 export interface CommandParts {
   readonly method: string;
   readonly path: string;

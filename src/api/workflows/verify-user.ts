@@ -6,8 +6,7 @@ import {
   isWellFormedChallenge,
   maxWrongTries,
 } from '../../shared/domain/challenge.ts';
-import { publicNameOf } from '../../shared/domain/public-name.ts';
-import { quotableName } from '../../shared/domain/quotable-name.ts';
+import { publicNameOf, quotableName } from '../../shared/domain/public-name.ts';
 import { answerTo } from '../../shared/domain/workflow-state.ts';
 import { snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
 import type { Tries } from '../server/rate-limits.ts';

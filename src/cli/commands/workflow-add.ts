@@ -61,7 +61,7 @@ export const workflowAdd: Command = {
     const outcomes: Outcome[] = [];
     for (const path of files) {
       try {
-        const word = await addOutput(path, { ...options, mayBeStamped: inFolders.has(path) }, client, terminal);
+        const word = await addOutput(path, { ...options, skipsOutputs: inFolders.has(path) }, client, terminal);
         outcomes.push({ code: exitCodes.ok, word });
       } catch (error) {
         outcomes.push({ code: terminal.problem(path, error), word: 'failed' });
@@ -73,6 +73,8 @@ export const workflowAdd: Command = {
   },
 };
 
+type OutputRecord = Extract<StampRecord, { kind: 'workflow_output' }>;
+
 interface AddOptions {
   readonly workflow: WorkflowFile;
   /** Undefined: the type follows from the name of each file. */
@@ -81,8 +83,8 @@ interface AddOptions {
   /** Whether the workflow page shows the name of the file. */
   readonly showsName: boolean;
   readonly force: boolean;
-  /** Whether a file that is an output of this workflow already is no failure. */
-  readonly mayBeStamped: boolean;
+  /** True: skips a file that is already an output of this workflow. */
+  readonly skipsOutputs: boolean;
 }
 
 /** Returns what became of the file, in one or two words. */
@@ -92,7 +94,9 @@ async function addOutput(path: string, options: AddOptions, client: Client, term
   if (isStampRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is already a stamp');
   const recordPath = stampRecordPathOf(path);
   const existing = force ? undefined : await readStampRecord(recordPath);
-  if (existing && options.mayBeStamped && (await isOutputOf(workflow, existing, path, terminal))) {
+  if (existing?.kind === 'workflow_output' && options.skipsOutputs && (await isOutputOf(workflow, existing, path, terminal))) {
+    // An earlier run may have ended before it had the token.
+    if (existing.token === null) await addToken(existing, recordPath, client);
     terminal.result(
       { file: path, saved: recordPath, already_stamped: true },
       `${path}: ${describeStampRecord(existing)}, before this`,
@@ -109,12 +113,11 @@ async function addOutput(path: string, options: AddOptions, client: Client, term
   const output = await client.addOutput(workflow, sha256, { output_type, ...(metadata && { output_metadata: metadata }) });
   const { workflow_id } = workflow;
   const common = { qstamp: 1, file: basename(path), bytes, sha256, service: client.baseUrl } as const;
-  const record: StampRecord = { ...common, kind: 'workflow_output', workflow_id, output, token: null };
+  const record: OutputRecord = { ...common, kind: 'workflow_output', workflow_id, output, token: null };
   const named = `output ${output.sequence_number}`;
   // The record is saved before the token is fetched: if fetching fails, the user still knows that the output is stamped.
   await saveJson(recordPath, record, { overwrite: force, what: `${named} was stamped but not saved` });
-  const token = await fetchTokenOf(output.stamp_token_id, named, client);
-  if (token) await saveJson(recordPath, { ...record, token }, { overwrite: true, what: `the time-stamp token of ${named} was not saved` });
+  await addToken(record, recordPath, client);
   terminal.result(
     { file: path, saved: recordPath, sha256, output_type, ...output },
     `${path} (${readableSize(bytes)}): ${named} (${output_type}), saved as ${recordPath}`,
@@ -122,6 +125,13 @@ async function addOutput(path: string, options: AddOptions, client: Client, term
     'valid',
   );
   return 'stamped';
+}
+
+/** Fetches the token of an output and saves it in the record. */
+async function addToken(record: OutputRecord, recordPath: string, client: Client): Promise<void> {
+  const named = `output ${record.output.sequence_number}`;
+  const token = await fetchTokenOf(record.output.stamp_token_id, named, client);
+  if (token) await saveJson(recordPath, { ...record, token }, { overwrite: true, what: `the time-stamp token of ${named} was not saved` });
 }
 
 /** Whether a record is that of this file, as it is now, in this workflow. */

@@ -1,5 +1,5 @@
 import type { ConfirmWith } from '../../shared/domain/challenge.ts';
-import { quotableName } from '../../shared/domain/quotable-name.ts';
+import { quotableName } from '../../shared/domain/public-name.ts';
 import type { createViewEngine } from '../../shared/views/engine.ts';
 import type { Operator } from '../../shared/views/operator.ts';
 

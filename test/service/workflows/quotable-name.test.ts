@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { quotableName } from '../../../src/shared/domain/quotable-name.ts';
+import { quotableName } from '../../../src/shared/domain/public-name.ts';
 
 it.each([
   ['Cover Artist 2.1', 'Cover Artist 2.1'],
