@@ -1,0 +1,87 @@
+/** What a trusted list says (ETSI TS 119 612, list versions 5 and 6), and the reasons to refuse one. */
+export interface TrustedList {
+  /** SHA-256 of the file, in hexadecimal. */
+  readonly sha256: string;
+  /** TSLVersionIdentifier. */
+  readonly version: number;
+  readonly kind: 'list_of_lists' | 'country_list';
+  /** SchemeTerritory: the code of the country, or `EU` for the list of lists. */
+  readonly territory: string;
+  readonly sequenceNumber: number;
+  /** ISO 8601, UTC. */
+  readonly issuedAt: string;
+  /** ISO 8601, UTC; null if the scheme is closed and no update will come (clause 5.3.15). */
+  readonly nextUpdate: string | null;
+  /** SchemeOperatorName, in English if the list has it in English. */
+  readonly operatorName: string;
+  /** The certificate that signed the list, DER. */
+  readonly signer: Uint8Array;
+  /** OtherTSLPointer: the lists that this list names, and who signs them. */
+  readonly pointers: readonly ListPointer[];
+  /** The older lists of lists that lead from the certificates in the Official Journal to this list, oldest first. Empty in a country's list. */
+  readonly pivots: readonly string[];
+  /** The services for time-stamps, in the order of the list. Services of other types are left out. */
+  readonly timeStampingServices: readonly TimeStampingService[];
+}
+
+export interface ListPointer {
+  readonly location: string;
+  readonly territory: string;
+  readonly kind: TrustedList['kind'];
+  readonly mimeType: string;
+  /** The certificates of the list's signers, DER. */
+  readonly signers: readonly Uint8Array[];
+}
+
+export interface TimeStampingService {
+  /** The trust service provider, in English if the list has it in English. */
+  readonly providerName: string;
+  /** The periods of the service, newest first. The first is the current one; a period ends where the period before it in this list starts. */
+  readonly periods: readonly ServicePeriod[];
+  /** ServiceDigitalIdentity of all periods: certificates in DER, and subject names as the list writes them. */
+  readonly certificates: readonly Uint8Array[];
+  readonly subjectNames: readonly string[];
+}
+
+export interface ServicePeriod {
+  /** ServiceTypeIdentifier without the address before it, such as `TSA/QTST`. */
+  readonly type: string;
+  readonly name: string;
+  /** ServiceStatus without the address before it, such as `granted` or `withdrawn`. */
+  readonly status: string;
+  /** ISO 8601, UTC. */
+  readonly since: string;
+}
+
+/** Each code has one meaning and never changes it. */
+export const LIST_FAULTS = {
+  list_too_large: 'The file is larger than 16 MiB.',
+  list_malformed: 'The file is not a trusted list of version 5 or 6.',
+  list_has_dtd: 'The file has a document type declaration, which a trusted list must not have.',
+  list_unsigned: 'The list has no signature.',
+  list_several_signatures: 'The list has more than one signature.',
+  list_signature_wrapped: 'The signature does not cover the list itself, or two elements share an id.',
+  list_signature_unsupported: 'The signature uses a method outside the accepted profile, or one that is too weak.',
+  list_comment_in_value: 'A value of the list has a comment or a processing instruction inside it.',
+  list_wrong_signer: 'The list is not signed with a certificate that was named for it.',
+  list_altered: 'The list was changed after it was signed.',
+  list_pivot_broken: 'An older list of lists, which names the signers of the current one, is missing or refused.',
+  list_number_fell: 'The sequence number is lower than that of the list in force.',
+  list_number_reused: 'The sequence number is that of the list in force, but the content differs.',
+  list_expired: 'The next update of the list is overdue.',
+  list_unreachable: 'The list could not be fetched.',
+} as const;
+
+export type ListFault = keyof typeof LIST_FAULTS;
+
+/** The error for a list that is refused. */
+export class ListRefusal extends Error {
+  override readonly name = 'ListRefusal';
+  readonly code: ListFault;
+
+  /** @param detail what was found, one sentence without a code */
+  constructor(code: ListFault, detail?: string) {
+    super(`${code}: ${LIST_FAULTS[code]}${detail === undefined ? '' : ` ${detail}`}`);
+    this.code = code;
+  }
+}
