@@ -1,6 +1,6 @@
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import type { DigestAlgorithm } from '../../src/shared/rfc3161/x509/algorithms.ts';
-import { base64, startJava } from './java-program.ts';
+import { base64, startJava } from './line-program.ts';
 
 /** Bouncy Castle (evidence-records.java). */
 export interface BouncyCastle {

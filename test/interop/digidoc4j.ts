@@ -1,4 +1,4 @@
-import { base64, startJava } from './java-program.ts';
+import { base64, startJava } from './line-program.ts';
 
 /** digidoc4j (digidoc4j.java); `taken`, or why not. */
 export interface Digidoc4j {

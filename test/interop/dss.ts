@@ -1,4 +1,4 @@
-import { base64, startJava } from './java-program.ts';
+import { base64, startJava } from './line-program.ts';
 
 /** DSS of the European Commission (dss.java); `taken`, or why not. */
 export interface Dss {

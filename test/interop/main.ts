@@ -1,7 +1,7 @@
 /**
  * `npm run interop`: strangers use a running service. Foreign generators make clients of `/openapi.json`, and these call every operation, or stamp, verify and list;
  * time-stamp clients are given the address of the RFC 3161 door; two of the Model Context Protocol use `/mcp`; Bouncy Castle, DSS and digidoc4j judge our evidence records and containers, and we
- * those of Bouncy Castle; scitt-cose, pymerkle, jq and OpenSSL judge what a workflow proves; our own clients run in Python, Deno and Bun. What they need is installed once, into the cache. Redis and MongoDB are those of
+ * those of Bouncy Castle; scitt-cose, pymerkle, jq and OpenSSL judge what a workflow proves; DSS and xml-crypto judge trusted lists, and so do we; our own clients run in Python, Deno and Bun. What they need is installed once, into the cache. Redis and MongoDB are those of
  * `REDIS_URL` and `MONGODB_URL`, or servers of its own. Names as arguments: only these strangers.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -22,6 +22,7 @@ import { meetOurClients, ourClients, webhookSecret } from './our-clients.ts';
 import { scenario } from './scenario.ts';
 import { meetTimeStampClients, timeStampClients } from './time-stamp-clients.ts';
 import { meetTransparencyStrangers, transparencyStrangers } from './transparency.ts';
+import { judgeTrustedLists } from './trusted-lists.ts';
 
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly operationId: string; readonly tags: readonly string[] }>>>>;
@@ -43,13 +44,14 @@ function batchingFile(file: string): string {
 }
 
 const records = { name: 'evidence-records' };
+const lists = { name: 'trusted-lists' };
 const named = process.argv.slice(2);
 const chosen = <T extends { readonly name: string }>(all: readonly T[]) =>
   all.filter(({ name }) => named.length === 0 || named.includes(name));
 
 /** @throws StepError for a name that nobody has: nothing would run, and all would pass */
 function refuseUnknownNames(): void {
-  const all = [...generators, records, ...mcpStrangers, ...timeStampClients, ...transparencyStrangers, ...ourClients].map(
+  const all = [...generators, records, lists, ...mcpStrangers, ...timeStampClients, ...transparencyStrangers, ...ourClients].map(
     ({ name }) => name,
   );
   const unknown = named.filter((name) => !all.includes(name));
@@ -62,6 +64,15 @@ await runScript(async (signal) => {
   const { context, dispose } = createTemporaryContext(signal);
   const opened: (() => Promise<void>)[] = [];
   try {
+    let isGood = true;
+    if (chosen([lists]).length > 0) {
+      const judged = await context.progress.step('trusted lists', () => judgeTrustedLists(context));
+      isGood &&= judged.isGood;
+      context.progress.say(['', ...judged.rows, `trusted lists  ${judged.isGood ? 'passed' : 'FAILED'}`].join('\n'));
+      // The lists need no service.
+      if (named.every((name) => name === lists.name) && named.length > 0) return isGood ? 0 : 1;
+    }
+
     const stack = await startStack(context, { env: process.env });
     opened.push(() => stack.stop());
     const mail = await startMailCatcher({ onMail: () => undefined });
@@ -95,7 +106,7 @@ await runScript(async (signal) => {
     writeFileSync(documentFile, document);
     const uncalled = uncalledOf(JSON.parse(document) as Document);
 
-    let isGood = uncalled.length === 0;
+    isGood &&= uncalled.length === 0;
     const rows: string[] = [];
     for (const stranger of chosen(generators)) {
       const { right, calls, faults } = await context.progress.step(stranger.name, () => meetClient(stranger, context, url, documentFile));
