@@ -24,7 +24,7 @@ const digestMethods: Readonly<Record<string, string>> = {
   'http://www.w3.org/2001/04/xmlenc#sha512': 'sha512',
 };
 /** Real lists still name their signer by a SHA-1 digest. It only selects one of the named certificates, which are compared as a whole. */
-const certificateDigestMethods = { ...digestMethods, 'http://www.w3.org/2000/09/xmldsig#sha1': 'sha1' };
+const certificateDigestMethods: Readonly<Record<string, string>> = { ...digestMethods, 'http://www.w3.org/2000/09/xmldsig#sha1': 'sha1' };
 
 const signatureMethods: Readonly<Record<string, { readonly key: 'rsa' | 'ec'; readonly hash: string; readonly isPss?: true }>> = {
   'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256': { key: 'rsa', hash: 'sha256' },
