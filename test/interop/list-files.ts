@@ -164,7 +164,9 @@ function signersNamed(listOfLists: Buffer, territory: string): Buffer[] {
 }
 
 const certificatesIn = (text: string): Buffer[] =>
-  [...text.matchAll(/<(?:\w+:)?X509Certificate>([^<]+)</g)].map(([, content = '']) => Buffer.from(content, 'base64'));
+  [...text.matchAll(/<(?:\w+:)?X509Certificate>([^<]+)</g)].map(([, content = '']) =>
+    Buffer.from(content.replace(/&#\w+;/g, ''), 'base64'),
+  );
 
 const isAmong = (certificate: Buffer, others: readonly Buffer[]): boolean => others.some((other) => other.equals(certificate));
 
