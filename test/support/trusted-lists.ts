@@ -90,7 +90,7 @@ export interface ListOptions {
 
 export const ROOT_ID = 'TrustedList';
 export const OFFICIAL_JOURNAL = 'https://eur-lex.europa.eu/legal-content/EN/TXT/?uri=uriserv:OJ.C_.2019.276.01.0001.01.ENG';
-const NAMESPACE = {
+export const NAMESPACE = {
   tsl: 'http://uri.etsi.org/02231/v2#',
   tslx: 'http://uri.etsi.org/02231/v2/additionaltypes#',
   ds: 'http://www.w3.org/2000/09/xmldsig#',
@@ -121,7 +121,7 @@ export function makeListSigner(
   const template = {
     commonName,
     serial: 1n,
-    notBeforeMs: LAB_NOW_MS - DAY_MS,
+    notBeforeMs: LAB_NOW_MS - 365 * DAY_MS,
     notAfterMs: LAB_NOW_MS + 365 * DAY_MS,
     extensions: [
       basicConstraints(false),
