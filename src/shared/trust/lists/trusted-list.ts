@@ -18,8 +18,11 @@ export interface TrustedList {
   readonly signer: Uint8Array;
   /** OtherTSLPointer: the lists that this list names, and who signs them. */
   readonly pointers: readonly ListPointer[];
-  /** The older lists of lists that lead from the certificates in the Official Journal to this list, oldest first. Empty in a country's list. */
-  readonly pivots: readonly string[];
+  /**
+   * Only of the list of lists: for each announcement of its signers in the Official Journal, newest first, the older lists of lists (pivots) that
+   * lead from the announced certificates to the signers of this list, oldest first.
+   */
+  readonly pivotChains: readonly (readonly string[])[];
   /** The services for time-stamps, in the order of the list. Services of other types are left out. */
   readonly timeStampingServices: readonly TimeStampingService[];
 }
@@ -55,7 +58,7 @@ export interface ServicePeriod {
 
 /** Each code has one meaning and never changes it. */
 export const LIST_FAULTS = {
-  list_too_large: 'The file is larger than 16 MiB.',
+  list_too_large: 'The file is larger than 16 MiB, or has more than a million tags.',
   list_malformed: 'The file is not a trusted list of version 5 or 6.',
   list_has_dtd: 'The file has a document type declaration, which a trusted list must not have.',
   list_unsigned: 'The list has no signature.',
@@ -64,6 +67,7 @@ export const LIST_FAULTS = {
   list_signature_unsupported: 'The signature uses a method outside the accepted profile, or one that is too weak.',
   list_comment_in_value: 'A value of the list has a comment or a processing instruction inside it.',
   list_wrong_signer: 'The list is not signed with a certificate that was named for it.',
+  list_wrong_territory: 'The list is that of another country.',
   list_altered: 'The list was changed after it was signed.',
   list_pivot_broken: 'An older list of lists, which names the signers of the current one, is missing or refused.',
   list_number_fell: 'The sequence number is lower than that of the list in force.',
@@ -78,10 +82,12 @@ export type ListFault = keyof typeof LIST_FAULTS;
 export class ListRefusal extends Error {
   override readonly name = 'ListRefusal';
   readonly code: ListFault;
+  readonly detail: string | undefined;
 
-  /** @param detail what was found, one sentence without a code */
+  /** @param detail what was found, in one sentence */
   constructor(code: ListFault, detail?: string) {
     super(`${code}: ${LIST_FAULTS[code]}${detail === undefined ? '' : ` ${detail}`}`);
     this.code = code;
+    this.detail = detail;
   }
 }

@@ -1,0 +1,52 @@
+import type { ListReader } from './list-thread.ts';
+import { ListRefusal, type TrustedList } from './trusted-list.ts';
+
+/**
+ * Reads the list of lists. The certificates of its signers are published in the Official Journal. When signers change, the old ones sign a pivot: a
+ * list of lists that names the new ones. So the way from the published certificates to the present list leads over all pivots since then.
+ *
+ * @param published the certificates from the Official Journal, DER
+ * @param fetchPivot returns the pivot with this address, or throws a ListRefusal
+ * @throws ListRefusal
+ */
+export async function readListOfLists(
+  document: Uint8Array,
+  published: readonly Uint8Array[],
+  { read, fetchPivot }: Pick<ListReader, 'read'> & { readonly fetchPivot: (address: string) => Promise<Uint8Array> },
+): Promise<TrustedList> {
+  // Not yet trusted: only the addresses of pivots are taken from it. What they lead to must have the right signatures.
+  const { pivotChains } = await read(document, 'embedded');
+  for (const chain of pivotChains) {
+    const pivots = await Promise.all(chain.map(fetchPivot));
+    // The present list may itself be the newest pivot. Then the old signers sign it.
+    const way = [...pivots.filter((pivot) => !Buffer.from(pivot).equals(document)), document];
+    const list = await followWay(way, published, read);
+    if (list) return list;
+  }
+  throw new ListRefusal('list_wrong_signer', 'Neither it nor a pivot is signed with one of the certificates from the Official Journal.');
+}
+
+/** Returns undefined if the given certificates did not sign the first list: they belong to another announcement. @throws ListRefusal */
+async function followWay(
+  way: readonly Uint8Array[],
+  published: readonly Uint8Array[],
+  read: ListReader['read'],
+): Promise<TrustedList | undefined> {
+  let signers = published;
+  for (const [index, document] of way.entries()) {
+    try {
+      const list = await read(document, signers);
+      if (list.kind !== 'list_of_lists') throw new ListRefusal('list_malformed', 'It is not a list of lists.');
+      if (index === way.length - 1) return list;
+      signers = list.pointers
+        .filter(({ kind, territory }) => kind === list.kind && territory === list.territory)
+        .flatMap((own) => own.signers);
+    } catch (error) {
+      if (!(error instanceof ListRefusal)) throw error;
+      if (index === 0 && error.code === 'list_wrong_signer') return undefined;
+      if (index === way.length - 1) throw error;
+      throw new ListRefusal('list_pivot_broken', `Pivot ${index + 1} of ${way.length - 1} is refused: ${error.message}`);
+    }
+  }
+  return undefined;
+}
