@@ -73,9 +73,8 @@ const allowed = (by: ListSigner, details?: SigningDetails): Made => ({ document:
 /** Replaces the first occurrence, and fails if there is none, so that no case loses its fault when the maker changes. */
 function swap(before: string | RegExp, after: string): Change {
   return (xml) => {
-    const changed = xml.replace(before, () => after);
-    if (changed === xml) throw new Error(`The list has no ${before}.`);
-    return changed;
+    if (!(typeof before === 'string' ? xml.includes(before) : before.test(xml))) throw new Error(`The list has no ${before}.`);
+    return xml.replace(before, () => after);
   };
 }
 
@@ -110,6 +109,14 @@ const inObject = (signature: string, signedList: string): string =>
 
 /** Uses the prefix `tsl` instead of the default namespace. */
 const prefixed: Change = (xml) => xml.replace(/<(\/?)(\w+)(?=[\s/>])/g, '<$1tsl:$2').replace('xmlns=', 'xmlns:tsl=');
+
+/** Adds comments, which the signature does not cover, until the document has this length. */
+function filledUp(document: Buffer, octets: number): Buffer {
+  const comment = `<!--${' '.repeat(1000)}-->`;
+  const missing = octets - document.length;
+  const comments = comment.repeat(Math.floor(missing / comment.length));
+  return Buffer.concat([document, Buffer.from(comments.padEnd(missing))]);
+}
 
 // The cases, by what a reader must answer
 
@@ -153,7 +160,7 @@ function taken(): Cases {
       'extension with an inclusion of another file, which stays as it is': signedWith(
         before('</SchemeInformation>', extension('<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="file:///etc/hostname"/>')),
       ),
-      'exactly 16 MiB': Buffer.concat([plain, Buffer.alloc(LIMIT_OCTETS - plain.length, ' ')]),
+      'exactly 16 MiB': filledUp(plain, LIMIT_OCTETS),
     },
   };
 }
@@ -164,8 +171,9 @@ function refusedDocuments(): Cases {
   const status = (content: string): Change => swap(STATUS, content);
   return {
     list_too_large: {
-      'one octet more than 16 MiB': Buffer.concat([plain, Buffer.alloc(LIMIT_OCTETS - plain.length + 1, ' ')]),
-      '50 MB': Buffer.concat([plain, Buffer.alloc(OCTETS_50_MB, ' ')]),
+      'one octet more than 16 MiB': filledUp(plain, LIMIT_OCTETS + 1),
+      'more than a million tags': changedLater(before('<SchemeTerritory>', '<a/>'.repeat(1e6))),
+      '50 MB': filledUp(plain, OCTETS_50_MB),
     },
     list_has_dtd: {
       'empty document type declaration': changedLater(doctype('')),
@@ -187,6 +195,9 @@ function refusedDocuments(): Cases {
       'list in another namespace': signedWith(swap(`"${NAMESPACE.tsl}"`, '"urn:x"')),
       'UTF-16': Buffer.from(`\ufeff${plain.toString().replace('UTF-8', 'UTF-16')}`, 'utf16le'),
       'ISO-8859-1': Buffer.from(signedWith(swap('"UTF-8"', '"ISO-8859-1"'))),
+      'UTF-7 that hides a document type declaration': changedLater((xml) =>
+        doctype('')(xml).replace('"UTF-8"', '"UTF-7"').replace('<!DOCTYPE', '+ADwAIQ-DOCTYPE'),
+      ),
       'octets that are not UTF-8': Buffer.from(plain.toString().replace('Time-stamps', 'Zeitstempel f\xfcr alle'), 'latin1'),
       '100 000 elements inside each other': changedLater(before('<SchemeTerritory>', '<a>'.repeat(1e5) + '</a>'.repeat(1e5))),
       'list version 4': list({ version: 4 }),

@@ -78,7 +78,7 @@ export interface ListOptions {
   issuedAt?: string;
   /** Null makes an empty NextUpdate, as in the last list of a closed scheme. */
   nextUpdate?: string | null;
-  /** The addresses of older lists of lists, newest first. The address in the Official Journal follows them. */
+  /** Addresses of older lists of lists, newest first, and perhaps of newer announcements in the Official Journal. The oldest announcement follows them. */
   pivots?: readonly string[];
   pointers?: readonly ListedPointer[];
   providers?: readonly { name: Names; services: readonly ListedService[] }[];
