@@ -23,6 +23,7 @@ const capabilities: Readonly<Record<string, Readonly<Record<string, readonly str
     renewal: ['providers'],
     webhooks: [],
     housekeeping: [],
+    'trusted-lists': [],
   },
 };
 
