@@ -7,6 +7,8 @@ import { cached, recipeKey } from '../../scripts/stack/cache.ts';
 import type { StackContext } from '../../scripts/stack/context.ts';
 import { StepError } from '../../scripts/stack/progress.ts';
 import { runCommand } from '../../scripts/stack/run.ts';
+import type { ListFault } from '../../src/shared/trust/lists/trusted-list.ts';
+import { hostileLists } from '../support/hostile-lists.ts';
 
 // The signed lists that strangers publish with their own tests: those of countries, lists of lists, and spoiled copies of both. They are not committed
 // here. They come from the repositories of DSS and pyHanko, at a commit that is named below, so that the explained differences stay true.
@@ -21,10 +23,16 @@ export interface ListFile {
   /**
    * Where the signers are from. `pointer`: the list of lists of the same set names them for the country. `pivot`: the newest older list of lists that
    * this one mentions names them. `pinned`: they were published outside all lists. `embedded`: no such source is in the repository, so the
-   * certificates in the signature itself are taken.
+   * certificates in the signature itself are taken. `made`: the list was made here.
    */
-  readonly signersFrom: 'pointer' | 'pivot' | 'pinned' | 'embedded';
+  readonly signersFrom: 'pointer' | 'pivot' | 'pinned' | 'embedded' | 'made';
+  /** What our reader must say, for a list that was made here. */
+  readonly code?: ListFault | 'taken';
 }
+
+/** The lists that our own tests make: most of them hostile, and all different in one thing. */
+export const madeLists = async (): Promise<ListFile[]> =>
+  (await hostileLists()).map(({ name, ...made }) => ({ name: `made/${name}`, signersFrom: 'made', ...made }));
 
 interface ListSet {
   readonly name: string;

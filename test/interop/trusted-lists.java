@@ -35,7 +35,7 @@ public class TrustedLists {
       List<String> words = Arrays.asList(line.split(" "));
       try {
         switch (words.get(0)) {
-          case "judge" -> say(judge(new InMemoryDocument(bytes(words.get(1)), "list"), words.subList(2, words.size())));
+          case "judge" -> say(oneLine(judge(new InMemoryDocument(bytes(words.get(1)), "list"), words.subList(2, words.size()))));
           case "keystore" -> certificates(bytes(words.get(1)), words.get(2)).forEach(TrustedLists::say);
           default -> say("refused: unknown command");
         }
@@ -59,7 +59,7 @@ public class TrustedLists {
 
     // DSS uses a list that breaks its schema, and only reports it. So it is a remark here.
     List<String> remarks = read.getStructureValidationMessages();
-    String remark = remarks == null || remarks.isEmpty() ? "" : "; " + oneLine(remarks.get(0));
+    String remark = remarks == null || remarks.isEmpty() ? "" : "; " + remarks.get(0);
     return "taken " + read.getTerritory() + " " + read.getSequenceNumber() + " " + second(read.getIssueDate()) + remark;
   }
 
