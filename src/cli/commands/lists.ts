@@ -14,7 +14,7 @@ import {
 import { readCertificates } from '../anchors.ts';
 import type { Command } from '../command.ts';
 import { type ExitCode, exitCodes, misuse } from '../failure.ts';
-import type { Outcome, Terminal } from '../terminal.ts';
+import { type Outcome, onOneLine, type Terminal } from '../terminal.ts';
 
 export const lists: Command = {
   name: 'lists',
@@ -26,7 +26,7 @@ export const lists: Command = {
     'among the files, under their own names (eu-lotl-pivot-341.xml). Nothing is fetched.',
   options: {
     'list-signers': ['FILE', 'certificates that may sign: those of the Official Journal for the list of lists; may be repeated'],
-    'signers-of': ['COUNTRY', 'print, as PEM, the certificates that the list of lists names for this country, and nothing else'],
+    'signers-of': ['COUNTRY', 'print, as PEM, the certificates that the list of lists names for this country (EU: for itself)'],
   },
   run: async (files, values, { terminal }) => {
     if (files.length === 0) throw misuse('name at least one file with a trusted list');
@@ -66,7 +66,7 @@ async function showLists(files: readonly string[], { signers, country, reader, t
       continue;
     }
     if (country === undefined) showList(file, list, signers !== undefined, terminal);
-    else for (const signer of signersOf(list, country)) terminal.text(pemOf('CERTIFICATE', Buffer.from(signer)));
+    else for (const signer of signersOf(list, country)) terminal.text(pemText(signer));
     outcomes.push({ code: exitCodes.ok, word: 'read' });
   }
   return terminal.summary(outcomes);
@@ -110,7 +110,13 @@ const orRefusal = (list: Promise<TrustedList>): Promise<TrustedList | ListRefusa
   });
 
 const signersOf = ({ pointers }: TrustedList, country: string): readonly Uint8Array[] =>
-  pointers.filter(({ kind, territory }) => kind === 'country_list' && territory === country).flatMap(({ signers }) => signers);
+  pointers.filter(({ territory }) => territory === country).flatMap(({ signers }) => signers);
+
+/** With the fingerprint above it, which people compare with the Official Journal. Programs skip such lines. */
+function pemText(certificate: Uint8Array): string {
+  const { subject, fingerprint256 } = new X509Certificate(certificate);
+  return `# ${onOneLine(subject)}\n# SHA-256 ${fingerprint256}\n${pemOf('CERTIFICATE', Buffer.from(certificate))}`;
+}
 
 function showList(file: string, list: TrustedList, isVerified: boolean, terminal: Terminal): void {
   const { territory, sequenceNumber, version, kind, issuedAt, nextUpdate, operatorName, sha256, timeStampingServices } = list;
