@@ -19,6 +19,7 @@ import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts'
 import { createMetrics, serveMetrics } from '../shared/runtime/metrics.ts';
 import { openStore } from '../shared/store/store.ts';
 import { createTokenJudge } from '../shared/trust/judge.ts';
+import { loadListSources, usesTrustedLists } from '../shared/trust/list-sources.ts';
 import { canServeQualified, loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { createViewEngine } from '../shared/views/engine.ts';
 import { operatorOf } from '../shared/views/operator.ts';
@@ -39,10 +40,12 @@ const schedules: readonly Schedule[] = [
   { name: 'recount', everyMs: hourMs, pattern: '15 * * * *' },
   { name: 'qstamp-renew', everyMs: dayMs },
 ];
+const listSchedule: Schedule = { name: 'trusted-lists', everyMs: 6 * hourMs };
 
 /** Opens all resources of a worker process and starts to take jobs. `lifecycle` closes the resources when the process ends. */
 export async function openWorker({ config, log, lifecycle }: ProcessContext<Config>): Promise<{ url?: string }> {
   const trust = loadTrustSettings(config);
+  const sources = loadListSources(config);
   const redis = connectWorker(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
   const notes = openProviderNotes({ redis, log });
@@ -99,6 +102,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     stamps,
     tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock: systemClock }),
     servesQualified: canServeQualified(trust),
+    sources,
     renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,
     metrics,
     readContentsUnderWay: createContentsUnderWay({ redis, log }),
@@ -147,13 +151,16 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
       host: config.HOST,
       port: config.METRICS_PORT,
       readHealth: health,
+      readLists: usesTrustedLists(config) ? store.trustedLists.readInForce : undefined,
     });
     lifecycle.onClose('metrics', served.close);
     log.info({ metricsUrl: served.url }, 'metrics are served');
   }
-  for (const schedule of schedules) await scheduleJob(redis, schedule, log);
+  const ownSchedules = usesTrustedLists(config) ? [...schedules, listSchedule] : schedules;
+  for (const schedule of ownSchedules) await scheduleJob(redis, schedule, log);
+  if (!usesTrustedLists(config)) await forgetSchedule(redis, listSchedule.name, log);
   await forgetSchedule(redis, 'counter-fold', log);
-  const oversleepers = watchOversleepers({ redis, schedules, log });
+  const oversleepers = watchOversleepers({ redis, schedules: ownSchedules, log });
   lifecycle.onClose('oversleepers', oversleepers.stop);
   return {};
 }

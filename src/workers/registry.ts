@@ -13,6 +13,7 @@ import {
   type StampMakerDeps,
   type StampProcessorDeps,
 } from './stamping/index.ts';
+import { createRefreshProcessor, type RefreshDeps } from './trusted-lists/index.ts';
 import { createWebhookProcessor, type WebhookDeps } from './webhooks/index.ts';
 import {
   type CompletionMailDeps,
@@ -28,6 +29,7 @@ export type WorkerDeps = StampMakerDeps &
   OtpMailDeps &
   Omit<CompletionMailDeps, 'workflows' | 'stamps'> &
   Omit<RenewProcessorDeps, 'stamps' | 'counters'> &
+  Omit<RefreshDeps, 'clock' | 'log'> &
   Omit<WebhookDeps, 'stamps' | 'outputs' | 'workflows'> &
   Pick<StampProcessorDeps, 'announce'> &
   Pick<WorkflowCompletionDeps, 'announceCompleted' | 'mailCompleted'> & {
@@ -51,6 +53,7 @@ export function createProcessors(deps: WorkerDeps): JobProcessors {
     sweep: createSweepProcessor(deps),
     recount: () => counters.recountEnded(clock()),
     'qstamp-renew': async () => void (await createRenewProcessor(deps)()),
+    'trusted-lists': createRefreshProcessor(deps),
     'otp-mail': createOtpMailProcessor(deps),
     'completion-mail': createCompletionMailProcessor(deps),
     'workflow-completion': createWorkflowCompletionProcessor({ ...deps, order, makeStamps }),

@@ -23,6 +23,7 @@ const capabilities: Readonly<Record<string, Readonly<Record<string, readonly str
     renewal: ['providers'],
     webhooks: [],
     housekeeping: [],
+    'trusted-lists': [],
   },
 };
 
@@ -60,6 +61,9 @@ const pureLayers: Readonly<Record<string, readonly string[]>> = { proof: [], rfc
 
 /** The command may import pure layers and the interface. */
 const commandLayers = ['proof', 'rfc3161', 'domain', 'contract', 'archive'];
+
+/** The command also reads trusted lists, in the thread that workers use. */
+const commandMayUse = ['src/shared/trust/lists/index.ts'];
 
 /** The only HTTP code of the command (rule 1). */
 const clientDoor = 'clients/typescript/src/index.ts';
@@ -151,7 +155,7 @@ const law: readonly Fault[] = [
   },
   (from, target) => {
     const layer = layerOf(target);
-    return roomOf(from) === 'cli' && layer !== undefined && !commandLayers.includes(layer)
+    return roomOf(from) === 'cli' && layer !== undefined && !commandLayers.includes(layer) && !commandMayUse.includes(target)
       ? 'rule 3, the command needs no server of ours'
       : undefined;
   },

@@ -220,7 +220,7 @@ export function consumeJobs(options: {
 
 /** When a job without payload runs. `pattern`: the exact times (cron, UTC) of a job that runs each `everyMs`. */
 export interface Schedule {
-  readonly name: 'sweep' | 'recount' | 'qstamp-renew';
+  readonly name: 'sweep' | 'recount' | 'qstamp-renew' | 'trusted-lists';
   readonly everyMs: number;
   readonly pattern?: string;
 }

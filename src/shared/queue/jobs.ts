@@ -48,6 +48,7 @@ export const jobContracts = {
   sweep: { queue: 'maintenance', payload: z.object({}) },
   recount: { queue: 'maintenance', payload: z.object({}) },
   'qstamp-renew': { queue: 'renewals', payload: z.object({}) },
+  'trusted-lists': { queue: 'maintenance', payload: z.object({}) },
   'otp-mail': { queue: 'emails', payload: otpMailSchema },
   /** The mail about a completed workflow. */
   'completion-mail': { queue: 'emails', payload: workflowCompletionSchema },

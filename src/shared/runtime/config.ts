@@ -95,6 +95,11 @@ const originList = list.refine(
   'takes origins separated by commas, such as https://app.example',
 );
 
+const addressesOfLists = list.refine(
+  (items) => items.length > 0 && items.every((item) => /^https?:$/.test(URL.parse(item)?.protocol ?? '')),
+  'takes addresses of the list of lists, separated by commas, such as https://ec.europa.eu/tools/lotl/eu-lotl.xml',
+);
+
 /**
  * The highest value of SEALED_MAX_BYTES. Content is base64 in a body that Node.js holds as one text of at most 2^29 − 24 characters, and some clients
  * write each `/` as two characters (`\/`).
@@ -122,6 +127,9 @@ export const settingsSchema = z.object({
   TRUST_ANCHORS_FILE: z.string().min(1).optional(),
   INTERMEDIATES_FILE: z.string().min(1).optional(),
   IGNORE_CA_PURPOSES: flag,
+  LOTL_SIGNERS_FILE: z.string().min(1).optional(),
+  TRUSTED_LIST_URLS: addressesOfLists.optional(),
+  TRUSTED_LISTS_FILE: z.string().min(1).optional(),
   TSP_REQUIRED: z
     .string()
     .regex(/^1$/, 'takes 1: stamps from several providers at once are not supported yet')

@@ -20,6 +20,7 @@ import { createRefusalStore } from './refusals.ts';
 import { createRenewalStore } from './renewals.ts';
 import { createSealedContentStore } from './sealed-content.ts';
 import { createStampStore } from './stamps.ts';
+import { createTrustedListStore } from './trusted-lists.ts';
 import { createWorkflowStore } from './workflows.ts';
 
 /** How long a process that stops tries to write its counters, in milliseconds. */
@@ -49,6 +50,7 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
     keys,
     workflows: createWorkflowStore(db, () => keys.secret('workflows')),
     outputs: createOutputStore(db),
+    trustedLists: createTrustedListStore(db),
     blockedRecipients: createBlockedRecipientStore(db),
     ping: async (): Promise<void> => void (await inStore(() => db.command({ ping: 1, maxTimeMS: 1_000 }))),
     /** Writes a small value to check that MongoDB accepts writes: it may answer and still be full or read-only. */

@@ -1,13 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { constants, createHash, verify, X509Certificate } from 'node:crypto';
 import { ParseOption, XmlC14NMode, XmlDocument, XmlElement, XmlParseError } from 'libxml2-wasm';
-import { ListRefusal } from './trusted-list.ts';
+import { ListRefusal, mostListBytes } from './trusted-list.ts';
 
 /** `embedded`: the certificate inside the signature is taken, so that the signature proves only that the list was not damaged. */
 export type Signers = readonly Uint8Array[] | 'embedded';
 
-/** The largest list that is read. The largest real ones have about 6 MB and 100 000 tags. Each tag takes some 200 bytes of memory. */
-export const mostListBytes = 16 * 1024 * 1024;
+/** The largest real lists have about 100 000 tags. Each takes some 200 bytes of memory. */
 const mostTags = 1_000_000;
 
 const namespaces = {

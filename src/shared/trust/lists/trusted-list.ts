@@ -56,6 +56,9 @@ export interface ServicePeriod {
   readonly since: string;
 }
 
+/** The largest list that is read. The largest real ones have about 6 MB. */
+export const mostListBytes = 16 * 1024 * 1024;
+
 /** Each code has one meaning and never changes it. */
 export const LIST_FAULTS = {
   list_too_large: 'The file is larger than 16 MiB, or has more than a million tags.',

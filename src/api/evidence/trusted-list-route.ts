@@ -1,0 +1,36 @@
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { sha256Hex } from '../../shared/contract/fields.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { TrustedListStore } from '../../shared/store/trusted-lists.ts';
+import type { ServerContext } from '../server/context.ts';
+import { bytes, type OperationContract } from '../server/operation.ts';
+import { createRequestParser } from '../server/validation.ts';
+
+const mediaType = 'application/vnd.etsi.tsl+xml';
+
+const contract = {
+  tag: 'Verification',
+  id: 'downloadTrustedList',
+  summary: 'A trusted list that this service has verified (ETSI TS 119 612)',
+  description: 'The file as its country signed it. `/api/v1/status` names the lists in force; older ones stay here.',
+  path: z.object({ sha256: sha256Hex }),
+  answers: { 200: bytes('The list.', mediaType) },
+  errors: ['not_found', 'rate_limited', 'store_unavailable'],
+} satisfies OperationContract;
+
+const parse = createRequestParser(contract);
+
+/** Serves trusted lists by their SHA-256. Only verified lists are stored; still, browsers must save them and not show them as a page of ours. */
+export function registerTrustedListRoute(
+  app: FastifyInstance,
+  { trustedLists, limitVerifying: onRequest }: ServerContext & { readonly trustedLists: TrustedListStore },
+): void {
+  app.get('/trusted-lists/:sha256', { onRequest, config: { contract } }, async (request, reply) => {
+    const found = await trustedLists.findXml(parse(request).path.sha256);
+    if (!found) throw new ServiceError('not_found', 'This service has no trusted list with this SHA-256.');
+    const { territory, sequenceNumber } = found.said;
+    reply.header('Content-Disposition', `attachment; filename="${territory}-${sequenceNumber}.xml"`);
+    return reply.header('Cache-Control', 'public, max-age=31536000, immutable').type(mediaType).send(found.xml);
+  });
+}

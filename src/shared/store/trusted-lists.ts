@@ -1,0 +1,73 @@
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
+import { Binary, type Collection, type Db } from 'mongodb';
+import type { ListFault, TrustedList } from '../trust/lists/index.ts';
+import { bytesOf } from './binary.ts';
+import { maxTimeMS } from './connection.ts';
+import { inStore } from './errors.ts';
+import { insertIfAbsent } from './insert.ts';
+
+/** The list of a country that is in force here, and how the last attempt to refresh it ended. */
+export interface ListInForce {
+  /** The country, or `EU` for the list of lists. */
+  readonly territory: string;
+  /** Null if no list of this country was ever accepted. */
+  readonly list: Pick<TrustedList, 'sha256' | 'sequenceNumber' | 'issuedAt' | 'nextUpdate'> | null;
+  /** The last attempt. */
+  readonly checkedAt: Date;
+  /** Why the last attempt brought no list. The list in force stays. */
+  readonly refusal: { readonly code: ListFault; readonly message: string } | null;
+}
+
+type InForceDocument = Omit<ListInForce, 'territory'> & { readonly _id: string };
+
+/** A verified list: the file as it was signed, and what it says. The file is compressed, since a document of MongoDB holds 16 MiB. */
+interface ListDocument {
+  readonly _id: string;
+  readonly xml: Binary;
+  readonly said: TrustedList;
+}
+
+export type TrustedListStore = ReturnType<typeof createTrustedListStore>;
+
+/** Stores trusted lists by their SHA-256, and which list of each country is in force. Lists are kept, because old stamps may rest on them. */
+export function createTrustedListStore(db: Db) {
+  const lists: Collection<ListDocument> = db.collection('trusted_lists');
+  const inForce: Collection<InForceDocument> = db.collection('trusted_lists_in_force');
+
+  return {
+    readInForce: async (): Promise<ListInForce[]> => {
+      const found = await inStore(() => inForce.find({}, { maxTimeMS }).sort({ _id: 1 }).toArray());
+      return found.map(({ _id: territory, ...rest }) => ({ territory, ...rest }));
+    },
+    findInForce: async (territory: string): Promise<ListInForce['list']> =>
+      (await inStore(() => inForce.findOne({ _id: territory }, { maxTimeMS })))?.list ?? null,
+    /** Puts a verified list in force. A process that is killed in between leaves a list that is not in force. */
+    putInForce: async (said: TrustedList, document: Uint8Array, checkedAt: Date): Promise<void> => {
+      const { sha256, sequenceNumber, issuedAt, nextUpdate } = said;
+      const xml = new Binary(await promisify(gzip)(document));
+      await inStore(() => insertIfAbsent(lists, { _id: sha256, xml, said }));
+      const list = { sha256, sequenceNumber, issuedAt, nextUpdate };
+      await inStore(() => inForce.updateOne({ _id: said.territory }, { $set: { list, checkedAt, refusal: null } }, { upsert: true }));
+    },
+    /** Records an attempt that brought no newer list: the one in force was found again, or `refusal` says what was wrong. */
+    noteAttempt: async (territory: string, checkedAt: Date, refusal: ListInForce['refusal']): Promise<void> => {
+      const update = { $set: { checkedAt, refusal }, $setOnInsert: { list: null } };
+      await inStore(() => inForce.updateOne({ _id: territory }, update, { upsert: true }));
+    },
+    /** Takes all other countries out of force: they are no longer configured, or no longer on the list of lists. */
+    keepOnly: async (territories: readonly string[]): Promise<void> => {
+      await inStore(() => inForce.deleteMany({ _id: { $nin: [...territories] } }));
+    },
+    /** The file of a list, as it was signed. */
+    findXml: async (sha256: string): Promise<{ readonly xml: Buffer; readonly said: TrustedList } | undefined> => {
+      const found = await inStore(() => lists.findOne({ _id: sha256 }, { maxTimeMS, promoteBuffers: true }));
+      return found ? { xml: await promisify(gunzip)(bufferOf(found.xml)), said: found.said } : undefined;
+    },
+    /** What a list says. */
+    findSaid: async (sha256: string): Promise<TrustedList | undefined> =>
+      (await inStore(() => lists.findOne({ _id: sha256 }, { maxTimeMS, promoteBuffers: true, projection: { said: 1 } })))?.said,
+  };
+}
+
+const bufferOf = (stored: Binary | Buffer): Buffer => (stored instanceof Binary ? bytesOf(stored) : stored);

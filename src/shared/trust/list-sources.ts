@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { z } from 'zod';
+import { createTrustStore } from '../rfc3161/index.ts';
+import { type Config, ConfigError } from '../runtime/config.ts';
+
+/** The settings for trusted lists. */
+export type ListConfig = Pick<Config, 'TRUSTED_LIST_URLS' | 'LOTL_SIGNERS_FILE' | 'TRUSTED_LISTS_FILE'>;
+
+/** Where trusted lists come from. */
+export interface ListSources {
+  /** The EU list of lists, at several addresses: the first that answers is taken. */
+  readonly listOfLists: { readonly addresses: readonly string[]; readonly signers: readonly Uint8Array[] } | undefined;
+  readonly lists: readonly ListSource[];
+}
+
+/** One list that does not need the list of lists, because its signers are given. */
+export interface ListSource {
+  readonly territory: string;
+  readonly place: { readonly address: string } | { readonly file: string };
+  /** DER. */
+  readonly signers: readonly Uint8Array[];
+}
+
+const entry = z
+  .strictObject({
+    territory: z.string('takes the code of a country, such as SE').regex(/^[A-Z]{2}$/, 'takes the code of a country, such as SE'),
+    url: z.url({ protocol: /^https?$/, error: 'takes an address that starts with http:// or https://' }).optional(),
+    file: z.string('takes the path of a list').min(1).optional(),
+    signers_file: z.string('takes the path of a PEM file with the certificates of the signers').min(1),
+  })
+  .refine(({ url, file }) => (url === undefined) !== (file === undefined), 'takes either "url" or "file"');
+
+/** Whether this installation uses trusted lists. */
+export const usesTrustedLists = ({ TRUSTED_LIST_URLS, TRUSTED_LISTS_FILE }: ListConfig): boolean =>
+  TRUSTED_LIST_URLS !== undefined || TRUSTED_LISTS_FILE !== undefined;
+
+/** Reads the settings for trusted lists. The lists themselves are read by the refresh. @throws ConfigError */
+export function loadListSources({ TRUSTED_LIST_URLS: addresses, LOTL_SIGNERS_FILE, TRUSTED_LISTS_FILE }: ListConfig): ListSources {
+  if (addresses !== undefined && LOTL_SIGNERS_FILE === undefined) {
+    throw new ConfigError('LOTL_SIGNERS_FILE: got nothing; TRUSTED_LIST_URLS needs the certificates that sign the list of lists');
+  }
+  return {
+    listOfLists: addresses && { addresses, signers: readSigners(`LOTL_SIGNERS_FILE: "${LOTL_SIGNERS_FILE}"`, String(LOTL_SIGNERS_FILE)) },
+    lists: TRUSTED_LISTS_FILE === undefined ? [] : readListsFile(TRUSTED_LISTS_FILE),
+  };
+}
+
+function readListsFile(path: string): ListSource[] {
+  const wrong = (what: string) => new ConfigError(`TRUSTED_LISTS_FILE: ${path}${what}`);
+  let given: unknown;
+  try {
+    given = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw wrong(` cannot be read as JSON (${String(error instanceof Error ? error.message : error).replace(/\s+/g, ' ')})`);
+  }
+  const parsed = z.array(entry, 'takes a list of entries').min(1, 'takes at least one entry').safeParse(given);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const place = (issue?.path ?? []).map((part) => (typeof part === 'number' ? ` [${part}]` : `.${String(part)}`)).join('');
+    throw wrong(`${place} ${issue?.message}`);
+  }
+  const locate = (file: string) => resolve(dirname(path), file);
+  return parsed.data.map(({ territory, url, file, signers_file }) => ({
+    territory,
+    place: url === undefined ? { file: locate(String(file)) } : { address: url },
+    signers: readSigners(`TRUSTED_LISTS_FILE: ${path} (${territory}).signers_file: "${signers_file}"`, locate(signers_file)),
+  }));
+}
+
+function readSigners(what: string, path: string): Uint8Array[] {
+  try {
+    return createTrustStore({ anchors: [readFileSync(path)] }).certificates.map(({ der }) => der);
+  } catch (error) {
+    throw new ConfigError(`${what} cannot be used: ${error instanceof Error ? error.message : error}`);
+  }
+}
