@@ -1,0 +1,173 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { SCHEMES } from '../../src/shared/rfc3161/issue/sign.ts';
+import { readTrustedList } from '../../src/shared/trust/lists/read-list.ts';
+import { ListRefusal } from '../../src/shared/trust/lists/trusted-list.ts';
+import { hostileLists, type ListCase } from '../support/hostile-lists.ts';
+import { keys, lab } from '../support/signature-lab.ts';
+import { type ListedService, type ListOptions, makeListSigner, makeTrustedList, OFFICIAL_JOURNAL } from '../support/trusted-lists.ts';
+
+/** `taken`, or the code of the refusal. */
+function answerTo({ document, signers }: Pick<ListCase, 'document' | 'signers'>): string {
+  try {
+    readTrustedList(document, signers);
+    return 'taken';
+  } catch (error) {
+    if (error instanceof ListRefusal) return error.code;
+    throw error;
+  }
+}
+
+const signer = makeListSigner(keys['p-256'], SCHEMES.ecdsaSha256, 'ecdsa-sha256');
+const read = (options: ListOptions) => readTrustedList(makeTrustedList({ signed: signer, ...options }), [signer.certificate]);
+
+const service = (changes: Partial<ListedService> = {}): ListedService => ({
+  type: 'TSA/QTST',
+  name: 'Time-stamps',
+  status: 'granted',
+  since: '2020-01-01T00:00:00Z',
+  ...changes,
+});
+const servicesOf = (...services: ListedService[]) => read({ providers: [{ name: 'Provider', services }] }).timeStampingServices;
+
+describe('the signature of a trusted list', async () => {
+  it.each(await hostileLists())('$code: $name', (one) => {
+    expect(answerTo(one)).toBe(one.code);
+  });
+
+  it('can be checked with the embedded certificate', () => {
+    const document = makeTrustedList({ signed: signer });
+    expect(Buffer.from(readTrustedList(document, 'embedded').signer)).toEqual(signer.certificate);
+    expect(() => readTrustedList(Buffer.from(document.toString().replace('>UT<', '>XX<')), 'embedded')).toThrow('list_altered');
+  });
+});
+
+describe('what a trusted list says', () => {
+  it('has a number, a territory, a signer and times in UTC', () => {
+    const document = makeTrustedList({
+      version: 6,
+      territory: 'AT',
+      sequenceNumber: 42,
+      issuedAt: '2026-11-01T01:30:00+01:00',
+      nextUpdate: '2027-04-30T12:00:00Z',
+      signed: signer,
+    });
+    expect(readTrustedList(document, [signer.certificate])).toMatchObject({
+      sha256: createHash('sha256').update(document).digest('hex'),
+      version: 6,
+      kind: 'country_list',
+      territory: 'AT',
+      sequenceNumber: 42,
+      issuedAt: '2026-11-01T00:30:00.000Z',
+      nextUpdate: '2027-04-30T12:00:00.000Z',
+      operatorName: 'Office of Tests',
+      signer: signer.certificate,
+      pointers: [],
+      timeStampingServices: [],
+    });
+  });
+
+  it('has names in English, or in the first language if there is no English', () => {
+    const list = read({
+      operatorName: { de: 'Amt für Prüfungen', en: 'Office of Tests & Trials' },
+      providers: [
+        { name: { fr: 'Prestataire', de: 'Anbieter' }, services: [service({ name: { el: 'Χρονοσφραγίδες', en: 'Time-stamps' } })] },
+      ],
+    });
+    expect(list.operatorName).toBe('Office of Tests & Trials');
+    expect(list.timeStampingServices).toMatchObject([{ providerName: 'Prestataire', periods: [{ name: 'Time-stamps' }] }]);
+  });
+
+  it('has the services for time-stamps of all providers, in order, and no others', () => {
+    const types = ['CA/QC', 'TSA', 'TSA/QTST', 'TSA/TSS-QC', 'TSA/TSS-AdESQCandQES', 'TSAlike', 'Certstatus/OCSP/QC', 'unspecified'];
+    const services = types.map((type) => service({ type, history: [service({ type: 'unspecified', since: '2016-07-01T00:00:00Z' })] }));
+    const found = read({
+      providers: [
+        { name: 'First', services },
+        { name: 'Second', services: [service()] },
+      ],
+    }).timeStampingServices;
+    expect(found.map(({ providerName, periods }) => `${providerName} ${periods[0]?.type}`)).toEqual([
+      'First TSA',
+      'First TSA/QTST',
+      'First TSA/TSS-QC',
+      'First TSA/TSS-AdESQCandQES',
+      'Second TSA/QTST',
+    ]);
+  });
+
+  it('has the periods of a service, newest first, also if the list has another order', () => {
+    const old = service({ type: 'TSA/TSS-QC', status: 'undersupervision', since: '2014-05-01T00:00:00Z' });
+    const granted = service({ since: '2016-07-01T00:00:00Z', name: 'Old name' });
+    const withdrawn = service({ status: 'withdrawn', since: '2021-03-01T00:00:00Z' });
+    const periods = [
+      { type: 'TSA/QTST', name: 'Time-stamps', status: 'withdrawn', since: '2021-03-01T00:00:00.000Z' },
+      { type: 'TSA/QTST', name: 'Old name', status: 'granted', since: '2016-07-01T00:00:00.000Z' },
+      { type: 'TSA/TSS-QC', name: 'Time-stamps', status: 'undersupervision', since: '2014-05-01T00:00:00.000Z' },
+    ];
+    expect(servicesOf({ ...withdrawn, history: [granted, old] })).toMatchObject([{ periods }]);
+    expect(servicesOf({ ...withdrawn, history: [old, granted] })).toMatchObject([{ periods }]);
+  });
+
+  it('has the certificates and subject names of a service, also those of earlier periods', () => {
+    const [current, earlier] = [lab.pki.signer.certificate, lab.signer().certificate];
+    const history = [service({ certificates: [earlier], subjectNames: ['CN=Old, C=UT'], since: '2016-07-01T00:00:00Z' })];
+    const [found] = servicesOf(service({ certificates: [current], subjectNames: ['CN="TSA, 1" <x>, C=UT'], history }));
+    expect(found?.certificates.map((der) => Buffer.from(der))).toEqual([current, earlier]);
+    expect(found?.subjectNames).toEqual(['CN="TSA, 1" <x>, C=UT', 'CN=Old, C=UT']);
+  });
+
+  it('has the lists that a list of lists points to, with their signers', () => {
+    const [first, second] = [lab.pki.signer.certificate, lab.pki.root.certificate];
+    const pdf = { territory: 'AT', location: 'https://lists.example/at.pdf', signers: [], mimeType: 'application/pdf' };
+    const { kind, pointers } = read({
+      kind: 'list_of_lists',
+      territory: 'EU',
+      pointers: [
+        { territory: 'EU', location: 'https://lists.example/eu.xml', kind: 'list_of_lists', signers: [second] },
+        { territory: 'AT', location: 'https://lists.example/at.xml?a=1&b=2', signers: [first, second] },
+        pdf,
+      ],
+    });
+    const mimeType = 'application/vnd.etsi.tsl+xml';
+    expect(kind).toBe('list_of_lists');
+    expect(pointers).toEqual([
+      { territory: 'EU', location: 'https://lists.example/eu.xml', kind: 'list_of_lists', mimeType, signers: [second] },
+      { territory: 'AT', location: 'https://lists.example/at.xml?a=1&b=2', kind: 'country_list', mimeType, signers: [first, second] },
+      { ...pdf, kind: 'country_list' },
+    ]);
+  });
+
+  it('has the pivots since each announcement in the Official Journal, oldest first', () => {
+    const [newer, older] = ['https://lists.example/pivot-2.xml', 'https://lists.example/pivot-1.xml'];
+    const chains = (...pivots: string[]) => read({ kind: 'list_of_lists', pivots }).pivotChains;
+    expect(chains()).toEqual([[]]);
+    expect(chains(newer, 'https://lists.example/explanation.html', older)).toEqual([[older, newer]]);
+    expect(chains(`${OFFICIAL_JOURNAL}&newer`, newer, older)).toEqual([[], [older, newer]]);
+    expect(chains(newer, `${OFFICIAL_JOURNAL}&newer`, older)).toEqual([[newer], [older, newer]]);
+  });
+
+  it('has no next update if the scheme is closed, and whole values where the XML has them in pieces', () => {
+    const providers = [{ name: 'Provider', services: [service()] }];
+    const afterSigning = (xml: string) => xml.replace('Svcstatus/granted', '<![CDATA[Svcstatus]]>/gr&#97;nted');
+    const { nextUpdate, timeStampingServices } = read({ providers, nextUpdate: null, afterSigning });
+    expect(nextUpdate).toBeNull();
+    expect(timeStampingServices).toEqual(servicesOf(service()));
+  });
+
+  it('has values without the white space around them', () => {
+    const spaced = read({
+      providers: [{ name: 'Provider', services: [service({ certificates: [signer.certificate] })] }],
+      beforeSigning: addSpace,
+    });
+    expect(spaced).toMatchObject({ ...read({}), sha256: spaced.sha256, timeStampingServices: [{ providerName: 'Provider' }] });
+    expect(spaced.timeStampingServices).toEqual(servicesOf(service({ certificates: [signer.certificate] })));
+  });
+
+  it('has only elements of its own namespace and place', () => {
+    const decoys = '<x:SchemeTerritory xmlns:x="urn:x">XX</x:SchemeTerritory><Other><SchemeTerritory>XX</SchemeTerritory></Other>';
+    expect(read({ beforeSigning: (xml) => xml.replace('<TSLVersionIdentifier>', `${decoys}$&`) }).territory).toBe('UT');
+  });
+});
+
+const addSpace = (xml: string): string => xml.replace(/>([^<>\s][^<>]*)</g, '>\n\t $1 \n<');
