@@ -13,6 +13,8 @@ const namespaces = {
   ds: 'http://www.w3.org/2000/09/xmldsig#',
   xades: 'http://uri.etsi.org/01903/v1.3.2#',
 };
+/** The root of a trusted list. */
+export const rootName = 'TrustServiceStatusList';
 const exclusive = 'http://www.w3.org/2001/10/xml-exc-c14n#';
 const enveloped = 'http://www.w3.org/2000/09/xmldsig#enveloped-signature';
 const signedPropertiesType = 'http://uri.etsi.org/01903#SignedProperties';
@@ -100,7 +102,7 @@ export function parseXml(document: Uint8Array): XmlDocument {
 
 function findSignature(xml: XmlDocument): XmlElement {
   const [signature, ...others] = elements(xml.root, '//ds:Signature');
-  if (!signature) throw new ListRefusal('list_unsigned');
+  if (!signature) throw new ListRefusal(xml.root.name === rootName ? 'list_unsigned' : 'list_malformed');
   if (others.length > 0) throw new ListRefusal('list_several_signatures');
   if (!signature.parent?.isSameNode(xml.root)) throw wrapped('The signature is not a child of the root.');
   return signature;
