@@ -26,6 +26,7 @@ if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
     jobs: 'jobs',
     mails: 'mails',
     recount: 'recount',
+    'refresh-lists': 'refreshLists',
     renew: 'renew',
     'rotate-master-key': 'rotateMasterKey',
   };

@@ -32,6 +32,7 @@ export const operatorCommands = [
   ['qstamp jobs failed|retry|drop [ID...]', 'jobs that the service has given up', ['all', 'json', 'quiet', 'help']],
   ['qstamp mails blocked|allow ADDRESS', 'the recipients who have stopped the mails', ['quiet', 'help']],
   ['qstamp recount FROM TO', 'count the stamps of some hours again', ['quiet', 'help']],
+  ['qstamp refresh-lists', 'fetch and check the trusted lists now', ['json', 'quiet', 'help']],
   ['qstamp renew', 'renew the evidence that is due', ['quiet', 'help']],
   ['qstamp rotate-master-key', 'encrypt the keys in the database with another master key', ['quiet', 'help']],
 ] as const;

@@ -7,6 +7,7 @@ import { type Client, createClient } from './client.ts';
 import type { Command, Context } from './command.ts';
 import { type Asked, helpFor, helpOf, parseCommandLine } from './command-line.ts';
 import { completionOf } from './commands/completion.ts';
+import { lists } from './commands/lists.ts';
 import { pack } from './commands/pack.ts';
 import { renew } from './commands/renew.ts';
 import { stamp } from './commands/stamp.ts';
@@ -36,6 +37,7 @@ const commands: readonly Command[] = [
   trustAdd,
   trustList,
   trustRemove,
+  lists,
   workflowStart,
   workflowAdd,
   workflowStatus,

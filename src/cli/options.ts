@@ -27,6 +27,8 @@ const optionTypes = {
   workflow: text,
   yes: flag,
   intermediate: repeated,
+  'list-signers': repeated,
+  'signers-of': text,
   json: flag,
   quiet: flag,
   help: { type: 'boolean', short: 'h' },

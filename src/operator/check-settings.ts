@@ -2,6 +2,7 @@ import { createServer } from 'node:net';
 import { systemClock } from '../shared/runtime/clock.ts';
 import { ConfigError, loadConfig } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
+import { loadListSources } from '../shared/trust/list-sources.ts';
 import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { openTsas } from '../workers/providers/index.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
@@ -40,7 +41,9 @@ export const checkSettings = (command: OperatorCommand): Promise<OperatorExitCod
     const port = Number(given ?? 0);
     if (others.length > 0 || json || all || !Number.isInteger(port)) throw new UsageError('check-settings takes at most one port');
     const isTaken = port > 0 && !(await isFree(port)) && !(await isOurs(port));
-    const { providers } = loadTrustSettings(loadConfig(command.environment));
+    const config = loadConfig(command.environment);
+    const { providers } = loadTrustSettings(config);
+    loadListSources(config);
     const log = createLogger({ level: 'silent', process: 'check' });
     for (const provider of await openTsas(providers, { clock: systemClock, log })) provider.close();
     if (isTaken) throw new ConfigError(`PORT: got "${port}", but another process listens on it; set a free port`);

@@ -19,7 +19,7 @@ import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts'
 import { createMetrics, serveMetrics } from '../shared/runtime/metrics.ts';
 import { openStore } from '../shared/store/store.ts';
 import { createTokenJudge } from '../shared/trust/judge.ts';
-import { loadListSources, usesTrustedLists } from '../shared/trust/lists/index.ts';
+import { loadListSources, usesTrustedLists } from '../shared/trust/list-sources.ts';
 import { canServeQualified, loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { createViewEngine } from '../shared/views/engine.ts';
 import { operatorOf } from '../shared/views/operator.ts';
@@ -151,6 +151,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
       host: config.HOST,
       port: config.METRICS_PORT,
       readHealth: health,
+      readLists: usesTrustedLists(config) ? store.trustedLists.readInForce : undefined,
     });
     lifecycle.onClose('metrics', served.close);
     log.info({ metricsUrl: served.url }, 'metrics are served');

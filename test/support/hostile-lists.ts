@@ -192,7 +192,10 @@ function refusedDocuments(): Cases {
       'truncated in the middle': plain.subarray(0, plain.length / 2),
       'truncated before the last character': plain.subarray(0, plain.lastIndexOf('>')),
       'two roots': Buffer.concat([plain, Buffer.from('<more/>')]),
-      'list in another namespace': signedWith(swap(`"${NAMESPACE.tsl}"`, '"urn:x"')),
+      'root in another namespace': signedWith((xml) =>
+        xml.replaceAll('TrustServiceStatusList', 'x:TrustServiceStatusList').replace('xmlns=', 'xmlns:x="urn:x" xmlns='),
+      ),
+      'root with another name': signedWith((xml) => xml.replaceAll('TrustServiceStatusList', 'StatusList')),
       'UTF-16': Buffer.from(`\ufeff${plain.toString().replace('UTF-8', 'UTF-16')}`, 'utf16le'),
       'ISO-8859-1': Buffer.from(signedWith(swap('"UTF-8"', '"ISO-8859-1"'))),
       'UTF-7 that hides a document type declaration': changedLater((xml) =>
@@ -207,6 +210,7 @@ function refusedDocuments(): Cases {
       'negative sequence number': list({ sequenceNumber: -1 }),
       'sequence number too large to be exact': list({ sequenceNumber: '99007199254740993' }),
       'no territory': signedWith(without('SchemeTerritory')),
+      'territory that is not a code of two letters': list({ territory: 'Utopia' }),
       'no date of issue': signedWith(without('ListIssueDateTime')),
       'date of issue that is no date': list({ issuedAt: 'yesterday' }),
       'date of issue that does not exist': list({ issuedAt: '2026-02-30T00:00:00Z' }),
@@ -223,12 +227,14 @@ function refusedDocuments(): Cases {
 
 function refusedSignatures(): Cases {
   const weak = makeListSigner(generateKeyPairSync('rsa', { modulusLength: 1024 }), SCHEMES.rsaSha256, 'rsa-sha256');
+  const bitcoin = makeListSigner(generateKeyPairSync('ec', { namedCurve: 'secp256k1' }), SCHEMES.ecdsaSha256, 'ecdsa-sha256');
   const transform = (uri: string, content = ''): string => `<ds:Transform Algorithm="${uri}">${content}</ds:Transform>`;
   const enveloped = `<ds:Transform Algorithm="${NAMESPACE.ds}enveloped-signature"/>`;
   const exclusive = `<ds:Transform Algorithm="${EXCLUSIVE}"/>`;
   const added = (uri: string, content?: string): Buffer => signedInfo(swap(enveloped, enveloped + transform(uri, content)));
   const inclusive = 'http://www.w3.org/TR/2001/REC-xml-c14n-20010315';
   const prefixes = `<ec:InclusiveNamespaces xmlns:ec="${EXCLUSIVE}" PrefixList="ns3"/>`;
+  const decoy = `<xades:QualifyingProperties xmlns:xades="${NAMESPACE.xades}"><xades:SignedProperties Id="decoy"/></xades:QualifyingProperties>`;
   const method = (uri: string): Change => swap(methodUri('rsa-sha256'), uri);
   const reference = (uri: string): string =>
     `<ds:Reference URI="${uri}"><ds:DigestMethod Algorithm="${DIGEST_URI.sha256}"/><ds:DigestValue>AAAA</ds:DigestValue></ds:Reference>`;
@@ -266,6 +272,10 @@ function refusedSignatures(): Cases {
         { beforeSigning: swap('<SchemeInformation>', '<SchemeInformation Id="part">') },
         { signedInfo: swap('URI=""', 'URI="#part"') },
       ),
+      'reference to signed properties outside the signature': list(
+        { beforeSigning: before('</SchemeInformation>', extension(decoy)) },
+        { signedInfo: swap('URI="#properties"', 'URI="#decoy"') },
+      ),
       'reference to another file': signedInfo(swap('URI=""', 'URI="https://lists.example/other.xml"')),
     },
     list_signature_unsupported: {
@@ -297,9 +307,17 @@ function refusedSignatures(): Cases {
       'third reference': signedInfo(before('</ds:SignedInfo>', reference('#properties'))),
       'no reference to the signed properties': signedInfo(swap(/<ds:Reference Type=.*<\/ds:Reference>/, '')),
       'reference to the signed properties without its type': signedInfo(swap(/Type="\S+SignedProperties" /, '')),
+      'second signed properties in the signature': changedLater(before('<ds:Object>', `<ds:Object>${decoy}</ds:Object>`)),
+      'second signature value': changedLater(before('<ds:KeyInfo>', '<ds:SignatureValue>AAAA</ds:SignatureValue>')),
+      'inclusive canonicalization of the signed properties, by name': signedInfo(
+        swap(`<ds:Transforms>${exclusive}</ds:Transforms>`, `<ds:Transforms>${transform(inclusive)}</ds:Transforms>`),
+      ),
+      'no certificate named in the signed properties': list({}, { signingCertificate: '' }),
       'digests with SHA-1': list({}, { digest: 'sha1' }),
       'signed with rsa-sha1': allowed({ ...signer, algorithm: 'rsa-sha1' }),
       'RSA with 1024 bits': allowed(weak),
+      'ECDSA with the curve secp256k1': allowed(bitcoin),
+      'RSA signature that claims to be ECDSA': signedInfo(method(methodUri('ecdsa-sha256'))),
       'HMAC with the certificate as its key': list(
         {},
         {

@@ -53,14 +53,17 @@ const libraryDoor = 'src/shared/rfc3161/index.ts';
 /** The library's external imports: hash trees of evidence records, which browsers compute too. */
 const libraryMayUse = ['src/shared/proof/hash-tree.js'];
 
-/** Work that operator commands share with workers: they ask TSAs, and renew evidence (rule 1). */
-const operatorMayUse = ['src/workers/providers/index.ts', 'src/workers/renewal/index.ts'];
+/** Work that operator commands share with workers: they ask TSAs, renew evidence and refresh trusted lists (rule 1). */
+const operatorMayUse = ['src/workers/providers/index.ts', 'src/workers/renewal/index.ts', 'src/workers/trusted-lists/index.ts'];
 
 /** Rule 2: pure layers, each with the packages that it may import. Browsers run `proof` unchanged. */
 const pureLayers: Readonly<Record<string, readonly string[]>> = { proof: [], rfc3161: ['node:crypto'], domain: ['node:crypto'] };
 
 /** The command may import pure layers and the interface. */
 const commandLayers = ['proof', 'rfc3161', 'domain', 'contract', 'archive'];
+
+/** The command also reads trusted lists, in the thread that workers use. */
+const commandMayUse = ['src/shared/trust/lists/index.ts'];
 
 /** The only HTTP code of the command (rule 1). */
 const clientDoor = 'clients/typescript/src/index.ts';
@@ -73,6 +76,7 @@ const homes: readonly { readonly matches: RegExp; readonly places: readonly stri
   { matches: /^(bullmq|ioredis)$/, places: ['src/shared/queue', 'src/api/server/rate-limits.ts', ...mains] },
   { matches: /^(mongodb|bson)$/, places: ['src/shared/store'] },
   { matches: /^nodemailer$/, places: ['src/workers/workflows'] },
+  { matches: /^libxml2-wasm$/, places: ['src/shared/trust/lists'] },
   // HTTP clients: the workers ask providers. The TSA and the metrics only serve.
   { matches: /^(node:https|undici)$/, places: ['src/workers'] },
   { matches: /^node:http2?$/, places: ['src/workers', 'src/tsa', 'src/shared/runtime/metrics.ts', 'src/api'] },
@@ -86,6 +90,9 @@ const sharedForOne: Readonly<Record<string, string>> = {
   'src/shared/queue': 'both ends of a queue stand beside the contract of what travels in it; only here is bullmq known',
   'src/shared/store': 'a collection has one file, with what each process does to it; only here is mongodb known',
   'src/shared/trust/judge.ts': 'beside the anchors that it judges by',
+  'src/shared/trust/lists/list-worker.ts': 'a thread that list-thread.ts starts, so nothing imports it',
+  'src/shared/trust/lists/read-list.ts': 'runs in that thread',
+  'src/shared/trust/lists/signed-xml.ts': 'runs in that thread',
 };
 
 const isIn = (path: string, ...places: readonly string[]) => places.some((place) => path === place || path.startsWith(`${place}/`));
@@ -152,7 +159,7 @@ const law: readonly Fault[] = [
   },
   (from, target) => {
     const layer = layerOf(target);
-    return roomOf(from) === 'cli' && layer !== undefined && !commandLayers.includes(layer)
+    return roomOf(from) === 'cli' && layer !== undefined && !commandLayers.includes(layer) && !commandMayUse.includes(target)
       ? 'rule 3, the command needs no server of ours'
       : undefined;
   },

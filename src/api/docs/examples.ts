@@ -111,6 +111,18 @@ const bySchema: Readonly<Record<string, unknown>> = {
     mail: { status: 'ok' },
     queue: { depth: 0, oldest_job_age_seconds: null, durability: 'every_write', failed_jobs: 0 },
     evidence: { last_run_at: issuedAt, due: 0, lapsed: 0, unknown: 0 },
+    trusted_lists: [
+      {
+        territory: 'SE',
+        state: 'current',
+        sequence_number: 61,
+        issued_at: issuedAt,
+        next_update: '2027-04-21T12:00:00.000Z',
+        sha256: hash,
+        checked_at: issuedAt,
+        reason: null,
+      },
+    ],
     counters: { last_24h: day, lifetime: { ...day, stamps: 98_213, verifications: 190_114 } },
   },
   Pricing: {

@@ -21,10 +21,14 @@ import { createPublished } from './published.ts';
 import { registerPublishedRoutes } from './published-routes.ts';
 import { createEvidenceRenewals } from './renewal.ts';
 import { registerRenewalRoutes } from './renewal-routes.ts';
+import { createTrustedListReader } from './trusted-list.ts';
+import { registerTrustedListRoute } from './trusted-list-route.ts';
 
 export interface EvidencePorts {
   readonly config: Config;
-  readonly store: Pick<Store, 'stamps' | 'outputs' | 'workflows' | 'keys'> & { readonly newDigests: Pick<NewDigestStore, 'insertOnce'> };
+  readonly store: Pick<Store, 'stamps' | 'outputs' | 'workflows' | 'keys' | 'trustedLists'> & {
+    readonly newDigests: Pick<NewDigestStore, 'insertOnce'>;
+  };
   readonly stampJudge: StampJudge;
   readonly trust: TrustSettings;
   readonly clock: Clock;
@@ -45,6 +49,7 @@ export function createEvidence(ports: EvidencePorts, { proveSealedChain }: Pick<
       stampJudge,
       revocationLists: trust.providers.flatMap(({ settings: { crl } }) => crl ?? []),
     }),
+    readTrustedList: createTrustedListReader(store),
     published: createPublished({ outputs, clock, addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}` }),
   };
 }
@@ -61,4 +66,5 @@ export function registerEvidence(
   registerPublishedRoutes(app, context);
   registerBundleRoutes(app, context);
   registerCoseRoutes(app, context);
+  registerTrustedListRoute(app, context);
 }

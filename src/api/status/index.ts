@@ -8,6 +8,7 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { EvidenceTermStore } from '../../shared/store/evidence-terms.ts';
 import type { Store } from '../../shared/store/store.ts';
+import { usesTrustedLists } from '../../shared/trust/list-sources.ts';
 import { namesOf, type TrustSettings } from '../../shared/trust/trusted-providers.ts';
 import type { ServerContext } from '../server/context.ts';
 import type { WriteWatch } from '../server/write-watch.ts';
@@ -21,7 +22,7 @@ import { registerStatusRoutes } from './status-routes.ts';
 
 export interface StatusPorts {
   readonly config: Config;
-  readonly store: Pick<Store, 'counters' | 'ping'> & { readonly evidenceTerms: Pick<EvidenceTermStore, 'readState'> };
+  readonly store: Pick<Store, 'counters' | 'ping' | 'trustedLists'> & { readonly evidenceTerms: Pick<EvidenceTermStore, 'readState'> };
   readonly writes: Pick<WriteWatch, 'refusing'>;
   readonly pingRedis: () => Promise<unknown>;
   readonly readHeartbeats: (nowMs: number) => Promise<Heartbeat[]>;
@@ -42,6 +43,7 @@ export function createStatusServices(ports: StatusPorts) {
       stampWaitMs: config.STAMP_WAIT_MS,
       counters,
       evidenceTerms,
+      readLists: usesTrustedLists(config) ? store.trustedLists.readInForce : async () => [],
       writes,
       readHeartbeats,
       readQueueState,

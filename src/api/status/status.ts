@@ -1,4 +1,4 @@
-import type { ProviderStatus, StatusCounters, StatusResponse } from '../../shared/contract/status.ts';
+import type { ProviderStatus, StatusCounters, StatusResponse, TrustedListStatus } from '../../shared/contract/status.ts';
 import type { Durability } from '../../shared/domain/service-state.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import type { QueueState } from '../../shared/queue/queue-state.ts';
@@ -6,6 +6,8 @@ import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { type ActivityTotals, type CounterStore, utcDay } from '../../shared/store/counters.ts';
 import type { EvidenceState, EvidenceTermStore } from '../../shared/store/evidence-terms.ts';
+import type { ListInForce, TrustedListStore } from '../../shared/store/trusted-lists.ts';
+import { LIST_FAULTS, stateOf } from '../../shared/trust/lists/index.ts';
 import type { DayFigures } from '../server/views.ts';
 import type { WriteWatch } from '../server/write-watch.ts';
 import { mailStateOf } from './mail-state.ts';
@@ -40,6 +42,17 @@ const partTimeoutMs = 1_500;
 const shownDays = 30;
 const dayMs = 86_400_000;
 
+const listStatusOf = ({ territory, list, checkedAt, refusal }: ListInForce, now: number): TrustedListStatus => ({
+  territory,
+  state: list ? stateOf(list.nextUpdate, now) : 'missing',
+  sequence_number: list?.sequenceNumber ?? null,
+  issued_at: list?.issuedAt ?? null,
+  next_update: list?.nextUpdate ?? null,
+  sha256: list?.sha256 ?? null,
+  checked_at: checkedAt.toISOString(),
+  reason: refusal && `${refusal.code}: ${LIST_FAULTS[refusal.code]}`,
+});
+
 const countersOf = (totals: ActivityTotals | undefined): StatusCounters => ({
   stamps: totals?.stamps ?? null,
   failed: totals?.failed ?? null,
@@ -56,6 +69,7 @@ export interface StatusDeps {
   readonly writes: Pick<WriteWatch, 'refusing'>;
   readonly counters: Pick<CounterStore, 'totals' | 'daily'>;
   readonly evidenceTerms: Pick<EvidenceTermStore, 'readState'>;
+  readonly readLists: TrustedListStore['readInForce'];
   readonly readHeartbeats: (now: number) => Promise<Heartbeat[]>;
   readonly readQueueState: () => Promise<QueueState>;
   readonly readDurability: () => Promise<Durability>;
@@ -64,7 +78,19 @@ export interface StatusDeps {
 }
 
 export function createStatusService(deps: StatusDeps): StatusService {
-  const { version, clock, stampWaitMs, writes, counters, evidenceTerms, readHeartbeats, readQueueState, readDurability, configured } = deps;
+  const {
+    version,
+    clock,
+    stampWaitMs,
+    writes,
+    counters,
+    evidenceTerms,
+    readLists,
+    readHeartbeats,
+    readQueueState,
+    readDurability,
+    configured,
+  } = deps;
   const startedAt = performance.now();
   const sinceOf = createChangeMemory();
   let known: readonly ProviderStatus[] = configured.map(({ name, isQualified }) => ({
@@ -79,13 +105,16 @@ export function createStatusService(deps: StatusDeps): StatusService {
   let totals: Awaited<ReturnType<CounterStore['totals']>> | undefined;
   let days: readonly DayFigures[] = [];
   let evidence: EvidenceState | undefined;
+  let lists: readonly ListInForce[] = [];
 
   async function readStore(now: number): Promise<true> {
-    const [freshTotals, rows, state] = await Promise.all([
+    const [freshTotals, rows, state, inForce] = await Promise.all([
       counters.totals(now),
       counters.daily(utcDay(now - (shownDays - 1) * dayMs), now),
       evidenceTerms.readState(),
+      readLists(),
     ]);
+    lists = inForce;
     totals = freshTotals;
     evidence = state;
     days = [...Map.groupBy(rows, ({ date }) => date)].map(([date, ofDay]) => ({
@@ -139,6 +168,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
         lapsed: evidence?.lapsed ?? null,
         unknown: evidence === undefined ? null : (evidence.unknown ?? 0),
       },
+      trusted_lists: lists.map((list) => listStatusOf(list, now)),
       counters: { last_24h: countersOf(totals?.last24h), lifetime: countersOf(totals?.lifetime) },
     };
     return {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { clockStates, durabilities, mailStates, qualifications, serviceStates } from '../domain/service-state.ts';
-import { dateTime } from './fields.ts';
+import { clockStates, durabilities, listStates, mailStates, qualifications, serviceStates } from '../domain/service-state.ts';
+import { dateTime, sha256Hex } from './fields.ts';
 
 const serviceState = z.enum(serviceStates);
 
@@ -36,6 +36,20 @@ const providerStatus = z
   })
   .meta({ id: 'ProviderStatus' });
 export type ProviderStatus = z.output<typeof providerStatus>;
+
+const trustedListStatus = z
+  .object({
+    territory: z.string().describe('the code of the country; `EU`: the list of lists'),
+    state: z.enum(listStates).describe('`due_soon`: within seven days; `closed`: no update will come; `missing`: none was accepted yet'),
+    sequence_number: count.nullable(),
+    issued_at: dateTime.nullable(),
+    next_update: dateTime.nullable().describe('when the next list is due'),
+    sha256: sha256Hex.nullable().describe('of the file at `/trusted-lists/{sha256}`'),
+    checked_at: dateTime.describe('the last refresh'),
+    reason: z.string().nullable().describe('why the last refresh brought no list: a code and a sentence; the list before stays in force'),
+  })
+  .meta({ id: 'TrustedListStatus' });
+export type TrustedListStatus = z.output<typeof trustedListStatus>;
 
 const statusCounters = z
   .object({
@@ -77,6 +91,7 @@ export const statusResponse = z
           .describe('stamps and batches whose evidence could not be judged and so was not renewed; tried again daily'),
       })
       .describe('null while it cannot be read, and before the first search'),
+    trusted_lists: z.array(trustedListStatus).describe('the trusted lists in force; empty if the service uses none'),
     counters: z.object({ last_24h: statusCounters.describe('this hour and the 23 before it'), lifetime: statusCounters }),
   })
   .meta({ id: 'Status' });

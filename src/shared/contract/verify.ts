@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { verdicts } from '../domain/reasons.ts';
 import { digestCharacters } from '../domain/stamp.ts';
-import { dateTime, text, uuid } from './fields.ts';
+import { dateTime, sha256Hex, text, uuid } from './fields.ts';
 import { anyUuid } from './parameters.ts';
 import { imprintShown } from './stamp.ts';
 
@@ -41,6 +41,9 @@ export const verifyForm = z.object({ token: withoutSpace, hash: withoutSpace.tra
 
 /** The path parameter of verification by id. */
 export const tokenIdPath = z.object({ token_id: anyUuid });
+
+/** The path parameter of a trusted list. */
+export const trustedListPath = z.object({ sha256: sha256Hex });
 
 /** The path parameters of the content of a sealed stamp (S11). */
 export const sealedContentPath = tokenIdPath.extend({ secret: z.string() });

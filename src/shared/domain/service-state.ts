@@ -29,3 +29,10 @@ export type Qualification = (typeof qualifications)[number];
  */
 export const clockStates = ['ok', 'off', 'unknown', 'unchecked'] as const;
 export type ClockState = (typeof clockStates)[number];
+
+/**
+ * The state of a trusted list. `due_soon`: its next update is due within seven days. `expired`: the update is overdue. `closed`: the scheme has
+ * ended, and no update will come. `missing`: no list of this country was accepted yet.
+ */
+export const listStates = ['current', 'due_soon', 'expired', 'closed', 'missing'] as const;
+export type ListState = (typeof listStates)[number];

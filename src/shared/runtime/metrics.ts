@@ -8,8 +8,8 @@ import type { Clock } from './clock.ts';
 import { ConfigError } from './config.ts';
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** The maximum time that a scrape waits for the queue, in milliseconds. */
-const queueTimeoutMs = 1_000;
+/** The maximum time that a scrape waits for the queue or the store, in milliseconds. */
+const answerTimeoutMs = 1_000;
 
 /** The state of the queues. */
 interface QueueFigures {
@@ -32,8 +32,16 @@ interface NamedState {
   readonly nextRequestAt?: string | undefined;
 }
 
+/** A trusted list in force, and the code of the refusal if the last refresh brought no list. */
+interface ListState {
+  readonly territory: string;
+  readonly list: { readonly sequenceNumber: number; readonly issuedAt: string; readonly nextUpdate: string | null } | null;
+  readonly refusal: { readonly code: string } | null;
+}
+
 /** The functions that every scrape calls. If the queue does not answer, its metrics are NaN. Workers do not report the queue. */
 export interface MetricSources {
+  readonly readLists?: (() => Promise<readonly ListState[]>) | undefined;
   readonly readQueueState?: () => Promise<QueueFigures>;
   readonly readHealth?: () => readonly NamedState[];
 }
@@ -105,9 +113,31 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   const nextHelp = 'Seconds until a provider is asked next, because it failed or its rate is reached; 0: it is asked now.';
   const next = gauge('qstamp_provider_next_request_seconds', nextHelp, 'provider');
 
+  const listNumbers = gauge('qstamp_trusted_list_number', 'Sequence number of the trusted list in force.', 'territory');
+  const listAges = gauge('qstamp_trusted_list_age_seconds', 'Seconds since the trusted list in force was issued.', 'territory');
+  const listUpdatesHelp = 'Seconds until the next update of the trusted list in force is due; negative: the list has expired.';
+  const listUpdates = gauge('qstamp_trusted_list_next_update_seconds', listUpdatesHelp, 'territory');
+  const listRefusalsHelp =
+    '1 if the last refresh of a trusted list brought none, by the code of the reason; the last good list stays in force.';
+  const listRefusals = gauge('qstamp_trusted_list_refused', listRefusalsHelp, 'territory', 'code');
+
+  /** Lists and codes that are gone leave no metric behind. */
+  async function collectLists(readLists: NonNullable<MetricSources['readLists']>): Promise<void> {
+    const states = await answerWithin(answerTimeoutMs, readLists);
+    for (const ofLists of [listNumbers, listAges, listUpdates, listRefusals]) ofLists.reset();
+    for (const { territory, list, refusal } of states ?? []) {
+      if (refusal) listRefusals.set({ territory, code: refusal.code }, 1);
+      if (!list) continue;
+      listNumbers.set({ territory }, list.sequenceNumber);
+      listAges.set({ territory }, (clock() - Date.parse(list.issuedAt)) / 1_000);
+      if (list.nextUpdate !== null) listUpdates.set({ territory }, (Date.parse(list.nextUpdate) - clock()) / 1_000);
+    }
+  }
+
   const ageSeconds = ({ oldestAt }: QueueFigures) => (oldestAt === null ? 0 : Math.max(0, (clock() - oldestAt) / 1_000));
 
-  async function collect({ readQueueState, readHealth = () => [] }: MetricSources): Promise<void> {
+  async function collect({ readQueueState, readLists, readHealth = () => [] }: MetricSources): Promise<void> {
+    if (readLists) await collectLists(readLists);
     for (const { name, status, clock: own, rate, nextRequestAt } of readHealth()) {
       for (const state of serviceStates) states.set({ provider: name, state }, state === status ? 1 : 0);
       if (rate) left.set({ provider: name }, rate.left);
@@ -117,7 +147,7 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
       drifts.set({ provider: name }, own.driftMs === null ? Number.NaN : own.driftMs / 1_000);
     }
     if (!readQueueState) return;
-    const queue = await answerWithin(queueTimeoutMs, readQueueState);
+    const queue = await answerWithin(answerTimeoutMs, readQueueState);
     depth.set(queue?.waiting ?? Number.NaN);
     age.set(queue ? ageSeconds(queue) : Number.NaN);
     failedJobs.set(queue?.failedJobs ?? Number.NaN);

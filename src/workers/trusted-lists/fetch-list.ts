@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { ListRefusal, type ListSource, mostListBytes } from '../../shared/trust/lists/index.ts';
+import type { ListSource } from '../../shared/trust/list-sources.ts';
+import { ListRefusal, mostListBytes } from '../../shared/trust/lists/index.ts';
 
 /** The largest lists have some megabytes, and some countries have slow servers. */
 const longestFetchMs = 60_000;

@@ -1,13 +1,12 @@
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { TrustedListStore } from '../../shared/store/trusted-lists.ts';
+import type { ListSource, ListSources } from '../../shared/trust/list-sources.ts';
 import {
   isNewer,
   type ListPointer,
   type ListReader,
   ListRefusal,
-  type ListSource,
-  type ListSources,
   openListThread,
   readListOfLists,
   type TrustedList,

@@ -1,14 +1,11 @@
+import type { ListState } from '../../domain/service-state.ts';
 import { ListRefusal, type TrustedList } from './trusted-list.ts';
 
 const dayMs = 86_400_000;
 /** Operators are warned this long before the next update is due. */
 const warnMs = 7 * dayMs;
 
-/** `closed`: the scheme ended, and no update will come. */
-export const listAges = ['current', 'due_soon', 'expired', 'closed'] as const;
-export type ListAge = (typeof listAges)[number];
-
-export function ageOf(nextUpdate: string | null, now: number): ListAge {
+export function stateOf(nextUpdate: string | null, now: number): Exclude<ListState, 'missing'> {
   if (nextUpdate === null) return 'closed';
   const left = Date.parse(nextUpdate) - now;
   if (left < 0) return 'expired';

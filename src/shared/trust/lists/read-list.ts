@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type XmlDocument, XmlElement } from 'libxml2-wasm';
-import { parseXml, type Signers, verifySignedXml } from './signed-xml.ts';
+import { parseXml, rootName, type Signers, verifySignedXml } from './signed-xml.ts';
 import { type ListPointer, ListRefusal, type ServicePeriod, type TimeStampingService, type TrustedList } from './trusted-list.ts';
 
 const namespaces = {
@@ -28,7 +28,7 @@ export function readTrustedList(document: Uint8Array, signers: Signers): Trusted
 
 function contentOf(xml: XmlDocument): Omit<TrustedList, 'sha256' | 'signer'> {
   const { root } = xml;
-  if (root.name !== 'TrustServiceStatusList' || root.namespaceUri !== namespaces.tsl) throw malformed('The root is another element.');
+  if (root.name !== rootName || root.namespaceUri !== namespaces.tsl) throw malformed('The root is another element.');
   const [scheme] = elements(root, 'tsl:SchemeInformation');
   if (!scheme) throw malformed('SchemeInformation is missing.');
   const version = textOf(scheme, 'tsl:TSLVersionIdentifier');
@@ -128,9 +128,10 @@ function textOf(parent: XmlElement, path: string): string {
 function timeOf(parent: XmlElement, path: string): string {
   const text = textOf(parent, path);
   const time = Date.parse(text);
-  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text) || Number.isNaN(time)) {
-    throw malformed(`${lastOf(path)} is not a time with a time zone.`);
-  }
+  const [, day = ''] = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.exec(text) ?? [];
+  // `Date` takes 30 February for 2 March.
+  const isDay = day !== '' && !Number.isNaN(time) && new Date(day).toISOString().startsWith(day);
+  if (!isDay) throw malformed(`${lastOf(path)} is not a time with a time zone.`);
   return new Date(time).toISOString();
 }
 

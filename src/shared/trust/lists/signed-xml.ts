@@ -1,19 +1,20 @@
 import { isUtf8 } from 'node:buffer';
 import { constants, createHash, verify, X509Certificate } from 'node:crypto';
 import { ParseOption, XmlC14NMode, XmlDocument, XmlElement, XmlParseError } from 'libxml2-wasm';
-import { ListRefusal } from './trusted-list.ts';
+import { ListRefusal, mostListBytes } from './trusted-list.ts';
 
 /** `embedded`: the certificate inside the signature is taken, so that the signature proves only that the list was not damaged. */
 export type Signers = readonly Uint8Array[] | 'embedded';
 
-/** The largest list that is read. The largest real ones have about 6 MB and 100 000 tags. Each tag takes some 200 bytes of memory. */
-export const mostListBytes = 16 * 1024 * 1024;
+/** The largest real lists have about 100 000 tags. Each takes some 200 bytes of memory. */
 const mostTags = 1_000_000;
 
 const namespaces = {
   ds: 'http://www.w3.org/2000/09/xmldsig#',
   xades: 'http://uri.etsi.org/01903/v1.3.2#',
 };
+/** The root of a trusted list. */
+export const rootName = 'TrustServiceStatusList';
 const exclusive = 'http://www.w3.org/2001/10/xml-exc-c14n#';
 const enveloped = 'http://www.w3.org/2000/09/xmldsig#enveloped-signature';
 const signedPropertiesType = 'http://uri.etsi.org/01903#SignedProperties';
@@ -101,7 +102,7 @@ export function parseXml(document: Uint8Array): XmlDocument {
 
 function findSignature(xml: XmlDocument): XmlElement {
   const [signature, ...others] = elements(xml.root, '//ds:Signature');
-  if (!signature) throw new ListRefusal('list_unsigned');
+  if (!signature) throw new ListRefusal(xml.root.name === rootName ? 'list_unsigned' : 'list_malformed');
   if (others.length > 0) throw new ListRefusal('list_several_signatures');
   if (!signature.parent?.isSameNode(xml.root)) throw wrapped('The signature is not a child of the root.');
   return signature;

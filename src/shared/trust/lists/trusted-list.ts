@@ -41,7 +41,7 @@ export interface TimeStampingService {
   readonly providerName: string;
   /** The periods of the service, newest first. The first is the current one; a period ends where the period before it in this list starts. */
   readonly periods: readonly ServicePeriod[];
-  /** ServiceDigitalIdentity of all periods: certificates in DER, and subject names as the list writes them. */
+  /** ServiceDigitalIdentity, which holds for all periods: certificates in DER, and subject names as the list writes them. */
   readonly certificates: readonly Uint8Array[];
   readonly subjectNames: readonly string[];
 }
@@ -55,6 +55,9 @@ export interface ServicePeriod {
   /** ISO 8601, UTC. */
   readonly since: string;
 }
+
+/** The largest list that is read. The largest real ones have about 6 MB. */
+export const mostListBytes = 16 * 1024 * 1024;
 
 /** Each code has one meaning and never changes it. */
 export const LIST_FAULTS = {

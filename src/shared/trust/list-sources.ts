@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { createTrustStore } from '../../rfc3161/index.ts';
-import { type Config, ConfigError } from '../../runtime/config.ts';
+import { createTrustStore } from '../rfc3161/index.ts';
+import { type Config, ConfigError } from '../runtime/config.ts';
 
 /** The settings for trusted lists. */
 export type ListConfig = Pick<Config, 'TRUSTED_LIST_URLS' | 'LOTL_SIGNERS_FILE' | 'TRUSTED_LISTS_FILE'>;

@@ -1,0 +1,168 @@
+import { createHash, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { pemOf } from '../../shared/rfc3161/index.ts';
+import {
+  type ListReader,
+  ListRefusal,
+  openListThread,
+  readListOfLists,
+  stateOf,
+  type TimeStampingService,
+  type TrustedList,
+} from '../../shared/trust/lists/index.ts';
+import { readCertificates } from '../anchors.ts';
+import type { Command } from '../command.ts';
+import { type ExitCode, exitCodes, misuse } from '../failure.ts';
+import { type Outcome, onOneLine, type Terminal } from '../terminal.ts';
+
+export const lists: Command = {
+  name: 'lists',
+  operands: 'FILE...',
+  summary: 'show what EU trusted lists say about time-stamping services, and check who signed them',
+  details:
+    'FILE is a trusted list in XML (ETSI TS 119 612). With --list-signers, each list must be signed with one of these certificates, ' +
+    'or with one that a verified list of lists among the files names for its country. Pivots of the list of lists must be ' +
+    'among the files, under their own names (eu-lotl-pivot-341.xml). Nothing is fetched.',
+  options: {
+    'list-signers': ['FILE', 'certificates that may sign: those of the Official Journal for the list of lists; may be repeated'],
+    'signers-of': ['COUNTRY', 'print, as PEM, the certificates that the list of lists names for this country (EU: for itself)'],
+  },
+  run: async (files, values, { terminal }) => {
+    if (files.length === 0) throw misuse('name at least one file with a trusted list');
+    const given = values['list-signers'];
+    const signers = given && (await Promise.all(given.map(readCertificates))).flat().map(({ der }) => der);
+    const reader = openListThread();
+    try {
+      return await showLists(files, { signers, country: values['signers-of'], reader, terminal });
+    } finally {
+      await reader.close();
+    }
+  },
+};
+
+interface Tools {
+  /** DER; undefined: any signer is taken, and this is said. */
+  readonly signers: readonly Uint8Array[] | undefined;
+  readonly country: string | undefined;
+  readonly reader: ListReader;
+  readonly terminal: Terminal;
+}
+
+async function showLists(files: readonly string[], { signers, country, reader, terminal }: Tools): Promise<ExitCode> {
+  const documents = new Map<string, Buffer>();
+  const outcomes: Outcome[] = [];
+  for (const file of files) {
+    try {
+      documents.set(file, await readFile(file));
+    } catch (error) {
+      outcomes.push({ code: terminal.problem(file, error), word: 'not read' });
+    }
+  }
+  for (const [file, list] of await readAll(documents, signers, reader)) {
+    if (list instanceof ListRefusal) {
+      terminal.result({ file, reason: list.message }, `${file}: ${list.message}`, [], 'not_valid');
+      outcomes.push({ code: exitCodes.notValid, word: 'refused' });
+      continue;
+    }
+    if (country === undefined) showList(file, list, signers !== undefined, terminal);
+    else for (const signer of signersOf(list, country)) terminal.text(pemText(signer));
+    outcomes.push({ code: exitCodes.ok, word: 'read' });
+  }
+  return terminal.summary(outcomes);
+}
+
+/** Reads the lists of lists first, because they name the signers of the others. */
+async function readAll(
+  documents: ReadonlyMap<string, Buffer>,
+  signers: readonly Uint8Array[] | undefined,
+  { read }: ListReader,
+): Promise<Map<string, TrustedList | ListRefusal>> {
+  const fetchPivot = async (address: string): Promise<Uint8Array> => {
+    const name = basename(address);
+    const [, pivot] = [...documents].find(([file]) => basename(file) === name) ?? [];
+    if (!pivot) throw new ListRefusal('list_pivot_broken', `${name} is not among the files.`);
+    return pivot;
+  };
+  const lists = new Map<string, TrustedList | ListRefusal>();
+  for (const [file, document] of documents) lists.set(file, await orRefusal(read(document, 'embedded')));
+  if (signers === undefined) return lists;
+
+  for (const [file, list] of lists) {
+    if (list instanceof ListRefusal || list.kind !== 'list_of_lists') continue;
+    lists.set(file, await orRefusal(readListOfLists(documents.get(file)!, signers, { read, fetchPivot })));
+  }
+  const listsOfLists = [...lists.values()].filter(
+    (list) => !(list instanceof ListRefusal) && list.kind === 'list_of_lists',
+  ) as TrustedList[];
+  for (const [file, list] of lists) {
+    if (list instanceof ListRefusal || list.kind === 'list_of_lists') continue;
+    const named = listsOfLists.flatMap((one) => signersOf(one, list.territory));
+    lists.set(file, await orRefusal(read(documents.get(file)!, [...signers, ...named])));
+  }
+  return lists;
+}
+
+const orRefusal = (list: Promise<TrustedList>): Promise<TrustedList | ListRefusal> =>
+  list.catch((error) => {
+    if (error instanceof ListRefusal) return error;
+    throw error;
+  });
+
+const signersOf = ({ pointers }: TrustedList, country: string): readonly Uint8Array[] =>
+  pointers.filter(({ territory }) => territory === country).flatMap(({ signers }) => signers);
+
+/** With the fingerprint above it, which people compare with the Official Journal. Programs skip such lines. */
+function pemText(certificate: Uint8Array): string {
+  const { subject, fingerprint256 } = new X509Certificate(certificate);
+  return `# ${onOneLine(subject)}\n# SHA-256 ${fingerprint256}\n${pemOf('CERTIFICATE', Buffer.from(certificate))}`;
+}
+
+function showList(file: string, list: TrustedList, isVerified: boolean, terminal: Terminal): void {
+  const { territory, sequenceNumber, version, kind, issuedAt, nextUpdate, operatorName, sha256, timeStampingServices } = list;
+  const { subject, fingerprint256 } = new X509Certificate(list.signer);
+  const signer = { subject: subject.replaceAll('\n', ', '), sha256: fingerprint256.replaceAll(':', '').toLowerCase() };
+  const state = stateOf(nextUpdate, Date.now());
+  const json = {
+    file,
+    territory,
+    kind,
+    sequence_number: sequenceNumber,
+    version,
+    issued_at: issuedAt,
+    next_update: nextUpdate,
+    state,
+    operator_name: operatorName,
+    sha256,
+    signer,
+    signer_checked: isVerified,
+    pointers: list.pointers.map(({ location, territory: of, signers }) => ({ location, territory: of, signers: signers.length })),
+    time_stamping_services: timeStampingServices.map(serviceJson),
+  };
+  const name = kind === 'list_of_lists' ? 'list of lists' : `trusted list of ${territory}`;
+  const signedBy = isVerified ? 'signed by' : 'the signature holds, but nobody was named who may sign (--list-signers). Signed by';
+  const details = [
+    `operator ${operatorName}`,
+    `issued ${issuedAt}, ${nextUpdate === null ? 'closed: no update will come' : `next update ${nextUpdate}`}${state === 'expired' ? ': EXPIRED' : ''}`,
+    `${signedBy} ${signer.subject}, SHA-256 ${fingerprint256}`,
+    ...timeStampingServices.flatMap(serviceText),
+  ];
+  terminal.result(json, `${file}: ${name} no. ${sequenceNumber} (version ${version})`, details, isVerified ? 'valid' : 'not_proved');
+}
+
+const serviceJson = ({ providerName, periods, certificates }: TimeStampingService) => ({
+  provider_name: providerName,
+  name: periods[0]?.name,
+  type: periods[0]?.type,
+  certificates: certificates.map((der) => createHash('sha256').update(der).digest('hex')),
+  history: periods.map(({ type, name, status, since }) => ({ type, name, status, since })),
+});
+
+/** One line for the service, and one for its history, newest first. */
+function serviceText({ providerName, periods }: TimeStampingService): string[] {
+  const [{ name, type } = { name: '', type: '' }] = periods;
+  const history = periods.map(
+    ({ status, since, type: then }) => `${status} since ${since.slice(0, 10)}${then === type ? '' : ` as ${then}`}`,
+  );
+  return [`${providerName}: ${name} (${type})`, `  ${history.join('; before, ')}`];
+}
