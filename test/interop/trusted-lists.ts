@@ -119,7 +119,7 @@ function faultsOf(judged: readonly Judged[], absent: readonly string[]): string[
 }
 
 const row = (...[name = '', from = '', ours = '', dss = '', xmlCrypto = '']: readonly string[]): string =>
-  `${name.padEnd(52)}${from.padEnd(14)}${ours.padEnd(36)}${dss.slice(0, 70).padEnd(72)}${xmlCrypto}`;
+  `${name.padEnd(52)}${from.padEnd(14)}${ours.padEnd(36)}${dss.slice(0, 70).padEnd(72)}${xmlCrypto.slice(0, 70)}`;
 
 function rowsOf(one: Judged): string[] {
   // The names of the files of 2023 are addresses, whose ends tell more.
