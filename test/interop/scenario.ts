@@ -43,6 +43,7 @@ export const scenario: readonly Step[] = [
   { operation: 'checkReadiness', status: 200, answer: { status: 'ready' } },
   { operation: 'readStatus', status: 200 },
   { operation: 'showStatusPage', status: 200 },
+  { operation: 'downloadTrustedList', path: { sha256: hash }, status: 404 },
   { operation: 'readPricing', status: 200, answer: { payment_required: false } },
 
   {

@@ -34,6 +34,40 @@ const out = { ...acme, status: 'outage' as const, latency_ms: { p50: 240, p95: 5
 
 const startedAt = '2026-11-18T07:41:00Z';
 
+const list = {
+  territory: 'SE',
+  state: 'current' as const,
+  sequence_number: 61,
+  issued_at: '2026-10-02T13:59:56.000Z',
+  next_update: '2027-04-02T14:59:56.000Z',
+  sha256: '827e93bdaab2029308c54e2a933eebfc19599633502fe30304cf93512a65b95f',
+  checked_at: '2026-11-21T06:00:04.120Z',
+  reason: null,
+};
+const lists: StatusFigures['status']['trusted_lists'] = [
+  { ...list, territory: 'BE', state: 'due_soon', sequence_number: 82, next_update: '2026-11-25T00:00:00.000Z' },
+  {
+    ...list,
+    territory: 'EL',
+    state: 'expired',
+    next_update: '2026-11-01T00:00:00.000Z',
+    reason: 'list_unreachable: The list could not be fetched.',
+  },
+  { ...list, territory: 'EU', sequence_number: 402 },
+  {
+    ...list,
+    territory: 'FR',
+    state: 'missing',
+    sequence_number: null,
+    issued_at: null,
+    next_update: null,
+    sha256: null,
+    reason: 'list_wrong_signer: The list is not signed with a certificate that was named for it.',
+  },
+  list,
+  { ...list, territory: 'UK', state: 'closed', sequence_number: 25, next_update: null },
+];
+
 type Part = StatusFigures['components'][number];
 const partsWell: readonly Part[] = ['Stamping', 'Verification', 'Store', 'Queue', 'Workers', 'Mail'].map((name) => ({
   name,
@@ -84,6 +118,7 @@ export const statusSamples = {
           rate: { requests: 20, per_seconds: 1_200, left: 7 },
         },
       ],
+      trusted_lists: lists,
       queue: { depth: 1, oldest_job_age_seconds: 65, durability: 'every_second', failed_jobs: 3 },
     },
     since: '2026-11-21T11:31:40Z',

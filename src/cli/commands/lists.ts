@@ -112,16 +112,21 @@ const orRefusal = (list: Promise<TrustedList>): Promise<TrustedList | ListRefusa
 const signersOf = ({ pointers }: TrustedList, country: string): readonly Uint8Array[] =>
   pointers.filter(({ territory }) => territory === country).flatMap(({ signers }) => signers);
 
+/** Some signers have keys that the verifier of tokens does not know, so Node.js reads the certificate. */
+function nameOf(certificate: Uint8Array): { readonly subject: string; readonly fingerprint: string } {
+  const { subject, fingerprint256 } = new X509Certificate(certificate);
+  return { subject: onOneLine(subject.replaceAll('\n', ', ')), fingerprint: fingerprint256 };
+}
+
 /** With the fingerprint above it, which people compare with the Official Journal. Programs skip such lines. */
 function pemText(certificate: Uint8Array): string {
-  const { subject, fingerprint256 } = new X509Certificate(certificate);
-  return `# ${onOneLine(subject)}\n# SHA-256 ${fingerprint256}\n${pemOf('CERTIFICATE', Buffer.from(certificate))}`;
+  const { subject, fingerprint } = nameOf(certificate);
+  return `# ${subject}\n# SHA-256 ${fingerprint}\n${pemOf('CERTIFICATE', Buffer.from(certificate))}`;
 }
 
 function showList(file: string, list: TrustedList, isVerified: boolean, terminal: Terminal): void {
   const { territory, sequenceNumber, version, kind, issuedAt, nextUpdate, operatorName, sha256, timeStampingServices } = list;
-  const { subject, fingerprint256 } = new X509Certificate(list.signer);
-  const signer = { subject: subject.replaceAll('\n', ', '), sha256: fingerprint256.replaceAll(':', '').toLowerCase() };
+  const { subject, fingerprint } = nameOf(list.signer);
   const state = stateOf(nextUpdate, Date.now());
   const json = {
     file,
@@ -134,7 +139,7 @@ function showList(file: string, list: TrustedList, isVerified: boolean, terminal
     state,
     operator_name: operatorName,
     sha256,
-    signer,
+    signer: { subject, sha256: fingerprint.replaceAll(':', '').toLowerCase() },
     signer_checked: isVerified,
     pointers: list.pointers.map(({ location, territory: of, signers }) => ({ location, territory: of, signers: signers.length })),
     time_stamping_services: timeStampingServices.map(serviceJson),
@@ -144,7 +149,7 @@ function showList(file: string, list: TrustedList, isVerified: boolean, terminal
   const details = [
     `operator ${operatorName}`,
     `issued ${issuedAt}, ${nextUpdate === null ? 'closed: no update will come' : `next update ${nextUpdate}`}${state === 'expired' ? ': EXPIRED' : ''}`,
-    `${signedBy} ${signer.subject}, SHA-256 ${fingerprint256}`,
+    `${signedBy} ${subject}, SHA-256 ${fingerprint}`,
     ...timeStampingServices.flatMap(serviceText),
   ];
   terminal.result(json, `${file}: ${name} no. ${sequenceNumber} (version ${version})`, details, isVerified ? 'valid' : 'not_proved');

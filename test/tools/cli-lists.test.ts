@@ -1,0 +1,116 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { pemOf } from '../../src/shared/rfc3161/index.ts';
+import { jsonLines, runCommand, temporaryFolder } from '../support/command.ts';
+import { newListSigner } from '../support/list-server.ts';
+import { makeTrustedList } from '../support/trusted-lists.ts';
+
+const commission = newListSigner('Commission');
+const successor = newListSigner('Successor');
+const sweden = newListSigner('Sweden');
+const stranger = newListSigner('Stranger');
+
+const own = { territory: 'EU', location: 'https://lists.example/eu.xml', kind: 'list_of_lists', signers: [successor.certificate] } as const;
+const files = {
+  'signers.pem': pemOf('CERTIFICATE', commission.certificate),
+  'pivot-1.xml': makeTrustedList({ kind: 'list_of_lists', territory: 'EU', pointers: [own], signed: commission }),
+  'eu.xml': makeTrustedList({
+    kind: 'list_of_lists',
+    territory: 'EU',
+    sequenceNumber: 2,
+    pivots: ['https://lists.example/pivot-1.xml'],
+    pointers: [own, { territory: 'SE', location: 'https://lists.example/se.xml', signers: [sweden.certificate] }],
+    signed: successor,
+  }),
+  'se.xml': makeTrustedList({
+    territory: 'SE',
+    sequenceNumber: 48,
+    operatorName: 'The office',
+    nextUpdate: '2025-01-01T00:00:00Z',
+    providers: [
+      {
+        name: 'A provider',
+        services: [
+          {
+            type: 'TSA/QTST',
+            name: 'Stamps',
+            status: 'withdrawn',
+            since: '2024-01-01T00:00:00Z',
+            certificates: [stranger.certificate],
+            history: [{ type: 'TSA/QTST', name: 'Stamps', status: 'granted', since: '2018-06-01T00:00:00Z' }],
+          },
+        ],
+      },
+    ],
+    signed: sweden,
+  }),
+  'forged.xml': makeTrustedList({ territory: 'SE', sequenceNumber: 49, signed: stranger }),
+};
+
+describe('qstamp lists', () => {
+  let cwd: string;
+  beforeEach(() => {
+    cwd = temporaryFolder();
+    for (const [name, content] of Object.entries(files)) writeFileSync(join(cwd, name), content);
+  });
+  const lists = (...args: string[]) => runCommand(['lists', ...args], { cwd });
+
+  test('says what a list says about time-stamping services, newest first, and who signed it', async () => {
+    const { code, stdout } = await lists('--list-signers', 'signers.pem', 'eu.xml', 'se.xml', 'pivot-1.xml');
+    expect(code).toBe(0);
+    expect(stdout.split('\n').filter((line) => !/signed by|^ {2}operator Office/.test(line))).toEqual([
+      'eu.xml: list of lists no. 2 (version 5)',
+      '  issued 2026-11-01T00:00:00.000Z, next update 2027-05-01T00:00:00.000Z',
+      'se.xml: trusted list of SE no. 48 (version 5)',
+      '  operator The office',
+      '  issued 2026-11-01T00:00:00.000Z, next update 2025-01-01T00:00:00.000Z: EXPIRED',
+      '  A provider: Stamps (TSA/QTST)',
+      '   withdrawn since 2024-01-01; before, granted since 2018-06-01',
+      'pivot-1.xml: list of lists no. 1 (version 5)',
+      '  issued 2026-11-01T00:00:00.000Z, next update 2027-05-01T00:00:00.000Z',
+      '3 files: 3 read',
+      '',
+    ]);
+    expect(stdout).toMatch(/^ {2}signed by O=qstamp development, CN=Sweden, SHA-256 ([0-9A-F]{2}:){31}[0-9A-F]{2}$/m);
+  });
+
+  test('as JSON', async () => {
+    expect(jsonLines(await lists('--json', 'se.xml'))).toMatchObject([
+      {
+        file: 'se.xml',
+        territory: 'SE',
+        sequence_number: 48,
+        state: 'expired',
+        signer: { subject: 'O=qstamp development, CN=Sweden' },
+        signer_checked: false,
+        time_stamping_services: [{ provider_name: 'A provider', history: [{ status: 'withdrawn' }, { status: 'granted' }] }],
+      },
+    ]);
+  });
+
+  test('without signers, says that nobody was named who may sign', async () => {
+    const { code, stdout } = await lists('forged.xml');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('nobody was named who may sign (--list-signers)') });
+  });
+
+  test.each<[string, string[], number, RegExp]>([
+    ['another signer', ['--list-signers', 'signers.pem', 'eu.xml', 'pivot-1.xml', 'forged.xml'], 1, /^forged\.xml: list_wrong_signer: /m],
+    ['a pivot that is not given', ['--list-signers', 'signers.pem', 'eu.xml'], 1, /list_pivot_broken: .*pivot-1\.xml is not among/],
+    ['a file that is no list', ['signers.pem'], 1, /^signers\.pem: list_malformed: /m],
+    ['no such file', ['none.xml'], 5, /^none\.xml: there is no such file/m],
+    ['no file', [], 2, /name at least one file/],
+  ])('refuses %s', async (_, args, exitCode, message) => {
+    const { code, stdout, stderr } = await lists(...args);
+    expect(code).toBe(exitCode);
+    expect(stdout + stderr).toMatch(message);
+  });
+
+  test('prints the signers of a country, with fingerprints, as a file for --list-signers', async () => {
+    const { stdout } = await lists('eu.xml', '--signers-of', 'SE');
+    expect(stdout).toMatch(/^# O=qstamp development, CN=Sweden\n# SHA-256 ([0-9A-F]{2}:){31}[0-9A-F]{2}\n-----BEGIN CERTIFICATE-----\n/);
+    writeFileSync(join(cwd, 'sweden.pem'), stdout);
+    expect((await lists('--list-signers', 'sweden.pem', 'se.xml')).code).toBe(0);
+    expect((await lists('--list-signers', 'sweden.pem', 'forged.xml')).code).toBe(1);
+  });
+});
