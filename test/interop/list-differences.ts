@@ -123,7 +123,7 @@ const reasons: readonly (readonly [reason: string, ...files: readonly string[]])
   ['We refuse to choose between two signed properties. Only one of them is signed.', 'made/second signed properties in the signature'],
   ['The key is too short for us. The policy of DSS for lists accepts 1024 bits, and xml-crypto has no limit.', 'made/RSA with 1024 bits'],
   [
-    'No standard names this curve for signatures of lists. DSS looks at the length of the key only, and xml-crypto knows no ECDSA.',
+    'We accept the curves of NIST and Brainpool only. DSS looks at the length of the key only, and xml-crypto knows no ECDSA.',
     'made/ECDSA with the curve secp256k1',
   ],
 ];
