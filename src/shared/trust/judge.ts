@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { rfc3339Of } from '../domain/gen-time.ts';
 import { looksLikeMockToken, mockProviderName, readMockToken } from '../domain/mock-token.ts';
 import { type ReasonCode, verdictOf } from '../domain/reasons.ts';
+import { isQualified, notQualified, type Qualification } from '../domain/qualification.ts';
 import { type Imprint, sha256Imprint } from '../domain/stamp.ts';
 import { bytesOfTokenText } from '../domain/token-text.ts';
 import {
@@ -17,6 +18,8 @@ import {
   verifyEvidence,
 } from '../rfc3161/index.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { ListIndex } from './lists/index.ts';
+import { qualificationOf } from './qualification.ts';
 import type { TrustedProvider, TrustSettings } from './trusted-providers.ts';
 
 /** The contents of a trusted token, and the provider. */
@@ -31,7 +34,7 @@ export interface Vouched {
   readonly provider: string | undefined;
   /** Whether a provider with this name is configured. If not, the name comes only from the record of the stamp. */
   readonly isProviderKnown: boolean;
-  readonly isQualified: boolean;
+  readonly qualification: Qualification;
   /** The TimeStampToken or the EvidenceRecord (RFC 4998), unchanged. Undefined for a mock token. */
   readonly tst: Buffer | undefined;
   /** The other contents of the token, and its signer. For an evidence record, those of its first token. Undefined for a mock token. */
@@ -47,6 +50,8 @@ export type Judgement =
       readonly cause?: unknown;
       /** The contents of a correct token that no trust anchor covers. */
       readonly stated?: Verified;
+      /** What the trusted lists say, if a list knows the service but does not grant it. */
+      readonly qualification?: Qualification;
     };
 
 /** Decides whether a token is valid and whether it is qualified. No other code decides this (V2). */
@@ -73,7 +78,7 @@ const derImprintOf = ({ algorithm, digest }: Imprint): DerImprint => ({ algorith
 interface Voucher {
   readonly provider: string | undefined;
   readonly isProviderKnown: boolean;
-  readonly isQualified: boolean;
+  readonly qualification: Qualification;
 }
 
 const vouchedBy = (result: Verified, voucher: Voucher): Vouched => ({
@@ -89,9 +94,6 @@ const vouchedBy = (result: Verified, voucher: Voucher): Vouched => ({
 const policyFits = ({ settings }: TrustedProvider, { policy }: Verified): boolean =>
   settings.policyOid === undefined || settings.policyOid === policy;
 
-const areQualified = (providers: readonly TrustedProvider[]): boolean =>
-  providers.length > 0 && providers.every(({ settings }) => settings.isQualified);
-
 /**
  * Returns false only for a grantedWithMods answer (the TSA granted something different from the request) of a provider that does not accept them
  * (refusal 4).
@@ -99,8 +101,14 @@ const areQualified = (providers: readonly TrustedProvider[]): boolean =>
 const statusFits = ({ provider, result }: { readonly provider: TrustedProvider; readonly result: Verified }): boolean =>
   !result.grantedWithMods || provider.settings.acceptGrantedWithMods === true;
 
-export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Promise<KeyObject>; clock: Clock }): TokenJudge {
-  const { trust, mockKey, clock } = deps;
+export function createTokenJudge(deps: {
+  trust: TrustSettings;
+  /** The trusted lists in force. */
+  lists: () => ListIndex;
+  mockKey: () => Promise<KeyObject>;
+  clock: Clock;
+}): TokenJudge {
+  const { trust, lists, mockKey, clock } = deps;
 
   async function judgeMock(bytes: Buffer): Promise<Judgement> {
     const read = readMockToken(await mockKey(), bytes);
@@ -114,17 +122,17 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
       imprint: sha256Imprint(hash),
       provider: mockProviderName,
       isProviderKnown: true,
-      isQualified: false,
+      qualification: notQualified('mock_provider'),
       tst: undefined,
       verified: undefined,
     };
   }
 
   /** The tokens of renewals may come from any trusted TSA. Only the first token of a record decides which provider the record belongs to. */
-  const renewalTrust = [...trust.providers.map((provider) => provider.trust), trust.extraTrust];
+  const configuredTrust = [...trust.providers.map((provider) => provider.trust), trust.extraTrust];
 
   function contextOf({ bytes, expected, otherDigests }: Presented, store: TrustStore, acceptGrantedWithMods: boolean): EvidenceContext {
-    const context = { trust: store, nowMs: clock(), acceptGrantedWithMods, renewalTrust };
+    const context = { trust: store, nowMs: clock(), acceptGrantedWithMods, renewalTrust: [...configuredTrust, lists().trust] };
     if (!isEvidenceRecord(bytes) || expected === undefined) return context;
     return { ...context, expected: derImprintOf(expected), otherDigests: otherDigests.map(derImprintOf) };
   }
@@ -136,21 +144,30 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     trust.providers.filter((provider) => stores.includes(provider.trust) && policyFits(provider, token));
 
   /**
-   * Returns true for a single token, and if a record does not depend on unqualified providers: cut before the first renewal from an unqualified
-   * provider, or even earlier, it is valid now.
+   * Decides for a token or a whole record (V12): a record is qualified if it does not depend on a token that is not. Cut before the first renewal that
+   * is not qualified, or even earlier, it must be valid now.
    */
-  function hasQualifiedPrefix({ record }: Verified): boolean {
-    const [first, ...renewals] = record?.tokens ?? [];
-    if (first === undefined || first.holdsAloneBy.length > 0) return true;
-    const unqualified = renewals.findIndex((token) => !areQualified(providersOf(token, token.trustedBy)));
-    const prefix = renewals.slice(0, unqualified === -1 ? undefined : unqualified);
-    return prefix.some((token) => providersOf(token, token.holdsAloneBy).length > 0);
+  function qualify(verified: Verified, providers: readonly TrustedProvider[]): Qualification {
+    const index = lists();
+    const now = new Date(clock());
+    const [, ...renewals] = verified.record?.tokens ?? [];
+    const existedBy = (next: Verified | undefined) => next?.genTime ?? now;
+    const settingsOf = (of: readonly TrustedProvider[]) => of.map(({ settings }) => settings.qualified);
+    const own = qualificationOf(verified, settingsOf(providers), index, existedBy(renewals[0]));
+    const first = verified.record?.tokens[0];
+    if (!isQualified(own) || first === undefined || first.holdsAloneBy.length > 0) return own;
+    for (const [i, token] of renewals.entries()) {
+      const asking = providersOf(token, token.trustedBy);
+      if (!isQualified(qualificationOf(token, settingsOf(asking), index, existedBy(renewals[i + 1])))) break;
+      if (providersOf(token, token.holdsAloneBy).length > 0 || token.holdsAloneBy.includes(index.trust)) return own;
+    }
+    return { ...own, status: 'not_qualified', reason: 'later_time_stamp' };
   }
 
   /** Returns true if a token also leads to the trust anchors of an unqualified provider that is not in `asked`. */
   async function leadsToUnqualified(presented: Presented, asked: readonly TrustedProvider[]): Promise<boolean> {
     for (const provider of trust.providers) {
-      if (asked.includes(provider) || provider.settings.isQualified) continue;
+      if (asked.includes(provider) || provider.settings.qualified !== false) continue;
       const result = await verifyWith(presented, provider.trust, true);
       if (result.ok && policyFits(provider, result)) return true;
     }
@@ -185,23 +202,31 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
     const ofPolicy = trusting.filter(({ provider, result }) => policyFits(provider, result));
     const first = ofPolicy.find(statusFits);
     if (first) {
-      const mayBeQualified = isConfigured && areQualified(ofPolicy.map(({ provider }) => provider)) && hasQualifiedPrefix(first.result);
-      const isQualified = mayBeQualified && !(await leadsToUnqualified(presented, candidates));
+      const judged = qualify(first.result, isConfigured ? ofPolicy.map(({ provider }) => provider) : []);
+      const isWord = judged.basis === 'operator' && isQualified(judged);
+      const qualification =
+        isWord && (await leadsToUnqualified(presented, candidates))
+          ? notQualified('provider_not_qualified', judged.isClaimedByToken)
+          : judged;
       const provider = providerName ?? first.provider.settings.name;
-      return vouchedBy(first.result, { provider, isProviderKnown: isConfigured, isQualified });
+      return vouchedBy(first.result, { provider, isProviderKnown: isConfigured, qualification });
     }
     // The token is trusted, but its policy is not that of the provider. A stamp of this provider is then refused. A token from a client is valid,
     // but it is not attributed to this provider.
     const otherPolicy = trusting.find((each) => !policyFits(each.provider, each.result) && statusFits(each));
     if (otherPolicy && named.length > 0) return { ok: false, code: 'policy_mismatch' };
-    const unknown = { isProviderKnown: false, isQualified: false };
-    if (otherPolicy) return vouchedBy(otherPolicy.result, { provider: undefined, ...unknown });
+    const ofStranger = (result: Verified, name?: string) =>
+      vouchedBy(result, { provider: name, isProviderKnown: false, qualification: qualify(result, []) });
+    if (otherPolicy) return ofStranger(otherPolicy.result);
     if (trusting.length > 0) return { ok: false, code: 'granted_with_mods' };
     if (named.length === 0) {
       const extra = await verifyWith(presented, trust.extraTrust, false);
-      if (extra.ok) return vouchedBy(extra, { provider: providerName, ...unknown });
+      if (extra.ok) return ofStranger(extra, providerName);
       refusals.push(extra);
     }
+    // A service that a trusted list grants is trusted for this, whoever asked it.
+    const listed = await judgeByLists(presented, providerName);
+    if (listed?.ok) return listed;
     const refusal = refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
     if (verdictOf(refusal.code) === 'not_valid') return refusal;
     // Not proved by any trust store. If the token is also wrong regardless of trust, that is the answer.
@@ -210,8 +235,23 @@ export function createTokenJudge(deps: { trust: TrustSettings; mockKey: () => Pr
       // Renewals need no other trust store here: `store` has the certificates of all tokens in the record.
       verifyEvidence(presented.bytes, { ...contextOf(presented, store, true), renewalTrust: [] }),
     );
-    if (own.ok) return { ...refusal, stated: own };
+    if (own.ok) return { ...refusal, stated: own, ...(listed && { qualification: listed.qualification }) };
     return verdictOf(own.code) === 'not_proved' ? refusal : own;
+  }
+
+  /** Returns undefined if no list has the service, and `ok: false` if a list has it but does not grant it for this time. */
+  async function judgeByLists(
+    presented: Presented,
+    provider: string | undefined,
+  ): Promise<Vouched | { readonly ok: false; readonly qualification: Qualification } | undefined> {
+    const index = lists();
+    if (index.isEmpty) return undefined;
+    const result = await verifyWith(presented, index.trust, false);
+    if (!result.ok) return undefined;
+    const qualification = qualify(result, []);
+    return isQualified(qualification)
+      ? vouchedBy(result, { provider, isProviderKnown: false, qualification })
+      : { ok: false, qualification };
   }
 
   return {

@@ -74,7 +74,7 @@ export function keySettingsOf(
   const certificatesPem = deps.readCertificates(entry.certificates_file, 'certificates_file');
   return {
     type: 'key' as const,
-    isQualified: false,
+    qualified: false,
     /** Absolute path. Only workers open this file. */
     keyFile: deps.locate(entry.key_file),
     /** Absolute path. Only workers open this file. */

@@ -61,7 +61,7 @@ const tsaEntry = z.strictObject({
   type: z.literal('rfc3161'),
   name,
   url: z.url({ protocol: /^https?$/ }),
-  qualified: z.boolean().default(false),
+  qualified: z.union([z.boolean(), z.literal('from_list')], 'takes true, false or "from_list"').default(false),
   policy_oid: oid.nullish(),
   hash: z.literal('sha256', 'takes "sha256": clients submit SHA-256 hashes').default('sha256'),
   trust_anchors_file: z.string().min(1),
@@ -97,10 +97,16 @@ export type ProviderAuth =
   | { readonly type: 'bearer'; readonly tokenFile: string }
   | { readonly type: 'client_certificate'; readonly certificateFile: string; readonly keyFile: string };
 
+/**
+ * Who says that a provider is qualified: the operator (`true`), nobody (`false`), or only a trusted list (`from_list`). A list that knows the provider
+ * always wins.
+ */
+export type QualifiedSetting = boolean | 'from_list';
+
 /** The settings that every entry of the providers file has. They contain the provider's certificates and revocation lists, but no secrets. */
 interface CommonSettings {
   readonly name: string;
-  readonly isQualified: boolean;
+  readonly qualified: QualifiedSetting;
   readonly policyOid: string | undefined;
   /** PEM; never empty. */
   readonly trustAnchorsPem: string;
@@ -194,7 +200,7 @@ export function loadProvidersFile(file: string): ProviderSettings[] {
       type: provider.type,
       url: provider.url,
       rate: provider.rate,
-      isQualified: provider.qualified,
+      qualified: provider.qualified,
       trustAnchorsPem: readPem(provider.trust_anchors_file, 'trust_anchors_file'),
       intermediatesPem: provider.intermediates_file
         ? readPem(provider.intermediates_file, 'intermediates_file', 'intermediates')

@@ -92,11 +92,11 @@ function withListsOf(settings: readonly ProviderSettings[], own: TrustMaterial):
   return { ...own, crls: [...crls, ...fitting] };
 }
 
-/** The configured providers, most preferred first, or the mock provider if none is configured. */
+/** The configured providers, most preferred first, or the mock provider if none is configured. `isQualified`: whether they may be. */
 export const namesOf = ({ providers }: TrustSettings): { name: string; isQualified: boolean }[] =>
   providers.length > 0
-    ? providers.map(({ settings: { name, isQualified } }) => ({ name, isQualified }))
+    ? providers.map(({ settings: { name, qualified } }) => ({ name, isQualified: qualified !== false }))
     : [{ name: mockProviderName, isQualified: false }];
 
-/** Returns true if any configured provider is qualified. If none is, a stamp that must be qualified can never be made (W19). */
-export const canServeQualified = ({ providers }: TrustSettings): boolean => providers.some(({ settings }) => settings.isQualified);
+/** Returns true if any configured provider may be qualified. If none is, a stamp that must be qualified can never be made (W19). */
+export const canServeQualified = ({ providers }: TrustSettings): boolean => providers.some(({ settings }) => settings.qualified !== false);

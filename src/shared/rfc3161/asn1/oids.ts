@@ -74,4 +74,7 @@ export const OID = {
   inhibitAnyPolicy: '2.5.29.54',
   codeSigning: '1.3.6.1.5.5.7.3.3',
   serverAuth: '1.3.6.1.5.5.7.3.1',
+  // Qualified time-stamps: RFC 3739, EN 319 422
+  qcStatements: '1.3.6.1.5.5.7.1.3',
+  qualifiedTimeStamp: '0.4.0.19422.1.1',
 } as const;

@@ -149,10 +149,10 @@ export async function judgeSigner(
   let revocation: readonly RevocationStatus[] = [];
   const chain = chainOrUnreadable(embedded.unreadable, () =>
     trust.chainOf(signer, embedded.certificates, (candidate) => {
-      checkValidity(candidate, times.genTime);
+      checkValidity(candidate, times.genTime, trust.isNamedKey);
       revocation = revocationOf(candidate, lists);
       checkRevocation(revocation, times);
-      if (heldUntil !== undefined) checkNotEnded(candidate, heldUntil.at, heldUntil.otherwise);
+      if (heldUntil !== undefined) checkNotEnded(candidate, heldUntil.at, heldUntil.otherwise, trust.isNamedKey);
       checkNamedChain(named, candidate, known);
     }),
   );

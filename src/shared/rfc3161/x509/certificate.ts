@@ -19,6 +19,8 @@ export interface Certificate {
   readonly issuer: Buffer;
   /** DER Name. */
   readonly subject: Buffer;
+  /** DER SubjectPublicKeyInfo. */
+  readonly subjectPublicKeyInfo: Buffer;
   /** The first moment of validity, in milliseconds since the epoch (RFC 5280 §4.1.2.5). */
   readonly notBeforeMs: number;
   /** The last moment of validity, in milliseconds since the epoch. */
@@ -77,6 +79,7 @@ function certificateOf(element: Der, der: Buffer): Certificate {
     serialNumber,
     issuer,
     subject,
+    subjectPublicKeyInfo: derOf(spki),
     notBeforeMs,
     notAfterMs,
     version: version + 1,

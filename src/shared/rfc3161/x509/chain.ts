@@ -20,28 +20,26 @@ function costOf({ signature: { length } }: Certificate): number {
 }
 
 /**
- * Finds the first chain from `signer` to one of `anchors`, through `others`, whose signatures are valid and that `accept` permits. Certificates are
- * tried in the given order, and only signatures in possible chains are verified.
+ * Finds the first chain from `signer` to a certificate for which `isAnchor` is true, through `given` certificates, whose signatures are valid
+ * and that `accept` permits. Certificates are tried in the given order, and only signatures in possible chains are verified.
  *
  * @param accept throws a Refusal for a chain that is not acceptable
  * @throws Refusal if there is no such chain: why the first complete chain was refused, or why the search found no complete chain (refusals 42, 46)
  */
 export function findChain(
   signer: Certificate,
-  anchors: readonly Certificate[],
-  others: readonly Certificate[],
+  given: readonly Certificate[],
+  isAnchor: (certificate: Certificate) => boolean,
   accept: (chain: Chain) => void,
 ): Chain {
-  if (anchors.length === 0) refuse('trust_store_empty', 'There is no trust anchor.');
-  const isAnchor = new Set(anchors.map(({ fingerprint }) => fingerprint));
-  const pool = [...new Map([...anchors, ...others].map((certificate) => [certificate.fingerprint, certificate])).values()];
+  const pool = [...new Map(given.map((certificate) => [certificate.fingerprint, certificate])).values()];
   let refusedChain: Refusal | undefined;
   let brokenLink: Refusal | undefined;
   let costLeft = MAX_COST;
 
   const extend = (chain: Chain): Chain | undefined => {
     const last = chain.at(-1)!;
-    if (isAnchor.has(last.fingerprint)) {
+    if (isAnchor(last)) {
       const refusal = refusalOf(() => accept(chain));
       refusedChain ??= refusal;
       return refusal === undefined ? chain : undefined;

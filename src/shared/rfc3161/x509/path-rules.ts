@@ -11,19 +11,28 @@ import { type ChainTimes, isHarmful, type RevocationStatus } from './revocation.
 
 /** This module has all rules for a chain except its signatures (RFC 5280 §6.1). */
 
+/** An anchor that is a name and a key has no validity and no extensions (RFC 5280 §6.1.1 d), whatever its certificate says. */
+type IsNamedKey = (certificate: Certificate) => boolean;
+
+const judgedOf = (chain: Chain, isNamedKey: IsNamedKey): readonly Certificate[] => (isNamedKey(chain.at(-1)!) ? chain.slice(0, -1) : chain);
+
 /**
  * Checks the rules that do not depend on time: whether each certificate may certify the certificate below it (refusals 40–42).
  *
  * @param areCaPurposesIgnored accepts a CA whose extended key usage does not include time-stamping (refusal 41)
  * @throws Refusal
  */
-export function checkAuthority(chain: Chain, areCaPurposesIgnored: boolean): void {
-  for (const { extensions } of chain) {
+export function checkAuthority(
+  chain: Chain,
+  { areCaPurposesIgnored, isNamedKey }: { readonly areCaPurposesIgnored: boolean; readonly isNamedKey: IsNamedKey },
+): void {
+  const judged = judgedOf(chain, isNamedKey);
+  for (const { extensions } of judged) {
     const [unknown] = extensions.unknownCritical;
     if (unknown !== undefined) refuse('certificate_extension', `A certificate has the critical extension ${unknown}.`);
   }
   let intermediatesBelow = 0;
-  for (const issuer of chain.slice(1)) {
+  for (const issuer of judged.slice(1)) {
     const { basicConstraints, keyUsage, extendedKeyUsage } = issuer.extensions;
     if (basicConstraints === undefined ? !isOldRoot(issuer, chain) : !basicConstraints.ca) {
       refuse('issuer_not_ca', 'The issuer of a certificate is not a CA.');
@@ -43,7 +52,7 @@ export function checkAuthority(chain: Chain, areCaPurposesIgnored: boolean): voi
     }
     if (!isSelfIssued(issuer)) intermediatesBelow += 1;
   }
-  checkNames(chain);
+  checkNames(judged);
   checkPolicies(chain.slice(0, -1).reverse());
 }
 
@@ -58,13 +67,14 @@ function isOldRoot(issuer: Certificate, chain: Chain): boolean {
 
 /**
  * Checks that every certificate of the chain was valid at genTime (V5, refusal 43). No other time counts.
+ * An anchor that is a name and a key has no validity.
  *
  * @param genTime microseconds since the epoch
  * @throws Refusal
  */
-export function checkValidity(chain: Chain, genTime: bigint): void {
+export function checkValidity(chain: Chain, genTime: bigint, isNamedKey: IsNamedKey): void {
   const isWithin = (fromMs: number, toMs: number) => Number(genTime) >= fromMs * 1000 && Number(genTime) <= toMs * 1000;
-  for (const { notBeforeMs, notAfterMs } of chain) {
+  for (const { notBeforeMs, notAfterMs } of judgedOf(chain, isNamedKey)) {
     if (!isWithin(notBeforeMs, notAfterMs)) {
       const [from, to] = [notBeforeMs, notAfterMs].map((timeMs) => new Date(timeMs).toISOString());
       refuse('certificate_not_valid_at_gen_time', `A certificate was valid from ${from} to ${to}.`);
@@ -95,7 +105,7 @@ export function checkRevocation(answers: readonly RevocationStatus[], times: Cha
  * @param at microseconds since the epoch
  * @throws Refusal with the code `otherwise`
  */
-export function checkNotEnded(chain: Chain, at: bigint, otherwise: RefusalCode): void {
-  const ended = chain.find(({ notAfterMs }) => at > BigInt(notAfterMs) * 1000n);
+export function checkNotEnded(chain: Chain, at: bigint, otherwise: RefusalCode, isNamedKey: IsNamedKey): void {
+  const ended = judgedOf(chain, isNamedKey).find(({ notAfterMs }) => at > BigInt(notAfterMs) * 1000n);
   if (ended !== undefined) refuse(otherwise, `A certificate was valid until ${new Date(ended.notAfterMs).toISOString()}.`);
 }

@@ -1,4 +1,4 @@
-import { Refusal } from '../refusal/refusal.ts';
+import { Refusal, refuse } from '../refusal/refusal.ts';
 import { type Certificate, fingerprintOf, parseCertificate } from './certificate.ts';
 import { type Chain, findChain } from './chain.ts';
 import { isCrlOf, parseCrl, type RevocationList } from './crl.ts';
@@ -10,6 +10,11 @@ export type Material = string | Uint8Array;
 
 export interface TrustMaterial {
   readonly anchors: readonly Material[];
+  /**
+   * Certificates that stand for trust anchors of a name and a key (RFC 5280 §6.1.1 d), such as the services of a trusted list: any certificate with the
+   * same subject and key is the anchor. Its validity, extensions and constraints are not judged. A signer needs the right purpose anyway.
+   */
+  readonly namedKeys?: readonly Material[];
   /** More certificates for building chains. They are not trusted themselves. */
   readonly intermediates?: readonly Material[];
   readonly crls?: readonly Material[];
@@ -19,6 +24,8 @@ export interface TrustMaterial {
 
 /** A set of trust anchors. It caches parsed certificates, chains to an anchor, and valid signatures. */
 export interface TrustStore {
+  /** Returns true for the certificate of an anchor that is a name and a key. */
+  isNamedKey(certificate: Certificate): boolean;
   /** SHA-256 of the DER of each anchor, hex. */
   readonly anchorFingerprints: readonly string[];
   /** The anchors and the intermediate certificates. */
@@ -59,9 +66,20 @@ const MAX_REMEMBERED_COMPANY = 16;
  *
  * @throws TrustMaterialError if the material cannot be read, or if a list was not signed by its issuer
  */
-export function createTrustStore({ anchors, intermediates = [], crls = [], areCaPurposesIgnored = false }: TrustMaterial): TrustStore {
+export function createTrustStore({
+  anchors,
+  namedKeys = [],
+  intermediates = [],
+  crls = [],
+  areCaPurposesIgnored = false,
+}: TrustMaterial): TrustStore {
   const trusted = anchors.flatMap((one) => certificatesIn(one, 'trust anchor'));
-  const certificates = [...trusted, ...intermediates.flatMap((one) => certificatesIn(one, 'intermediate certificate'))];
+  const keys = namedKeys.flatMap((one) => certificatesIn(one, 'trust anchor'));
+  const certificates = [...trusted, ...keys, ...intermediates.flatMap((one) => certificatesIn(one, 'intermediate certificate'))];
+  const byKey = Map.groupBy(keys, keyOf);
+  const isNamedKey = (certificate: Certificate) =>
+    byKey.get(keyOf(certificate))?.some(({ subject }) => isSameName(subject, certificate.subject)) === true;
+  const trustedFingerprints = new Set(trusted.map(({ fingerprint }) => fingerprint));
   const name = 'revocation list';
   const lists = crls.flatMap((one) => blocksOf('X509 CRL', name, one).map((der) => reading(name, () => parseCrl(der))));
   for (const list of lists) {
@@ -80,6 +98,7 @@ export function createTrustStore({ anchors, intermediates = [], crls = [], areCa
   const goodSignatures = new Map<string, true>();
 
   return {
+    isNamedKey,
     anchorFingerprints: trusted.map((anchor) => anchor.fingerprint),
     certificates,
     crls: lists,
@@ -97,8 +116,10 @@ export function createTrustStore({ anchors, intermediates = [], crls = [], areCa
       const key = [signer, ...embedded].map((certificate) => certificate.fingerprint).join();
       const known = knownChains.get(key);
       if (known !== undefined && isAccepted(known, accept)) return known;
-      const chain = findChain(signer, trusted, [...certificates, ...embedded], (candidate) => {
-        checkAuthority(candidate, areCaPurposesIgnored);
+      if (trusted.length + keys.length === 0) refuse('trust_store_empty', 'There is no trust anchor.');
+      const isAnchor = (certificate: Certificate) => trustedFingerprints.has(certificate.fingerprint) || isNamedKey(certificate);
+      const chain = findChain(signer, [...certificates, ...embedded], isAnchor, (candidate) => {
+        checkAuthority(candidate, { areCaPurposesIgnored, isNamedKey });
         accept(candidate);
       });
       if (embedded.length <= MAX_REMEMBERED_COMPANY) remember(knownChains, key, chain);
@@ -114,6 +135,9 @@ export function createTrustStore({ anchors, intermediates = [], crls = [], areCa
 export function certificatesIn(material: Material, name = 'certificate'): readonly Certificate[] {
   return blocksOf('CERTIFICATE', name, material).map((der) => reading(name, () => parseCertificate(der)));
 }
+
+/** The key of a certificate, as text. */
+const keyOf = ({ subjectPublicKeyInfo }: Certificate): string => subjectPublicKeyInfo.toString('latin1');
 
 const ENDING_OCTETS = 16;
 

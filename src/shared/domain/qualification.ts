@@ -1,0 +1,67 @@
+/**
+ * Whether a time-stamp is qualified (eIDAS, Article 3(34)), and who says so. The trusted list of the provider's country decides where it knows the
+ * service. Where no list in force knows it, the operator of this installation may have said so (V12).
+ */
+export interface Qualification {
+  readonly status: 'qualified' | 'not_qualified';
+  /** Who says that it is qualified, or that it is not; null if nobody says anything about the provider. */
+  readonly basis: 'list' | 'operator' | null;
+  /** Null if it is qualified. */
+  readonly reason: QualificationReason | null;
+  /** Only with the basis `list`. */
+  readonly listed: ListedService | null;
+  /** Whether the token itself says that it is qualified (EN 319 422 §9.1). It is the claim of the provider. */
+  readonly isClaimedByToken: boolean;
+}
+
+/** A service on a trusted list, at the time of a time-stamp. Times are RFC 3339 in UTC. */
+export interface ListedService {
+  /** The code of the country, as in the list. */
+  readonly territory: string;
+  readonly listNumber: number;
+  /** SHA-256 of the list's file, in hexadecimal. */
+  readonly listSha256: string;
+  readonly providerName: string;
+  readonly serviceName: string;
+  /** Such as `TSA/QTST`. */
+  readonly type: string;
+  /** Such as `granted`; null if the service had no status yet. */
+  readonly status: string | null;
+  /** When this status began; null if there was none yet. */
+  readonly since: string | null;
+  /**
+   * Only if it differs: the status when the time-stamp was first proved to exist otherwise than by its own word. That is the time of the next
+   * time-stamp over it, or now. DSS wants the service to be granted then too.
+   */
+  readonly atProofOfExistence: { readonly time: string; readonly status: string; readonly since: string } | null;
+}
+
+/** Why a time-stamp is not qualified. A code never changes its meaning. */
+export const QUALIFICATION_REASONS = {
+  mock_provider: 'The mock provider made it.',
+  provider_not_qualified: 'The operator of the service does not say that the provider is qualified, and no trusted list was asked.',
+  no_trusted_list: 'There is no trusted list in force that could say so.',
+  service_not_listed: 'No trusted list in force has the service that signed it.',
+  service_other_key: 'A trusted list has a service of this name, but with another key.',
+  service_other_type: 'The trusted list has the service, but not as one for qualified time-stamps.',
+  service_not_yet_granted: 'The trusted list grants the service only for a later time.',
+  service_withdrawn: 'The trusted list does not grant the service for the time of the time-stamp.',
+  before_eidas: 'It is older than 1 July 2016; there have been qualified time-stamps only since then.',
+  list_expired: 'The trusted list had expired at the time of the time-stamp, and no newer list is in force yet.',
+  later_time_stamp: 'Its evidence now rests on a later time-stamp that is not qualified.',
+} as const;
+
+export type QualificationReason = keyof typeof QUALIFICATION_REASONS;
+
+export const qualificationReasons = Object.keys(QUALIFICATION_REASONS) as [QualificationReason, ...QualificationReason[]];
+
+export const isQualified = ({ status }: Pick<Qualification, 'status'>): boolean => status === 'qualified';
+
+/** A time-stamp about which no list and no operator says that it is qualified. */
+export const notQualified = (reason: QualificationReason, isClaimedByToken = false): Qualification => ({
+  status: 'not_qualified',
+  basis: null,
+  reason,
+  listed: null,
+  isClaimedByToken,
+});

@@ -1,0 +1,122 @@
+import type { ListedService, QualificationReason } from '../../domain/qualification.ts';
+import { type Certificate, createTrustStore, isSameName, TrustMaterialError, type TrustStore } from '../../rfc3161/index.ts';
+import type { ServicePeriod, TimeStampingService, TrustedList } from './trusted-list.ts';
+
+/** A service of this type issues qualified time-stamps (ETSI TS 119 612 §5.5.1.1). */
+const qualifiedType = 'TSA/QTST';
+/** From this day on there are qualified time-stamps (eIDAS, Article 52(2)). */
+const eidasStart = '2016-07-01T00:00:00.000Z';
+
+/** What the lists in force say about the signer of a time-stamp. */
+export interface ListedJudgement {
+  /** Undefined: qualified. */
+  readonly reason: QualificationReason | undefined;
+  readonly listed: ListedService;
+}
+
+/** Trusted lists that were read, prepared for finding the service that signed a time-stamp. */
+export interface ListIndex {
+  readonly isEmpty: boolean;
+  /** The services for qualified time-stamps as trust anchors: names and keys. */
+  readonly trust: TrustStore;
+  /**
+   * Judges by the key and the name of the signer, or of a CA above it. Returns undefined if no list knows any of them.
+   *
+   * @param chain DER, from the signer upwards
+   * @param genTime of the time-stamp
+   * @param existedBy when the time-stamp was first proved to exist otherwise than by its own word
+   */
+  judge(chain: readonly Buffer[], genTime: Date, existedBy: Date): ListedJudgement | undefined;
+}
+
+interface Entry {
+  readonly list: TrustedList;
+  readonly service: TimeStampingService;
+  readonly certificate: Certificate;
+}
+
+/** Prepares lists of countries. Services whose certificate cannot be read are left out: they have signed no time-stamp that can be verified. */
+export function createListIndex(lists: readonly TrustedList[]): ListIndex {
+  const entries = lists.flatMap((list) =>
+    list.timeStampingServices.flatMap((service) =>
+      service.certificates.flatMap((der) => (readable(der) ?? []).map((certificate) => ({ list, service, certificate }))),
+    ),
+  );
+  const byKey = Map.groupBy(entries, ({ certificate }) => keyOf(certificate));
+  const isForQualified = ({ periods }: TimeStampingService) => periods.some(({ type }) => type === qualifiedType);
+  const anchors = entries.filter(({ service }) => isForQualified(service)).map(({ certificate }) => certificate.der);
+  const trust = createTrustStore({ anchors: [], namedKeys: anchors });
+  return {
+    isEmpty: lists.length === 0,
+    trust,
+    judge: (chain, genTime, existedBy) => {
+      const certificates = chain.map((der) => trust.certificateOf(der));
+      const ofSubject = (one: Certificate) => (entry: Entry) => isSameName(entry.certificate.subject, one.subject);
+      const found = certificates.flatMap((one) => (byKey.get(keyOf(one)) ?? []).filter(ofSubject(one)));
+      const judged = found.map((entry) => judgeEntry(entry, genTime, existedBy));
+      if (judged.length > 0) return judged.find(({ reason }) => reason === undefined) ?? judged[0];
+      const namesake = certificates.flatMap((one) => entries.filter(ofSubject(one)))[0];
+      return namesake && { ...judgeEntry(namesake, genTime, existedBy), reason: 'service_other_key' };
+    },
+  };
+}
+
+function judgeEntry({ list, service }: Entry, genTime: Date, existedBy: Date): ListedJudgement {
+  const time = genTime.toISOString();
+  const period = periodAt(service.periods, time);
+  const proved = periodAt(service.periods, existedBy.toISOString());
+  const { name, type } = period ?? service.periods.at(-1)!;
+  const differs = proved !== undefined && proved.status !== period?.status;
+  return {
+    reason: reasonOf(list, service, period, time),
+    listed: {
+      territory: list.territory,
+      listNumber: list.sequenceNumber,
+      listSha256: list.sha256,
+      providerName: service.providerName,
+      serviceName: name,
+      type,
+      status: period?.status ?? null,
+      since: period ? firstOf(service.periods, period).since : null,
+      atProofOfExistence: differs ? { time: existedBy.toISOString(), status: proved.status, since: proved.since } : null,
+    },
+  };
+}
+
+function reasonOf(
+  { nextUpdate }: TrustedList,
+  { periods }: TimeStampingService,
+  period: ServicePeriod | undefined,
+  time: string,
+): QualificationReason | undefined {
+  if (time < eidasStart) return 'before_eidas';
+  if (!periods.some(({ type }) => type === qualifiedType)) return 'service_other_type';
+  if (nextUpdate !== null && time > nextUpdate) return 'list_expired';
+  const wasGranted = periods.some((one) => isGranted(one) && one.since <= time);
+  if (period && isGranted(period)) return undefined;
+  if (!wasGranted && periods.some(isGranted)) return 'service_not_yet_granted';
+  return period && period.type !== qualifiedType ? 'service_other_type' : 'service_withdrawn';
+}
+
+const isGranted = ({ type, status }: ServicePeriod): boolean => type === qualifiedType && status === 'granted';
+
+/** Periods are in order, newest first. */
+const periodAt = (periods: readonly ServicePeriod[], time: string): ServicePeriod | undefined => periods.find(({ since }) => since <= time);
+
+/** A list begins a new period for every change, for example of a name. Returns the first of the periods before this one with the same status. */
+function firstOf(periods: readonly ServicePeriod[], period: ServicePeriod): ServicePeriod {
+  const older = periods.slice(periods.indexOf(period));
+  const end = older.findIndex(({ type, status }) => type !== period.type || status !== period.status);
+  return older.at(end === -1 ? -1 : end - 1)!;
+}
+
+const keyOf = ({ subjectPublicKeyInfo }: Certificate): string => subjectPublicKeyInfo.toString('latin1');
+
+function readable(der: Uint8Array): readonly Certificate[] | undefined {
+  try {
+    return createTrustStore({ anchors: [der] }).certificates;
+  } catch (error) {
+    if (error instanceof TrustMaterialError) return undefined;
+    throw error;
+  }
+}
