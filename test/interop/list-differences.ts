@@ -90,6 +90,13 @@ const reasons: readonly (readonly [reason: string, ...files: readonly string[]])
   [
     'DSS only reports a list that breaks its schema, and xml-crypto does not read lists.',
     'made/negative sequence number',
+    'made/next update that is no date inside its element',
+    'made/two sequence numbers',
+    'made/two scheme informations',
+    'made/two statuses',
+    'made/element inside a status',
+    'made/history that is newer than the status',
+    'made/more than 32 pivots',
     'made/territory that is not a code of two letters',
     'made/no element for the next update',
   ],

@@ -36,7 +36,7 @@ export async function judgeTrustedLists(context: StackContext): Promise<{ isGood
   try {
     const { files, absent } = await readListFiles(context, judges.openKeystore);
     const judged: Judged[] = [];
-    for (const file of [...files, ...(await madeLists())]) {
+    for (const file of [...files, ...madeLists()]) {
       context.signal.throwIfAborted();
       const ours = await judgeOurselves(file);
       const [dss, xmlCrypto] =

@@ -37,7 +37,7 @@ const ecSigner = makeListSigner(keys['p-256'], SCHEMES.ecdsaSha256, 'ecdsa-sha25
 const LIMIT_OCTETS = 16 * 2 ** 20;
 const OCTETS_50_MB = 50 * 10 ** 6;
 
-export async function hostileLists(): Promise<ListCase[]> {
+export function hostileLists(): ListCase[] {
   return Object.entries({ ...taken(), ...refusedDocuments(), ...refusedSignatures() }).flatMap(([code, cases]) =>
     Object.entries(cases).map(([name, made]) => ({
       name,
@@ -49,12 +49,17 @@ export async function hostileLists(): Promise<ListCase[]> {
 
 // How a case is made
 
+const LISTED = {
+  type: 'TSA/QTST',
+  name: 'Time-stamps',
+  status: 'granted',
+  since: '2020-01-01T00:00:00Z',
+  certificates: [ecSigner.certificate],
+};
 const PROVIDERS: ListOptions['providers'] & {} = [
   {
     name: 'Provider',
-    services: [
-      { type: 'TSA/QTST', name: 'Time-stamps', status: 'granted', since: '2020-01-01T00:00:00Z', certificates: [ecSigner.certificate] },
-    ],
+    services: [LISTED],
   },
 ];
 
@@ -215,6 +220,21 @@ function refusedDocuments(): Cases {
       'date of issue that is no date': list({ issuedAt: 'yesterday' }),
       'date of issue that does not exist': list({ issuedAt: '2026-02-30T00:00:00Z' }),
       'no element for the next update': signedWith(without('NextUpdate')),
+      'next update that is no date inside its element': signedWith(
+        swap(/<NextUpdate>.*<\/NextUpdate>/, '<NextUpdate>2020-01-01T00:00:00Z</NextUpdate>'),
+      ),
+      'two sequence numbers': signedWith(before('<TSLSequenceNumber>', '<TSLSequenceNumber>9</TSLSequenceNumber>')),
+      'two scheme informations': signedWith(before('<SchemeInformation>', '<SchemeInformation/>')),
+      'two statuses': signedWith(before('<ServiceStatus>', '<ServiceStatus>withdrawn</ServiceStatus>')),
+      'element inside a status': signedWith(status('Svcstatus/<b>gran</b>ted')),
+      'history that is newer than the status': list({
+        providers: [{ name: 'Provider', services: [{ ...LISTED, history: [{ ...LISTED, since: '2021-01-01T00:00:00Z' }] }] }],
+      }),
+      'more than 32 pivots': list({
+        kind: 'list_of_lists',
+        territory: 'EU',
+        pivots: Array.from({ length: 33 }, (_, i) => `https://lists.example/pivot-${i}.xml`),
+      }),
     },
     list_comment_in_value: {
       'comment in a status': changedLater(status('Svcstatus/gran<!-- not -->ted')),
@@ -326,6 +346,11 @@ function refusedSignatures(): Cases {
         },
       ),
       'unknown signature method': signedInfo(method('urn:x')),
+      'one transform with two names': signedInfo(swap(enveloped + exclusive, transform(`${NAMESPACE.ds}enveloped-signature ${EXCLUSIVE}`))),
+      'transform without a name': signedInfo(
+        swap(`<ds:Transforms>${exclusive}</ds:Transforms>`, '<ds:Transforms><ds:Transform/></ds:Transforms>'),
+      ),
+      'unknown element in the SignedInfo': signedInfo(before('</ds:SignedInfo>', '<x:Any xmlns:x="urn:x"/>')),
     },
     list_wrong_signer: {
       'another signer': signedBy(other),

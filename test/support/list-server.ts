@@ -15,8 +15,8 @@ export type Signer = ReturnType<typeof newListSigner>;
 /** A web server with trusted lists, as the Commission and the countries have. It stops when the test ends. */
 export interface ListServer {
   readonly url: string;
-  /** By path. A number is the status of the answer. */
-  readonly files: Map<string, Buffer | number>;
+  /** By path. A number is the status of the answer, a text the address of a redirect. */
+  readonly files: Map<string, Buffer | number | string>;
   /** Signs a list and serves it. Returns the file. */
   publish(path: string, signed: Signer, list: ListOptions): Buffer;
 }
@@ -26,6 +26,7 @@ export async function startListServer(): Promise<ListServer> {
   const server = createServer((request, response) => {
     const file = files.get(request.url ?? '') ?? 404;
     if (typeof file === 'number') response.writeHead(file).end();
+    else if (typeof file === 'string') response.writeHead(302, { Location: file }).end();
     else response.end(file);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -29,9 +29,8 @@ export interface ListedPeriod {
 export interface ListedService extends ListedPeriod {
   /** DER. */
   certificates?: readonly Uint8Array[];
-  subjectNames?: readonly string[];
   /** Newest first. */
-  history?: readonly (ListedPeriod & Pick<ListedService, 'certificates' | 'subjectNames'>)[];
+  history?: readonly (ListedPeriod & Pick<ListedService, 'certificates'>)[];
 }
 
 export interface ListedPointer {
@@ -225,12 +224,11 @@ function serviceXml(service: ListedService): string {
         </TSPService>`;
 }
 
-function periodXml({ type, name, status, since, certificates = [], subjectNames = [] }: ListedService): string {
-  const subjects = subjectNames.map((subject) => element('DigitalId', element('X509SubjectName', text(subject))));
+function periodXml({ type, name, status, since, certificates = [] }: ListedService): string {
   return `
             <ServiceTypeIdentifier>http://uri.etsi.org/TrstSvc/Svctype/${type}</ServiceTypeIdentifier>
             ${names('ServiceName', name)}
-            ${element('ServiceDigitalIdentity', [...certificates.map(certificateId), ...subjects].join(''))}
+            ${element('ServiceDigitalIdentity', certificates.map(certificateId).join(''))}
             <ServiceStatus>http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/${status}</ServiceStatus>
             <StatusStartingTime>${since}</StatusStartingTime>`;
 }

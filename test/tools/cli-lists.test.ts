@@ -14,7 +14,12 @@ const stranger = newListSigner('Stranger');
 const own = { territory: 'EU', location: 'https://lists.example/eu.xml', kind: 'list_of_lists', signers: [successor.certificate] } as const;
 const files = {
   'signers.pem': pemOf('CERTIFICATE', commission.certificate),
-  'pivot-1.xml': makeTrustedList({ kind: 'list_of_lists', territory: 'EU', pointers: [own], signed: commission }),
+  'pivot-1.xml': makeTrustedList({
+    kind: 'list_of_lists',
+    territory: 'EU',
+    pointers: [own, { territory: 'SE', location: 'https://lists.example/se.xml', signers: [stranger.certificate] }],
+    signed: commission,
+  }),
   'eu.xml': makeTrustedList({
     kind: 'list_of_lists',
     territory: 'EU',
@@ -95,11 +100,18 @@ describe('qstamp lists', () => {
   });
 
   test.each<[string, string[], number, RegExp]>([
-    ['another signer', ['--list-signers', 'signers.pem', 'eu.xml', 'pivot-1.xml', 'forged.xml'], 1, /^forged\.xml: list_wrong_signer: /m],
+    [
+      'another signer, also one that a pivot names',
+      ['--list-signers', 'signers.pem', 'eu.xml', 'pivot-1.xml', 'forged.xml'],
+      1,
+      /^forged\.xml: list_wrong_signer: /m,
+    ],
     ['a pivot that is not given', ['--list-signers', 'signers.pem', 'eu.xml'], 1, /list_pivot_broken: .*pivot-1\.xml is not among/],
     ['a file that is no list', ['signers.pem'], 1, /^signers\.pem: list_malformed: /m],
     ['no such file', ['none.xml'], 5, /^none\.xml: there is no such file/m],
     ['no file', [], 2, /name at least one file/],
+    ['a country without signers', ['eu.xml', '--signers-of', 'se'], 5, /names signers for "se"; codes are capitals/],
+    ['signers that are none', ['--list-signers', 'se.xml', 'eu.xml'], 5, /^.*se\.xml: It has no certificate\./m],
   ])('refuses %s', async (_, args, exitCode, message) => {
     const { code, stdout, stderr } = await lists(...args);
     expect(code).toBe(exitCode);

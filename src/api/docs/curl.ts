@@ -40,12 +40,13 @@ const placeholders: Readonly<Record<string, string>> = {
   CHALLENGE: 'put the challenge of a mailed link here',
   TOKEN: 'put the end of a stop link here',
   OUTPUT_HASH: 'put the SHA-256 of an output here',
+  SHA256: 'put the sha256 of a trusted list in /api/v1/status here',
   NUMBER: '1',
 };
 
 /** Puts the lines that set the variables of a command above it. */
 export function withVariables(command: string): string {
-  const names = [...new Set([...command.matchAll(/\$([A-Z_]+)/g)].map(([, name = '']) => name))];
+  const names = [...new Set([...command.matchAll(/\$([A-Z0-9_]+)/g)].map(([, name = '']) => name))];
   return [...names.map((name) => `${name}=${word(placeholders[name] ?? `put ${name.toLowerCase()} here`)}`), command].join('\n');
 }
 

@@ -21,7 +21,7 @@ import { createPublished } from './published.ts';
 import { registerPublishedRoutes } from './published-routes.ts';
 import { createEvidenceRenewals } from './renewal.ts';
 import { registerRenewalRoutes } from './renewal-routes.ts';
-import { createTrustedListReader } from './trusted-list.ts';
+import { createListFileFinder } from './trusted-list.ts';
 import { registerTrustedListRoute } from './trusted-list-route.ts';
 
 export interface EvidencePorts {
@@ -49,7 +49,7 @@ export function createEvidence(ports: EvidencePorts, { proveSealedChain }: Pick<
       stampJudge,
       revocationLists: trust.providers.flatMap(({ settings: { crl } }) => crl ?? []),
     }),
-    readTrustedList: createTrustedListReader(store),
+    findListFile: createListFileFinder(store),
     published: createPublished({ outputs, clock, addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}` }),
   };
 }

@@ -1,11 +1,9 @@
 import type { FastifyInstance } from 'fastify';
-import { trustedListPath } from '../../shared/contract/verify.ts';
+import { trustedListPath, trustedListType } from '../../shared/contract/verify.ts';
 import type { ServerContext } from '../server/context.ts';
 import { bytes, type OperationContract } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
-import type { TrustedListReader } from './trusted-list.ts';
-
-const mediaType = 'application/vnd.etsi.tsl+xml';
+import type { ListFileFinder } from './trusted-list.ts';
 
 const contract = {
   tag: 'Verification',
@@ -13,7 +11,7 @@ const contract = {
   summary: 'A trusted list that this service has verified (ETSI TS 119 612)',
   description: 'The file as its country signed it. `/api/v1/status` names the lists in force; older ones stay here.',
   path: trustedListPath,
-  answers: { 200: bytes('The list.', mediaType) },
+  answers: { 200: bytes('The list.', trustedListType) },
   errors: ['not_found', 'rate_limited', 'store_unavailable'],
 } satisfies OperationContract;
 
@@ -22,11 +20,11 @@ const parse = createRequestParser(contract);
 /** Serves trusted lists by their SHA-256. Only verified lists are stored; still, browsers must save them and not show them as a page of ours. */
 export function registerTrustedListRoute(
   app: FastifyInstance,
-  { readTrustedList, limitVerifying: onRequest }: ServerContext & { readonly readTrustedList: TrustedListReader },
+  { findListFile, limitVerifying: onRequest }: ServerContext & { readonly findListFile: ListFileFinder },
 ): void {
   app.get('/trusted-lists/:sha256', { onRequest, config: { contract } }, async (request, reply) => {
-    const { name, xml } = await readTrustedList(parse(request).path.sha256);
+    const { name, xml } = await findListFile(parse(request).path.sha256);
     reply.header('Content-Disposition', `attachment; filename="${name}"`);
-    return reply.header('Cache-Control', 'public, max-age=31536000, immutable').type(mediaType).send(xml);
+    return reply.header('Cache-Control', 'public, max-age=31536000, immutable').type(trustedListType).send(xml);
   });
 }

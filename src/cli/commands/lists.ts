@@ -7,13 +7,14 @@ import {
   ListRefusal,
   openListThread,
   readListOfLists,
+  readSignersFile,
   stateOf,
   type TimeStampingService,
   type TrustedList,
 } from '../../shared/trust/lists/index.ts';
-import { readCertificates } from '../anchors.ts';
+import { aboutFile } from '../anchors.ts';
 import type { Command } from '../command.ts';
-import { type ExitCode, exitCodes, misuse } from '../failure.ts';
+import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
 import { type Outcome, onOneLine, type Terminal } from '../terminal.ts';
 
 export const lists: Command = {
@@ -31,7 +32,7 @@ export const lists: Command = {
   run: async (files, values, { terminal }) => {
     if (files.length === 0) throw misuse('name at least one file with a trusted list');
     const given = values['list-signers'];
-    const signers = given && (await Promise.all(given.map(readCertificates))).flat().map(({ der }) => der);
+    const signers = given && (await Promise.all(given.map(readSigners))).flat();
     const reader = openListThread();
     try {
       return await showLists(files, { signers, country: values['signers-of'], reader, terminal });
@@ -59,17 +60,34 @@ async function showLists(files: readonly string[], { signers, country, reader, t
       outcomes.push({ code: terminal.problem(file, error), word: 'not read' });
     }
   }
-  for (const [file, list] of await readAll(documents, signers, reader)) {
+  const lists = await readAll(documents, signers, reader);
+  for (const [file, list] of lists) {
     if (list instanceof ListRefusal) {
       terminal.result({ file, reason: list.message }, `${file}: ${list.message}`, [], 'not_valid');
       outcomes.push({ code: exitCodes.notValid, word: 'refused' });
       continue;
     }
     if (country === undefined) showList(file, list, signers !== undefined, terminal);
-    else for (const signer of signersOf(list, country)) terminal.text(pemText(signer));
     outcomes.push({ code: exitCodes.ok, word: 'read' });
   }
-  return terminal.summary(outcomes);
+  if (country === undefined) return terminal.summary(outcomes);
+  const named = signersOf(lists, country);
+  if (named.length === 0) {
+    const what = `no list of lists among the files names signers for "${country}"; codes are capitals, such as SE`;
+    return terminal.problem(undefined, new CommandFailure(exitCodes.file, what));
+  }
+  for (const signer of named) terminal.text(pemText(signer));
+  return exitCodes.ok;
+}
+
+/** @throws CommandFailure */
+async function readSigners(path: string): Promise<readonly Uint8Array[]> {
+  const file = await aboutFile(path, () => readFile(path));
+  try {
+    return readSignersFile(file);
+  } catch (error) {
+    throw new CommandFailure(exitCodes.file, `${path}: ${error instanceof Error ? error.message : error}`);
+  }
 }
 
 /** Reads the lists of lists first, because they name the signers of the others. */
@@ -92,13 +110,10 @@ async function readAll(
     if (list instanceof ListRefusal || list.kind !== 'list_of_lists') continue;
     lists.set(file, await orRefusal(readListOfLists(documents.get(file)!, signers, { read, fetchPivot })));
   }
-  const listsOfLists = [...lists.values()].filter(
-    (list) => !(list instanceof ListRefusal) && list.kind === 'list_of_lists',
-  ) as TrustedList[];
   for (const [file, list] of lists) {
     if (list instanceof ListRefusal || list.kind === 'list_of_lists') continue;
-    const named = listsOfLists.flatMap((one) => signersOf(one, list.territory));
-    lists.set(file, await orRefusal(read(documents.get(file)!, [...signers, ...named])));
+    const named = [...signers, ...signersOf(lists, list.territory)];
+    lists.set(file, await orRefusal(read(documents.get(file)!, named)));
   }
   return lists;
 }
@@ -109,8 +124,12 @@ const orRefusal = (list: Promise<TrustedList>): Promise<TrustedList | ListRefusa
     throw error;
   });
 
-const signersOf = ({ pointers }: TrustedList, country: string): readonly Uint8Array[] =>
-  pointers.filter(({ territory }) => territory === country).flatMap(({ signers }) => signers);
+/** The signers that the newest list of lists names for a country. Pivots are older ones. */
+function signersOf(lists: ReadonlyMap<string, TrustedList | ListRefusal>, country: string): readonly Uint8Array[] {
+  const read = [...lists.values()].flatMap((list) => (list instanceof ListRefusal ? [] : [list]));
+  const [newest] = read.filter(({ kind }) => kind === 'list_of_lists').sort((a, b) => b.sequenceNumber - a.sequenceNumber);
+  return newest?.pointers.filter(({ territory }) => territory === country).flatMap(({ signers }) => signers) ?? [];
+}
 
 /** Some signers have keys that the verifier of tokens does not know, so Node.js reads the certificate. */
 function nameOf(certificate: Uint8Array): { readonly subject: string; readonly fingerprint: string } {

@@ -42,6 +42,9 @@ export const verifyForm = z.object({ token: withoutSpace, hash: withoutSpace.tra
 /** The path parameter of verification by id. */
 export const tokenIdPath = z.object({ token_id: anyUuid });
 
+/** The media type of a trusted list. */
+export const trustedListType = 'application/vnd.etsi.tsl+xml';
+
 /** The path parameter of a trusted list. */
 export const trustedListPath = z.object({ sha256: sha256Hex });
 

@@ -33,7 +33,7 @@ interface NamedState {
 }
 
 /** A trusted list in force, and the code of the refusal if the last refresh brought no list. */
-interface ListState {
+interface ListFigures {
   readonly territory: string;
   readonly list: { readonly sequenceNumber: number; readonly issuedAt: string; readonly nextUpdate: string | null } | null;
   readonly refusal: { readonly code: string } | null;
@@ -41,7 +41,7 @@ interface ListState {
 
 /** The functions that every scrape calls. If the queue does not answer, its metrics are NaN. Workers do not report the queue. */
 export interface MetricSources {
-  readonly readLists?: (() => Promise<readonly ListState[]>) | undefined;
+  readonly readLists?: (() => Promise<readonly ListFigures[]>) | undefined;
   readonly readQueueState?: () => Promise<QueueFigures>;
   readonly readHealth?: () => readonly NamedState[];
 }
@@ -119,7 +119,7 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   const listUpdates = gauge('qstamp_trusted_list_next_update_seconds', listUpdatesHelp, 'territory');
   const listRefusalsHelp =
     '1 if the last refresh of a trusted list brought none, by the code of the reason; the last good list stays in force.';
-  const listRefusals = gauge('qstamp_trusted_list_refused', listRefusalsHelp, 'territory', 'code');
+  const listRefusals = gauge('qstamp_trusted_list_fault', listRefusalsHelp, 'territory', 'code');
 
   /** Lists and codes that are gone leave no metric behind. */
   async function collectLists(readLists: NonNullable<MetricSources['readLists']>): Promise<void> {

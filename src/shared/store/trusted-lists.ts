@@ -19,7 +19,8 @@ export interface ListInForce {
   readonly refusal: { readonly code: ListFault; readonly message: string } | null;
 }
 
-type InForceDocument = Omit<ListInForce, 'territory'> & { readonly _id: string };
+/** A country that is no longer configured, or no longer on the list of lists, is not used. Its number is kept, so that no older list can come after it. */
+type InForceDocument = Omit<ListInForce, 'territory'> & { readonly _id: string; readonly isUsed: boolean };
 
 /** A verified list: the file as it was signed, and what it says. The file is compressed, since a document of MongoDB holds 16 MiB. */
 interface ListDocument {
@@ -37,9 +38,10 @@ export function createTrustedListStore(db: Db) {
 
   return {
     readInForce: async (): Promise<ListInForce[]> => {
-      const found = await inStore(() => inForce.find({}, { maxTimeMS }).sort({ _id: 1 }).toArray());
-      return found.map(({ _id: territory, ...rest }) => ({ territory, ...rest }));
+      const found = await inStore(() => inForce.find({ isUsed: true }, { maxTimeMS }).sort({ _id: 1 }).toArray());
+      return found.map(({ _id: territory, list, checkedAt, refusal }) => ({ territory, list, checkedAt, refusal }));
     },
+    /** The last list that was in force, even if the country is not used now. */
     findInForce: async (territory: string): Promise<ListInForce['list']> =>
       (await inStore(() => inForce.findOne({ _id: territory }, { maxTimeMS })))?.list ?? null,
     /** Puts a verified list in force. A process that is killed in between leaves a list that is not in force. */
@@ -47,17 +49,20 @@ export function createTrustedListStore(db: Db) {
       const { sha256, sequenceNumber, issuedAt, nextUpdate } = said;
       const xml = new Binary(await promisify(gzip)(document));
       await inStore(() => insertIfAbsent(lists, { _id: sha256, xml, said }));
-      const list = { sha256, sequenceNumber, issuedAt, nextUpdate };
-      await inStore(() => inForce.updateOne({ _id: said.territory }, { $set: { list, checkedAt, refusal: null } }, { upsert: true }));
+      const state = { list: { sha256, sequenceNumber, issuedAt, nextUpdate }, checkedAt, refusal: null, isUsed: true };
+      await inStore(() => insertIfAbsent(inForce, { _id: said.territory, ...state }));
+      // Another refresh may have put a newer list in force meanwhile.
+      const older = { $or: [{ list: null }, { 'list.sequenceNumber': { $lt: sequenceNumber } }] };
+      await inStore(() => inForce.updateOne({ _id: said.territory, ...older }, { $set: state }));
     },
     /** Records an attempt that brought no newer list: the one in force was found again, or `refusal` says what was wrong. */
     noteAttempt: async (territory: string, checkedAt: Date, refusal: ListInForce['refusal']): Promise<void> => {
-      const update = { $set: { checkedAt, refusal }, $setOnInsert: { list: null } };
+      const update = { $set: { checkedAt, refusal, isUsed: true }, $setOnInsert: { list: null } };
       await inStore(() => inForce.updateOne({ _id: territory }, update, { upsert: true }));
     },
-    /** Takes all other countries out of force: they are no longer configured, or no longer on the list of lists. */
+    /** Takes all other countries out of use. */
     keepOnly: async (territories: readonly string[]): Promise<void> => {
-      await inStore(() => inForce.deleteMany({ _id: { $nin: [...territories] } }));
+      await inStore(() => inForce.updateMany({ _id: { $nin: [...territories] } }, { $set: { isUsed: false } }));
     },
     /** The file of a list, as it was signed. */
     findXml: async (sha256: string): Promise<{ readonly xml: Buffer; readonly said: TrustedList } | undefined> => {

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { createTrustStore } from '../rfc3161/index.ts';
 import { type Config, ConfigError } from '../runtime/config.ts';
+import { readSignersFile } from './lists/index.ts';
 
 /** The settings for trusted lists. */
 export type ListConfig = Pick<Config, 'TRUSTED_LIST_URLS' | 'LOTL_SIGNERS_FILE' | 'TRUSTED_LISTS_FILE'>;
 
 /** Where trusted lists come from. */
 export interface ListSources {
-  /** The EU list of lists, at several addresses: the first that answers is taken. */
+  /** The EU list of lists, at several addresses: the first good one is taken. */
   readonly listOfLists: { readonly addresses: readonly string[]; readonly signers: readonly Uint8Array[] } | undefined;
   readonly lists: readonly ListSource[];
 }
@@ -24,12 +24,15 @@ export interface ListSource {
 
 const entry = z
   .strictObject({
-    territory: z.string('takes the code of a country, such as SE').regex(/^[A-Z]{2}$/, 'takes the code of a country, such as SE'),
+    territory: z.string('takes the code of a country, such as SE').regex(/^(?!EU)[A-Z]{2}$/, 'takes the code of a country, such as SE'),
     url: z.url({ protocol: /^https?$/, error: 'takes an address that starts with http:// or https://' }).optional(),
     file: z.string('takes the path of a list').min(1).optional(),
     signers_file: z.string('takes the path of a PEM file with the certificates of the signers').min(1),
   })
   .refine(({ url, file }) => (url === undefined) !== (file === undefined), 'takes either "url" or "file"');
+
+const isEachOnce = (entries: readonly { readonly territory: string }[]): boolean =>
+  new Set(entries.map(({ territory }) => territory)).size === entries.length;
 
 /** Whether this installation uses trusted lists. */
 export const usesTrustedLists = ({ TRUSTED_LIST_URLS, TRUSTED_LISTS_FILE }: ListConfig): boolean =>
@@ -54,7 +57,11 @@ function readListsFile(path: string): ListSource[] {
   } catch (error) {
     throw wrong(` cannot be read as JSON (${String(error instanceof Error ? error.message : error).replace(/\s+/g, ' ')})`);
   }
-  const parsed = z.array(entry, 'takes a list of entries').min(1, 'takes at least one entry').safeParse(given);
+  const parsed = z
+    .array(entry, 'takes a list of entries')
+    .min(1, 'takes at least one entry')
+    .refine(isEachOnce, 'takes each country once')
+    .safeParse(given);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const place = (issue?.path ?? []).map((part) => (typeof part === 'number' ? ` [${part}]` : `.${String(part)}`)).join('');
@@ -70,7 +77,7 @@ function readListsFile(path: string): ListSource[] {
 
 function readSigners(what: string, path: string): Uint8Array[] {
   try {
-    return createTrustStore({ anchors: [readFileSync(path)] }).certificates.map(({ der }) => der);
+    return readSignersFile(readFileSync(path));
   } catch (error) {
     throw new ConfigError(`${what} cannot be used: ${error instanceof Error ? error.message : error}`);
   }

@@ -5,18 +5,23 @@ import { ListRefusal, mostListBytes } from '../../shared/trust/lists/index.ts';
 /** The largest lists have some megabytes, and some countries have slow servers. */
 const longestFetchMs = 60_000;
 
-/** Gets the file of a list. @throws ListRefusal `list_unreachable`, `list_too_large` */
-export async function fetchList(place: ListSource['place']): Promise<Uint8Array> {
+/**
+ * Gets the file of a list.
+ *
+ * @param redirect `error`: only this server may have it
+ * @throws ListRefusal `list_unreachable`, `list_too_large`
+ */
+export async function fetchList(place: ListSource['place'], redirect: 'follow' | 'error' = 'follow'): Promise<Uint8Array> {
   try {
-    return 'file' in place ? await readFile(place.file) : await download(place.address);
+    return 'file' in place ? await readFile(place.file) : await download(place.address, redirect);
   } catch (error) {
     if (error instanceof ListRefusal) throw error;
     throw new ListRefusal('list_unreachable', reasonOf(error));
   }
 }
 
-async function download(address: string): Promise<Uint8Array> {
-  const answer = await fetch(address, { signal: AbortSignal.timeout(longestFetchMs) });
+async function download(address: string, redirect: 'follow' | 'error'): Promise<Uint8Array> {
+  const answer = await fetch(address, { signal: AbortSignal.timeout(longestFetchMs), redirect });
   if (!answer.ok || !answer.body) throw new ListRefusal('list_unreachable', `The server answered with status ${answer.status}.`);
   const parts: Uint8Array[] = [];
   let bytes = 0;

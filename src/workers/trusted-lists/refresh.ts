@@ -1,3 +1,4 @@
+import { trustedListType } from '../../shared/contract/verify.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { TrustedListStore } from '../../shared/store/trusted-lists.ts';
@@ -9,13 +10,13 @@ import {
   ListRefusal,
   openListThread,
   readListOfLists,
+  stateOf,
   type TrustedList,
 } from '../../shared/trust/lists/index.ts';
 import { fetchList } from './fetch-list.ts';
 
 /** SchemeTerritory of the EU list of lists. */
 const european = 'EU';
-const listMimeType = 'application/vnd.etsi.tsl+xml';
 
 export interface RefreshDeps {
   readonly sources: ListSources;
@@ -42,6 +43,8 @@ export function createRefreshProcessor({ sources, trustedLists, clock, log }: Re
       if (list.territory !== territory) throw new ListRefusal('list_wrong_territory', `It is that of ${list.territory}.`);
       const before = await trustedLists.findInForce(territory);
       if (!isNewer(list, before ?? undefined)) return await trustedLists.noteAttempt(territory, new Date(clock()), null);
+      // Somebody may be withholding newer lists. The list in force may expire too; what it says of the time before stays true.
+      if (stateOf(list.nextUpdate, clock()) === 'expired') throw new ListRefusal('list_expired', `It was due at ${list.nextUpdate}.`);
       await trustedLists.putInForce(list, document, new Date(clock()));
       log.info({ territory, number: list.sequenceNumber, sha256: list.sha256 }, 'a trusted list is in force');
     } catch (error) {
@@ -56,13 +59,13 @@ export function createRefreshProcessor({ sources, trustedLists, clock, log }: Re
     const reader = openListThread();
     try {
       const { listOfLists, lists } = sources;
-      if (listOfLists) await refresh(european, () => getListOfLists(listOfLists, reader));
+      if (listOfLists) await refresh(european, () => getListOfLists(listOfLists, { reader, log }));
       const inForce = listOfLists && (await trustedLists.findInForce(european));
       const pointers = (inForce && (await trustedLists.findSaid(inForce.sha256))?.pointers) || [];
       const given = new Set(lists.map(({ territory }) => territory));
       const named = pointers.filter((pointer) => isListOfCountry(pointer) && !given.has(pointer.territory)).map(sourceOf);
       const all = [...lists, ...named];
-      await Promise.all(
+      const refreshed = await Promise.allSettled(
         all.map(({ territory, place, signers }) =>
           refresh(territory, async () => {
             const document = await fetchList(place);
@@ -70,6 +73,8 @@ export function createRefreshProcessor({ sources, trustedLists, clock, log }: Re
           }),
         ),
       );
+      const failed = refreshed.find(({ status }) => status === 'rejected');
+      if (failed?.status === 'rejected') throw failed.reason;
       await trustedLists.keepOnly([...(listOfLists ? [european] : []), ...all.map(({ territory }) => territory)]);
     } finally {
       await reader.close();
@@ -77,28 +82,32 @@ export function createRefreshProcessor({ sources, trustedLists, clock, log }: Re
   };
 }
 
-/** Takes the first address that answers. @throws ListRefusal of the last address */
-async function getListOfLists({ addresses, signers }: NonNullable<ListSources['listOfLists']>, reader: ListReader): Promise<FetchedList> {
+/** Takes the first good list. @throws ListRefusal of the last address */
+async function getListOfLists(
+  { addresses, signers }: NonNullable<ListSources['listOfLists']>,
+  { reader, log }: { readonly reader: ListReader; readonly log: Logger },
+): Promise<FetchedList> {
+  const origins = addresses.map((address) => new URL(address).origin);
+  // The addresses of pivots are read from a list that is not yet trusted, so they must be on a configured server.
+  const fetchPivot = async (address: string) => {
+    if (!origins.includes(URL.parse(address)?.origin ?? '')) throw new ListRefusal('list_pivot_broken', 'It is on another server.');
+    return fetchList({ address }, 'error');
+  };
   let refusal: unknown;
   for (const address of addresses) {
-    // Pivots come from the same server: their addresses are read from a list that is not yet trusted.
-    const fetchPivot = async (pivot: string) => {
-      if (URL.parse(pivot)?.origin !== new URL(address).origin) throw new ListRefusal('list_pivot_broken', 'It is on another server.');
-      return fetchList({ address: pivot });
-    };
     try {
       const document = await fetchList({ address });
       return { document, list: await readListOfLists(document, signers, { read: reader.read, fetchPivot }) };
     } catch (error) {
       if (!(error instanceof ListRefusal)) throw error;
+      if (addresses.length > 1) log.warn({ outcome: 'failed', code: error.code, address }, error.message);
       refusal = error;
     }
   }
   throw refusal;
 }
 
-/** Some countries publish their list as PDF too. */
 const isListOfCountry = ({ kind, mimeType, territory }: ListPointer): boolean =>
-  kind === 'country_list' && mimeType === listMimeType && territory !== european;
+  kind === 'country_list' && mimeType === trustedListType && territory !== european;
 
 const sourceOf = ({ territory, location, signers }: ListPointer): ListSource => ({ territory, place: { address: location }, signers });

@@ -25,7 +25,7 @@ test('a worker fetches the lists; /status, the metrics and the address of the li
   const server = await startListServer();
   const pointers = [{ territory: 'SE', location: `${server.url}/se.xml`, signers: [sweden.certificate] }];
   server.publish('/eu.xml', commission, { kind: 'list_of_lists', territory: 'EU', sequenceNumber: 3, nextUpdate: null, pointers });
-  const nextUpdate = '2026-01-01T00:00:00Z';
+  const nextUpdate = new Date(Date.now() + 3_600_000).toISOString();
   const document = server.publish('/se.xml', sweden, { territory: 'SE', sequenceNumber: 7, nextUpdate });
   const sha256 = createHash('sha256').update(document).digest('hex');
   const settings = {
@@ -40,10 +40,10 @@ test('a worker fetches the lists; /status, the metrics and the address of the li
     expect.objectContaining({ territory: 'EU', state: 'closed', sequence_number: 3, next_update: null, reason: null }),
     {
       territory: 'SE',
-      state: 'expired',
+      state: 'due_soon',
       sequence_number: 7,
       issued_at: '2026-11-01T00:00:00.000Z',
-      next_update: '2026-01-01T00:00:00.000Z',
+      next_update: nextUpdate,
       sha256,
       checked_at: expect.any(String),
       reason: null,
@@ -69,11 +69,11 @@ test('a worker fetches the lists; /status, the metrics and the address of the li
   expect(page).toContain(`<a href="/trusted-lists/${sha256}">Sweden</a>`);
   expect(page).toMatch(/Sweden: the last refresh.*List no\. 7 stays in force\./);
 
-  const names = ['qstamp_trusted_list_number', 'qstamp_trusted_list_refused'];
+  const names = ['qstamp_trusted_list_number', 'qstamp_trusted_list_fault'];
   expect(seriesOf(await scrape(service.workers[0]!), ...names)).toEqual({
     'qstamp_trusted_list_number{territory="EU"}': 3,
     'qstamp_trusted_list_number{territory="SE"}': 7,
-    'qstamp_trusted_list_refused{territory="SE",code="list_wrong_signer"}': 1,
+    'qstamp_trusted_list_fault{territory="SE",code="list_wrong_signer"}': 1,
   });
 });
 
@@ -108,6 +108,8 @@ describe('a wrong setting is one line that names it', () => {
   test.each([
     ['not a list', {}, / takes a list of entries$/],
     ['empty', [], / takes at least one entry$/],
+    ['a country twice', [entry, entry], / takes each country once$/],
+    ['the list of lists', [{ ...entry, territory: 'EU' }], / \[0\]\.territory takes the code of a country, such as SE$/],
     ['no country', [{ ...entry, territory: 'Sweden' }], / \[0\]\.territory takes the code of a country, such as SE$/],
     ['neither address nor file', [{ ...entry, url: undefined }], / \[0\] takes either "url" or "file"$/],
     ['both', [{ ...entry, file: 'se.xml' }], / \[0\] takes either "url" or "file"$/],

@@ -92,12 +92,16 @@ describe('the list of lists', () => {
     expect(await refresh()).toEqual({ EU: [3] });
   });
 
-  test('leads to no pivot on another server', async () => {
+  test('leads to no pivot on another server, not even by a redirect', async () => {
     const elsewhere = await startListServer();
     const pivot = { kind: 'list_of_lists', territory: 'EU', sequenceNumber: 1, pointers: [own(successor)] } as const;
     elsewhere.publish('/pivot-1.xml', commission, pivot);
     publishListOfLists(3, { pivots: [`${elsewhere.url}/pivot-1.xml`], pointers: [own(successor)] }, successor);
     expect(await refresh()).toEqual({ EU: [undefined, 'list_pivot_broken'] });
+
+    server.files.set('/pivot-1.xml', `${elsewhere.url}/pivot-1.xml`);
+    publishListOfLists(4, { pivots: [`${server.url}/pivot-1.xml`], pointers: [own(successor)] }, successor);
+    expect(await refresh()).toEqual({ EU: [undefined, 'list_unreachable'] });
   });
 
   test('is not taken from a signer who is not in the Official Journal, nor is a list of a country taken for it', async () => {
@@ -123,6 +127,10 @@ describe('the list of lists', () => {
     expect(await refresh()).toEqual({ BE: [8], EU: [3], SE: [7] });
     publishListOfLists(4, { pointers: [own(commission), pointer('BE', belgium)] });
     expect(await refresh()).toEqual({ BE: [8], EU: [4] });
+    // Its number is not forgotten meanwhile.
+    publishListOfLists(5);
+    publish('SE', sweden, 6);
+    expect(await refresh()).toEqual({ BE: [8], EU: [5], SE: [7, 'list_number_fell'] });
   });
 });
 
@@ -146,6 +154,11 @@ describe('the last good list stays in force', () => {
       () => server.publish('/se.xml', sweden, { territory: 'DK', sequenceNumber: 8 }),
     ],
     ['no signature', 'list_unsigned', withoutSignature],
+    [
+      'a newer list was overdue',
+      'list_expired',
+      () => server.publish('/se.xml', sweden, { territory: 'SE', sequenceNumber: 8, nextUpdate: '2026-01-01T00:00:00Z' }),
+    ],
     ['a page of an error', 'list_malformed', () => server.files.set('/se.xml', Buffer.from('<html><body>Maintenance</body></html>'))],
     ['more than 16 MiB', 'list_too_large', () => server.files.set('/se.xml', Buffer.alloc(16 * 1024 * 1024 + 1, ' '))],
     ['an error of the server', 'list_unreachable', () => server.files.set('/se.xml', 503)],

@@ -3,13 +3,13 @@ export { isNewer, stateOf } from './freshness.ts';
 export { createListIndex, type ListedJudgement, type ListIndex } from './list-index.ts';
 export { readListOfLists } from './list-of-lists.ts';
 export { type ListReader, openListThread } from './list-thread.ts';
+export { readSignersFile } from './signers-file.ts';
 export {
   LIST_FAULTS,
   type ListFault,
   type ListPointer,
   ListRefusal,
   mostListBytes,
-  type ServicePeriod,
   type TimeStampingService,
   type TrustedList,
 } from './trusted-list.ts';

@@ -15,9 +15,11 @@ export async function readListOfLists(
   { read, fetchPivot }: Pick<ListReader, 'read'> & { readonly fetchPivot: (address: string) => Promise<Uint8Array> },
 ): Promise<TrustedList> {
   // Not yet trusted: only the addresses of pivots are taken from it. What they lead to must have the right signatures.
-  const { pivotChains } = await read(document, 'embedded');
+  const { kind, pivotChains } = await read(document, 'embedded');
+  if (kind !== 'list_of_lists') throw new ListRefusal('list_malformed', 'It is not a list of lists.');
   for (const chain of pivotChains) {
-    const pivots = await Promise.all(chain.map(fetchPivot));
+    const pivots: Uint8Array[] = [];
+    for (const address of chain) pivots.push(await fetchPivot(address));
     // The present list may itself be the newest pivot. Then the old signers sign it.
     const way = [...pivots.filter((pivot) => !Buffer.from(pivot).equals(document)), document];
     const list = await followWay(way, published, read);

@@ -15,10 +15,21 @@ export interface ListReader {
 /** Reads lists in a thread of its own, because a large list takes half a second. The thread starts with the first list. */
 export function openListThread(): ListReader {
   let thread: Worker | undefined;
+  let isClosed = false;
   let last: Promise<unknown> = Promise.resolve();
 
+  function startThread(): Worker {
+    const started = new Worker(new URL('./list-worker.ts', import.meta.url));
+    // Without a listener, an error of a thread that reads nothing would end the process.
+    started.on('error', () => {
+      if (thread === started) thread = undefined;
+    });
+    return started;
+  }
+
   async function readNext(document: Uint8Array, signers: Signers): Promise<TrustedList> {
-    thread ??= new Worker(new URL('./list-worker.ts', import.meta.url));
+    if (isClosed) throw new Error('the reader of lists is closed');
+    thread ??= startThread();
     thread.postMessage({ document, signers });
     let answer: { readonly list: TrustedList; readonly refusal?: { readonly code: ListFault; readonly detail?: string } };
     try {
@@ -46,6 +57,7 @@ export function openListThread(): ListReader {
       return list;
     },
     close: async () => {
+      isClosed = true;
       await last;
       await end();
     },

@@ -1,13 +1,15 @@
 import { createHash } from 'node:crypto';
-import { type XmlDocument, XmlElement } from 'libxml2-wasm';
-import { parseXml, rootName, type Signers, verifySignedXml } from './signed-xml.ts';
+import type { XmlDocument, XmlElement } from 'libxml2-wasm';
+import { rootName, type Signers, verifySignedXml } from './signed-xml.ts';
 import { type ListPointer, ListRefusal, type ServicePeriod, type TimeStampingService, type TrustedList } from './trusted-list.ts';
+import { elements, isElement, only, parseXml } from './xml.ts';
 
-const namespaces = {
-  tsl: 'http://uri.etsi.org/02231/v2#',
-  more: 'http://uri.etsi.org/02231/v2/additionaltypes#',
-};
+/** What the addresses of types and statuses begin with, now and before eIDAS. Others are kept as they are. */
+const typeAddress = /^http:\/\/uri\.etsi\.org\/TrstSvc\/Svctype\//;
+const statusAddress = /^http:\/\/uri\.etsi\.org\/TrstSvc\/(TrustedList|eSigDir-1999-93-EC-TrustedList)\/Svcstatus\//;
 const versions = ['5', '6'];
+/** Announcements reset the pivots. There were five pivots from 2019 to 2026. */
+const mostPivots = 32;
 /** The addresses that the list of lists gives for announcements of its signers in the Official Journal. */
 const officialJournal = /^https?:\/\/eur-lex\.europa\.eu\//;
 
@@ -28,36 +30,37 @@ export function readTrustedList(document: Uint8Array, signers: Signers): Trusted
 
 function contentOf(xml: XmlDocument): Omit<TrustedList, 'sha256' | 'signer'> {
   const { root } = xml;
-  if (root.name !== rootName || root.namespaceUri !== namespaces.tsl) throw malformed('The root is another element.');
-  const [scheme] = elements(root, 'tsl:SchemeInformation');
-  if (!scheme) throw malformed('SchemeInformation is missing.');
+  if (!isElement(root, 'tsl', rootName)) throw malformed('The root is another element.');
+  const scheme = only(root, 'tsl:SchemeInformation', malformed);
   const version = textOf(scheme, 'tsl:TSLVersionIdentifier');
   if (!versions.includes(version)) throw malformed(`Its version is ${version}.`);
   const sequenceNumber = textOf(scheme, 'tsl:TSLSequenceNumber');
   if (!/^\d{1,9}$/.test(sequenceNumber)) throw malformed('The sequence number is not a number.');
-  const [nextUpdate] = elements(scheme, 'tsl:NextUpdate');
-  if (!nextUpdate) throw malformed('NextUpdate is missing.');
+  const nextUpdate = only(scheme, 'tsl:NextUpdate', malformed);
+  const kind = kindOf(scheme);
   return {
     version: Number(version),
-    kind: kindOf(scheme),
+    kind,
     territory: territoryOf(scheme),
     sequenceNumber: Number(sequenceNumber),
     issuedAt: timeOf(scheme, 'tsl:ListIssueDateTime'),
-    nextUpdate: elements(nextUpdate, '*').length === 0 ? null : timeOf(nextUpdate, 'tsl:dateTime'),
+    nextUpdate: nextUpdate.firstChild === null ? null : timeOf(nextUpdate, 'tsl:dateTime'),
     operatorName: nameOf(scheme, 'tsl:SchemeOperatorName'),
     pointers: elements(scheme, 'tsl:PointersToOtherTSL/tsl:OtherTSLPointer').map(pointerOf),
-    pivotChains: pivotChainsOf(elements(scheme, 'tsl:SchemeInformationURI/tsl:URI').map(({ content }) => content.trim())),
+    pivotChains: kind === 'list_of_lists' ? pivotChainsOf(scheme) : [],
     timeStampingServices: elements(root, 'tsl:TrustServiceProviderList/tsl:TrustServiceProvider').flatMap(timeStampingServicesOf),
   };
 }
 
 /** The list of lists names its pivots, newest first, above the announcement in the Official Journal that they follow. */
-function pivotChainsOf(addresses: readonly string[]): string[][] {
+function pivotChainsOf(scheme: XmlElement): string[][] {
   const chains: string[][] = [];
   const pivots: string[] = [];
-  for (const address of addresses) {
+  for (const uri of elements(scheme, 'tsl:SchemeInformationURI/tsl:URI')) {
+    const address = uri.content.trim();
     if (officialJournal.test(address)) chains.push([...pivots]);
     else if (address.endsWith('.xml')) pivots.unshift(address);
+    if (pivots.length + chains.length > mostPivots) throw malformed(`It names more than ${mostPivots} pivots.`);
   }
   return chains.length > 0 ? chains : [pivots];
 }
@@ -76,32 +79,25 @@ function pointerOf(pointer: XmlElement): ListPointer {
 function timeStampingServicesOf(provider: XmlElement): TimeStampingService[] {
   const providerName = nameOf(provider, 'tsl:TSPInformation/tsl:TSPName');
   return elements(provider, 'tsl:TSPServices/tsl:TSPService').flatMap((service) => {
-    const [current] = elements(service, 'tsl:ServiceInformation');
-    if (!current) throw malformed(`A service of ${providerName} has no ServiceInformation.`);
+    const current = only(service, 'tsl:ServiceInformation', malformed);
     const all = [current, ...elements(service, 'tsl:ServiceHistory/tsl:ServiceHistoryInstance')];
     if (!all.some((one) => /^TSA(\/|$)/.test(typeOf(one)))) return [];
-    const identity = 'tsl:ServiceDigitalIdentity';
-    return {
-      providerName,
-      periods: all.map(periodOf).sort((a, b) => b.since.localeCompare(a.since)),
-      certificates: certificatesOf(current, identity),
-      subjectNames: elements(current, `${identity}/tsl:DigitalId/tsl:X509SubjectName`).map(({ content }) => content.trim()),
-    };
+    const [present, ...history] = all.map(periodOf) as [ServicePeriod, ...ServicePeriod[]];
+    const periods = [present, ...history.sort((a, b) => b.since.localeCompare(a.since))];
+    if (periods.some(({ since }) => since > present.since)) throw malformed(`The history of ${present.name} is newer than its status.`);
+    return { providerName, periods, certificates: certificatesOf(current, 'tsl:ServiceDigitalIdentity') };
   });
 }
 
 const periodOf = (period: XmlElement): ServicePeriod => ({
   type: typeOf(period),
   name: nameOf(period, 'tsl:ServiceName'),
-  status: textOf(period, 'tsl:ServiceStatus').replace(/\/$/, '').replace(/.*\//, ''),
+  status: textOf(period, 'tsl:ServiceStatus').replace(statusAddress, '').replace(/\/$/, ''),
   since: timeOf(period, 'tsl:StatusStartingTime'),
 });
 
 /** `http://uri.etsi.org/TrstSvc/Svctype/TSA/QTST` is `TSA/QTST`. */
-const typeOf = (period: XmlElement): string =>
-  textOf(period, 'tsl:ServiceTypeIdentifier')
-    .replace(/\/$/, '')
-    .replace(/.*\/Svctype\//i, '');
+const typeOf = (period: XmlElement): string => textOf(period, 'tsl:ServiceTypeIdentifier').replace(typeAddress, '').replace(/\/$/, '');
 
 const kindOf = (parent: XmlElement, path = ''): TrustedList['kind'] =>
   /listofthelists$/i.test(textOf(parent, `${path}tsl:TSLType`)) ? 'list_of_lists' : 'country_list';
@@ -115,14 +111,14 @@ function territoryOf(scheme: XmlElement): string {
 /** Names are given in several languages. English is taken if there, because every list must have it (clause 5.1.4). */
 function nameOf(parent: XmlElement, path: string): string {
   const [name] = [...elements(parent, `${path}/tsl:Name[@xml:lang="en"]`), ...elements(parent, `${path}/tsl:Name`)];
-  if (!name) throw malformed(`${lastOf(path)} is missing.`);
+  if (!name) throw malformed(`${path.replace(/.*:/, '')} is missing.`);
   return name.content.trim().replace(/\s+/g, ' ');
 }
 
 function textOf(parent: XmlElement, path: string): string {
-  const [found] = elements(parent, path);
-  if (!found) throw malformed(`${lastOf(path)} is missing.`);
-  return found.content.trim();
+  const element = only(parent, path, malformed);
+  if (elements(element, '*').length > 0) throw malformed(`${element.name} is not a text.`);
+  return element.content.trim();
 }
 
 function timeOf(parent: XmlElement, path: string): string {
@@ -131,16 +127,11 @@ function timeOf(parent: XmlElement, path: string): string {
   const [, day = ''] = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.exec(text) ?? [];
   // `Date` takes 30 February for 2 March.
   const isDay = day !== '' && !Number.isNaN(time) && new Date(day).toISOString().startsWith(day);
-  if (!isDay) throw malformed(`${lastOf(path)} is not a time with a time zone.`);
+  if (!isDay) throw malformed(`${path.replace(/.*:/, '')} is not a time with a time zone.`);
   return new Date(time).toISOString();
 }
 
 const certificatesOf = (parent: XmlElement, path: string): Buffer[] =>
   elements(parent, `${path}/tsl:DigitalId/tsl:X509Certificate`).map(({ content }) => Buffer.from(content, 'base64'));
-
-const elements = (parent: XmlElement, path: string): XmlElement[] =>
-  parent.find(path, namespaces).filter((node) => node instanceof XmlElement);
-
-const lastOf = (path: string): string => path.replace(/.*:/, '');
 
 const malformed = (detail: string) => new ListRefusal('list_malformed', detail);

@@ -1,18 +1,11 @@
-import { isUtf8 } from 'node:buffer';
 import { constants, createHash, verify, X509Certificate } from 'node:crypto';
-import { ParseOption, XmlC14NMode, XmlDocument, XmlElement, XmlParseError } from 'libxml2-wasm';
-import { ListRefusal, mostListBytes } from './trusted-list.ts';
+import { XmlC14NMode, type XmlDocument, type XmlElement } from 'libxml2-wasm';
+import { ListRefusal } from './trusted-list.ts';
+import { elements, only as onlyOf, parseXml } from './xml.ts';
 
 /** `embedded`: the certificate inside the signature is taken, so that the signature proves only that the list was not damaged. */
 export type Signers = readonly Uint8Array[] | 'embedded';
 
-/** The largest real lists have about 100 000 tags. Each takes some 200 bytes of memory. */
-const mostTags = 1_000_000;
-
-const namespaces = {
-  ds: 'http://www.w3.org/2000/09/xmldsig#',
-  xades: 'http://uri.etsi.org/01903/v1.3.2#',
-};
 /** The root of a trusted list. */
 export const rootName = 'TrustServiceStatusList';
 const exclusive = 'http://www.w3.org/2001/10/xml-exc-c14n#';
@@ -75,31 +68,6 @@ export function verifySignedXml(document: Uint8Array, signers: Signers): { reado
   }
 }
 
-/** Parses a list without network, entities and document type declarations. The caller disposes of it. @throws ListRefusal */
-export function parseXml(document: Uint8Array): XmlDocument {
-  if (document.length > mostListBytes) throw new ListRefusal('list_too_large', `It has ${document.length} bytes.`);
-  // UTF-16 without a byte order mark is valid UTF-8, but has zeros.
-  if (!isUtf8(document) || document.includes(0)) throw new ListRefusal('list_malformed', 'It is not UTF-8 text.');
-  const octets = Buffer.from(document.buffer, document.byteOffset, document.length);
-  if (octets.includes('<!DOCTYPE')) throw new ListRefusal('list_has_dtd');
-  let tags = 0;
-  for (let at = octets.indexOf('<'); at >= 0; at = octets.indexOf('<', at + 1)) tags += 1;
-  if (tags > mostTags) throw new ListRefusal('list_too_large', `It has ${tags} tags.`);
-  const option = ParseOption.XML_PARSE_NONET | ParseOption.XML_PARSE_NO_XXE | ParseOption.XML_PARSE_NO_SYS_CATALOG;
-  let xml: XmlDocument;
-  try {
-    xml = XmlDocument.fromBuffer(document, { option });
-  } catch (error) {
-    if (!(error instanceof XmlParseError)) throw error;
-    throw new ListRefusal('list_malformed', `It is not well-formed XML: ${error.message.split('\n')[0]}`);
-  }
-  if (xml.encoding !== null && !/^utf-8$/i.test(xml.encoding)) {
-    xml.dispose();
-    throw new ListRefusal('list_malformed', 'Its encoding is not UTF-8.');
-  }
-  return xml;
-}
-
 function findSignature(xml: XmlDocument): XmlElement {
   const [signature, ...others] = elements(xml.root, '//ds:Signature');
   if (!signature) throw new ListRefusal(xml.root.name === rootName ? 'list_unsigned' : 'list_malformed');
@@ -127,6 +95,7 @@ interface Reference {
 /** @throws ListRefusal unless one reference is to the document, and one to the signed properties */
 function readReferences(signedInfo: XmlElement): { readonly ofDocument: Reference; readonly ofProperties: Reference } {
   const references = elements(signedInfo, 'ds:Reference');
+  if (elements(signedInfo, '*').length !== references.length + 2) throw unsupported('SignedInfo has an unknown element.');
   const isOfProperties = (reference: XmlElement) => reference.attr('Type')?.content === signedPropertiesType;
   const properties = references.find(isOfProperties);
   const list = references.find((one) => !isOfProperties(one));
@@ -134,11 +103,12 @@ function readReferences(signedInfo: XmlElement): { readonly ofDocument: Referenc
     throw unsupported('There must be one reference to the list and one to the signed properties.');
   }
   const [ofDocument, ofProperties] = [readReference(list), readReference(properties)];
-  if (ofDocument.transforms.join(' ') !== `${enveloped} ${exclusive}`) {
+  const [first, second, ...others] = ofDocument.transforms;
+  if (first !== enveloped || second !== exclusive || others.length > 0) {
     throw unsupported('The list may only be transformed by enveloped-signature and exclusive canonicalization.');
   }
   // Without a transform, the signed properties are canonicalized by inclusive C14N 1.0 (XMLDSig, clause 4.4.3.2). Some real lists are signed so.
-  if (!['', exclusive].includes(ofProperties.transforms.join(' '))) {
+  if (ofProperties.transforms.length > 1 || ofProperties.transforms.some((transform) => transform !== exclusive)) {
     throw unsupported('The signed properties may only be transformed by exclusive canonicalization.');
   }
   return { ofDocument, ofProperties };
@@ -149,7 +119,8 @@ function readReference(reference: XmlElement): Reference {
   if (uri === undefined || !/^(#.+)?$/.test(uri)) throw wrapped('A reference leads out of the list.');
   const hash = digestMethods[methodOf(reference, 'ds:DigestMethod')];
   if (!hash) throw unsupported('A digest is neither SHA-256, SHA-384 nor SHA-512.');
-  const transforms = elements(reference, 'ds:Transforms/ds:Transform').map(plainMethod);
+  const [lists, transforms] = [elements(reference, 'ds:Transforms'), elements(reference, 'ds:Transforms/*').map(plainMethod)];
+  if (lists.length > 1 || elements(reference, '*').length !== lists.length + 2) throw unsupported('A reference has an unknown element.');
   return { uri: uri.slice(1), transforms, hash, digest: base64Of(only(reference, 'ds:DigestValue')) };
 }
 
@@ -179,7 +150,8 @@ function verifyValue(signature: XmlElement, signedInfo: Uint8Array, signer: Uint
   if (!method) throw unsupported('The method of the signature is not accepted.');
   const { publicKey } = new X509Certificate(signer);
   const { modulusLength = 0, namedCurve = '' } = publicKey.asymmetricKeyDetails ?? {};
-  if (publicKey.asymmetricKeyType !== method.key) throw unsupported('The method of the signature does not fit the key.');
+  const type = method.isPss && publicKey.asymmetricKeyType === 'rsa-pss' ? 'rsa' : publicKey.asymmetricKeyType;
+  if (type !== method.key) throw unsupported('The method of the signature does not fit the key.');
   if (method.key === 'rsa' ? modulusLength < leastRsaBits : !curves.has(namedCurve))
     throw unsupported('The key of the signer is too weak.');
   const padding = method.isPss
@@ -199,21 +171,16 @@ function canonical(of: XmlDocument | XmlElement, method: string | undefined): Ui
 
 const matches = ({ hash, digest }: Reference, octets: Uint8Array): boolean => createHash(hash).update(octets).digest().equals(digest);
 
-const elements = (parent: XmlElement, path: string): XmlElement[] =>
-  parent.find(path, namespaces).filter((node) => node instanceof XmlElement);
-
-function only(parent: XmlElement, path: string): XmlElement {
-  const [found, ...others] = elements(parent, path);
-  if (!found || others.length > 0) throw unsupported(`The signature must have exactly one ${path.replace(/.*:/, '')}.`);
-  return found;
-}
+const only = (parent: XmlElement, path: string): XmlElement => onlyOf(parent, path, unsupported);
 
 const methodOf = (parent: XmlElement, path: string): string => plainMethod(only(parent, path));
 
 /** The algorithm of a method without parameters: any parameter could change what is signed. */
 function plainMethod(method: XmlElement): string {
   if (elements(method, '*').length > 0) throw unsupported(`${method.name} has parameters.`);
-  return method.attr('Algorithm')?.content ?? '';
+  const algorithm = method.attr('Algorithm')?.content;
+  if (!algorithm) throw unsupported(`${method.name} has no algorithm.`);
+  return algorithm;
 }
 
 const idsOf = (element: XmlElement): string[] =>

@@ -39,18 +39,17 @@ export interface ListPointer {
 export interface TimeStampingService {
   /** The trust service provider, in English if the list has it in English. */
   readonly providerName: string;
-  /** The periods of the service, newest first. The first is the current one; a period ends where the period before it in this list starts. */
+  /** The periods of the service: the current one, then its history, newest first. A period ends where the one before it in this list starts. */
   readonly periods: readonly ServicePeriod[];
-  /** ServiceDigitalIdentity, which holds for all periods: certificates in DER, and subject names as the list writes them. */
+  /** ServiceDigitalIdentity, which holds for all periods, DER. */
   readonly certificates: readonly Uint8Array[];
-  readonly subjectNames: readonly string[];
 }
 
 export interface ServicePeriod {
-  /** ServiceTypeIdentifier without the address before it, such as `TSA/QTST`. */
+  /** ServiceTypeIdentifier without the address of ETSI before it, such as `TSA/QTST`. */
   readonly type: string;
   readonly name: string;
-  /** ServiceStatus without the address before it, such as `granted` or `withdrawn`. */
+  /** ServiceStatus without the address of ETSI before it, such as `granted` or `withdrawn`. */
   readonly status: string;
   /** ISO 8601, UTC. */
   readonly since: string;
@@ -75,7 +74,7 @@ export const LIST_FAULTS = {
   list_pivot_broken: 'An older list of lists, which names the signers of the current one, is missing or refused.',
   list_number_fell: 'The sequence number is lower than that of the list in force.',
   list_number_reused: 'The sequence number is that of the list in force, but the content differs.',
-  list_expired: 'The next update of the list is overdue.',
+  list_expired: 'A newer list was overdue when the list was fetched.',
   list_unreachable: 'The list could not be fetched.',
 } as const;
 
