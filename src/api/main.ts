@@ -12,7 +12,9 @@ import { systemClock } from '../shared/runtime/clock.ts';
 import { type Config, ConfigError } from '../shared/runtime/config.ts';
 import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts';
 import { createMetrics, serveMetrics } from '../shared/runtime/metrics.ts';
+import { noLists, watchLists } from '../shared/store/lists-in-force.ts';
 import { openStore } from '../shared/store/store.ts';
+import { usesTrustedLists } from '../shared/trust/list-sources.ts';
 import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { buildApp } from './app.ts';
 import { createRateLimits } from './server/rate-limits.ts';
@@ -50,7 +52,9 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
   const queueWatch = watchQueue({ redis, log });
   lifecycle.onClose('queue watch', () => queueWatch.stop());
 
-  const stampJudge = openStampJudge({ trust, store, clock, log });
+  const lists = usesTrustedLists(config) ? await watchLists(store.trustedLists, log) : noLists;
+  lifecycle.onClose('trusted lists', () => lists.stop());
+  const stampJudge = openStampJudge({ trust, lists, store, clock, log });
   const waiter = createReplyWaiter({
     findStored: createReplyLookup({ stamps: store.stamps, outputs: store.outputs, stampJudge }),
     log,

@@ -2,10 +2,12 @@ import { ServiceError } from '../shared/domain/service-error.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import { ConfigError, loadConfig } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
+import { noLists, watchLists } from '../shared/store/lists-in-force.ts';
 import { openStore } from '../shared/store/store.ts';
 import { createTokenJudge } from '../shared/trust/judge.ts';
+import { usesTrustedLists } from '../shared/trust/list-sources.ts';
 import { canServeQualified, loadTrustSettings } from '../shared/trust/trusted-providers.ts';
-import { createProviderPool, openTsas, ProviderError } from '../workers/providers/index.ts';
+import { createListingKeeper, createProviderPool, openTsas, ProviderError } from '../workers/providers/index.ts';
 import { createRenewProcessor } from '../workers/renewal/index.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
 import { withProviderNotes } from './provider-notes.ts';
@@ -33,15 +35,22 @@ export const renew = (command: OperatorCommand): Promise<OperatorExitCode> =>
     if (trust.providers.length === 0) throw new ConfigError('TSP: got mock; only a TSA can renew evidence, so set local or file');
     const log = createLogger({ level: config.LOG_LEVEL, process: 'renew', destination: stderr });
     return withProviderNotes({ providers: trust.providers, redisUrl: config.REDIS_URL, log }, async (notes) => {
-      const providers = await openTsas(trust.providers, { notes, clock: systemClock, log });
       const store = openStore(config, log);
+      const lists = usesTrustedLists(config) ? await watchLists(store.trustedLists, log) : noLists;
+      const keepListing = createListingKeeper(store.listings.insertOnce, lists.current);
+      const providers = await openTsas(trust.providers, { notes, lists: lists.current, keepListing, clock: systemClock, log });
       const keepBatch = store.batches.insertOnce;
       const provider = createProviderPool({ providers, deadlineMs, notes, clock: systemClock, log, keepBatch });
       try {
         const { renewed, lapsed, asks, due, unknown } = await createRenewProcessor({
           ...store,
           provider,
-          tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock: systemClock }),
+          tokenJudge: createTokenJudge({
+            trust,
+            lists: lists.current,
+            mockKey: () => store.keys.secret('mock-provider'),
+            clock: systemClock,
+          }),
           servesQualified: canServeQualified(trust),
           renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,
           isByCommand: true,
@@ -57,6 +66,7 @@ export const renew = (command: OperatorCommand): Promise<OperatorExitCode> =>
         return 1;
       } finally {
         provider.close();
+        lists.stop();
         await store.close();
       }
     });

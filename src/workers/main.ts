@@ -17,13 +17,14 @@ import { systemClock } from '../shared/runtime/clock.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts';
 import { createMetrics, serveMetrics } from '../shared/runtime/metrics.ts';
+import { noLists, watchLists } from '../shared/store/lists-in-force.ts';
 import { openStore } from '../shared/store/store.ts';
 import { createTokenJudge } from '../shared/trust/judge.ts';
 import { loadListSources, usesTrustedLists } from '../shared/trust/list-sources.ts';
 import { canServeQualified, loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { createViewEngine } from '../shared/views/engine.ts';
 import { operatorOf } from '../shared/views/operator.ts';
-import { openProvider, openTsas } from './providers/index.ts';
+import { createListingKeeper, openProvider, openTsas } from './providers/index.ts';
 import { createProcessors } from './registry.ts';
 import { recordFailedStamps, withSpaceRecord } from './stamping/index.ts';
 import { createAnnouncements, createWebhookSender } from './webhooks/index.ts';
@@ -50,9 +51,21 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   lifecycle.onClose('redis', () => disconnect(redis));
   const notes = openProviderNotes({ redis, log });
   // Done before anything that may wait, so that an unusable key ends the process at once.
-  const tsas = await openTsas(trust.providers, { notes, clock: systemClock, log });
+  let lists = noLists;
+  const tsas = await openTsas(trust.providers, {
+    notes,
+    lists: () => lists.current(),
+    keepListing: createListingKeeper(
+      (listing) => store.listings.insertOnce(listing),
+      () => lists.current(),
+    ),
+    clock: systemClock,
+    log,
+  });
   const store = openStore(config, log);
   lifecycle.onClose('store', () => store.close());
+  if (usesTrustedLists(config)) lists = await watchLists(store.trustedLists, log);
+  lifecycle.onClose('trusted lists', () => lists.stop());
   await store.openKeys();
   // Done before jobs are taken: a stamp that is made while counters of an older version are converted may be counted wrong.
   await answerWithin(longestPreparingMs, store.prepare);
@@ -100,7 +113,12 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     }),
     provider,
     stamps,
-    tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock: systemClock }),
+    tokenJudge: createTokenJudge({
+      trust,
+      lists: () => lists.current(),
+      mockKey: () => store.keys.secret('mock-provider'),
+      clock: systemClock,
+    }),
     servesQualified: canServeQualified(trust),
     sources,
     renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,

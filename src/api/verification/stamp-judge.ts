@@ -1,16 +1,18 @@
 import { evidenceRecordOf, newImprintsOf, renewalsOf } from '../../shared/domain/evidence.ts';
+import { isQualified } from '../../shared/domain/qualification.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import { type Imprint, isSameImprint } from '../../shared/domain/stamp.ts';
-import { type StampedReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
+import { repliedQualificationOf, type StampedReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
 import { tokenIn, withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { KeyStore } from '../../shared/store/keys.ts';
+import type { ListsInForce } from '../../shared/store/lists-in-force.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import { createTokenJudge, type Judgement, type TokenJudge, type Vouched } from '../../shared/trust/judge.ts';
 import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
 
-export type StampJudgement = Vouched | Pick<Extract<Judgement, { ok: false }>, 'ok' | 'code' | 'stated'>;
+export type StampJudgement = Vouched | Pick<Extract<Judgement, { ok: false }>, 'ok' | 'code' | 'stated' | 'qualification'>;
 
 /**
  * With these codes the renewals in an evidence record are not usable now, for example because a certificate is not valid. All other codes mean that
@@ -88,7 +90,8 @@ export function createStampJudge(deps: { tokenJudge: TokenJudge; stamps: Pick<St
    */
   async function storedReplyOf(stamp: StoredStamp): Promise<StampedReply | undefined> {
     const judgement = await judgeStamp(stamp);
-    if (judgement.ok) return { ...stampedReplyOf(stamp), isQualified: judgement.isQualified };
+    if (judgement.ok)
+      return { ...stampedReplyOf(stamp), isQualified: isQualified(judgement.qualification), ...repliedQualificationOf(judgement) };
     log.error({ tokenId: stamp.tokenId, code: judgement.code }, 'withheld a stored stamp that does not verify');
     return undefined;
   }
@@ -99,13 +102,14 @@ export function createStampJudge(deps: { tokenJudge: TokenJudge; stamps: Pick<St
 /** Creates the judge of a process from its trust settings. The key of the mock provider comes from the store. */
 export function openStampJudge(deps: {
   trust: TrustSettings;
+  lists: ListsInForce;
   store: { readonly stamps: Pick<StampStore, 'find' | 'findIdByToken'>; readonly keys: Pick<KeyStore, 'secret'> };
   clock: Clock;
   log: Logger;
 }): StampJudge {
-  const { trust, store, clock, log } = deps;
+  const { trust, lists, store, clock, log } = deps;
   return createStampJudge({
-    tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock }),
+    tokenJudge: createTokenJudge({ trust, lists: lists.current, mockKey: () => store.keys.secret('mock-provider'), clock }),
     stamps: store.stamps,
     log,
   });

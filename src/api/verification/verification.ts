@@ -1,5 +1,6 @@
 import { contentSha256Of } from '../../shared/contract/stamp.ts';
-import type { VerificationResult } from '../../shared/contract/verify.ts';
+import { qualifiedVerdictOf, type VerificationResult } from '../../shared/contract/verify.ts';
+import { isQualified } from '../../shared/domain/qualification.ts';
 import { adviceOf, type ReasonCode, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
 import { imprintOf, toldToken } from '../../shared/domain/told-token.ts';
@@ -32,6 +33,7 @@ const invalid = (code: ReasonCode, tokenId: string | null = null, advice = advic
   imprint: null,
   tsp_provider: null,
   is_qualified: null,
+  qualified: null,
   reason: reasonOf(code),
   ...(advice !== undefined && { advice }),
 });
@@ -73,7 +75,7 @@ const toldOf = (verified: Vouched['verified'], isFileCompared: boolean) => {
 };
 
 const resultOf = (
-  { issuedAt, imprint, provider, isQualified, verified }: Vouched,
+  { issuedAt, imprint, provider, qualification, verified }: Vouched,
   tokenId: string | null,
   isFileCompared: boolean,
 ): VerificationResult => ({
@@ -84,7 +86,8 @@ const resultOf = (
   content_sha256: contentSha256Of(imprint),
   imprint,
   tsp_provider: provider ?? null,
-  is_qualified: isQualified,
+  is_qualified: isQualified(qualification),
+  qualified: qualifiedVerdictOf(qualification),
   ...(verified?.record && { holds_until: verified.record.holdsUntil.toISOString() }),
   ...toldOf(verified, isFileCompared),
   reason: null,
@@ -121,7 +124,8 @@ export function createVerification(deps: {
       // A different file is the first reason to refuse, even if the token does not verify either.
       const fault = otherFileOf(judgement, hash ?? undefined, given);
       if (fault !== undefined) return invalid(fault.code, null, fault.advice);
-      if (!judgement.ok) return invalid(judgement.code);
+      if (!judgement.ok)
+        return { ...invalid(judgement.code), qualified: judgement.qualification ? qualifiedVerdictOf(judgement.qualification) : null };
       const result = resultOf(judgement, await findTokenId(judgement), given.length > 0);
       const areUnused =
         judgement.verified?.record === undefined && given.some(({ length }) => length !== digestCharacters[judgement.imprint.algorithm]);

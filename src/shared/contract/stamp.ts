@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { verifyPath } from '../domain/addresses.ts';
+import { QUALIFICATION_REASONS, type Qualification, qualificationBases } from '../domain/qualification.ts';
 import { ServiceError } from '../domain/service-error.ts';
 import { type Imprint, imprintAlgorithms, sha256Imprint } from '../domain/stamp.ts';
 import { type StampTier, stampTiers } from '../domain/tiers.ts';
@@ -122,6 +123,32 @@ export const imprintShown = z
 /** Returns the value of `content_sha256` for an imprint: null if its algorithm is not SHA-256, or if the digest is damaged. */
 export const contentSha256Of = ({ algorithm, digest }: Imprint): string | null => (algorithm === 'sha256' && digest !== '' ? digest : null);
 
+/** Whether a stamp is qualified, who says so, and why not. */
+export const qualifiedBrief = z
+  .object({
+    status: z.enum(['qualified', 'not_qualified']),
+    basis: z
+      .enum(qualificationBases)
+      .nullable()
+      .describe(
+        '`list`: a trusted list of the EU says it; `operator`: only the operator of this service claims it; null: nobody says anything',
+      ),
+    reason: z.string().nullable().describe('why it is not qualified: a code and a sentence; null if it is'),
+  })
+  .meta({ id: 'Qualified' });
+
+/** The member `qualified` of answers. Replies of older workers have no reason. */
+export function qualifiedBriefOf({
+  isQualified,
+  qualification,
+}: {
+  readonly isQualified: boolean;
+  readonly qualification?: Pick<Qualification, 'basis' | 'reason'> | undefined;
+}): z.output<typeof qualifiedBrief> {
+  const { basis = isQualified ? 'operator' : null, reason = null } = qualification ?? {};
+  return { status: isQualified ? 'qualified' : 'not_qualified', basis, reason: reason && `${reason}: ${QUALIFICATION_REASONS[reason]}` };
+}
+
 export const stampToken = z
   .object({
     token_id: uuid,
@@ -136,6 +163,7 @@ export const stampToken = z
     tier: stampTier,
     tsp_provider: z.string(),
     is_qualified: z.boolean(),
+    qualified: qualifiedBrief,
     verify_url: z.string(),
     sealed_storage_url: z.string().nullable(),
   })
@@ -145,7 +173,13 @@ export type StampToken = z.output<typeof stampToken>;
 /** Makes the body of a 201 for a stamp. Its imprint is a SHA-256, as for all stamps over JSON. `sealedUrl`: the secret address of sealed content. */
 export const stampTokenOf = (
   { tokenId, imprint, tier }: { readonly tokenId: string; readonly imprint: Imprint; readonly tier: StampTier },
-  proof: { readonly issuedAt: string; readonly token: string; readonly provider: string; readonly isQualified: boolean },
+  proof: {
+    readonly issuedAt: string;
+    readonly token: string;
+    readonly provider: string;
+    readonly isQualified: boolean;
+    readonly qualification?: Pick<Qualification, 'basis' | 'reason'> | undefined;
+  },
   sealedUrl: string | null,
 ): StampToken => ({
   token_id: tokenId,
@@ -156,6 +190,7 @@ export const stampTokenOf = (
   tier,
   tsp_provider: proof.provider,
   is_qualified: proof.isQualified,
+  qualified: qualifiedBriefOf(proof),
   verify_url: verifyPath(tokenId),
   sealed_storage_url: sealedUrl,
 });

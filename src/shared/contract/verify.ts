@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import type { Qualification } from '../domain/qualification.ts';
 import { verdicts } from '../domain/reasons.ts';
 import { digestCharacters } from '../domain/stamp.ts';
 import { dateTime, sha256Hex, text, uuid } from './fields.ts';
 import { anyUuid } from './parameters.ts';
-import { imprintShown } from './stamp.ts';
+import { imprintShown, qualifiedBrief, qualifiedBriefOf } from './stamp.ts';
 
 const token = text().meta({ description: 'the opaque token that a stamp operation returned' });
 
@@ -60,6 +61,31 @@ const certificate = z.object({
   not_after: dateTime,
 });
 
+const ofList = 'only with the basis `list`';
+const qualifiedVerdict = qualifiedBrief
+  .extend({
+    country: z.string().nullable().describe(`${ofList}: the code of the country, as in its trusted list`),
+    list_number: z.int().nullable().describe('the sequence number of the list'),
+    list_sha256: z.string().nullable().describe('the list itself is at `/trusted-lists/{sha256}`'),
+    service: z.string().nullable().describe('the name of the service that signed, as in the list'),
+    provider_name: z.string().nullable(),
+    service_type: z.string().nullable().describe('`TSA/QTST`: a service for qualified time-stamps'),
+    service_status: z.string().nullable().describe('its status at the time of the time-stamp, such as `granted` or `withdrawn`'),
+    granted_since: dateTime.nullable().describe('null if it was not granted then'),
+    status_since: dateTime.nullable(),
+    at_proof_of_existence: z
+      .object({ time: dateTime, service_status: z.string(), status_since: dateTime })
+      .nullable()
+      .describe(
+        'only if it differs: the status of the service when the token was first proved to exist otherwise than by its own word (the time of the next token over it, or now). DSS wants the service to be granted then too',
+      ),
+    claimed_by_token: z
+      .boolean()
+      .describe('whether the token itself says that it is qualified (EN 319 422); this is the claim of the provider'),
+  })
+  .meta({ id: 'QualifiedVerdict' });
+export type QualifiedVerdict = z.output<typeof qualifiedVerdict>;
+
 const revocation = z
   .object({
     subject: z.string(),
@@ -93,6 +119,7 @@ export const verificationResult = z
     imprint: imprintShown.nullable().describe('what the token proves; null if it proves nothing'),
     tsp_provider: z.string().nullable(),
     is_qualified: z.boolean().nullable(),
+    qualified: qualifiedVerdict.nullable().describe('null if nothing is known about the signer'),
     holds_until: dateTime
       .optional()
       .describe(
@@ -115,6 +142,31 @@ export const verificationResult = z
   })
   .meta({ id: 'VerificationResult' });
 export type VerificationResult = z.output<typeof verificationResult>;
+
+/** Makes the member `qualified` of a verdict. */
+export function qualifiedVerdictOf(qualification: Qualification): QualifiedVerdict {
+  const { status, listed, isClaimedByToken } = qualification;
+  return {
+    ...qualifiedBriefOf({ isQualified: status === 'qualified', qualification }),
+    country: listed?.territory ?? null,
+    list_number: listed?.listNumber ?? null,
+    list_sha256: listed?.listSha256 ?? null,
+    service: listed?.serviceName ?? null,
+    provider_name: listed?.providerName ?? null,
+    service_type: listed?.type ?? null,
+    service_status: listed?.status ?? null,
+    granted_since: status === 'qualified' ? (listed?.since ?? null) : null,
+    status_since: listed?.since ?? null,
+    at_proof_of_existence: listed?.atProofOfExistence
+      ? {
+          time: listed.atProofOfExistence.time,
+          service_status: listed.atProofOfExistence.status,
+          status_since: listed.atProofOfExistence.since,
+        }
+      : null,
+    claimed_by_token: isClaimedByToken,
+  };
+}
 
 /** Describes an answer whose body is the content itself. */
 export const contentBytes = z

@@ -5,7 +5,7 @@
 export interface Qualification {
   readonly status: 'qualified' | 'not_qualified';
   /** Who says that it is qualified, or that it is not; null if nobody says anything about the provider. */
-  readonly basis: 'list' | 'operator' | null;
+  readonly basis: QualificationBasis | null;
   /** Null if it is qualified. */
   readonly reason: QualificationReason | null;
   /** Only with the basis `list`. */
@@ -35,6 +35,10 @@ export interface ListedService {
    */
   readonly atProofOfExistence: { readonly time: string; readonly status: string; readonly since: string } | null;
 }
+
+/** `list`: a trusted list says it. `operator`: the operator of this installation says it, and no trusted list in force knows the provider. */
+export const qualificationBases = ['list', 'operator'] as const;
+export type QualificationBasis = (typeof qualificationBases)[number];
 
 /** Why a time-stamp is not qualified. A code never changes its meaning. */
 export const QUALIFICATION_REASONS = {

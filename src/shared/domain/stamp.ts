@@ -1,5 +1,7 @@
 /** A stamp binds an imprint to a time with one or more proofs. Every answer about a stamp comes from its proofs. */
 
+import type { Qualification } from './qualification.ts';
+
 /** The hash algorithms of imprints (RFC 3161 §2.4.1, S15), with the number of hexadecimal characters of a digest. */
 export const digestCharacters = { sha256: 64, sha384: 96, sha512: 128 } as const;
 export type ImprintAlgorithm = keyof typeof digestCharacters;
@@ -26,6 +28,8 @@ export function imprintOfDigest(digest: string): Imprint | undefined {
 export const isSameImprint = (a: Imprint, b: Imprint): boolean => a.algorithm === b.algorithm && a.digest === b.digest;
 
 interface ProofOfTime {
+  /** Only of a proof that was just made: verification judges it again, so it is not stored. */
+  readonly qualification?: Qualification | undefined;
   /** Name of the provider in the configuration when the proof was made. */
   readonly provider: string;
   /** Whether the provider was configured as qualified then. This is only a claim: verification checks it again. */
@@ -81,6 +85,8 @@ export interface Batch extends Renewable {
   readonly leaves: number;
   readonly provider: string;
   readonly isQualified: boolean;
+  /** Only of a batch that was just made. It is not stored. */
+  readonly qualification?: Qualification | undefined;
   /** genTime, RFC 3339 in UTC. */
   readonly issuedAt: string;
   /** The TimeStampReq for the root, DER, exactly as sent. */

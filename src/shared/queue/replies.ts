@@ -5,7 +5,14 @@ import { createLeafRecords } from '../domain/leaf-record.ts';
 import { type Batch, type Imprint, imprintAlgorithms, type Stamp } from '../domain/stamp.ts';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
-import { type StampedReply, type StampReply, stampedReplyFields, stampedReplyOf, stampReplySchema } from './stamp-job.ts';
+import {
+  repliedQualificationOf,
+  type StampedReply,
+  type StampReply,
+  stampedReplyFields,
+  stampedReplyOf,
+  stampReplySchema,
+} from './stamp-job.ts';
 
 /** How long one read waits for replies, in milliseconds. */
 export const replyBlockMs = 2_000;
@@ -171,7 +178,10 @@ export function textOfReplies(given: readonly WorkerReply[]): string {
     return { ...rest, batch: batches.indexOf(batch), algorithm: imprint.algorithm, hashes };
   });
   return JSON.stringify({
-    batches: batches.map(({ issuedAt, provider, isQualified, tst }) => ({ issuedAt, provider, isQualified, tst: tst.toString('base64') })),
+    batches: batches.map((batch) => {
+      const { issuedAt, provider, isQualified, tst } = batch;
+      return { issuedAt, provider, isQualified, ...repliedQualificationOf(batch), tst: tst.toString('base64') };
+    }),
     replies,
   } satisfies SentReplies);
 }

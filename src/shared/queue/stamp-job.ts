@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Caller, callerKinds } from '../domain/caller.ts';
+import { type Qualification, qualificationBases, qualificationReasons } from '../domain/qualification.ts';
 import { REQUEST_FAULTS } from '../domain/request-fault.ts';
 import { imprintAlgorithms, type Stamp } from '../domain/stamp.ts';
 import { stampTiers } from '../domain/tiers.ts';
@@ -86,6 +87,8 @@ export const stampedReplyFields = {
   issuedAt: z.string(),
   provider: z.string(),
   isQualified: z.boolean(),
+  /** Who says that it is qualified or not, and why not. Absent in replies of workers before 0.4.0. */
+  qualification: z.object({ basis: z.enum(qualificationBases).nullable(), reason: z.enum(qualificationReasons).nullable() }).optional(),
   /** Only for an output of a workflow: its id, and its position in the workflow's chain. */
   output: z.object({ outputId: z.string(), sequenceNumber: z.number().int() }).optional(),
 };
@@ -110,9 +113,14 @@ export type StampReply = z.infer<typeof stampReplySchema>;
 export type StampedReply = Extract<StampReply, { outcome: 'stamped' }>;
 
 /** Makes the reply about an existing stamp, in a worker or later from the store. */
-export function stampedReplyOf({ tokenId, proofs: [{ issuedAt, token, provider, isQualified }] }: Stamp): StampedReply {
-  return { outcome: 'stamped', tokenId, issuedAt, token, provider, isQualified };
+export function stampedReplyOf({ tokenId, proofs: [proof] }: Stamp): StampedReply {
+  const { issuedAt, token, provider, isQualified } = proof;
+  return { outcome: 'stamped', tokenId, issuedAt, token, provider, isQualified, ...repliedQualificationOf(proof) };
 }
+
+/** A reply has only what the answer to the caller needs. */
+export const repliedQualificationOf = ({ qualification }: { readonly qualification?: Qualification | undefined }) =>
+  qualification && { qualification: { basis: qualification.basis, reason: qualification.reason } };
 
 /** The queue of the stamps that callers wait for, and of all outputs: they keep their order, so they never change queue (W8). */
 export const stampQueueName = 'stamps' as const;

@@ -66,8 +66,8 @@ export { type AnswerSpans, answerSpansOf } from './tsp/answer-spans.ts';
 // To request a time-stamp, and to read requests.
 export type { Imprint } from './tsp/imprint.ts';
 export { PKI_FAILURE, PKI_STATUS, type PkiFailure, REQUEST_FAULTS, type RequestFault } from './tsp/pki-status.ts';
-export { decodeRequest, encodeRequest, type RequestFields, type TimeStampRequest } from './tsp/request.ts';
 export { hasQualifiedStatement } from './tsp/qualified-statement.ts';
+export { decodeRequest, encodeRequest, type RequestFields, type TimeStampRequest } from './tsp/request.ts';
 export { requestFaultOf } from './tsp/response.ts';
 export { tokenIn } from './tsp/token.ts';
 // To verify an answer or a token.

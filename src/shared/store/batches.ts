@@ -49,7 +49,7 @@ const isMarkedBy = (blind: Buffer, leaf: { readonly blind: Buffer }): boolean =>
 type BatchClaims = Pick<Batch, 'provider' | 'isQualified' | 'issuedAt'>;
 
 /** A batch as stored. `_id` is the batch's id. */
-interface BatchDocument extends Omit<Batch, 'batchId' | 'tsq' | 'tsr' | 'tst' | 'crown' | 'term' | 'renewals'> {
+interface BatchDocument extends Omit<Batch, 'batchId' | 'qualification' | 'tsq' | 'tsr' | 'tst' | 'crown' | 'term' | 'renewals'> {
   readonly _id: string;
   readonly evidence?: StoredEvidence;
   readonly tsq: Binary;
@@ -101,7 +101,7 @@ export function createBatchStore(db: Db, renewals: Pick<RenewalStore, 'findToken
   return {
     /** Writes a batch and the ids of its leaves' stamps. If the batch exists, nothing changes. */
     insertOnce: async (batch: Batch, leaves: readonly NewLeaf[]): Promise<void> => {
-      const { batchId, tsq, tsr, tst, crown, term, renewals: _, ...rest } = batch;
+      const { batchId, tsq, tsr, tst, crown, term, renewals: _, qualification: __, ...rest } = batch;
       const bytes = { tsq: new Binary(tsq), tsr: new Binary(tsr), crown: new Binary(crown), leafIds: new Binary(leafIdsOf(leaves)) };
       const document = { _id: batchId, ...rest, ...storedEvidenceOf(term), ...bytes, tokenDigest: digestOf(tst) };
       await inStore(() => insertNew(db, batches, [document]));

@@ -24,6 +24,7 @@ export async function createIndexes(db: Db): Promise<void> {
     // (docs/reference/adr/0006-what-an-insert-costs.md).
     await subjects.createIndex({ [renewByField]: 1, _id: 1 }, { partialFilterExpression: { [renewByField]: { $exists: true } } });
   }
+  await db.collection('listings').createIndex({ signer: 1, firstAt: -1 });
   await db.collection('outputs').createIndex({ workflowId: 1, hash: 1 });
   await db.collection('idempotency').createIndex({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 }

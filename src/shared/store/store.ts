@@ -13,6 +13,7 @@ import { createEvidenceTermStore } from './evidence-terms.ts';
 import { createIdempotencyStore } from './idempotency.ts';
 import { createIndexes, prepareDatabase } from './indexes.ts';
 import { createKeyStore } from './keys.ts';
+import { createListingStore } from './listings.ts';
 import { createNewDigestStore } from './new-digests.ts';
 import { createNote } from './notes.ts';
 import { createOutputStore } from './outputs.ts';
@@ -51,6 +52,7 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
     workflows: createWorkflowStore(db, () => keys.secret('workflows')),
     outputs: createOutputStore(db),
     trustedLists: createTrustedListStore(db),
+    listings: createListingStore(db),
     blockedRecipients: createBlockedRecipientStore(db),
     ping: async (): Promise<void> => void (await inStore(() => db.command({ ping: 1, maxTimeMS: 1_000 }))),
     /** Writes a small value to check that MongoDB accepts writes: it may answer and still be full or read-only. */

@@ -113,11 +113,4 @@ export function latency(ms: number | null): string {
   return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
-const countries = new Intl.DisplayNames('en', { type: 'region' });
-/** Trusted lists name two countries by other codes than ISO 3166-1. */
-const codesOfLists: Readonly<Record<string, string>> = { EL: 'GR', UK: 'GB' };
-
-/** The English name of a country by its code in a trusted list; the code itself if it has none. */
-export function countryText(territory: string): string {
-  return countries.of(codesOfLists[territory] ?? territory) ?? territory;
-}
+export { countryText } from '../domain/qualified-sentence.ts';

@@ -30,9 +30,9 @@ export function plantTree(imprints: readonly [Imprint, ...Imprint[]]): BatchTree
   return {
     batchId,
     root,
-    batchOf: ({ provider, isQualified, issuedAt, token, tsq, tsr, term }) => {
+    batchOf: ({ provider, isQualified, qualification, issuedAt, token, tsq, tsr, term }) => {
       const tst = Buffer.from(token, 'base64');
-      return { batchId, root, leaves: imprints.length, provider, isQualified, issuedAt, tsq, tsr, tst, crown, term };
+      return { batchId, root, leaves: imprints.length, provider, isQualified, qualification, issuedAt, tsq, tsr, tst, crown, term };
     },
     proofsOf: (batch) => imprints.map((imprint, index) => new Leaf(imprint, batch, index, tree.pathOf(index))),
   };
@@ -43,6 +43,7 @@ class Leaf implements LeafProof {
   readonly kind = 'leaf';
   readonly provider: string;
   readonly isQualified: boolean;
+  readonly qualification: LeafProof['qualification'];
   readonly issuedAt: string;
   readonly batch: Batch;
   readonly index: number;
@@ -52,6 +53,7 @@ class Leaf implements LeafProof {
   constructor(imprint: Imprint, batch: Batch, index: number, path: readonly Buffer[]) {
     this.provider = batch.provider;
     this.isQualified = batch.isQualified;
+    this.qualification = batch.qualification;
     this.issuedAt = batch.issuedAt;
     this.batch = batch;
     this.index = index;

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { Qualification } from '../../shared/domain/qualification.ts';
 import type { ClockState } from '../../shared/domain/service-state.ts';
 import { type Proof, sha256Imprint, type TokenProof } from '../../shared/domain/stamp.ts';
 import type { RateView, RequestRate } from '../../shared/queue/request-rate.ts';
@@ -10,8 +11,10 @@ import { RateReachedError, type StampSubject } from './provider.ts';
 /** The result of a provider's test stamp. A null value means: not in the answer. */
 export interface ProviderCheck {
   readonly provider: string;
-  /** True if the provider is configured as qualified and its answer was verified (V9). */
+  /** Whether the token of its answer is qualified (V9). */
   readonly isQualified: boolean;
+  /** Who says so, or why it is not. Absent without a token. */
+  readonly qualification?: Qualification | undefined;
   /** `not_asked`: the provider allows no request now. */
   readonly verdict: 'ok' | 'failed' | 'not_asked';
   readonly fault: string | null;
@@ -31,7 +34,6 @@ export interface ProviderCheck {
 /** The functions of a provider that a check needs. */
 export interface CheckedProvider {
   readonly name: string;
-  readonly isQualified: boolean;
   readonly stamp: (subject: StampSubject) => Promise<Proof>;
   /** Reads a token of the provider. Absent if the provider does not make tokens, like the mock. */
   readonly readToken?: (proof: TokenProof) => Promise<Verified>;
@@ -55,7 +57,7 @@ export async function checkProvider(provider: CheckedProvider, clock: Clock): Pr
   return read ? { ...check, clock: read.state, clockDifferenceMs: read.driftMs && Math.round(read.driftMs) } : check;
 }
 
-async function askProvider({ name, isQualified, stamp, readToken }: CheckedProvider, clock: Clock): Promise<ProviderCheck> {
+async function askProvider({ name, stamp, readToken }: CheckedProvider, clock: Clock): Promise<ProviderCheck> {
   const imprint = sha256Imprint(randomBytes(32).toString('hex'));
   const askedAtMs = clock();
   const startedAt = performance.now();
@@ -63,7 +65,8 @@ async function askProvider({ name, isQualified, stamp, readToken }: CheckedProvi
   const asked = { provider: name, certificate: null, policy: null, clockDifferenceMs: null };
   try {
     const proof = await stamp({ tokenId: randomUUID(), imprint, tier: 'basic' });
-    const answered = { ...asked, isQualified, verdict: 'ok', fault: null, latencyMs: latencyMs() } as const;
+    const { isQualified, qualification } = proof;
+    const answered = { ...asked, isQualified, qualification, verdict: 'ok', fault: null, latencyMs: latencyMs() } as const;
     if (proof.kind !== 'token' || !readToken) return answered;
     const { signer, policy, genTime } = await readToken(proof);
     return {

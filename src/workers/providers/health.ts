@@ -21,7 +21,12 @@ export interface HealthRecord {
 }
 
 /** `isOut`: whether the provider's circuit breaker is open. */
-export function createHealthRecord(options: { name: string; isQualified: boolean; clock: Clock; isOut?: () => boolean }): HealthRecord {
+export function createHealthRecord(options: {
+  name: string;
+  isQualified: () => boolean;
+  clock: Clock;
+  isOut?: () => boolean;
+}): HealthRecord {
   const { name, isQualified, clock, isOut = () => false } = options;
   const latencies: number[] = [];
   let calls = 0;
@@ -46,7 +51,7 @@ export function createHealthRecord(options: { name: string; isQualified: boolean
       const sorted = latencies.toSorted((a, b) => a - b);
       const quantile = (q: number) => sorted[Math.ceil(q * sorted.length) - 1] ?? null;
       const lastSuccessAt = lastSuccessMs === undefined ? null : new Date(lastSuccessMs).toISOString();
-      return { name, isQualified, status: status(), lastSuccessAt, p50: quantile(0.5), p95: quantile(0.95) };
+      return { name, isQualified: isQualified(), status: status(), lastSuccessAt, p50: quantile(0.5), p95: quantile(0.95) };
     },
   };
 }
@@ -96,7 +101,7 @@ export function withHealthRecord(
   onCall: OnCall = () => undefined,
 ): { provider: TimestampProvider; record: HealthRecord; check(): Promise<ProviderCheck> } {
   const { name, isQualified } = provider;
-  const record = createHealthRecord({ name, isQualified, clock });
+  const record = createHealthRecord({ name, isQualified: () => isQualified, clock });
   // The mock provider's key is in the store. If the store is down, nobody is blamed.
   const blame: Blame = (error) => {
     if (error instanceof TierUnavailableError) return 'caller';
@@ -109,6 +114,6 @@ export function withHealthRecord(
   return {
     provider: { name, isQualified, stamp: stampTelling(onCall) },
     record,
-    check: () => checkProvider({ name, isQualified, stamp: stampTelling(() => undefined) }, clock),
+    check: () => checkProvider({ name, stamp: stampTelling(() => undefined) }, clock),
   };
 }

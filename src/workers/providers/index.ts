@@ -3,6 +3,7 @@
  */
 export { checkProvider, type ProviderCheck } from './check.ts';
 export { evidenceTermOf } from './evidence-term.ts';
+export { createListingKeeper } from './listing-keeper.ts';
 export { openProvider, openTsas } from './open-provider.ts';
 export { createProviderPool } from './pool.ts';
 export {

@@ -8,7 +8,7 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { checkProvider, type ProviderCheck } from './check.ts';
 import { createHealthRecord, type OnCall, recordCall } from './health.ts';
-import { RateReachedError, type StampSubject, TimeUnavailableError, TsaRefusedError } from './provider.ts';
+import { RateReachedError, type StampSubject, TierUnavailableError, TimeUnavailableError, TsaRefusedError } from './provider.ts';
 import { InvalidAnswerError, isTimeFault, type Rfc3161Provider } from './rfc3161.ts';
 import { TransportError } from './tsa-client.ts';
 
@@ -79,7 +79,7 @@ export interface Member {
 
 /** What a failed call means for the provider's breaker; undefined: it is not the provider's fault. */
 function faultOf(error: unknown, clock: Clock): Parameters<Breaker['failed']>[0] | undefined {
-  if (error instanceof CutShortError || error instanceof TsaRefusedError) return undefined;
+  if (error instanceof CutShortError || error instanceof TsaRefusedError || error instanceof TierUnavailableError) return undefined;
   if (error instanceof TimeUnavailableError || error instanceof RateReachedError || error instanceof ProviderOutError) return undefined;
   if (error instanceof TransportError) return { pauseMs: error.retryAfterMs };
   return { clockMs: error instanceof InvalidAnswerError && isTimeFault(error.code) ? clock() : undefined };
@@ -96,7 +96,7 @@ export function createMember(
   const fewPlaces = wrap(bulkhead(promisedPlaces, mostWaiting), places);
   const record = createHealthRecord({
     name,
-    isQualified: provider.isQualified,
+    isQualified: () => provider.isQualified,
     clock,
     isOut: () => breaker.isOpen() || isClockOut(provider),
   });
@@ -124,7 +124,7 @@ export function createMember(
       }
     };
     const blame = (error: unknown) => {
-      if (error instanceof TsaRefusedError) return 'caller';
+      if (error instanceof TsaRefusedError || error instanceof TierUnavailableError) return 'caller';
       return error instanceof CutShortError || error instanceof RateReachedError ? 'nobody' : 'provider';
     };
     return recordCall({ record, onCall: tell, provider: name }, stamp, blame);
@@ -140,7 +140,7 @@ export function createMember(
     } catch (error) {
       const fault = faultOf(error, clock);
       if (fault) breaker.failed(fault);
-      else if (error instanceof TsaRefusedError) breaker.succeeded();
+      else if (error instanceof TsaRefusedError || error instanceof TierUnavailableError) breaker.succeeded();
       throw error;
     }
   };
@@ -153,10 +153,9 @@ export function createMember(
     promisedPlaces,
     ask: (subject, shareMs, stamps) => guard(subject, shareMs, (ended) => onCall({ ...ended, stamps })),
     check: (shareMs) => {
-      const { isQualified, readToken, readClock } = provider;
+      const { readToken, readClock } = provider;
       const checked = {
         name,
-        isQualified,
         readToken,
         readClock,
         rate,

@@ -4,6 +4,7 @@ import type { ProviderNotes } from '../../shared/queue/provider-notes.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import { noLists } from '../../shared/store/lists-in-force.ts';
 import type { TrustedProvider } from '../../shared/trust/trusted-providers.ts';
 import { readCredentials } from './credentials.ts';
 import { isDoubtful, type OnCall, withHealthRecord } from './health.ts';
@@ -12,7 +13,7 @@ import { openKeyProvider } from './key/open-key.ts';
 import { createMockProvider } from './mock.ts';
 import { createProviderPool, type KeepBatch } from './pool.ts';
 import type { TimestampProvider } from './provider.ts';
-import { createRfc3161Provider, type Rfc3161Provider } from './rfc3161.ts';
+import { createRfc3161Provider, type ListingTools, type Rfc3161Provider } from './rfc3161.ts';
 import { createTsaClient } from './tsa-client.ts';
 import { watchProviders } from './watch.ts';
 
@@ -31,18 +32,20 @@ const deadlineMsOf = (stampWaitMs: number): number => Math.max(1_000, Math.floor
 
 /**
  * Opens the configured TSAs and own keys. The times in the TSAs' tokens are a second opinion on the clock of the own keys. `notes`
- * count the requests of a TSA with a `rate`; without them such a TSA is never asked.
+ * count the requests of a TSA with a `rate`; without them such a TSA is never asked. Without `lists`, only the operator says who is qualified.
  *
  * @throws ConfigError if a secret cannot be read or a key is not suitable
  */
 export async function openTsas(
   providers: readonly TrustedProvider[],
-  { notes, clock, log }: { notes?: ProviderNotes | undefined; clock: Clock; log: Logger },
+  given: { notes?: ProviderNotes | undefined; clock: Clock; log: Logger } & Partial<ListingTools>,
 ): Promise<Rfc3161Provider[]> {
+  const { notes, clock, log, lists = noLists.current, keepListing = async () => undefined } = given;
+  const listing = { lists, keepListing };
   const watches: ClockWatch[] = [];
   return Array.fromAsync(providers, async ({ settings, trust }) => {
     if (settings.type === 'key') {
-      const opened = await openKeyProvider({ settings, trust }, { log });
+      const opened = await openKeyProvider({ settings, trust }, { log, ...listing });
       watches.push(opened.clockWatch);
       return opened;
     }
@@ -52,7 +55,7 @@ export async function openTsas(
       for (const watch of watches) watch.heard(opinion);
     };
     const rate = settings.rate && notes?.rateOf(name, settings.rate, timeoutMs + takeMarginMs);
-    return createRfc3161Provider({ settings, trust, client, clock, onTime, rate });
+    return createRfc3161Provider({ settings, trust, client, clock, onTime, rate, ...listing });
   });
 }
 

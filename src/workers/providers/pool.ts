@@ -99,10 +99,8 @@ export function createProviderPool(options: {
     throw error;
   }
 
-  const qualified = members.filter(({ provider }) => provider.isQualified);
-
   function servingOf({ requiresQualified, asked }: StampSubject): readonly Member[] {
-    const fitting = requiresQualified ? qualified : members;
+    const fitting = requiresQualified ? members.filter(({ provider }) => provider.isQualified) : members;
     if (fitting.length === 0) refuse(new TierUnavailableError('a qualified stamp is required, but no provider is qualified'));
     const policy = asked?.policy;
     if (policy === undefined) return fitting;
@@ -121,7 +119,9 @@ export function createProviderPool(options: {
     if (error instanceof ServiceError) throw error;
     for (const { failures } of group) failures.push(error);
     if (error instanceof RateReachedError) return;
-    if (error instanceof TsaRefusedError) {
+    if (error instanceof TierUnavailableError) {
+      log.warn({ outcome: 'failed', reason: error.message, provider: name, ...ids }, 'a stamp that must be qualified is not');
+    } else if (error instanceof TsaRefusedError) {
       log.info({ outcome: 'refused', code: error.fault, reason: error.message, provider: name, ...ids }, 'the TSA refused the request');
     } else log.warn({ err: error, provider: name, ...ids }, `provider ${name} failed`);
   }
@@ -130,6 +130,8 @@ export function createProviderPool(options: {
     const refusals = failures.filter((error) => error instanceof TsaRefusedError);
     const refusal = refusals.find(({ fault }) => fault !== undefined) ?? refusals[0];
     if (refusal && refusals.length === serving.length) throw refusal;
+    const unqualified = failures.find((error) => error instanceof TierUnavailableError);
+    if (unqualified && failures.every((error) => error instanceof TierUnavailableError)) refuse(unqualified);
     const timeless = failures.find((error) => error instanceof TimeUnavailableError);
     if (timeless && failures.every((error) => error instanceof TimeUnavailableError || error instanceof TsaRefusedError)) throw timeless;
     const isRate = (error: unknown) => error instanceof RateReachedError;
@@ -200,7 +202,9 @@ export function createProviderPool(options: {
       if (shareMs <= 0) break;
       try {
         const isPromised = group.every(({ subject }) => subject.isPromised);
-        const answer = await member.ask({ tokenId: tree.batchId, imprint: tree.root, tier: 'basic', isPromised }, shareMs, group.length);
+        const { requiresQualified = false } = oldest.subject;
+        const root = { tokenId: tree.batchId, imprint: tree.root, tier: 'basic', requiresQualified, isPromised } as const;
+        const answer = await member.ask(root, shareMs, group.length);
         const batch = tree.batchOf(answer);
         const proofs = tree.proofsOf(batch);
         const leaves = group.map(({ subject: { tokenId } }, i) => ({ tokenId, blind: proofs[i]!.path[0]! }));
@@ -243,7 +247,9 @@ export function createProviderPool(options: {
 
   return {
     name: preferred.name,
-    isQualified: preferred.isQualified,
+    get isQualified() {
+      return preferred.isQualified;
+    },
     stamp: async (subject) => askOne({ subject, serving: servingOf(subject), endsAt: performance.now() + deadlineMs, failures: [] }, 0),
     health: () => members.map((member) => member.health()),
     check: async () => {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { rfc3339Of } from '../../shared/domain/gen-time.ts';
+import { isQualified, type Qualification } from '../../shared/domain/qualification.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import type { TokenProof } from '../../shared/domain/stamp.ts';
 import type { RequestRate, TakenRequest } from '../../shared/queue/request-rate.ts';
@@ -15,11 +16,23 @@ import {
 } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { randomOctets } from '../../shared/runtime/random-octets.ts';
+import type { ListIndex } from '../../shared/trust/lists/index.ts';
 import type { AggregateSettings, ProviderSettings } from '../../shared/trust/providers-file.ts';
+import { qualificationOf } from '../../shared/trust/qualification.ts';
 import { evidenceTermOf } from './evidence-term.ts';
 import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
-import { RateReachedError, type StampSubject, TsaRefusedError } from './provider.ts';
+import { RateReachedError, type StampSubject, TierUnavailableError, TsaRefusedError } from './provider.ts';
 import { TransportError, type TsaClient } from './tsa-client.ts';
+
+/** Keeps the listing of a token that is qualified by a list, once for many stamps. */
+export type KeepListing = (token: Verified, qualification: Qualification) => Promise<void>;
+
+export interface ListingTools {
+  /** The trusted lists in force. */
+  readonly lists: () => ListIndex;
+  /** @throws ServiceError `store_unavailable` */
+  readonly keepListing: KeepListing;
+}
 
 const nonceBytes = 16;
 
@@ -47,7 +60,10 @@ export class InvalidAnswerError extends Error {
 /** One TSA. Every answer is fully verified before it is returned. */
 export interface Rfc3161Provider {
   readonly name: string;
+  /** Whether its next stamp will be qualified, as far as is known: by its last token and the present lists, and before the first token as configured. */
   readonly isQualified: boolean;
+  /** Why not, and who says so; undefined before the first token. */
+  readonly qualification?: Qualification | undefined;
   /** The configured policy, dotted OID. */
   readonly policyOid: string | undefined;
   readonly maxConcurrent: number;
@@ -60,7 +76,8 @@ export interface Rfc3161Provider {
   /**
    * Requests a time-stamp. After a transport fault, 429 or 5xx it asks once more.
    *
-   * @throws TransportError, InvalidAnswerError; RateReachedError, and then nothing was sent; TsaRefusedError for a client's request that differs from our own
+   * @throws TransportError, InvalidAnswerError; RateReachedError, and then nothing was sent; TsaRefusedError for a client's request that differs from our
+   * own; TierUnavailableError if the stamp must be qualified and is not
    */
   stamp(subject: StampSubject, signal: AbortSignal): Promise<TokenProof>;
   /** Reads a token of this TSA. @throws InvalidAnswerError */
@@ -104,19 +121,25 @@ function retryDelayMsOf(error: unknown): number | undefined {
   return Math.random() * longestRetryDelayMs;
 }
 
-export function createRfc3161Provider(deps: {
-  settings: ProviderSettings;
-  trust: TrustStore;
-  client: Pick<TsaClient, 'ask' | 'close'>;
-  clock: Clock;
-  /** Called with the time in each verified answer, even if the answer is refused because this time is far from ours. */
-  onTime?: (opinion: SecondOpinion) => void;
-  rate?: RequestRate | undefined;
-}): Rfc3161Provider {
-  const { settings, trust, client, clock, onTime, rate } = deps;
-  const { name, isQualified, policyOid, timeoutMs, acceptGrantedWithMods = false, maxAccuracySeconds, policyAccuracySeconds } = settings;
+export function createRfc3161Provider(
+  deps: {
+    settings: ProviderSettings;
+    trust: TrustStore;
+    client: Pick<TsaClient, 'ask' | 'close'>;
+    clock: Clock;
+    /** Called with the time in each verified answer, even if the answer is refused because this time is far from ours. */
+    onTime?: (opinion: SecondOpinion) => void;
+    rate?: RequestRate | undefined;
+  } & ListingTools,
+): Rfc3161Provider {
+  const { settings, trust, client, clock, lists, keepListing, onTime, rate } = deps;
+  const { name, policyOid, timeoutMs, acceptGrantedWithMods = false, maxAccuracySeconds, policyAccuracySeconds } = settings;
 
-  let chain: Verified['chain'] | undefined;
+  let last: Verified | undefined;
+
+  const qualificationAt = (token: Verified): Qualification => qualificationOf(token, [settings.qualified], lists(), new Date(clock()));
+  /** That of a token like the last one, made now. */
+  const readQualification = () => last && qualificationAt({ ...last, genTime: new Date(clock()) });
 
   /**
    * Takes a request of the provider's rate. If Redis answers late or not at all, nothing is sent.
@@ -154,7 +177,7 @@ export function createRfc3161Provider(deps: {
     const timed = onTime && isFarOff(result) ? await verifyToken(tsr, { trust, nowMs: Number.MAX_SAFE_INTEGER }) : result;
     if (timed.ok) onTime?.({ name, sentAtMs, receivedAtMs, ...meantTimeOf(timed) });
     if (!result.ok) throw new InvalidAnswerError(result.code, result.detail, requestFaultOf(tsr));
-    chain = result.chain;
+    last = result;
     return { tsr, verified: result };
   }
 
@@ -173,7 +196,13 @@ export function createRfc3161Provider(deps: {
 
   return {
     name,
-    isQualified,
+    get isQualified() {
+      const known = readQualification();
+      return known ? isQualified(known) : settings.qualified !== false;
+    },
+    get qualification() {
+      return readQualification();
+    },
     policyOid,
     maxConcurrent: settings.maxConcurrent,
     aggregate: settings.aggregate,
@@ -194,10 +223,16 @@ export function createRfc3161Provider(deps: {
               cause: error,
             });
       });
+      const qualification = qualificationAt(verified);
+      if (subject.requiresQualified && !isQualified(qualification)) {
+        throw new TierUnavailableError(`the token of ${name} is not qualified: ${qualification.reason}`);
+      }
+      await keepListing(verified, qualification);
       return {
         kind: 'token',
         provider: name,
-        isQualified,
+        isQualified: isQualified(qualification),
+        qualification,
         issuedAt: rfc3339Of(verified.genTimeText),
         token: verified.token.toString('base64'),
         tsq,
@@ -210,7 +245,7 @@ export function createRfc3161Provider(deps: {
       if (!result.ok) throw new InvalidAnswerError(result.code, result.detail);
       return result;
     },
-    chain: () => chain,
+    chain: () => last?.chain,
     close: () => client.close(),
   };
 }

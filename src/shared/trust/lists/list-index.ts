@@ -17,6 +17,8 @@ export interface ListedJudgement {
 /** Trusted lists that were read, prepared for finding the service that signed a time-stamp. */
 export interface ListIndex {
   readonly isEmpty: boolean;
+  /** The list of lists among them. */
+  readonly listOfLists: { readonly number: number; readonly sha256: string } | null;
   /** The services for qualified time-stamps as trust anchors: names and keys. */
   readonly trust: TrustStore;
   /**
@@ -35,9 +37,11 @@ interface Entry {
   readonly certificate: Certificate;
 }
 
-/** Prepares lists of countries. Services whose certificate cannot be read are left out: they have signed no time-stamp that can be verified. */
+/** Prepares the lists of countries among these lists. Services whose certificate cannot be read are left out: they have signed no time-stamp that can be verified. */
 export function createListIndex(lists: readonly TrustedList[]): ListIndex {
-  const entries = lists.flatMap((list) =>
+  const countries = lists.filter(({ kind }) => kind === 'country_list');
+  const listOfLists = lists.find(({ kind }) => kind === 'list_of_lists');
+  const entries = countries.flatMap((list) =>
     list.timeStampingServices.flatMap((service) =>
       service.certificates.flatMap((der) => (readable(der) ?? []).map((certificate) => ({ list, service, certificate }))),
     ),
@@ -47,7 +51,8 @@ export function createListIndex(lists: readonly TrustedList[]): ListIndex {
   const anchors = entries.filter(({ service }) => isForQualified(service)).map(({ certificate }) => certificate.der);
   const trust = createTrustStore({ anchors: [], namedKeys: anchors });
   return {
-    isEmpty: lists.length === 0,
+    isEmpty: countries.length === 0,
+    listOfLists: listOfLists ? { number: listOfLists.sequenceNumber, sha256: listOfLists.sha256 } : null,
     trust,
     judge: (chain, genTime, existedBy) => {
       const certificates = chain.map((der) => trust.certificateOf(der));

@@ -3,7 +3,7 @@ import type { Logger } from '../../../shared/runtime/log.ts';
 import { randomSerial } from '../../../shared/runtime/random-octets.ts';
 import type { KeyProviderSettings } from '../../../shared/trust/providers-file.ts';
 import type { TrustedProvider } from '../../../shared/trust/trusted-providers.ts';
-import { createRfc3161Provider, type Rfc3161Provider } from '../rfc3161.ts';
+import { createRfc3161Provider, type ListingTools, type Rfc3161Provider } from '../rfc3161.ts';
 import { type ClockWatch, uncheckedClock, watchClock } from './clock-watch.ts';
 import { type LocalTime, systemTime } from './local-time.ts';
 import { openSigningKey } from './signing-key.ts';
@@ -26,7 +26,7 @@ export interface KeyProvider extends Rfc3161Provider {
  */
 export async function openKeyProvider(
   { settings, trust }: TrustedProvider & { readonly settings: KeyProviderSettings },
-  { log, time = systemTime, ...deps }: { log: Logger; time?: LocalTime },
+  { log, time = systemTime, ...listing }: { log: Logger; time?: LocalTime } & ListingTools,
 ): Promise<KeyProvider> {
   const profile = await openSigningKey(settings, trust, time.wall());
   const clockWatch = openClock(settings, time, log);
@@ -34,6 +34,7 @@ export async function openKeyProvider(
     await clockWatch.confirm();
     return issueResponse(profile, tsq, { timeMs: time.wall(), serial: randomSerial() });
   };
-  const provider = createRfc3161Provider({ settings, trust, client: { ask, close: clockWatch.close }, clock: time.wall, ...deps });
-  return { ...provider, clockWatch, readClock: clockWatch.read };
+  const provider = createRfc3161Provider({ settings, trust, client: { ask, close: clockWatch.close }, clock: time.wall, ...listing });
+  // The provider itself, because some of its members are computed when they are read.
+  return Object.assign(provider, { clockWatch, readClock: clockWatch.read });
 }
