@@ -127,6 +127,7 @@ const reasons: readonly (readonly [reason: string, ...files: readonly string[]])
     'We accept one canonicalization of the list, and this is another one. DSS and xml-crypto know it.',
     'made/canonicalization of the list with comments',
   ],
+  ['We refuse what the standard does not name in a SignedInfo. DSS and xml-crypto ignore it.', 'made/unknown element in the SignedInfo'],
   ['We refuse to choose between two signed properties. Only one of them is signed.', 'made/second signed properties in the signature'],
   ['The key is too short for us. The policy of DSS for lists accepts 1024 bits, and xml-crypto has no limit.', 'made/RSA with 1024 bits'],
   [
