@@ -23,6 +23,7 @@ const mark = (number: number, isQualified: boolean, provider = isQualified ? 'ac
   stampedAt: new Date(Date.UTC(2026, 10, 21, 9, 30, 0) + number * 61_000).toISOString().replace('.000Z', 'Z'),
   provider,
   isQualified,
+  basis: isQualified ? 'list' : null,
   verifyUrl: `/api/v1/verify/v1/token/${tokenIdOf(number)}`,
   verdict: { kind: 'proved' },
 });
@@ -202,6 +203,23 @@ const provedStamp: ProvedStamp = {
   stampedAt: '2026-11-21T09:31:01.482Z',
   provider: 'acme-qtsa',
   isQualified: true,
+  qualification: {
+    status: 'qualified',
+    basis: 'list',
+    reason: null,
+    listed: {
+      territory: 'LU',
+      listNumber: 61,
+      listSha256: sha256Of('list'),
+      providerName: 'Acme Trust Services',
+      serviceName: 'Acme qualified time-stamps',
+      type: 'TSA/QTST',
+      status: 'granted',
+      since: '2019-03-01T00:00:00.000Z',
+      atProofOfExistence: null,
+    },
+    isClaimedByToken: true,
+  },
   imprint: { algorithm: 'sha256', digest: sha256Of(contentOf(1)) },
   details: {
     policy: '1.3.6.1.4.1.99999.1.2',

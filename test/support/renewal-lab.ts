@@ -6,6 +6,7 @@ import { openProviderNotes } from '../../src/shared/queue/provider-notes.ts';
 import { readEvidenceRecord } from '../../src/shared/rfc3161/ers/record.ts';
 import { createTrustStore, type SigningIdentity, verifyEvidenceRecord } from '../../src/shared/rfc3161/index.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
+import { noLists } from '../../src/shared/store/lists-in-force.ts';
 import { openStore } from '../../src/shared/store/store.ts';
 import { createTokenJudge } from '../../src/shared/trust/judge.ts';
 import { canServeQualified, loadTrustSettings } from '../../src/shared/trust/trusted-providers.ts';
@@ -65,7 +66,7 @@ export async function renew({ settings }: Service): Promise<string> {
   const run = createRenewProcessor({
     ...store,
     provider,
-    tokenJudge: createTokenJudge({ trust, mockKey: () => store.keys.secret('mock-provider'), clock: Date.now }),
+    tokenJudge: createTokenJudge({ trust, lists: noLists.current, mockKey: () => store.keys.secret('mock-provider'), clock: Date.now }),
     servesQualified: canServeQualified(trust),
     renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,
     isByCommand: true,

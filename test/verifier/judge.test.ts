@@ -15,6 +15,7 @@ import {
 } from '../../src/shared/rfc3161/index.ts';
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
 import { createTokenJudge } from '../../src/shared/trust/judge.ts';
+import { createListIndex } from '../../src/shared/trust/lists/index.ts';
 import { loadTrustSettings } from '../../src/shared/trust/trusted-providers.ts';
 import * as x509 from '../../src/tsa/certificate.ts';
 import { createPki } from '../../src/tsa/pki.ts';
@@ -55,13 +56,15 @@ function withoutCertificates(): Buffer {
   return sequence(derOf(type!), tlv(content!.tag, sequence(...members.map(derOf))));
 }
 
+const noLists = createListIndex([]);
+
 function judgeFor(...entries: object[]) {
   const file = join(dir, 'providers.json');
   const common = { url: 'https://tsa.example/', trust_anchors_file: 'root.pem' };
   writeFileSync(file, JSON.stringify(entries.map((entry, index) => ({ name: `tsa-${index + 1}`, ...common, ...entry }))));
   const trust = loadTrustSettings({ TSP: 'file', TSP_PROVIDERS_FILE: file, TRUST_ANCHORS_FILE: undefined, IGNORE_CA_PURPOSES: false });
   const key = createSecretKey(randomBytes(32));
-  return createTokenJudge({ trust, mockKey: async () => key, clock: () => nowMs });
+  return createTokenJudge({ trust, lists: () => noLists, mockKey: async () => key, clock: () => nowMs });
 }
 
 describe('two providers that share a trust anchor', () => {
@@ -75,15 +78,18 @@ describe('two providers that share a trust anchor', () => {
 
   test.each(Object.entries(disguises))('V2: a token is not qualified if one of them is not: %s', async (_, bytes) => {
     const { judge } = judgeFor(lenient, {});
-    expect(await judge(bytes.toString('base64'))).toMatchObject({ ok: true, isQualified: false });
+    expect(await judge(bytes.toString('base64'))).toMatchObject({ ok: true, qualification: { status: 'not_qualified' } });
     // A stored record names the provider, but may have been changed (V1).
-    expect(await judge(bytes.toString('base64'), 'tsa-1')).toMatchObject({ ok: true, isQualified: false });
+    expect(await judge(bytes.toString('base64'), 'tsa-1')).toMatchObject({ ok: true, qualification: { status: 'not_qualified' } });
   });
 
   test('V12: the qualified one is recognized if the policies differ', async () => {
     const { judge } = judgeFor({ qualified: true, policy_oid: '1.2.3' }, { policy_oid: '1.2.4' });
     const bytes = derOf(token).toString('base64');
-    expect([await judge(bytes), await judge(bytes, 'tsa-1')]).toMatchObject([{ isQualified: true }, { isQualified: true }]);
+    expect([await judge(bytes), await judge(bytes, 'tsa-1')]).toMatchObject([
+      { qualification: { status: 'qualified' } },
+      { qualification: { status: 'qualified' } },
+    ]);
   });
 
   test('V12: if roots of both certified a CA, the name in a record makes no token qualified', async () => {
@@ -112,7 +118,10 @@ describe('two providers that share a trust anchor', () => {
     writeFileSync(join(dir, 'cross.pem'), x509.pem('CERTIFICATE', crossed.certificate));
     const { judge } = judgeFor({ qualified: true }, { trust_anchors_file: 'cross-root.pem', intermediates_file: 'cross.pem' });
     const bytes = derOf(token).toString('base64');
-    expect([await judge(bytes), await judge(bytes, 'tsa-1')]).toMatchObject([{ isQualified: false }, { isQualified: false }]);
+    expect([await judge(bytes), await judge(bytes, 'tsa-1')]).toMatchObject([
+      { qualification: { status: 'not_qualified' } },
+      { qualification: { status: 'not_qualified' } },
+    ]);
   });
 });
 
@@ -152,7 +161,7 @@ describe('an evidence record (S14)', () => {
   test('is accepted wherever a token is, and belongs to the provider of its first token', async () => {
     const { judge } = judgeFor({ qualified: true });
     const record = recordOf(0);
-    const expected = { ok: true, imprint: imprintOf(0), provider: 'tsa-1', isQualified: true, tst: record };
+    const expected = { ok: true, imprint: imprintOf(0), provider: 'tsa-1', qualification: { status: 'qualified' }, tst: record };
     for (const provider of [undefined, 'tsa-1']) {
       expect(await judge(record.toString('base64'), provider)).toMatchObject(expected);
       expect(await judge(record.toString('base64'), provider, imprintOf(0))).toMatchObject(expected);
@@ -168,7 +177,11 @@ describe('an evidence record (S14)', () => {
     const record = recordOf(0);
     const renewed = addTimeStamp(record, { token: stampOf(timeStampRenewalOf(record).imprint.digest, other.signer) }, 'last_chain');
     const both = judgeFor({ qualified: true }, { trust_anchors_file: 'renewing.pem' });
-    expect(await both.judge(renewed.toString('base64'))).toMatchObject({ ok: true, provider: 'tsa-1', isQualified: true });
+    expect(await both.judge(renewed.toString('base64'))).toMatchObject({
+      ok: true,
+      provider: 'tsa-1',
+      qualification: { status: 'qualified' },
+    });
     const alone = judgeFor({ qualified: true });
     expect(await alone.judge(renewed.toString('base64'))).toMatchObject({ ok: false, code: 'untrusted_root' });
   });

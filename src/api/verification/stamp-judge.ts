@@ -1,15 +1,17 @@
 import { evidenceRecordOf, newImprintsOf, renewalsOf } from '../../shared/domain/evidence.ts';
-import { isQualified } from '../../shared/domain/qualification.ts';
+import { isQualified, type Qualification } from '../../shared/domain/qualification.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import { type Imprint, isSameImprint } from '../../shared/domain/stamp.ts';
 import { repliedQualificationOf, type StampedReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
-import { tokenIn, withoutCertificates } from '../../shared/rfc3161/index.ts';
+import { tokenIn, type Verified, withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { KeyStore } from '../../shared/store/keys.ts';
 import type { ListsInForce } from '../../shared/store/lists-in-force.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
+import type { Store } from '../../shared/store/store.ts';
 import { createTokenJudge, type Judgement, type TokenJudge, type Vouched } from '../../shared/trust/judge.ts';
+import { createListIndex, type ListIndex } from '../../shared/trust/lists/index.ts';
 import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
 
 export type StampJudgement = Vouched | Pick<Extract<Judgement, { ok: false }>, 'ok' | 'code' | 'stated' | 'qualification'>;
@@ -32,8 +34,14 @@ const agrees = (vouched: Vouched, { tokenId, imprint, proofs: [{ issuedAt }] }: 
   (vouched.tokenId === undefined || vouched.tokenId === tokenId);
 
 /** Verifies tokens and stored stamps, again for each request. A stored stamp is refused if its record does not agree with its token (V1). */
-export function createStampJudge(deps: { tokenJudge: TokenJudge; stamps: Pick<StampStore, 'find' | 'findIdByToken'>; log: Logger }) {
-  const { tokenJudge, stamps, log } = deps;
+export function createStampJudge(deps: {
+  tokenJudge: TokenJudge;
+  stamps: Pick<StampStore, 'find' | 'findIdByToken'>;
+  /** Returns a judge that uses the list under which such a token was made, if the service has kept one. */
+  judgeOfTime: (token: Verified) => Promise<TokenJudge | undefined>;
+  log: Logger;
+}) {
+  const { tokenJudge, stamps, judgeOfTime, log } = deps;
 
   /**
    * Finds the stored form of a token that a client got without certificates. The stored form has them, and nobody can verify a token without
@@ -67,7 +75,16 @@ export function createStampJudge(deps: { tokenJudge: TokenJudge; stamps: Pick<St
     const renewed = renewalsOf(stamp.proofs[0]).length === 0 ? undefined : await judgeRenewed(stamp);
     const judgement = renewed ?? (await judgeToken(token, provider, stamp.imprint));
     if (!judgement.ok) return judgement;
-    return agrees(judgement, stamp) ? judgement : { ok: false, code: 'record_mismatch' };
+    if (!agrees(judgement, stamp)) return { ok: false, code: 'record_mismatch' };
+    return { ...judgement, qualification: await qualificationOfStamp(judgement) };
+  }
+
+  /** If no list in force knows the service any more, the list under which the stamp was made decides. */
+  async function qualificationOfStamp({ qualification, tst, verified, provider }: Vouched): Promise<Qualification> {
+    if (qualification.basis === 'list' || isQualified(qualification) || !verified || !tst) return qualification;
+    const judge = await judgeOfTime(verified);
+    const then = await judge?.judge(tst.toString('base64'), provider);
+    return then?.ok ? then.qualification : qualification;
   }
 
   /**
@@ -103,14 +120,26 @@ export function createStampJudge(deps: { tokenJudge: TokenJudge; stamps: Pick<St
 export function openStampJudge(deps: {
   trust: TrustSettings;
   lists: ListsInForce;
-  store: { readonly stamps: Pick<StampStore, 'find' | 'findIdByToken'>; readonly keys: Pick<KeyStore, 'secret'> };
+  store: Pick<Store, 'listings' | 'trustedLists'> & {
+    readonly stamps: Pick<StampStore, 'find' | 'findIdByToken'>;
+    readonly keys: Pick<KeyStore, 'secret'>;
+  };
   clock: Clock;
   log: Logger;
 }): StampJudge {
   const { trust, lists, store, clock, log } = deps;
+  const judgeWith = (index: () => ListIndex) =>
+    createTokenJudge({ trust, lists: index, mockKey: () => store.keys.secret('mock-provider'), clock });
   return createStampJudge({
-    tokenJudge: createTokenJudge({ trust, lists: lists.current, mockKey: () => store.keys.secret('mock-provider'), clock }),
+    tokenJudge: judgeWith(lists.current),
     stamps: store.stamps,
+    judgeOfTime: async ({ signer, genTime }) => {
+      const listing = lists.current().isEmpty ? undefined : await store.listings.findAt(signer.fingerprint, genTime);
+      const said = listing && (await store.trustedLists.findSaid(listing.listed.listSha256));
+      if (!said) return undefined;
+      const index = createListIndex([said]);
+      return judgeWith(() => index);
+    },
     log,
   });
 }

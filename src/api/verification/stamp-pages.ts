@@ -1,4 +1,5 @@
 import { verifyPath } from '../../shared/domain/addresses.ts';
+import { isQualified } from '../../shared/domain/qualification.ts';
 import { adviceOf, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { imprintOfDigest } from '../../shared/domain/stamp.ts';
 import { toldToken } from '../../shared/domain/told-token.ts';
@@ -36,7 +37,8 @@ function detailsOf({ verified }: Vouched): TokenDetails | null {
 const provedStampOf = (vouched: Vouched): ProvedStamp => ({
   stampedAt: vouched.issuedAt,
   provider: vouched.isProviderKnown ? (vouched.provider ?? null) : null,
-  isQualified: vouched.isQualified,
+  isQualified: isQualified(vouched.qualification),
+  qualification: vouched.qualification,
   imprint: vouched.imprint,
   details: detailsOf(vouched),
 });

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { serialize } from 'node:v8';
 import { LRUCache } from 'lru-cache';
 import { verifyPath } from '../../shared/domain/addresses.ts';
+import { isQualified } from '../../shared/domain/qualification.ts';
 import { reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { StampJudge, StampJudgement, StampMark, StampVerdict } from '../verification/index.ts';
@@ -32,14 +33,14 @@ export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp'>): Ma
     const { tokenId, stampedAt } = claim;
     const shown = { tokenId, stampedAt, verifyUrl: verifyPath(tokenId) };
     if (judgement.ok) {
-      const { isProviderKnown, isQualified, verified } = judgement;
+      const { isProviderKnown, qualification, verified } = judgement;
       // If the provider is not configured, its recorded name is not proved, so the name in the signer's certificate is shown.
       const provider = isProviderKnown || !verified ? claim.provider : verified.signer.subject;
-      return { ...shown, provider, isQualified, verdict: { kind: 'proved' } };
+      return { ...shown, provider, isQualified: isQualified(qualification), basis: qualification.basis, verdict: { kind: 'proved' } };
     }
     const reason = reasonOf(judgement.code);
     const verdict: StampVerdict = verdictOf(judgement.code) === 'not_proved' ? { kind: 'not_proved' } : { kind: 'refused', reason };
-    return { ...shown, provider: claim.provider, isQualified: false, verdict };
+    return { ...shown, provider: claim.provider, isQualified: false, basis: null, verdict };
   };
 }
 

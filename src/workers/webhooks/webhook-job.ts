@@ -4,6 +4,7 @@ import { callbackSchema } from '../../shared/contract/webhook.ts';
 import { type WorkflowCompleteResponse, workflowStampResponseOf } from '../../shared/contract/workflow.ts';
 import { workflowPath } from '../../shared/domain/addresses.ts';
 import { decryptMetadata, deriveKey } from '../../shared/domain/encryption.ts';
+import { isQualified } from '../../shared/domain/qualification.ts';
 import { TransientError } from '../../shared/domain/service-error.ts';
 import { type JobPayload, type JobRun, NotItsTurnError } from '../../shared/queue/jobs.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
@@ -75,7 +76,10 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
     const [proof] = stored.proofs;
     // The stored token is judged again for each webhook.
     const judged = await tokenJudge.judge(proof.token, proof.provider, stored.imprint);
-    if (judged.ok) return JSON.stringify(stampTokenOf(stored, { ...proof, isQualified: judged.isQualified }, sealedUrl));
+    if (judged.ok)
+      return JSON.stringify(
+        stampTokenOf(stored, { ...proof, isQualified: isQualified(judged.qualification), qualification: judged.qualification }, sealedUrl),
+      );
     log.error({ tokenId, code: judged.code }, 'a stored stamp does not verify, so no webhook is sent for it');
     return undefined;
   }

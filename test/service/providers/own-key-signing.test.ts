@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../../../src/shared/runtime/config.ts';
 import { createLogger } from '../../../src/shared/runtime/log.ts';
+import { noLists } from '../../../src/shared/store/lists-in-force.ts';
 import { loadProvidersFile } from '../../../src/shared/trust/providers-file.ts';
 import { loadTrustSettings } from '../../../src/shared/trust/trusted-providers.ts';
 import { openKeyProvider } from '../../../src/workers/providers/key/open-key.ts';
@@ -103,9 +104,9 @@ describe('a key of one’s own', () => {
       IGNORE_CA_PURPOSES: false,
     });
     const time = { wall: () => Date.now() + days * 86_400_000, steady: () => performance.now() };
-    await expect(openKeyProvider(providers[0] as never, { log, time })).rejects.toThrow(
-      /certificates_file: .*does not make valid time-stamps: .*valid/,
-    );
+    await expect(
+      openKeyProvider(providers[0] as never, { log, time, lists: noLists.current, keepListing: async () => undefined }),
+    ).rejects.toThrow(/certificates_file: .*does not make valid time-stamps: .*valid/);
   });
 
   test('is never qualified: settings that say so, or that have unknown members, are refused', async () => {

@@ -8,7 +8,7 @@ import { ProviderError, TierUnavailableError, type TimestampProvider } from '../
 
 const now = Date.parse('2026-11-21T12:00:00Z');
 const recordOf = (isOut?: () => boolean) =>
-  createHealthRecord({ name: 'acme', isQualified: true, clock: () => now, ...(isOut && { isOut }) });
+  createHealthRecord({ name: 'acme', isQualified: () => true, clock: () => now, ...(isOut && { isOut }) });
 
 test('before the first call a provider is operational and has no other data', () => {
   expect(recordOf().read()).toEqual({

@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createReplyLookup } from '../../../src/api/stamps/reply-waiter.ts';
 import { openStampJudge } from '../../../src/api/verification/stamp-judge.ts';
 import { loadConfig } from '../../../src/shared/runtime/config.ts';
+import { noLists } from '../../../src/shared/store/lists-in-force.ts';
 import { openStore } from '../../../src/shared/store/store.ts';
 import { loadTrustSettings } from '../../../src/shared/trust/trusted-providers.ts';
 import { collectionOf, openDatabase } from '../../support/database.ts';
@@ -41,7 +42,7 @@ test('V9: a stamp looked up after a lost reply is judged; if it does not verify,
   onTestFinished(() => store.close());
   const lookUp = createReplyLookup({
     ...store,
-    stampJudge: openStampJudge({ trust: loadTrustSettings(config), store, clock: Date.now, log }),
+    stampJudge: openStampJudge({ trust: loadTrustSettings(config), lists: noLists, store, clock: Date.now, log }),
   });
   const tokenId = String((await stampInternal(service, { hash: randomHash() })).body.token_id);
   await changeStamp(tokenId, qualified);
