@@ -76,12 +76,12 @@ export function createStampJudge(deps: {
     const judgement = renewed ?? (await judgeToken(token, provider, stamp.imprint));
     if (!judgement.ok) return judgement;
     if (!agrees(judgement, stamp)) return { ok: false, code: 'record_mismatch' };
-    return { ...judgement, qualification: await qualificationOfStamp(judgement) };
+    return { ...judgement, qualification: await qualificationOfStamp(judgement, stamp.proofs[0].isQualified) };
   }
 
-  /** If no list in force knows the service any more, the list under which the stamp was made decides. */
-  async function qualificationOfStamp({ qualification, tst, verified, provider }: Vouched): Promise<Qualification> {
-    if (qualification.basis === 'list' || isQualified(qualification) || !verified || !tst) return qualification;
+  /** If no list in force knows the service any more, the list under which the stamp was made decides, if it was qualified then. */
+  async function qualificationOfStamp({ qualification, tst, verified, provider }: Vouched, wasQualified: boolean): Promise<Qualification> {
+    if (!wasQualified || qualification.basis === 'list' || isQualified(qualification) || !verified || !tst) return qualification;
     const judge = await judgeOfTime(verified);
     const then = await judge?.judge(tst.toString('base64'), provider);
     return then?.ok ? then.qualification : qualification;

@@ -1,0 +1,139 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { refreshLists } from '../../../src/operator/refresh-lists.ts';
+import { pemOf } from '../../../src/shared/rfc3161/index.ts';
+import { runOperator, temporaryFolder } from '../../support/command.ts';
+import { type ListServer, newListSigner, startListServer } from '../../support/list-server.ts';
+import { eventually, randomHash, stampAgent, verifyById, verifyRaw } from '../../support/requests.ts';
+import { type Service, startService } from '../../support/service.ts';
+import type { ListedService } from '../../support/trusted-lists.ts';
+import { providersSettings, type RunningTsa, startTsa } from '../../support/tsa-service.ts';
+
+const commission = newListSigner('Commission');
+const sweden = newListSigner('Sweden');
+
+let server: ListServer;
+let tsa: RunningTsa;
+let number = 0;
+
+const service = (of: Partial<ListedService> = {}): ListedService => ({
+  type: 'TSA/QTST',
+  name: 'Stamps',
+  status: 'granted',
+  since: '2018-03-01T00:00:00Z',
+  certificates: [tsa.pki.intermediate.certificate],
+  ...of,
+});
+
+function publish(services: readonly ListedService[], nextUpdate = '2036-01-01T00:00:00Z'): void {
+  number += 1;
+  server.publish('/se.xml', sweden, { territory: 'SE', sequenceNumber: number, nextUpdate, providers: [{ name: 'Acme', services }] });
+}
+
+async function start(provider: object): Promise<Service> {
+  const pointers = [{ territory: 'SE', location: `${server.url}/se.xml`, signers: [sweden.certificate] }];
+  server.publish('/eu.xml', commission, { kind: 'list_of_lists', territory: 'EU', sequenceNumber: 1, nextUpdate: null, pointers });
+  const pins = join(temporaryFolder(), 'pins.pem');
+  writeFileSync(pins, pemOf('CERTIFICATE', commission.certificate));
+  const settings = { ...providersSettings([{ tsa, ...provider }]), TRUSTED_LIST_URLS: `${server.url}/eu.xml`, LOTL_SIGNERS_FILE: pins };
+  const running = await startService({ settings });
+  await eventually(async () => (await stampQualified(running)).basis === 'list', 20_000);
+  return running;
+}
+
+const stampQualified = async (running: Service) =>
+  (await stampAgent(running, 'basic', { hash: randomHash() })).body.qualified as {
+    status: string;
+    basis: string | null;
+    reason: string | null;
+  };
+
+beforeEach(async () => {
+  server = await startListServer();
+  tsa = await startTsa();
+  publish([service()]);
+});
+
+describe('a provider whose qualification comes from a trusted list', () => {
+  test('is qualified while the list grants it; older stamps keep their verdict when the list changes', async () => {
+    const running = await start({ qualified: 'from_list' });
+    const { body: first } = await stampAgent(running, 'basic', { hash: randomHash() });
+    expect(first).toMatchObject({ is_qualified: true, qualified: { status: 'qualified', basis: 'list', reason: null } });
+    const verdict = {
+      status: 'qualified',
+      basis: 'list',
+      country: 'SE',
+      service: 'Stamps',
+      provider_name: 'Acme',
+      granted_since: '2018-03-01T00:00:00.000Z',
+      list_number: number,
+    };
+    expect((await verifyById(running, first.token_id)).body).toMatchObject({ is_qualified: true, qualified: verdict });
+    expect((await verifyRaw(running, first.token)).body).toMatchObject({ is_qualified: true, qualified: verdict });
+
+    // The list withdraws the service: new stamps say so, and the history answers for the first one.
+    const withdrawn = new Date(Date.now() + 1_000).toISOString();
+    const { since, ...before } = service();
+    publish([service({ status: 'withdrawn', since: withdrawn, history: [{ ...before, since }] })]);
+    await runOperator(refreshLists, [], running.settings);
+    await eventually(async () => (await stampQualified(running)).status === 'not_qualified', 20_000);
+    expect(await stampQualified(running)).toMatchObject({ basis: 'list', reason: expect.stringMatching(/^service_withdrawn: /) });
+
+    // The list forgets the service. The one under which the first stamp was made is kept.
+    publish([service({ certificates: [commission.certificate] })]);
+    await runOperator(refreshLists, [], running.settings);
+    await eventually(async () => (await stampQualified(running)).reason?.startsWith('service_not_listed: '), 20_000);
+    const { body: unlisted } = await stampAgent(running, 'basic', { hash: randomHash() });
+    await eventually(
+      async () => ((await verifyById(running, unlisted.token_id)).body.qualified as { basis: unknown }).basis === null,
+      20_000,
+    );
+    expect((await verifyById(running, first.token_id)).body).toMatchObject({ is_qualified: true, qualified: verdict });
+  });
+
+  test('a list that knows the service wins over the providers file', async () => {
+    publish([service({ status: 'withdrawn', since: '2024-01-01T00:00:00Z' })]);
+    const running = await start({ qualified: true });
+    const { body } = await stampAgent(running, 'basic', { hash: randomHash() });
+    expect(body).toMatchObject({
+      is_qualified: false,
+      qualified: { basis: 'list', reason: expect.stringMatching(/^service_withdrawn: /) },
+    });
+  });
+
+  test('an expired list refuses new qualified stamps', async () => {
+    const nextUpdate = new Date(Date.now() + 4_000).toISOString();
+    publish([service()], nextUpdate);
+    const running = await start({ qualified: 'from_list' });
+    await eventually(async () => (await stampQualified(running)).reason?.startsWith('list_expired: '), 20_000);
+    publish([service()]);
+    await runOperator(refreshLists, [], running.settings);
+    await eventually(async () => (await stampQualified(running)).status === 'qualified', 20_000);
+  });
+});
+
+test('a stranger’s token is valid and qualified if a list grants its service, and not proved if a list does not', async () => {
+  const stranger = await startTsa();
+  const issued = await startService({ settings: providersSettings([{ tsa: stranger }]) });
+  const { body } = await stampAgent(issued, 'basic', { hash: randomHash() });
+  publish([service(), service({ name: 'Others', certificates: [stranger.pki.intermediate.certificate] })]);
+  const running = await start({ qualified: 'from_list' });
+  expect((await verifyRaw(running, body.token)).body).toMatchObject({
+    valid: true,
+    tsp_provider: null,
+    is_qualified: true,
+    qualified: { basis: 'list', service: 'Others' },
+  });
+  publish([
+    service(),
+    service({ name: 'Others', certificates: [stranger.pki.intermediate.certificate], status: 'withdrawn', since: '2024-01-01T00:00:00Z' }),
+  ]);
+  await runOperator(refreshLists, [], running.settings);
+  await eventually(async () => (await verifyRaw(running, body.token)).body.valid === false, 20_000);
+  expect((await verifyRaw(running, body.token)).body).toMatchObject({
+    verdict: 'not_proved',
+    is_qualified: null,
+    qualified: { status: 'not_qualified', service: 'Others', service_status: 'withdrawn' },
+  });
+});

@@ -1,0 +1,137 @@
+import { describe, expect, it, test } from 'vitest';
+import type { QualificationReason } from '../../src/shared/domain/qualification.ts';
+import { qualifiedSentence } from '../../src/shared/domain/qualified-sentence.ts';
+import { createListIndex, openListThread } from '../../src/shared/trust/lists/index.ts';
+import { generateSigningKey } from '../../src/tsa/certificate.ts';
+import { issueSigner } from '../../src/tsa/pki.ts';
+import { below, ca, FROM_MS, judgeRaw, tokenBy } from '../support/chain-lab.ts';
+import { newListSigner } from '../support/list-server.ts';
+import { type ListedService, type ListOptions, makeTrustedList } from '../support/trusted-lists.ts';
+import { DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
+
+const root = ca(undefined, { name: 'Root' });
+const issuer = ca(root, { name: 'Time-stamping CA' });
+const signer = below(issuer);
+const chain = [signer.certificate, issuer.certificate, root.certificate];
+const genTime = new Date(LAB_NOW_MS);
+
+const listSigner = newListSigner('Utopia');
+const reader = openListThread();
+
+type Listed = Partial<ListedService>;
+const granted: ListedService = {
+  type: 'TSA/QTST',
+  name: 'Stamps',
+  status: 'granted',
+  since: '2018-03-01T00:00:00Z',
+  certificates: [signer.certificate],
+};
+
+/** The lists as a service reads them. */
+async function indexOf(services: readonly Listed[], options: ListOptions = {}) {
+  const providers = [{ name: 'Acme', services: services.map((service) => ({ ...granted, ...service })) }];
+  const document = makeTrustedList({ territory: 'SE', sequenceNumber: 61, providers, signed: listSigner, ...options });
+  return createListIndex([await reader.read(document, [listSigner.certificate])]);
+}
+
+const judge = async (services: readonly Listed[], options?: ListOptions, time = genTime, existedBy = time) =>
+  (await indexOf(services, options)).judge(chain, time, existedBy);
+
+describe('a time-stamp is qualified if its signer, or a CA above it, is granted at genTime', () => {
+  const history = [{ type: 'TSA/QTST', name: 'Old name', status: 'granted', since: '2017-05-01T00:00:00Z' }];
+
+  it.each<[string, Listed]>([
+    ['the signer', {}],
+    ['the CA', { certificates: [issuer.certificate] }],
+    ['the root', { certificates: [root.certificate] }],
+    ['among other certificates of the service', { certificates: [below(root).certificate, signer.certificate] }],
+    ['with a change of name since', { since: '2026-01-01T00:00:00Z', history }],
+    ['and withdrawn later', { status: 'withdrawn', since: '2026-12-01T00:00:00Z', history }],
+  ])('%s', async (_, service) => {
+    expect(await judge([service])).toMatchObject({ reason: undefined, listed: { territory: 'SE', listNumber: 61, status: 'granted' } });
+  });
+
+  it('counts a grant from its beginning, whatever changed since', async () => {
+    const found = await judge([{ since: '2026-01-01T00:00:00Z', history }]);
+    expect(found?.listed).toMatchObject({ since: '2017-05-01T00:00:00.000Z', serviceName: 'Stamps' });
+  });
+
+  it.each<[string, QualificationReason, readonly Listed[], ListOptions?]>([
+    ['another type of service', 'service_other_type', [{ type: 'TSA' }]],
+    ['granted for another type', 'service_other_type', [{ type: 'TSA/TSS-QC' }]],
+    ['granted only later', 'service_not_yet_granted', [{ since: '2026-12-01T00:00:00Z' }]],
+    ['withdrawn before', 'service_withdrawn', [{ status: 'withdrawn', since: '2024-01-01T00:00:00Z', history }]],
+    ['supervised but not granted', 'service_withdrawn', [{ status: 'undersupervision' }]],
+    ['a list that had expired', 'list_expired', [{}], { nextUpdate: '2026-11-21T12:00:00Z' }],
+    ['the same subject with another key', 'service_other_key', [{ certificates: [issueSigner(issuer, { nowMs: FROM_MS }).certificate] }]],
+  ])('not: %s', async (_, reason, services, options) => {
+    expect((await judge(services, options))?.reason).toBe(reason);
+  });
+
+  it('not before 1 July 2016', async () => {
+    const early = [{ since: '2010-01-01T00:00:00Z' }];
+    expect((await judge(early, {}, new Date('2016-06-30T23:59:59.999Z')))?.reason).toBe('before_eidas');
+    expect((await judge(early, {}, new Date('2016-07-01T00:00:00.000Z')))?.reason).toBeUndefined();
+  });
+
+  it('if one of two services grants it', async () => {
+    expect((await judge([{ status: 'withdrawn', since: '2024-01-01T00:00:00Z' }, {}]))?.reason).toBeUndefined();
+  });
+
+  it('and nothing is said about a signer that no list knows', async () => {
+    const stranger = ca(undefined, { name: 'Stranger' });
+    expect(await judge([{ certificates: [stranger.certificate] }])).toBeUndefined();
+    expect(createListIndex([]).judge(chain, genTime, genTime)).toBeUndefined();
+  });
+
+  it('also says the status at the proof of existence, where it differs (DSS)', async () => {
+    const withdrawn = [{ status: 'withdrawn', since: '2026-12-01T00:00:00Z', history }];
+    const later = new Date('2027-01-01T00:00:00Z');
+    expect((await judge(withdrawn, {}, genTime, later))?.listed.atProofOfExistence).toEqual({
+      time: later.toISOString(),
+      status: 'withdrawn',
+      since: '2026-12-01T00:00:00.000Z',
+    });
+    expect((await judge(withdrawn))?.listed.atProofOfExistence).toBeNull();
+  });
+});
+
+describe('the services of a list are trust anchors: names and keys (RFC 5280 §6.1.1 d)', () => {
+  const key = generateSigningKey('p-256');
+  const expired = ca(undefined, { key, name: 'Listed CA', notAfterMs: FROM_MS + DAY_MS });
+  const signed = below(expired);
+
+  test.each([
+    ['an expired CA', [expired.certificate]],
+    ['the CA under another certificate of the same name and key', [ca(root, { key, name: 'Listed CA', extensions: [] }).certificate]],
+    ['the signer itself', [signed.certificate]],
+  ])('%s', async (_, namedKeys) => {
+    const token = tokenBy(signed, [expired.certificate]);
+    expect(await judgeRaw(token, { namedKeys })).toMatchObject({ ok: true });
+    expect(await judgeRaw(token, { anchors: [expired.certificate] })).toMatchObject({
+      ok: false,
+      code: 'certificate_not_valid_at_gen_time',
+    });
+  });
+
+  test.each([
+    ['the name with another key', [ca(undefined, { name: 'Listed CA' }).certificate], 'chain_signature_invalid'],
+    ['the key with another name', [ca(undefined, { key, name: 'Other CA' }).certificate], 'untrusted_root'],
+  ])('not: %s', async (_, namedKeys, code) => {
+    expect(await judgeRaw(tokenBy(signed, []), { namedKeys })).toMatchObject({ ok: false, code });
+  });
+});
+
+test('one sentence says who says what', async () => {
+  const sentence = async (services: readonly Listed[], options?: ListOptions) => {
+    const { reason, listed } = (await judge(services, options))!;
+    return qualifiedSentence({ status: reason ? 'not_qualified' : 'qualified', basis: 'list', reason: reason ?? null, listed });
+  };
+  expect(await sentence([{}])).toBe(
+    'Qualified: the service “Stamps” of Acme is listed in Sweden’s trusted list no. 61 as granted since 1 March 2018.',
+  );
+  expect(await sentence([{ status: 'withdrawn', since: '2024-01-01T00:00:00Z' }], { territory: 'EL' })).toBe(
+    'Not qualified: Greece’s trusted list no. 61 has the service “Stamps” of Acme as withdrawn since 1 January 2024.',
+  );
+  expect(qualifiedSentence({ status: 'qualified', basis: 'operator', reason: null, listed: null })).toMatch(/as claimed by the operator/);
+});
