@@ -50,6 +50,7 @@ export interface StampToken {
   readonly tier: StampTier;
   readonly tsp_provider: string;
   readonly is_qualified: boolean;
+  readonly qualified: Qualified;
   readonly verify_url: string;
   readonly sealed_storage_url: string | null;
 }
@@ -58,6 +59,14 @@ export interface Imprint {
   readonly algorithm: 'sha256' | 'sha384' | 'sha512';
   /** lower-case hexadecimal */
   readonly digest: string;
+}
+
+export interface Qualified {
+  readonly status: 'qualified' | 'not_qualified';
+  /** `list`: a trusted list of the EU says it; `operator`: only the operator of this service claims it; null: nobody says anything */
+  readonly basis: 'list' | 'operator' | null;
+  /** why it is not qualified: a code and a sentence; null if it is */
+  readonly reason: string | null;
 }
 
 export interface AcceptedStamp {
@@ -80,6 +89,8 @@ export interface VerificationResult {
   readonly imprint: Imprint | null;
   readonly tsp_provider: string | null;
   readonly is_qualified: boolean | null;
+  /** null if nothing is known about the signer */
+  readonly qualified: QualifiedVerdict | null;
   /** only for a valid evidence record: when the certificates of its last token expire. The service renews its own records before that */
   readonly holds_until?: string;
   /** this and all members up to `not_checked` are only for a valid token; a mock token has only `not_checked` */
@@ -98,6 +109,34 @@ export interface VerificationResult {
   readonly reason: string | null;
   /** one sentence: what you can do about the reason; only if there is something */
   readonly advice?: string;
+}
+
+export interface QualifiedVerdict {
+  readonly status: 'qualified' | 'not_qualified';
+  /** `list`: a trusted list of the EU says it; `operator`: only the operator of this service claims it; null: nobody says anything */
+  readonly basis: 'list' | 'operator' | null;
+  /** why it is not qualified: a code and a sentence; null if it is */
+  readonly reason: string | null;
+  /** only with the basis `list`: the code of the country, as in its trusted list */
+  readonly country: string | null;
+  /** the sequence number of the list */
+  readonly list_number: number | null;
+  /** the list itself is at `/trusted-lists/{sha256}` */
+  readonly list_sha256: string | null;
+  /** the name of the service that signed, as in the list */
+  readonly service: string | null;
+  readonly provider_name: string | null;
+  /** `TSA/QTST`: a service for qualified time-stamps */
+  readonly service_type: string | null;
+  /** its status at the time of the time-stamp, such as `granted` or `withdrawn` */
+  readonly service_status: string | null;
+  /** null if it was not granted then */
+  readonly granted_since: string | null;
+  readonly status_since: string | null;
+  /** only if it differs: the status of the service when the token was first proved to exist otherwise than by its own word (the time of the next token over it, or now). DSS wants the service to be granted then too */
+  readonly at_proof_of_existence: { readonly time: string; readonly service_status: string; readonly status_since: string; } | null;
+  /** whether the token itself says that it is qualified (EN 319 422); this is the claim of the provider */
+  readonly claimed_by_token: boolean;
 }
 
 export interface EvidenceRenewal {

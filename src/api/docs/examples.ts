@@ -25,6 +25,7 @@ const provider = {
   next_request_at: null,
 };
 const day = { stamps: 1_204, failed: 0, verifications: 3_371, workflows_started: 12, workflows_completed: 11, evidence_renewed: 0 };
+const unqualified = { status: 'not_qualified', basis: null, reason: 'mock_provider: The mock provider made it.' };
 const price = { amount: '0.00', currency: 'EUR' };
 
 /** An example for each named schema. A test checks the examples against their schemas. */
@@ -39,6 +40,7 @@ const bySchema: Readonly<Record<string, unknown>> = {
     tier: 'basic',
     tsp_provider: 'mock',
     is_qualified: false,
+    qualified: unqualified,
     verify_url: verifyUrl,
     sealed_storage_url: null,
   },
@@ -65,7 +67,23 @@ const bySchema: Readonly<Record<string, unknown>> = {
     content_sha256: hash,
     imprint: { algorithm: 'sha256', digest: hash },
     tsp_provider: 'acme-tsa',
-    is_qualified: false,
+    is_qualified: true,
+    qualified: {
+      status: 'qualified',
+      basis: 'list',
+      reason: null,
+      country: 'LU',
+      list_number: 61,
+      list_sha256: hash,
+      service: 'Acme qualified time-stamps',
+      provider_name: 'Acme Trust Services',
+      service_type: 'TSA/QTST',
+      service_status: 'granted',
+      granted_since: '2019-03-01T00:00:00.000Z',
+      status_since: '2019-03-01T00:00:00.000Z',
+      at_proof_of_existence: null,
+      claimed_by_token: true,
+    },
     signer,
     trust_anchor: { ...signer, subject: 'CN=Acme Root', issuer: 'CN=Acme Root', serial: '1' },
     policy: '1.3.6.1.4.1.99999.1.2',

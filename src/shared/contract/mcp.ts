@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { stampTiers } from '../domain/tiers.ts';
 import { dateTime, issueOf, metadata, sha256HexOfAnyCase, text, uuid, valueError } from './fields.ts';
 import { anyUuid, idempotencyHeaders } from './parameters.ts';
+import { qualifiedBrief } from './stamp.ts';
 import {
   workflowCompleteResponse,
   workflowStampRequest,
@@ -91,6 +92,7 @@ export const stampFilesAnswer = z.object({
       issued_at: z.string().nullable(),
       tsp_provider: z.string().nullable(),
       is_qualified: z.boolean().nullable(),
+      qualified: qualifiedBrief.nullable(),
       verify_url: z.string().nullable(),
       error: z.object({ code: z.string(), detail: z.string() }).nullable(),
     }),
@@ -153,6 +155,7 @@ export const verifyFileAnswer = z.object({
   issued_at: dateTime.nullable().describe('for a workflow: when its root was stamped; null while it is open'),
   tsp_provider: z.string().nullable(),
   is_qualified: z.boolean().nullable(),
+  qualified: qualifiedBrief.nullable(),
   token_id: z.string().nullable(),
   sequence_number: z.int().nullable().describe('number of the output, for a workflow'),
   url: z.string().nullable().describe('a page that shows it'),

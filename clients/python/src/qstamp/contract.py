@@ -38,6 +38,7 @@ class StampToken:
     tier: StampTier
     tsp_provider: str
     is_qualified: bool
+    qualified: Qualified
     verify_url: str
     sealed_storage_url: str | None
 
@@ -47,6 +48,15 @@ class Imprint:
     algorithm: Literal["sha256", "sha384", "sha512"]
     digest: str
     """lower-case hexadecimal"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Qualified:
+    status: Literal["qualified", "not_qualified"]
+    basis: Literal["list", "operator"] | None
+    """`list`: a trusted list of the EU says it; `operator`: only the operator of this service claims it; null: nobody says anything"""
+    reason: str | None
+    """why it is not qualified: a code and a sentence; null if it is"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +81,8 @@ class VerificationResult:
     """what the token proves; null if it proves nothing"""
     tsp_provider: str | None
     is_qualified: bool | None
+    qualified: QualifiedVerdict | None
+    """null if nothing is known about the signer"""
     holds_until: str | None = None
     """only for a valid evidence record: when the certificates of its last token expire. The service renews its own records before that"""
     signer: dict[str, Any] | None = None
@@ -89,6 +101,35 @@ class VerificationResult:
     """a stable code, a colon, one sentence; null when valid"""
     advice: str | None = None
     """one sentence: what you can do about the reason; only if there is something"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QualifiedVerdict:
+    status: Literal["qualified", "not_qualified"]
+    basis: Literal["list", "operator"] | None
+    """`list`: a trusted list of the EU says it; `operator`: only the operator of this service claims it; null: nobody says anything"""
+    reason: str | None
+    """why it is not qualified: a code and a sentence; null if it is"""
+    country: str | None
+    """only with the basis `list`: the code of the country, as in its trusted list"""
+    list_number: int | None
+    """the sequence number of the list"""
+    list_sha256: str | None
+    """the list itself is at `/trusted-lists/{sha256}`"""
+    service: str | None
+    """the name of the service that signed, as in the list"""
+    provider_name: str | None
+    service_type: str | None
+    """`TSA/QTST`: a service for qualified time-stamps"""
+    service_status: str | None
+    """its status at the time of the time-stamp, such as `granted` or `withdrawn`"""
+    granted_since: str | None
+    """null if it was not granted then"""
+    status_since: str | None
+    at_proof_of_existence: dict[str, Any] | None
+    """only if it differs: the status of the service when the token was first proved to exist otherwise than by its own word (the time of the next token over it, or now). DSS wants the service to be granted then too"""
+    claimed_by_token: bool
+    """whether the token itself says that it is qualified (EN 319 422); this is the claim of the provider"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,8 @@ export function createStampFilesTool({ stampMany, links }: { readonly stampMany:
   function describe(file: { name?: string | undefined; sha256_hex: string }, outcome: Outcome<StampToken>) {
     const named = { name: file.name ?? null, sha256_hex: file.sha256_hex };
     if ('made' in outcome) {
-      const { token_id, issued_at, tsp_provider, is_qualified, verify_url } = outcome.made;
-      return { ...named, token_id, issued_at, tsp_provider, is_qualified, verify_url: links.absolute(verify_url), error: null };
+      const { token_id, issued_at, tsp_provider, is_qualified, qualified, verify_url } = outcome.made;
+      return { ...named, token_id, issued_at, tsp_provider, is_qualified, qualified, verify_url: links.absolute(verify_url), error: null };
     }
     const { code, message, members } = outcome.error;
     const pending = typeof members.verify_url === 'string' ? links.absolute(members.verify_url) : null;
@@ -24,6 +24,7 @@ export function createStampFilesTool({ stampMany, links }: { readonly stampMany:
       issued_at: null,
       tsp_provider: null,
       is_qualified: null,
+      qualified: null,
       verify_url: pending,
       error: { code, detail: message },
     };

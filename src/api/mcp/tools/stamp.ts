@@ -15,7 +15,7 @@ export function createStampHashTool({ stamping }: { readonly stamping: Pick<Stam
     description:
       'Obtain a trusted time-stamp for a SHA-256 hash: proof that data with this hash existed at the time of the stamp. Only the ' +
       'hash is sent, never the content. Returns the stamp: token_id, issued_at, content_sha256, token, tier, tsp_provider, ' +
-      'is_qualified (whether it is a qualified time-stamp under eIDAS) and verify_url. Keep token_id or token; each is enough to verify the stamp.',
+      'is_qualified (whether it is a qualified time-stamp under eIDAS; qualified.basis says who says so: a trusted list of the EU, or only the operator) and verify_url. Keep token_id or token; each is enough to verify the stamp.',
     annotations: { ...stampingAnnotations, title: 'Stamp a hash' },
     arguments: hashOrder,
     answer: stampToken,

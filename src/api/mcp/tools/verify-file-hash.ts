@@ -35,7 +35,7 @@ export function createVerifyFileTool(deps: {
   const { verification, workflows, links } = deps;
 
   function ofStamp(hash: string, result: VerificationResult) {
-    const { token_id, issued_at, tsp_provider, is_qualified, not_checked } = result;
+    const { token_id, issued_at, tsp_provider, is_qualified, qualified, not_checked } = result;
     const reason = reasonAgainst(hash, result);
     return {
       verified: result.valid && reason === null,
@@ -43,6 +43,7 @@ export function createVerifyFileTool(deps: {
       issued_at,
       tsp_provider,
       is_qualified,
+      qualified: qualified && { status: qualified.status, basis: qualified.basis, reason: qualified.reason },
       token_id,
       sequence_number: null,
       url: token_id === null ? null : links.absolute(verifyPath(token_id)),
@@ -53,7 +54,7 @@ export function createVerifyFileTool(deps: {
   /** Checks whether a file is an output of a workflow, with an inclusion proof from the workflow's tree. Its root and closing record are verified. */
   async function inWorkflow(hash: string, workflowId: string, guards: CallGuards) {
     const workflow = await guards.lookUp(() => workflows.find(workflowId));
-    const open = { tsp_provider: null, is_qualified: null, token_id: null };
+    const open = { tsp_provider: null, is_qualified: null, qualified: null, token_id: null };
     const page = links.absolute(workflowPath(workflowId));
     try {
       const { sequence_number, root_stamp, closing_record } = await workflows.proofs.inclusionOf(workflow, hash);
