@@ -15,6 +15,8 @@ export interface Listing {
   readonly firstAt: Date;
 }
 
+const atOnceMs = 60_000;
+
 interface ListingDocument extends Listing {
   readonly _id: string;
 }
@@ -30,14 +32,13 @@ export function createListingStore(db: Db) {
     },
     /** Finds the listing under which a token of this signer and time was made. */
     findAt: async (signer: string, genTime: Date): Promise<Listing | undefined> => {
-      const found = await inStore(() =>
-        listings
-          .find({ signer, firstAt: { $lte: genTime } }, { maxTimeMS })
-          .sort({ firstAt: -1 })
-          .limit(1)
-          .toArray(),
-      );
-      return found[0];
+      // Of several tokens that were made at once, the first one need not be kept first.
+      const until = new Date(genTime.getTime() + atOnceMs);
+      const found = listings
+        .find({ signer, firstAt: { $lte: until } }, { maxTimeMS })
+        .sort({ firstAt: -1 })
+        .limit(1);
+      return (await inStore(() => found.toArray()))[0];
     },
   };
 }

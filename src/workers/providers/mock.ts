@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { issueMockToken, mockProviderName } from '../../shared/domain/mock-token.ts';
+import { notQualified } from '../../shared/domain/qualification.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { TierUnavailableError, type TimestampProvider } from './provider.ts';
 
@@ -18,6 +19,7 @@ export function createMockProvider(deps: { key: () => Promise<KeyObject>; clock:
         kind: 'mock',
         provider: mockProviderName,
         isQualified: false,
+        qualification: notQualified('mock_provider'),
         issuedAt: new Date(timeMs).toISOString(),
         token: issueMockToken(await deps.key(), { tokenId, hash: digest, timeMs, tier }),
       };

@@ -39,6 +39,7 @@ test('V1: a damaged record of a stamp proves nothing and says so; no reader fail
       imprint: null,
       tsp_provider: null,
       is_qualified: null,
+      qualified: null,
     };
     expect([what, verified.status, verified.body]).toEqual([
       what,

@@ -30,6 +30,7 @@ describe('a stamp from request to proof', () => {
       tier: 'basic',
       tsp_provider: 'mock',
       is_qualified: false,
+      qualified: { status: 'not_qualified', basis: null, reason: 'mock_provider: The mock provider made it.' },
       verify_url: `/api/v1/verify/v1/token/${body.token_id}`,
       sealed_storage_url: null,
     });
