@@ -127,7 +127,7 @@ describe('V9: a mock stamp is a test stamp on every page: in the warning colour,
     expect(await page.innerText('main')).not.toMatch(/test stamp/i);
     await page.goto(real.url + (await workflowOf(real)));
     expect(await inTheToneOfSuccess(page)).not.toEqual([]);
-    expect(await page.innerText('main')).toContain('Not qualified: this is evidence, but no court');
+    expect(await page.innerText('main')).toContain('This is evidence, but no court');
   });
 });
 

@@ -164,7 +164,7 @@ export const workflowSamples = {
   },
   claimed: {
     ...twoClosed,
-    outputs: { ...twoClosed.outputs, rows: twoClosed.outputs.rows.map((row) => ({ ...row, qualification: qualifications.claimed })) },
+    outputs: { ...outputsPage(2), rows: [1, 2].map((n) => ({ ...row(n, true), qualification: qualifications.claimed })), unqualifiedTotal: 0 },
     root: { ...twoClosed.root, stamp: { ...twoClosed.root.stamp, qualification: qualifications.claimed } },
   },
   oneReal: closed(outputsPage(1, { isQualified: qualified }), { isQualified: true }),
