@@ -81,11 +81,12 @@ describe('the page of a stamp (V8, V9)', () => {
 
   const list = `<a href="/trusted-lists/${sha256Of('list')}">Luxembourg’s trusted list no. 61</a>`;
   const service = 'the service “Acme qualified time-stamps” of Acme Trust Services';
-  const later = 'On 24 December 2026, when more than its own word first shows that it exists, the list has the service as withdrawn';
+  const later =
+    'On 24 December 2026, when the time-stamp is first proved to exist by more than its own word, the list has the service as withdrawn';
 
   it.each([
     ['qualified', `Qualified: ${service} is listed in ${list} as granted since 1 March 2019.`],
-    ['differing', `${list} as granted since 1 March 2019. ${later} since 1 December 2026; the EU’s validation software (DSS) wants it to`],
+    ['differing', `${list} as granted since 1 March 2019. ${later} since 1 December 2026; the EU’s validation software (DSS) wants`],
     ['claimed', 'Qualified, as claimed by the operator of this service. No trusted list that the service reads has the provider.'],
     ['withdrawn', `Not qualified: ${list} has ${service} as withdrawn since 1 April 2026. It is evidence, but no court`],
     ['list_expired', `Not qualified: ${list} had expired at the time of the time-stamp, and no newer list is in force yet.`],

@@ -38,11 +38,16 @@ describe('workflow page', () => {
   });
 
   it('marks unqualified stamps in words, on top and one by one, and no others', async () => {
-    expect(await text('mixed')).toMatch(/Qualified: the service .*1 of 7 stamps is not qualified; each is marked\./);
+    expect(await text('mixed')).toMatch(/Qualified: the service .*1 of 7 stamps is not qualified; it is marked\./);
     expect(await marks('mixed')).toEqual(['Qualified', 'Qualified', 'Test stamp', 'Qualified', 'Qualified', 'Qualified', 'Qualified']);
     expect((await text('qualified')).toLowerCase()).not.toContain('not qualified');
-    expect(await text('claimed')).toMatch(/Qualified, as claimed by the operator of this service\./);
-    expect(await marks('claimed')).toEqual(['Qualified, claimed by the operator', 'Qualified, claimed by the operator', 'Qualified']);
+    expect(await text('claimed')).toMatch(/Qualified, as claimed by the operator.*See the marks for the stamps of the single files\./);
+    expect(await marks('claimed')).toEqual([
+      'Qualified, claimed by the operator',
+      'Qualified',
+      'Qualified, claimed by the operator',
+      'Qualified',
+    ]);
     expect(await text('claimed')).toMatch(/Closing record.*Qualified: the service/);
     // One mark for all outputs, and those of root and closing record.
     expect(await marks('qualified')).toEqual(Array(3).fill('Qualified'));

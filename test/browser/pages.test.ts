@@ -137,9 +137,9 @@ describe('status page', () => {
     expect(degraded.body).toContain('some parts do not work');
     expect(mainText(degraded.body)).toContain('Stamps are made. Some providers make no stamps.');
     for (const said of [
-      'A stamp of acme-qtsa now: Qualified: a trusted list of the EU grants the service.',
-      'A stamp of claimed-tsa now: Qualified, as claimed by the operator of this service.',
-      'A stamp of withdrawn-tsa now: Not qualified. The trusted list does not grant the service for the time of the time-stamp.',
+      'acme-qtsa – Qualified: a trusted list of the EU grants the service.',
+      'claimed-tsa – Qualified, as claimed by the operator of this service.',
+      'withdrawn-tsa – Not qualified. The trusted list does not grant the service for the time of the time-stamp.',
     ])
       expect(mainText(degraded.body)).toContain(said);
     expect(degraded.body).toContain('Only those of the tier standard.');

@@ -164,7 +164,11 @@ export const workflowSamples = {
   },
   claimed: {
     ...twoClosed,
-    outputs: { ...outputsPage(2), rows: [1, 2].map((n) => ({ ...row(n, true), qualification: qualifications.claimed })), unqualifiedTotal: 0 },
+    outputs: {
+      ...outputsPage(2),
+      rows: [1, 2].map((n) => ({ ...row(n, true), ...(n === 1 && { qualification: qualifications.claimed }) })),
+      unqualifiedTotal: 0,
+    },
     root: { ...twoClosed.root, stamp: { ...twoClosed.root.stamp, qualification: qualifications.claimed } },
   },
   oneReal: closed(outputsPage(1, { isQualified: qualified }), { isQualified: true }),

@@ -77,6 +77,6 @@ function faultOf(reason: QualificationReason, listed: ListedService): readonly [
 export function laterStatusSentence(listed: ListedService | null): string | null {
   if (!listed?.atProofOfExistence) return null;
   const { time, status, since } = listed.atProofOfExistence;
-  const then = `On ${dayOf(time)}, when more than its own word first shows that it exists, the list has the service as ${status} since ${dayOf(since)}`;
-  return status === 'granted' ? `${then}.` : `${then}; the EU’s validation software (DSS) wants it to be granted then too.`;
+  const then = `On ${dayOf(time)}, when the time-stamp is first proved to exist by more than its own word, the list has the service as ${status} since ${dayOf(since)}`;
+  return status === 'granted' ? `${then}.` : `${then}; the EU’s validation software (DSS) wants the service to be granted then too.`;
 }
