@@ -48,7 +48,7 @@ describe('workflow page', () => {
       'Qualified, claimed by the operator',
       'Qualified',
     ]);
-    expect(await text('claimed')).toMatch(/Closing record.*Qualified: the service/);
+    expect(await text('claimed')).toMatch(/Closing record.*Qualified: the service/s);
     // One mark for all outputs, and those of root and closing record.
     expect(await marks('qualified')).toEqual(Array(3).fill('Qualified'));
   });
