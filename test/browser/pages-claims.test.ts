@@ -127,7 +127,7 @@ describe('V9: a mock stamp is a test stamp on every page: in the warning colour,
     expect(await page.innerText('main')).not.toMatch(/test stamp/i);
     await page.goto(real.url + (await workflowOf(real)));
     expect(await inTheToneOfSuccess(page)).not.toEqual([]);
-    expect(await page.innerText('main')).toContain('Not qualified: this is evidence, but no court');
+    expect(await page.innerText('main')).toContain('This is evidence, but no court');
   });
 });
 
@@ -137,21 +137,26 @@ describe('the start page says what stamps of the provider prove', () => {
     unknown: 'nothing is known about them',
     time: 'Anybody who trusts its certificates can check the time.',
     noPresumption: 'There is no legal presumption (eIDAS, Article 41(2)).',
-    qualified: 'The operator says that it is qualified',
+    claimed: 'Only the operator of this service claims that it is qualified',
+    listed: 'A trusted list of the EU grants its service.',
   };
   const before = '2026-11-21T11:46:05Z';
 
   it.each([
     ['mock: its stamps are for testing', 'mock', 'not_qualified', null, ['nothing']],
     ['a TSA that is not qualified: the time, and no legal presumption', 'acme', 'not_qualified', before, ['time', 'noPresumption']],
-    ['a TSA that is qualified by the word of the operator: whose word it is', 'acme', 'qualified', before, ['time', 'qualified']],
+    ['a TSA that is qualified by the word of the operator: whose word it is', 'acme', 'operator', before, ['time', 'claimed']],
+    ['a TSA that is qualified by a list: that a list says so', 'acme', 'list', before, ['time', 'listed']],
     ['nothing, while no stamp was made', 'acme', 'not_qualified', null, ['unknown']],
     ['nothing, while no stamp was made that could be qualified', 'acme', 'not_asked', null, ['unknown']],
-  ] as const)('%s', async (_what, name, qualification, last_success_at, expected) => {
+  ] as const)('%s', async (_what, name, known, last_success_at, expected) => {
+    const basis = known === 'list' || known === 'operator' ? known : null;
+    const qualification = known === 'list' || known === 'operator' ? 'qualified' : known;
+    const qualified = basis && { status: 'qualified' as const, basis, reason: null };
     const app = Fastify();
     onTestFinished(() => app.close());
     await registerViews(app, { operator: { name: 'Acme', url: 'https://acme.example', contact: 'help@acme.example' } });
-    app.get('/', (_, reply) => reply.page('start', { ...startSample, provider: { name, qualification, last_success_at } }));
+    app.get('/', (_, reply) => reply.page('start', { ...startSample, provider: { name, qualification, qualified, last_success_at } }));
     const text = mainText((await app.inject('/')).body);
     expect(text).not.toContain('It existed then');
     expect(Object.entries(claims).flatMap(([claim, words]) => (text.includes(words) ? [claim] : []))).toEqual(expected);

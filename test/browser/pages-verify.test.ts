@@ -54,8 +54,8 @@ describe('the page of a stamp (V8, V9)', () => {
   });
 
   it.each([
-    ['qualified', 'This stamp is valid', 'It is qualified (eIDAS, Article 41(2)), says the operator of this service.'],
-    ['sha512', 'This stamp is valid', 'It is not qualified: it is evidence, but no court'],
+    ['qualified', 'This stamp is valid', 'Qualified: the service “Acme qualified time-stamps” of Acme Trust Services is listed in'],
+    ['sha512', 'This stamp is valid', 'It is evidence, but no court has to accept the time automatically (eIDAS, Article 41(2)).'],
     ['mock', 'This is a test stamp', 'It proves nothing to a third party'],
   ])(
     '%s: the verdict is the headline, then comes the file, and nothing is called unchanged before it was compared',
@@ -79,7 +79,32 @@ describe('the page of a stamp (V8, V9)', () => {
     },
   );
 
-  it.each(['qualified', 'sha512', 'batched', 'ended', 'mock'])(
+  const list = `<a href="/trusted-lists/${sha256Of('list')}">Luxembourg’s trusted list no. 61</a>`;
+  const service = 'the service “Acme qualified time-stamps” of Acme Trust Services';
+  const later =
+    'On 24 December 2026, when the time-stamp is first proved to exist by more than its own word, the list has the service as withdrawn';
+
+  it.each([
+    ['qualified', `Qualified: ${service} is listed in ${list} as granted since 1 March 2019.`],
+    ['differing', `${list} as granted since 1 March 2019. ${later} since 1 December 2026; the EU’s validation software (DSS) wants`],
+    ['claimed', 'Qualified, as claimed by the operator of this service. No trusted list that the service reads has the provider.'],
+    ['withdrawn', `Not qualified: ${list} has ${service} as withdrawn since 1 April 2026. It is evidence, but no court`],
+    ['list_expired', `Not qualified: ${list} had expired at the time of the time-stamp, and no newer list is in force yet.`],
+    ['not_listed', 'Not qualified. No trusted list in force has the service that signed it.'],
+    ['not_granted', `Not qualified: ${list} has ${service} as withdrawn since 1 April 2026.`],
+  ] as const)(
+    '%s: one sentence says whether it is qualified and who says so, with a link to the list that decides',
+    async (name, sentence) => {
+      const { body } = await pages.app.inject(`/verify/${name}`);
+      const shown = /<p class="qualification">(.*?)<\/p>/s.exec(body)?.[1]?.replaceAll(/<\/?strong>/g, '');
+      expect(shown).toContain(sentence);
+      expect(mainText(body).includes('Qualified, claimed by the operator'), 'the mark').toBe(name === 'claimed');
+      const isClaimedByToken = mainText(body).includes('The token says that it is qualified (EN 319 422).');
+      expect(isClaimedByToken).toBe(!['claimed', 'not_listed', 'not_granted'].includes(name));
+    },
+  );
+
+  it.each(['qualified', 'sha512', 'batched', 'ended', 'mock', 'differing'])(
     '%s: is one sheet of paper with its QR code, without a word about browsers',
     async (name) => {
       const { result } = await visit(`/verify/${name}`, {}, async (page) => {

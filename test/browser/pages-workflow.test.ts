@@ -38,9 +38,17 @@ describe('workflow page', () => {
   });
 
   it('marks unqualified stamps in words, on top and one by one, and no others', async () => {
-    expect(await text('mixed')).toContain('Not qualified: 1 of 7 stamps comes from');
+    expect(await text('mixed')).toMatch(/Qualified: the service .*1 of 7 stamps is not qualified; it is marked\./);
     expect(await marks('mixed')).toEqual(['Qualified', 'Qualified', 'Test stamp', 'Qualified', 'Qualified', 'Qualified', 'Qualified']);
     expect((await text('qualified')).toLowerCase()).not.toContain('not qualified');
+    expect(await text('claimed')).toMatch(/Qualified, as claimed by the operator.*See the marks for the stamps of the single files\./);
+    expect(await marks('claimed')).toEqual([
+      'Qualified, claimed by the operator',
+      'Qualified',
+      'Qualified, claimed by the operator',
+      'Qualified',
+    ]);
+    expect(await text('claimed')).toMatch(/Closing record.*Qualified: the service/s);
     // One mark for all outputs, and those of root and closing record.
     expect(await marks('qualified')).toEqual(Array(3).fill('Qualified'));
   });
@@ -73,11 +81,15 @@ describe('workflow page', () => {
     [
       'oneReal',
       '1 file with the fingerprint below existed on',
-      'Qualified: all 3 stamps come',
+      'listed in Luxembourg’s trusted list no. 61 as granted since 1 March 2019. The stamp of the file itself is qualified too.',
       'the stamp of the output.',
       'Root over the one output',
     ],
-    ['named', '4 files with the fingerprints below existed on', 'Not qualified: this is evidence, but no court'],
+    [
+      'named',
+      '4 files with the fingerprints below existed on',
+      'Not qualified. No trusted list in force has the service that signed it. This is evidence, but no court',
+    ],
     ['pending', 'A test record of 3 files'],
   ] as const)('uses the right singular or plural for %s', async (name, ...sentences) => {
     const shown = await text(name);

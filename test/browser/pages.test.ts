@@ -14,7 +14,10 @@ const gateLooks = [
   '/workflow/mixed',
   '/workflow/named',
   '/workflow/broken',
+  '/workflow/claimed',
   '/verify/qualified',
+  '/verify/differing',
+  '/verify/claimed',
   '/verify/refused',
   '/verify-user/1',
   '/verify-user/10',
@@ -133,6 +136,12 @@ describe('status page', () => {
     const degraded = await pages.app.inject('/status/degraded');
     expect(degraded.body).toContain('some parts do not work');
     expect(mainText(degraded.body)).toContain('Stamps are made. Some providers make no stamps.');
+    for (const said of [
+      'acme-qtsa – Qualified: a trusted list of the EU grants the service.',
+      'claimed-tsa – Qualified, as claimed by the operator of this service.',
+      'withdrawn-tsa – Not qualified. The trusted list does not grant the service for the time of the time-stamp.',
+    ])
+      expect(mainText(degraded.body)).toContain(said);
     expect(degraded.body).toContain('Only those of the tier standard.');
   });
 });

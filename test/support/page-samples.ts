@@ -3,6 +3,7 @@ import type { ErrorPage } from '../../src/api/server/error-page.ts';
 import type { ProvedStamp, StampMark } from '../../src/api/verification/stamp-model.ts';
 import type { VerdictShown, VerifyPage } from '../../src/api/verification/verify-model.ts';
 import type { OutputRow, VerifyUserPage, WorkflowPage } from '../../src/api/workflows/workflow-model.ts';
+import { notQualified, type Qualification } from '../../src/shared/domain/qualification.ts';
 import type { WorkflowTier } from '../../src/shared/domain/tiers.ts';
 
 import { sealHashes } from './page-record.ts';
@@ -18,12 +19,47 @@ const workflowId = '01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10';
 const types = ['layout', 'image', 'text', 'code', 'audio', 'video', 'application.x-step+zip'];
 const tokenIdOf = (number: number): string => `01995f3b-0000-7000-8000-${String(number).padStart(12, '0')}`;
 
+const listed: NonNullable<Qualification['listed']> = {
+  territory: 'LU',
+  listNumber: 61,
+  listSha256: sha256Of('list'),
+  providerName: 'Acme Trust Services',
+  serviceName: 'Acme qualified time-stamps',
+  type: 'TSA/QTST',
+  status: 'granted',
+  since: '2019-03-01T00:00:00.000Z',
+  atProofOfExistence: null,
+};
+const byList: Qualification = { status: 'qualified', basis: 'list', reason: null, listed, isClaimedByToken: true };
+const withdrawn: Qualification = {
+  ...byList,
+  status: 'not_qualified',
+  reason: 'service_withdrawn',
+  listed: { ...listed, status: 'withdrawn', since: '2026-04-01T00:00:00.000Z' },
+};
+
+/** What a stamp page says about *qualified*, by the name of its sample. */
+const qualifications = {
+  qualified: byList,
+  claimed: { ...byList, basis: 'operator', listed: null, isClaimedByToken: false },
+  withdrawn,
+  not_listed: notQualified('service_not_listed'),
+  list_expired: { ...byList, status: 'not_qualified', reason: 'list_expired' },
+  differing: {
+    ...byList,
+    listed: {
+      ...listed,
+      atProofOfExistence: { time: '2026-12-24T08:00:00.000Z', status: 'withdrawn', since: '2026-12-01T00:00:00.000Z' },
+    },
+  },
+} satisfies Record<string, Qualification>;
+
 const mark = (number: number, isQualified: boolean, provider = isQualified ? 'acme-qtsa' : 'mock'): StampMark => ({
   tokenId: tokenIdOf(number),
   stampedAt: new Date(Date.UTC(2026, 10, 21, 9, 30, 0) + number * 61_000).toISOString().replace('.000Z', 'Z'),
   provider,
   isQualified,
-  basis: isQualified ? 'list' : null,
+  qualification: isQualified ? byList : notQualified(provider === 'mock' ? 'mock_provider' : 'service_not_listed'),
   verifyUrl: `/api/v1/verify/v1/token/${tokenIdOf(number)}`,
   verdict: { kind: 'proved' },
 });
@@ -97,17 +133,18 @@ const completed: WorkflowPage = closed(outputsPage(12));
 const open = { proof: { kind: 'open' }, completedAt: null, root: null, closingRecord: null, evidence: null } as const;
 const qualified = () => true;
 const reason = 'record_mismatch: The stored token does not match its record.';
-const spoilt = (number: number): OutputRow => ({ ...row(number, true), verdict: { kind: 'refused', reason } });
-const notProved = (stamp: StampMark): StampMark => ({ ...stamp, verdict: { kind: 'not_proved' } });
+const spoilt = (number: number): OutputRow => ({ ...row(number, true), qualification: null, verdict: { kind: 'refused', reason } });
+const notProved = (stamp: StampMark): StampMark => ({ ...stamp, qualification: null, verdict: { kind: 'not_proved' } });
 
 /** A record of a provider that is not qualified. Its outputs have names, and were stamped around midnight, some in another order. */
 const named = closed({ ...outputsPage(4), unqualifiedTotal: 4 });
-const ofAcme = (stamp: StampMark): StampMark => ({ ...stamp, provider: 'acme-tsa' });
+const ofAcme = (stamp: StampMark): StampMark => ({ ...stamp, provider: 'acme-tsa', qualification: qualifications.not_listed });
 const nearMidnight = ['21T23:59:58.251', '21T23:59:58.194', '22T00:00:01.7', '22T00:00:01.72'];
 const names = ['cover.png', 'Text of the cover, in three languages', null, 'сover-final “2”.svg'];
 const namedRow = (shown: OutputRow, i: number): OutputRow => ({
   ...shown,
   provider: 'acme-tsa',
+  qualification: qualifications.not_listed,
   stampedAt: `2026-11-${nearMidnight[i]}Z`,
   name: names[i] ?? null,
 });
@@ -124,6 +161,15 @@ export const workflowSamples = {
     outputs: { ...named.outputs, rows: named.outputs.rows.map(namedRow) },
     root: { ...named.root, stamp: ofAcme(named.root.stamp) },
     closingRecord: { ...named.closingRecord, stamp: ofAcme(named.closingRecord.stamp) },
+  },
+  claimed: {
+    ...twoClosed,
+    outputs: {
+      ...outputsPage(2),
+      rows: [1, 2].map((n) => ({ ...row(n, true), ...(n === 1 && { qualification: qualifications.claimed }) })),
+      unqualifiedTotal: 0,
+    },
+    root: { ...twoClosed.root, stamp: { ...twoClosed.root.stamp, qualification: qualifications.claimed } },
   },
   oneReal: closed(outputsPage(1, { isQualified: qualified }), { isQualified: true }),
   many: closed(outputsPage(150, { isQualified: qualified, pageSize: 150 }), { isQualified: true }),
@@ -152,7 +198,7 @@ export const workflowSamples = {
     proof: { kind: 'not_proved' },
     root: { ...twoClosed.root, stamp: notProved(twoClosed.root.stamp) },
     closingRecord: { ...twoClosed.closingRecord, stamp: notProved(twoClosed.closingRecord.stamp) },
-    outputs: { ...outputsPage(2), rows: [1, 2].map((n) => ({ ...row(n, true), verdict: { kind: 'not_proved' } })) },
+    outputs: { ...outputsPage(2), rows: [1, 2].map((n) => ({ ...row(n, true), qualification: null, verdict: { kind: 'not_proved' } })) },
   },
   long: closed(outputsPage(250, { page: 2, pageSize: 20 })),
   found: { ...completed, find: { hash: sha256Of(contentOf(4)), sequenceNumbers: [4] } },
@@ -202,24 +248,7 @@ const certificate = (subject: string, revocation: typeof notRevoked | typeof not
 const provedStamp: ProvedStamp = {
   stampedAt: '2026-11-21T09:31:01.482Z',
   provider: 'acme-qtsa',
-  isQualified: true,
-  qualification: {
-    status: 'qualified',
-    basis: 'list',
-    reason: null,
-    listed: {
-      territory: 'LU',
-      listNumber: 61,
-      listSha256: sha256Of('list'),
-      providerName: 'Acme Trust Services',
-      serviceName: 'Acme qualified time-stamps',
-      type: 'TSA/QTST',
-      status: 'granted',
-      since: '2019-03-01T00:00:00.000Z',
-      atProofOfExistence: null,
-    },
-    isClaimedByToken: true,
-  },
+  qualification: byList,
   imprint: { algorithm: 'sha256', digest: sha256Of(contentOf(1)) },
   details: {
     policy: '1.3.6.1.4.1.99999.1.2',
@@ -250,11 +279,16 @@ const verifyPage = (verdict: VerdictShown): VerifyPage => ({
 });
 
 export const verifySamples = {
-  qualified: verifyPage(proved()),
+  ...(Object.fromEntries(
+    Object.entries(qualifications).map(([name, qualification]) => [name, verifyPage(proved({ qualification }))]),
+  ) as Record<keyof typeof qualifications, VerifyPage>),
   sha512: verifyPage(
-    proved({ isQualified: false, imprint: { algorithm: 'sha512', digest: createHash('sha512').update(contentOf(1)).digest('hex') } }),
+    proved({
+      qualification: qualifications.not_listed,
+      imprint: { algorithm: 'sha512', digest: createHash('sha512').update(contentOf(1)).digest('hex') },
+    }),
   ),
-  mock: { ...verifyPage(proved({ isQualified: false, provider: 'mock', details: null })), downloads: [] },
+  mock: { ...verifyPage(proved({ qualification: notQualified('mock_provider'), provider: 'mock', details: null })), downloads: [] },
   batched: { ...verifyPage(proved()), isBatched: true },
   ended: verifyPage(
     proved({
@@ -266,28 +300,36 @@ export const verifySamples = {
       },
     }),
   ),
-  refused: verifyPage({ kind: 'refused', reason, advice: null }),
+  refused: verifyPage({ kind: 'refused', reason, advice: null, qualification: null }),
   unknown: verifyPage({ kind: 'unknown' }),
   not_proved: verifyPage({
     kind: 'not_proved',
     reason: 'untrusted_root: The signer’s certificate does not lead to a trust anchor.',
     advice: null,
+    qualification: null,
+  }),
+  // The list has the service, so its word is known although no trust anchor covers the token.
+  not_granted: verifyPage({
+    kind: 'not_proved',
+    reason: 'untrusted_root: The signer’s certificate does not lead to a trust anchor.',
+    advice: null,
+    qualification: withdrawn,
   }),
 } satisfies Record<string, VerifyPage>;
 
 /** The answers of `/verify` to these tokens: an evidence record, one without an accuracy, an invalid token, and a mock token. */
 const pasted: Readonly<Record<string, VerdictShown>> = {
-  good: proved({ provider: null, isQualified: false }),
+  good: proved({ provider: null, qualification: notQualified('provider_not_qualified') }),
   second: proved({
     imprint: { algorithm: 'sha256', digest: sha256Of(contentOf(2)) },
     details: { ...provedStamp.details!, accuracySeconds: null },
   }),
   plain: proved({ details: { ...provedStamp.details!, record: null } }),
-  mock: proved({ isQualified: false, provider: 'mock', details: null }),
+  mock: proved({ qualification: notQualified('mock_provider'), provider: 'mock', details: null }),
 };
 
 export const verdictOf = (token: string): VerdictShown =>
-  pasted[token] ?? { kind: 'refused', reason: 'not_base64: The token is not canonical base64.', advice: null };
+  pasted[token] ?? { kind: 'refused', reason: 'not_base64: The token is not canonical base64.', advice: null, qualification: null };
 
 const errorPage = (what: ErrorPage['what'], status: number, detail = '', retryAfterSeconds: number | null = null): ErrorPage => ({
   what,

@@ -1,5 +1,8 @@
 import type { PageModels } from '../../src/api/server/views.ts';
 import type { StatusFigures } from '../../src/api/status/status.ts';
+import { qualifiedBriefOf } from '../../src/shared/contract/stamp.ts';
+import type { ProviderStatus } from '../../src/shared/contract/status.ts';
+import type { Qualification } from '../../src/shared/domain/qualification.ts';
 
 /** Models of the status page and of the start page, like those of the service. */
 
@@ -15,17 +18,24 @@ const mock = {
   name: 'mock',
   is_qualified: false,
   qualification: 'not_qualified' as const,
+  qualified: { status: 'not_qualified', basis: null, reason: 'mock_provider: The mock provider made it.' } as ProviderStatus['qualified'],
   status: 'operational' as const,
   last_success_at: '2026-11-21T11:46:05Z',
   latency_ms: { p50: 2, p95: 9 },
   next_request_at: null,
 };
 
-const acme = { ...mock, name: 'acme-qtsa', is_qualified: true, qualification: 'qualified' as const };
+const saying = (basis: Qualification['basis'], reason: Qualification['reason'] = null) => ({
+  is_qualified: reason === null,
+  qualification: reason ? ('not_qualified' as const) : ('qualified' as const),
+  qualified: qualifiedBriefOf({ isQualified: reason === null, qualification: { basis, reason } }),
+});
+const acme = { ...mock, name: 'acme-qtsa', ...saying('list') };
 const unasked = {
   ...acme,
   is_qualified: false,
   qualification: 'not_asked' as const,
+  qualified: null,
   last_success_at: null,
   latency_ms: { p50: null, p95: null },
 };
@@ -111,6 +121,10 @@ export const statusSamples = {
       provider: out,
       providers: [
         out,
+        { ...acme, name: 'claimed-tsa', ...saying('operator') },
+        { ...acme, name: 'withdrawn-tsa', ...saying('list', 'service_withdrawn') },
+        { ...acme, name: 'unlisted-tsa', ...saying(null, 'service_not_listed') },
+        { ...acme, name: 'late-list-tsa', ...saying('list', 'list_expired') },
         {
           ...unasked,
           name: 'second-tsa',

@@ -19,6 +19,7 @@ const provider = {
   name: 'mock',
   is_qualified: false,
   qualification: 'not_qualified',
+  qualified: { status: 'not_qualified', basis: null, reason: 'mock_provider: The mock provider made it.' },
   status: 'operational',
   last_success_at: issuedAt,
   latency_ms: { p50: 2, p95: 9 },

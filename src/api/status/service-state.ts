@@ -1,3 +1,4 @@
+import { qualifiedBriefOf } from '../../shared/contract/stamp.ts';
 import type { ProviderStatus } from '../../shared/contract/status.ts';
 import {
   type ClockState,
@@ -62,9 +63,12 @@ export function qualificationOf(isQualified: boolean, lastSuccessAt: string | nu
 
 /**
  * Merges the reports of several workers about one provider. The state is `outage` or `operational` only if all workers report this state; otherwise
- * `degraded`. The slowest latency counts.
+ * `degraded`. The slowest latency counts. A worker that has seen no token yet only repeats the configuration, so the others know better whether the
+ * provider is qualified.
  */
-function merge(views: readonly ProviderHealth[], { name, isQualified }: ProviderHealth): ProviderStatus {
+function merge(views: readonly ProviderHealth[], first: ProviderHealth): ProviderStatus {
+  const judged = views.find((view) => view.qualification);
+  const { name, isQualified } = judged ?? first;
   const states = views.map(({ status }) => status);
   const isEverywhere = (state: ServiceState) => states.every((each) => each === state);
   const lastSuccessAt = views.reduce<string | null>((last, { lastSuccessAt: at }) => (at && (!last || at > last) ? at : last), null);
@@ -73,6 +77,7 @@ function merge(views: readonly ProviderHealth[], { name, isQualified }: Provider
     name,
     is_qualified: qualification === 'qualified',
     qualification,
+    qualified: judged ? qualifiedBriefOf(judged) : null,
     status: isEverywhere('operational') ? 'operational' : isEverywhere('outage') ? 'outage' : 'degraded',
     last_success_at: lastSuccessAt,
     latency_ms: { p50: highest(views.map(({ p50 }) => p50)), p95: highest(views.map(({ p95 }) => p95)) },

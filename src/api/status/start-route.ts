@@ -15,7 +15,7 @@ interface StartPage {
   readonly version: string;
   /** The base URL of the service, for the example: `PUBLIC_BASE_URL`, or the origin on which it listens. */
   readonly baseUrl: string;
-  readonly provider: Pick<ProviderStatus, 'name' | 'qualification' | 'last_success_at'>;
+  readonly provider: Pick<ProviderStatus, 'name' | 'qualification' | 'qualified' | 'last_success_at'>;
 }
 
 const contract: OperationContract = {

@@ -97,6 +97,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
     name,
     is_qualified: false,
     qualification: qualificationOf(isQualified, null),
+    qualified: null,
     status: 'outage',
     last_success_at: null,
     latency_ms: { p50: null, p95: null },

@@ -1,4 +1,4 @@
-import type { Qualification, QualificationBasis } from '../../shared/domain/qualification.ts';
+import type { Qualification } from '../../shared/domain/qualification.ts';
 import type { Imprint } from '../../shared/domain/stamp.ts';
 import type { ToldRevocation } from '../../shared/domain/told-token.ts';
 
@@ -19,8 +19,8 @@ export interface StampMark {
   readonly stampedAt: string;
   readonly provider: string;
   readonly isQualified: boolean;
-  /** Who says that it is qualified. */
-  readonly basis: QualificationBasis | null;
+  /** Who says that it is qualified or not, and why; null if the verdict is not `proved`. */
+  readonly qualification: Qualification | null;
   readonly verifyUrl: string;
   readonly verdict: StampVerdict;
 }
@@ -66,7 +66,6 @@ export interface ProvedStamp {
   readonly stampedAt: string;
   /** Null if the trust anchor of the token does not belong to a configured provider. */
   readonly provider: string | null;
-  readonly isQualified: boolean;
   readonly qualification: Qualification;
   readonly imprint: Imprint;
   /** Null for a token of the mock provider, which has no certificates. */

@@ -1,5 +1,4 @@
 import { verifyPath } from '../../shared/domain/addresses.ts';
-import { isQualified } from '../../shared/domain/qualification.ts';
 import { adviceOf, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { imprintOfDigest } from '../../shared/domain/stamp.ts';
 import { toldToken } from '../../shared/domain/told-token.ts';
@@ -37,7 +36,6 @@ function detailsOf({ verified }: Vouched): TokenDetails | null {
 const provedStampOf = (vouched: Vouched): ProvedStamp => ({
   stampedAt: vouched.issuedAt,
   provider: vouched.isProviderKnown ? (vouched.provider ?? null) : null,
-  isQualified: isQualified(vouched.qualification),
   qualification: vouched.qualification,
   imprint: vouched.imprint,
   details: detailsOf(vouched),
@@ -56,7 +54,8 @@ export function createStampPages(deps: { stamps: StampStore; refusals: Pick<Refu
   function shownOf(judgement: StampJudgement): VerdictShown {
     if (judgement.ok) return { kind: 'proved', stamp: provedStampOf(judgement) };
     const kind = verdictOf(judgement.code) === 'not_proved' ? 'not_proved' : 'refused';
-    return { kind, reason: reasonOf(judgement.code), advice: adviceOf(judgement.code) ?? null };
+    const { code, qualification = null } = judgement;
+    return { kind, reason: reasonOf(code), advice: adviceOf(code) ?? null, qualification };
   }
 
   async function absenceOf(tokenId: string): Promise<VerdictShown> {
@@ -90,7 +89,8 @@ export function createStampPages(deps: { stamps: StampStore; refusals: Pick<Refu
       const judged = expected === undefined ? judgement : await stampJudge.judgeToken(token, undefined, expected);
       // If a token is valid, the template shows that its hash is different. If a token is not valid, its stated hash is compared here.
       const fault = judged.ok || hash === '' ? undefined : otherFileOf(judged, hash, [hash]);
-      return fault === undefined ? shownOf(judged) : { kind: 'refused', reason: reasonOf(fault.code), advice: fault.advice ?? null };
+      if (fault === undefined) return shownOf(judged);
+      return { kind: 'refused', reason: reasonOf(fault.code), advice: fault.advice ?? null, qualification: null };
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { Qualification } from '../../shared/domain/qualification.ts';
 import type { ProvedStamp } from './stamp-model.ts';
 
 declare module '../server/views.ts' {
@@ -19,6 +20,8 @@ export type VerdictShown =
       readonly reason: string;
       /** A sentence that tells the reader how to continue. */
       readonly advice: string | null;
+      /** What a trusted list says about the service that signed it, if a list has this service but does not grant it; otherwise null. */
+      readonly qualification: Qualification | null;
     }
   /** No stamp has this id. */
   | { readonly kind: 'unknown' }

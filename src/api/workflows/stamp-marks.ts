@@ -36,11 +36,11 @@ export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp'>): Ma
       const { isProviderKnown, qualification, verified } = judgement;
       // If the provider is not configured, its recorded name is not proved, so the name in the signer's certificate is shown.
       const provider = isProviderKnown || !verified ? claim.provider : verified.signer.subject;
-      return { ...shown, provider, isQualified: isQualified(qualification), basis: qualification.basis, verdict: { kind: 'proved' } };
+      return { ...shown, provider, isQualified: isQualified(qualification), qualification, verdict: { kind: 'proved' } };
     }
     const reason = reasonOf(judgement.code);
     const verdict: StampVerdict = verdictOf(judgement.code) === 'not_proved' ? { kind: 'not_proved' } : { kind: 'refused', reason };
-    return { ...shown, provider: claim.provider, isQualified: false, basis: null, verdict };
+    return { ...shown, provider: claim.provider, isQualified: false, qualification: null, verdict };
   };
 }
 

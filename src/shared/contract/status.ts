@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { clockStates, durabilities, listStates, mailStates, qualifications, serviceStates } from '../domain/service-state.ts';
 import { dateTime, sha256Hex } from './fields.ts';
+import { qualifiedBrief } from './stamp.ts';
 
 const serviceState = z.enum(serviceStates);
 
@@ -18,6 +19,9 @@ const providerStatus = z
     name: z.string(),
     is_qualified: z.boolean().describe('true only after one of its tokens was verified'),
     qualification: z.enum(qualifications).describe('`not_asked`: configured as qualified, but no token was verified yet'),
+    qualified: qualifiedBrief
+      .nullable()
+      .describe('who says that its stamps are qualified or not; null until one of its tokens was verified'),
     status: serviceState,
     last_success_at: dateTime.nullable().describe('when it last returned a token that verified; null: not asked yet'),
     latency_ms: z.object({ p50: milliseconds, p95: milliseconds }),

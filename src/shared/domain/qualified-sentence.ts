@@ -21,32 +21,62 @@ export const listText = ({ territory, listNumber }: Pick<ListedService, 'territo
 
 const serviceText = ({ serviceName, providerName }: ListedService): string => `the service “${serviceName}” of ${providerName}`;
 
-/** One sentence that says whether a time-stamp is qualified, and who says so. Every page and every text uses it. */
-export function qualifiedSentence({ status, basis, reason, listed }: Omit<Qualification, 'isClaimedByToken'>): string {
-  if (status === 'qualified') {
-    if (listed) return `Qualified: ${serviceText(listed)} is listed in ${listText(listed)} as granted since ${dayOf(listed.since ?? '')}.`;
-    return 'Qualified, as claimed by the operator of this service. No trusted list that the service reads has the provider.';
-  }
-  if (basis === 'list' && listed && reason) return `Not qualified: ${listedFault(reason, listed)}`;
-  return `Not qualified. ${QUALIFICATION_REASONS[reason ?? 'provider_not_qualified']}`;
+type Said = Omit<Qualification, 'isClaimedByToken'>;
+
+/** The sentence of `qualifiedSentence` in parts, for pages that link the words of the list. `list` is empty if the sentence names no list. */
+export interface QualifiedParts {
+  readonly before: string;
+  readonly list: string;
+  readonly after: string;
 }
 
-function listedFault(reason: QualificationReason, listed: ListedService): string {
-  const list = listText(listed);
+/** One sentence that says whether a time-stamp is qualified, and who says so. Every page and every text uses it. */
+export function qualifiedSentence(said: Said): string {
+  const { before, list, after } = qualifiedParts(said);
+  return before + list + after;
+}
+
+export function qualifiedParts(said: Said): QualifiedParts {
+  const [before, after] = wordsOf(said);
+  return { before, list: said.listed && after !== undefined ? listText(said.listed) : '', after: after ?? '' };
+}
+
+/** The words before and after those of the list; only the first if the sentence names no list. */
+function wordsOf({ status, basis, reason, listed }: Said): readonly [before: string, after?: string] {
+  if (status === 'qualified') {
+    if (listed) return [`Qualified: ${serviceText(listed)} is listed in `, ` as granted since ${dayOf(listed.since ?? '')}.`];
+    if (basis === 'list') return ['Qualified: a trusted list of the EU grants the service.'];
+    return ['Qualified, as claimed by the operator of this service. No trusted list that the service reads has the provider.'];
+  }
+  if (basis === 'list' && listed && reason) return faultOf(reason, listed);
+  return [`Not qualified. ${QUALIFICATION_REASONS[reason ?? 'provider_not_qualified']}`];
+}
+
+function faultOf(reason: QualificationReason, listed: ListedService): readonly [before: string, after?: string] {
+  const service = serviceText(listed);
+  const not = 'Not qualified: ';
   switch (reason) {
     case 'service_withdrawn':
-      return `${list} has ${serviceText(listed)} as ${listed.status} since ${dayOf(listed.since ?? '')}.`;
+      return [not, ` has ${service} as ${listed.status} since ${dayOf(listed.since ?? '')}.`];
     case 'service_not_yet_granted':
-      return `${list} grants ${serviceText(listed)} only for a later time.`;
+      return [not, ` grants ${service} only for a later time.`];
     case 'service_other_type':
-      return `${list} has ${serviceText(listed)}, but not for qualified time-stamps (its type is ${listed.type}).`;
+      return [not, ` has ${service}, but not for qualified time-stamps (its type is ${listed.type}).`];
     case 'service_other_key':
-      return `${list} has ${serviceText(listed)} under this name, but with another key.`;
+      return [not, ` has ${service} under this name, but with another key.`];
     case 'list_expired':
-      return `${list} had expired at the time of the time-stamp, and no newer list is in force yet.`;
+      return [not, ' had expired at the time of the time-stamp, and no newer list is in force yet.'];
     case 'before_eidas':
-      return 'it is older than 1 July 2016; there have been qualified time-stamps only since then.';
+      return [`${not}it is older than 1 July 2016; there have been qualified time-stamps only since then.`];
     default:
-      return `its evidence now rests on a later time-stamp that is not qualified. (${serviceText(listed)} itself is granted in ${list}.)`;
+      return [`${not}its evidence now rests on a later time-stamp that is not qualified. (${service} itself is granted in `, '.)'];
   }
+}
+
+/** One more sentence if the status of the service differs at the first proof of existence; null if it does not. */
+export function laterStatusSentence(listed: ListedService | null): string | null {
+  if (!listed?.atProofOfExistence) return null;
+  const { time, status, since } = listed.atProofOfExistence;
+  const then = `On ${dayOf(time)}, when the time-stamp is first proved to exist by more than its own word, the list has the service as ${status} since ${dayOf(since)}`;
+  return status === 'granted' ? `${then}.` : `${then}; the EU’s validation software (DSS) wants the service to be granted then too.`;
 }

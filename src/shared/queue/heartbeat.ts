@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import { qualificationBases, qualificationReasons } from '../domain/qualification.ts';
 import { clockStates, type MailState, mailStates, serviceStates } from '../domain/service-state.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -18,6 +19,8 @@ const lostAfterMs = 6_000;
 const providerHealth = z.object({
   name: z.string(),
   isQualified: z.boolean(),
+  /** Who says that its next stamp will be qualified or not, and why not. Absent before its first token, and for workers before 0.4.0. */
+  qualification: z.object({ basis: z.enum(qualificationBases).nullable(), reason: z.enum(qualificationReasons).nullable() }).optional(),
   /** `degraded` after a failed call; `outage` after several failed calls in a row, or while the circuit breaker is open. */
   status: z.enum(serviceStates),
   /** RFC 3339 in UTC. */

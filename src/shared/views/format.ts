@@ -1,5 +1,7 @@
 /** This module formats numbers, times and hashes for people. All templates use its functions. No function needs a clock or the system's locale. */
 
+import { qualifiedParts } from '../domain/qualified-sentence.ts';
+
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character]!);
@@ -113,4 +115,12 @@ export function latency(ms: number | null): string {
   return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
-export { countryText } from '../domain/qualified-sentence.ts';
+/** Says whether a time-stamp is qualified, as HTML with a link to the trusted list that decides. */
+export function qualifiedLine(qualification: Parameters<typeof qualifiedParts>[0]): string {
+  const { before, list, after } = qualifiedParts(qualification);
+  const verdict = escapeHtml(before).replace(/^(?:Not q|Q)ualified/, '<strong>$&</strong>');
+  const link = list && `<a href="/trusted-lists/${qualification.listed?.listSha256}">${escapeHtml(list)}</a>`;
+  return verdict + link + escapeHtml(after);
+}
+
+export { countryText, laterStatusSentence } from '../domain/qualified-sentence.ts';

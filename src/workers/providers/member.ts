@@ -163,7 +163,13 @@ export function createMember(
       };
       return checkProvider(checked, clock);
     },
-    health: () => ({ ...record.read(), ...chainShown(provider), ...clockShown(provider), ...paceOf(provider, breaker, clock) }),
+    health: () => ({
+      ...record.read(),
+      ...qualificationShown(provider),
+      ...chainShown(provider),
+      ...clockShown(provider),
+      ...paceOf(provider, breaker, clock),
+    }),
     isOut: breaker.isOpen,
     isInUse: () => rate !== undefined && rate.view().left < rate.settings.requests && !breaker.hasFailures(),
     refresh,
@@ -188,6 +194,10 @@ function paceOf({ rate }: Rfc3161Provider, breaker: Breaker, clock: Clock): Pick
 function isClockOut({ readClock }: Rfc3161Provider): boolean {
   const state = readClock?.().state;
   return state === 'off' || state === 'unknown';
+}
+
+function qualificationShown({ qualification }: Rfc3161Provider): Pick<ProviderHealth, 'qualification'> {
+  return qualification ? { qualification: { basis: qualification.basis, reason: qualification.reason } } : {};
 }
 
 function clockShown({ readClock }: Rfc3161Provider): Pick<ProviderHealth, 'clock'> {

@@ -78,7 +78,8 @@ export function openProvider(deps: {
   if (config.TSP === 'mock') {
     const { provider, record, check } = withHealthRecord(createMockProvider({ key: mockKey, clock }), clock, onCall);
     const watch = watchProviders({ check: async () => (isDoubtful(record.read()) ? [await check()] : []), log });
-    return { provider, health: () => [record.read()], close: watch.stop };
+    const qualification = { basis: null, reason: 'mock_provider' } as const;
+    return { provider, health: () => [{ ...record.read(), qualification }], close: watch.stop };
   }
   const pool = createProviderPool({
     providers: tsas,

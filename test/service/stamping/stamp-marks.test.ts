@@ -11,7 +11,7 @@ test('V9: a proved stamp is not judged again while claim and record are unchange
   const { tokenId, imprint, proofs } = stamp!;
   const claim = { tokenId, hash: imprint.digest, stampedAt: proofs[0].issuedAt, provider: proofs[0].provider };
   let verdict: StampVerdict = { kind: 'refused', reason: 'certificate_revoked' };
-  const judged = vi.fn(async () => ({ ...claim, isQualified: false, basis: null, verifyUrl: '', verdict }));
+  const judged = vi.fn(async () => ({ ...claim, isQualified: false, qualification: null, verifyUrl: '', verdict }));
   const mark = rememberMarks(judged);
   await mark(claim, stamp!);
   verdict = { kind: 'proved' };

@@ -23,6 +23,7 @@ const well: Sighting = {
       name: 'acme',
       is_qualified: false,
       qualification: 'not_asked',
+      qualified: null,
       status: 'operational',
       last_success_at: null,
       latency_ms: { p50: 3, p95: 9 },
@@ -62,7 +63,7 @@ describe('the state of the service (decisions, Public JSON)', () => {
       ...well,
       workers: [
         [health({ lastSuccessAt: '2026-11-21T12:00:00.000Z', p50: 4, p95: 8 }), health({ name: 'b', isQualified: false })],
-        [health({ lastSuccessAt: '2026-11-21T12:00:01.000Z', p50: 2, p95: 90 })],
+        [health({ lastSuccessAt: '2026-11-21T12:00:01.000Z', p50: 2, p95: 90, qualification: { basis: 'list', reason: null } })],
       ],
     });
     expect(providers).toEqual([
@@ -70,6 +71,7 @@ describe('the state of the service (decisions, Public JSON)', () => {
         name: 'acme',
         is_qualified: true,
         qualification: 'qualified',
+        qualified: { status: 'qualified', basis: 'list', reason: null },
         status: 'operational',
         last_success_at: '2026-11-21T12:00:01.000Z',
         latency_ms: { p50: 4, p95: 90 },
@@ -79,6 +81,7 @@ describe('the state of the service (decisions, Public JSON)', () => {
         name: 'b',
         is_qualified: false,
         qualification: 'not_qualified',
+        qualified: null,
         status: 'operational',
         last_success_at: null,
         latency_ms: { p50: null, p95: null },

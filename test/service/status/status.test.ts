@@ -28,6 +28,7 @@ describe('GET /api/v1/status (decisions, Public JSON)', () => {
       name: 'mock',
       is_qualified: false,
       qualification: 'not_qualified',
+      qualified: { status: 'not_qualified', basis: null, reason: 'mock_provider: The mock provider made it.' },
       status: 'operational',
       last_success_at: expect.stringMatching(/Z$/),
       latency_ms: { p50: expect.any(Number), p95: expect.any(Number) },

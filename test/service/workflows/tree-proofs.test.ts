@@ -43,7 +43,13 @@ test('W21: a seal that was not verified proves nothing', async () => {
     if (first === 1) yield { ...extendChain(chainStart(briefingHash), hash), outputHash: hash };
   };
   const proofsWhere = (kind: 'proved' | 'not_proved') => {
-    const markStamp: MarkStamp = async (claim) => ({ ...claim, verifyUrl: '/', isQualified: false, basis: null, verdict: { kind } });
+    const markStamp: MarkStamp = async (claim) => ({
+      ...claim,
+      verifyUrl: '/',
+      isQualified: false,
+      qualification: null,
+      verdict: { kind },
+    });
     const chains = createChainProver({ outputs: { scanLinks } });
     const proveSealedChain = createSealedChainProver({ chains, stamps: store.stamps, markStamp, waitMs: 5_000 });
     return createTreeProofs({ proveSealedChain, outputs: store.outputs, addressOf: (path) => path });
