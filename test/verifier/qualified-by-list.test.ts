@@ -1,6 +1,8 @@
 import { describe, expect, it, test } from 'vitest';
 import type { QualificationReason } from '../../src/shared/domain/qualification.ts';
 import { qualifiedSentence } from '../../src/shared/domain/qualified-sentence.ts';
+import { createTrustStore } from '../../src/shared/rfc3161/index.ts';
+import { createTokenJudge } from '../../src/shared/trust/judge.ts';
 import { createListIndex, openListThread } from '../../src/shared/trust/lists/index.ts';
 import { generateSigningKey } from '../../src/tsa/certificate.ts';
 import { issueSigner } from '../../src/tsa/pki.ts';
@@ -120,6 +122,23 @@ describe('the services of a list are trust anchors: names and keys (RFC 5280 §6
   ])('not: %s', async (_, namedKeys, code) => {
     expect(await judgeRaw(tokenBy(signed, []), { namedKeys })).toMatchObject({ ok: false, code });
   });
+});
+
+test('a listed service vouches for strangers’ tokens, but not for a stamp that names a configured provider', async () => {
+  const index = await indexOf([{}]);
+  const settings = { name: 'other-tsa', qualified: true, policyOid: undefined } as never;
+  const other = createTrustStore({ anchors: [ca(undefined, { name: 'Other root' }).certificate] });
+  const trust = { providers: [{ settings, trust: other }], extraTrust: createTrustStore({ anchors: [] }) };
+  const { judge: judgeToken } = createTokenJudge({
+    trust,
+    lists: () => index,
+    mockKey: async () => null as never,
+    clock: () => LAB_NOW_MS,
+  });
+  const token = tokenBy(signer, [issuer.certificate]).toString('base64');
+  expect(await judgeToken(token)).toMatchObject({ ok: true, provider: undefined, qualification: { status: 'qualified', basis: 'list' } });
+  expect(await judgeToken(token, 'gone-tsa')).toMatchObject({ ok: true, isProviderKnown: false, qualification: { status: 'qualified' } });
+  expect(await judgeToken(token, 'other-tsa')).toMatchObject({ ok: false, code: 'untrusted_root' });
 });
 
 test('one sentence says who says what', async () => {

@@ -176,7 +176,7 @@ export function createTokenJudge(deps: {
 
   /**
    * Judges an RFC 3161 token or an evidence record with the trust anchors of each possible provider: the named provider, or all providers if none is
-   * named or the named provider is not configured any more. Then it tries `TRUST_ANCHORS_FILE`, but never for a stamp of a configured provider.
+   * named or the named provider is not configured any more. Then it tries `TRUST_ANCHORS_FILE` and the services of the trusted lists, but never for a stamp of a configured provider.
    *
    * A token may lead to trust anchors of several providers. So it is qualified only if all of these providers are, whatever name the stamp's record
    * has, and it is refused if the revocation lists show for one of them that a certificate was revoked. The status in a TSA's answer is not signed,
@@ -224,8 +224,8 @@ export function createTokenJudge(deps: {
       if (extra.ok) return ofStranger(extra, providerName);
       refusals.push(extra);
     }
-    // A service that a trusted list grants is trusted for this, whoever asked it.
-    const listed = await judgeByLists(presented, providerName);
+    // A service that a trusted list grants is a trust anchor too, but never for a stamp of a configured provider.
+    const listed = named.length === 0 ? await judgeByLists(presented, providerName) : undefined;
     if (listed?.ok) return listed;
     const refusal = refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
     if (verdictOf(refusal.code) === 'not_valid') return refusal;
