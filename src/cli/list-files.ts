@@ -41,18 +41,24 @@ export async function readGivenLists({ 'trusted-list': files = [], 'list-signers
       failures.push([file, new CommandFailure(error.exitCode, error.message.replace(`${file}: `, ''))]);
     }
   }
-  /** A bundle has no pivots, so the given files help to verify its list of lists. */
-  const verify = async (others: ReadonlyMap<string, Uint8Array>) => {
+  const read = async (these: ReadonlyMap<string, Uint8Array>) => {
     const reader = openListThread();
     try {
-      return await readLists(new Map([...documents, ...others]), signers, reader);
+      return await readLists(these, signers, reader);
     } finally {
       await reader.close();
     }
   };
+  /** The list of lists in a bundle names the signers of that time. A bundle has no pivots, so the given files help if it does not verify alone. */
+  const verify = async (others: ReadonlyMap<string, Uint8Array>) => {
+    const alone = await read(others);
+    if (documents.size === 0 || ![...alone.values()].some((list) => list instanceof ListRefusal)) return alone;
+    const together = await read(new Map([...documents, ...others]));
+    return new Map([...alone].map(([name, list]) => [name, list instanceof ListRefusal ? together.get(name)! : list]));
+  };
   if (files.length === 0) return { lists: undefined, failures, verify };
   const lists: TrustedList[] = [];
-  for (const [file, list] of await verify(new Map())) {
+  for (const [file, list] of await read(documents)) {
     if (list instanceof ListRefusal) failures.push([file, new CommandFailure(exitCodes.notValid, list.message, { code: list.code })]);
     else lists.push(list);
   }
