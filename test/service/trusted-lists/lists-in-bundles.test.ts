@@ -9,13 +9,14 @@ import { pemOf } from '../../../src/shared/rfc3161/index.ts';
 import { type Bundle, type BundleLab, runScript, startBundleLab, unzip, zipped } from '../../support/bundle-lab.ts';
 import { folderWith } from '../../support/cli-in-process.ts';
 import { jsonLines, runOperator } from '../../support/command.ts';
-import { newListSigner } from '../../support/list-server.ts';
+import { type ListServer, newListSigner, startListServer } from '../../support/list-server.ts';
 import { eventually, randomHash, stampInternal, verifyById } from '../../support/requests.ts';
 import { type ListedService, makeTrustedList } from '../../support/trusted-lists.ts';
 import { providersSettings, type RunningTsa, startTsa } from '../../support/tsa-service.ts';
 
 const commission = newListSigner('Commission');
 const sweden = newListSigner('Sweden');
+const stranger = newListSigner('Stranger');
 const folder = mkdtempSync(join(tmpdir(), 'qstamp-lists-'));
 const at = (name: string) => join(folder, name);
 const sentence = 'Qualified: the service “X” of Y is listed in Sweden’s trusted list no. 61 as granted since 1 July 2016.';
@@ -27,6 +28,7 @@ let files: Bundle;
 /** A TSA that the list knows and does not grant. */
 let withdrawn: RunningTsa;
 let list: Buffer;
+let server: ListServer;
 const fetched = async (query: string) => Buffer.from(await (await lab.service.fetch(`${path}.zip${query}`)).arrayBuffer());
 const grantedTo = ({ pki }: RunningTsa): ListedService => ({
   type: 'TSA/QTST',
@@ -53,10 +55,12 @@ beforeAll(async () => {
   const tsa = await startTsa({ onEnd: (close) => void ends.push(close) });
   withdrawn = await startTsa({ onEnd: (close) => void ends.push(close) });
   list = listOf(61, grantedTo(tsa), withdrawnFrom(withdrawn));
-  writeFileSync(at('se.xml'), list);
-  writeFileSync(at('se.pem'), pemOf('CERTIFICATE', sweden.certificate));
-  writeFileSync(at('lists.json'), JSON.stringify([{ territory: 'SE', file: 'se.xml', signers_file: 'se.pem' }]));
-  const more = { TRUSTED_LISTS_FILE: at('lists.json') };
+  server = await startListServer((close) => void ends.push(close));
+  server.files.set('/se.xml', list);
+  const pointers = [{ territory: 'SE', location: `${server.url}/se.xml`, signers: [sweden.certificate] }];
+  server.publish('/eu.xml', commission, { kind: 'list_of_lists', territory: 'EU', sequenceNumber: 3, pointers });
+  writeFileSync(at('eu.pem'), pemOf('CERTIFICATE', commission.certificate));
+  const more = { TRUSTED_LIST_URLS: `${server.url}/eu.xml`, LOTL_SIGNERS_FILE: at('eu.pem') };
   lab = await startBundleLab((close) => void ends.push(close), { qualified: 'from_list' }, tsa, more);
   await untilInForce(61);
   // Workers and API take the list from the store some seconds later.
@@ -76,7 +80,7 @@ afterAll(async () => {
 async function untilInForce(number: number): Promise<void> {
   await eventually(async () => {
     const status = (await (await lab.service.fetch('/api/v1/status')).json()) as { trusted_lists: { sequence_number: number }[] };
-    return status.trusted_lists[0]?.sequence_number === number;
+    return status.trusted_lists[1]?.sequence_number === number;
   });
 }
 
@@ -86,18 +90,19 @@ const inFolder = (zip: Uint8Array, more: Record<string, string | Uint8Array> = {
     'root.pem': lab.tsa.pki.rootPem,
     'se.pem': pemOf('CERTIFICATE', sweden.certificate),
     'eu.pem': pemOf('CERTIFICATE', commission.certificate),
+    'stranger.pem': pemOf('CERTIFICATE', stranger.certificate),
     ...more,
   });
 
 test('check-providers says where the providers file contradicts the list in force', async () => {
   const { tsa, service } = lab;
-  const stranger = await startTsa();
+  const other = await startTsa();
   const settings = (entries: Parameters<typeof providersSettings>[0]) => ({ ...service.settings, ...providersSettings(entries) });
   const entries = [
     { tsa: withdrawn, qualified: true },
     { tsa, qualified: false },
     { tsa, qualified: 'from_list' },
-    { tsa: stranger, qualified: true },
+    { tsa: other, qualified: true },
   ];
   const { code, stdout } = await runOperator(checkProviders, [], settings(entries));
   expect([code, stdout.split('\n').filter((line) => line.startsWith('  qualified'))]).toEqual([
@@ -117,7 +122,7 @@ describe('the evidence of a workflow with ?lists=1', () => {
   test('has the list under which its stamps are qualified, also when a newer list does not have the service any more', async () => {
     const zip = await fetched('?lists=1');
     const withLists = await unzip(zip);
-    expect([...withLists.keys()].filter((name) => !files.has(name))).toEqual(['trusted-lists/SE-61.xml']);
+    expect([...withLists.keys()].filter((name) => !files.has(name))).toEqual(['trusted-lists/SE-61.xml', 'trusted-lists/EU-3.xml']);
     expect(String(withLists.get('trusted-lists/SE-61.xml'))).toBe(String(list));
     expect(String(withLists.get('README.txt'))).toContain(sentence);
     expect(String(files.get('README.txt'))).not.toContain('Qualified:');
@@ -132,7 +137,7 @@ describe('the evidence of a workflow with ?lists=1', () => {
     expect(named).toMatchObject({ territory: 'SE', list_number: 61 });
     expect(await (await lab.service.fetch(named!.address)).text()).toBe(String(list));
 
-    writeFileSync(at('se.xml'), listOf(62));
+    server.files.set('/se.xml', listOf(62));
     expect((await runOperator(refreshLists, [], lab.service.settings)).code).toBe(0);
     await untilInForce(62);
     await eventually(async () => (await fetched('?lists=1')).equals(zip));
@@ -141,6 +146,7 @@ describe('the evidence of a workflow with ?lists=1', () => {
     const shown = await run(['verify', 'bundle.zip', 'a', '--list-signers', 'se.pem']);
     expect(shown).toMatchObject({ code: 0, stderr: '' });
     expect(shown.stdout).toContain(sentence);
+    expect((await run(['verify', 'bundle.zip', '--list-signers', 'eu.pem'])).stdout).toContain(sentence);
     const byNewer = await run(['verify', '--json', 'bundle.zip', '--list-signers', 'se.pem', '--trusted-list', 'newer.xml']);
     expect(jsonLines(byNewer)).toMatchObject([
       { verdict: 'valid', qualified: { status: 'qualified', list_number: 61 }, closing_record_qualified: { list_number: 61 } },
@@ -154,7 +160,7 @@ describe('the evidence of a workflow with ?lists=1', () => {
     expect(unasked.code).toBe(0);
     expect(unasked.stdout).toContain('not checked: the trusted lists in this bundle: give --list-signers');
     expect(unasked.stdout).not.toContain('Qualified');
-    const strange = await run(['verify', 'bundle.zip', '--list-signers', 'eu.pem']);
+    const strange = await run(['verify', 'bundle.zip', '--list-signers', 'stranger.pem']);
     expect(strange.code).toBe(1);
     expect(strange.stdout).toContain('not checked: trusted-lists/SE-61.xml: list_wrong_signer: ');
     const altered = await unzip(zip);
