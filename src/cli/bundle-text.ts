@@ -1,4 +1,6 @@
+import { qualifiedVerdictOf } from '../shared/contract/verify.ts';
 import { rfc3339Of } from '../shared/domain/gen-time.ts';
+import { qualifiedSentence } from '../shared/domain/qualified-sentence.ts';
 import { type ReasonCode, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
 import { toldCertificate, toldToken } from '../shared/domain/told-token.ts';
 import { BundleFault } from '../shared/proof/bundle.js';
@@ -6,6 +8,7 @@ import { StampRefused, verdictOf } from '../shared/proof/judge-bundle.js';
 import type { TrustStore, Verified } from '../shared/rfc3161/index.ts';
 import type { BundleJudgement, FoundOutput } from './judge-bundle.ts';
 import type { SubjectJudgement } from './judge-subject.ts';
+import type { Judgement } from './judge-token.ts';
 import { countOf, withMilliseconds } from './terminal.ts';
 import { type ToldVerdict, tellVerdict } from './verdict-text.ts';
 
@@ -28,6 +31,12 @@ function ownNotes({ notProved, none }: BundleJudgement['own']): string[] {
   ];
 }
 
+/** Root and closing record are stamped within minutes, so the lists usually say the same about both. */
+function closingText(root: Judgement['qualification'], closing: Judgement['qualification']): string[] {
+  const [ofRoot, ofClosing] = [root, closing].map((one) => one && qualifiedSentence(one));
+  return ofClosing && ofClosing !== ofRoot ? [`the time-stamp of the closing record: ${ofClosing}`] : [];
+}
+
 /** The author of a bundle can write anything there, so it is listed as not checked. */
 const unsignedNote = 'output types, stamp ids and README.txt: no signature covers them';
 
@@ -40,7 +49,7 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
   const { verdict, missing, ...why } = verdictOf(judgement);
   const reason = why.reason as SubjectJudgement['reason'];
   const subject = { input: name, token: undefined, stampId: undefined, record: undefined };
-  const stated: SubjectJudgement = { verdict, reason, stated: root?.stated, online: undefined };
+  const stated: SubjectJudgement = { ...root, verdict, reason, stated: root?.stated, online: undefined };
   const closingToken = closing?.stated;
   const { json, line, details } = tellVerdict(name, subject, stated, trust, closingToken && [closingToken]);
   const notes = [...ownNotes(own), unsignedNote, ...moreNotes];
@@ -56,6 +65,9 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
       claimed: isValid ? record : null,
       closing_record_issued_at: isValid ? closedAt : null,
       closing_record_signer: closingSigner,
+      ...(closing?.qualification !== undefined && {
+        closing_record_qualified: closing.qualification && qualifiedVerdictOf(closing.qualification),
+      }),
       own_stamps: { valid: own.valid, not_proved: own.notProved, none: own.none },
       not_checked: [...told.not_checked, ...notes],
     },
@@ -69,6 +81,7 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
             ),
           ]
         : []),
+      ...closingText(root?.qualification, closing?.qualification),
       ...(isOtherSigner ? [`closing record signed by ${closingSigner.subject}`] : []),
       ...(reason === 'no_token' ? [`this bundle has no time-stamp of ${missing}`] : details),
       ...notes.map((note) => `not checked: ${note}`),

@@ -6,7 +6,7 @@ import type * as proof from '../shared/proof/judge-bundle.js';
 import { ZipFault } from '../shared/proof/zip-source.js';
 import { firstTokenOf, type TrustStore, type Verified } from '../shared/rfc3161/index.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
-import { imprintOf, type Judgement, judgeToken } from './judge-token.ts';
+import { imprintOf, type Judgement, judgeToken, type ListTrust } from './judge-token.ts';
 import { asZipFailure, inflate, openZipSource } from './zip-file.ts';
 
 export type BundleJudgement = proof.BundleJudgement<Judgement>;
@@ -63,11 +63,19 @@ const imprintsOf = ({ sha256, content }: proof.Stamped): readonly Imprint[] => {
   ];
 };
 
-/** Creates the functions that verify the time-stamps of a bundle with the anchors of `trust`. @param nowMs milliseconds since the epoch */
-export const judgeStampBy = (trust: TrustStore, nowMs: number): Pick<proof.BundleJudge<Judgement>, 'judgeStamp' | 'firstTokenOf'> => ({
+/**
+ * Creates the functions that verify the time-stamps of a bundle with the anchors of `trust` and with trusted lists.
+ *
+ * @param nowMs milliseconds since the epoch
+ */
+export const judgeStampBy = (
+  trust: TrustStore,
+  nowMs: number,
+  lists: readonly ListTrust[] | undefined,
+): Pick<proof.BundleJudge<Judgement>, 'judgeStamp' | 'firstTokenOf'> => ({
   firstTokenOf: (record) => firstTokenOf(Buffer.from(record)),
   judgeStamp: async (bytes, stamped) => {
-    const judged = await judgeToken(Buffer.from(bytes), trust, nowMs, imprintsOf(stamped));
+    const judged = await judgeToken(Buffer.from(bytes), trust, nowMs, imprintsOf(stamped), lists);
     const isOfAnother = (stated: Verified) => !isSameImprint(imprintOf(stated), sha256Imprint(stamped.sha256));
     if (judged.verdict === 'not_valid' || !judged.stated || !isOfAnother(judged.stated)) return judged;
     return { verdict: 'not_valid', reason: 'imprint_mismatch', stated: undefined };

@@ -37,7 +37,7 @@ async function readProof(path: string): Promise<InclusionProofShown> {
  * @throws CommandFailure if the file or the proof cannot be read
  */
 export async function judgeOutput(path: string, proofPath: string, context: JudgeContext): Promise<OutputJudgement> {
-  const { trust, stdin, onBytes, nowMs } = context;
+  const { trust, lists, stdin, onBytes, nowMs } = context;
   const proofBytes = (await stat(proofPath).catch(() => undefined))?.size ?? 0;
   if (proofBytes > mostProofBytes) throw new CommandFailure(exitCodes.file, `${proofPath} is too large for a proof`);
   const proof = await readProof(proofPath);
@@ -48,7 +48,7 @@ export async function judgeOutput(path: string, proofPath: string, context: Judg
 
   const { record } = seal;
   const stamped = sha256Imprint(hashOfClosingText(canonicalTextOf(record)));
-  const judged = await judgeToken(Buffer.from(seal.stamp.token, 'base64'), trust, nowMs, [stamped]);
+  const judged = await judgeToken(Buffer.from(seal.stamp.token, 'base64'), trust, nowMs, [stamped], lists);
   if (judged.verdict === 'not_valid') return { ...found, judgement: { ...judged, online: undefined } };
   const refuse = (reason: 'imprint_mismatch' | 'inclusion_proof_invalid'): OutputJudgement => ({
     ...found,

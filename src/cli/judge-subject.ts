@@ -5,7 +5,7 @@ import type { VerifyAnswer } from './answers.ts';
 import type { Client } from './client.ts';
 import { type DigestOptions, digestInput } from './digest-input.ts';
 import { CommandFailure, misuse } from './failure.ts';
-import { imprintOf, type Judgement, judgeToken } from './judge-token.ts';
+import { imprintOf, type Judgement, judgeToken, type ListTrust } from './judge-token.ts';
 import type { Subject } from './subject.ts';
 
 /** The answer of the service, or the failure to get one. */
@@ -22,6 +22,8 @@ export interface SubjectJudgement extends Omit<Judgement, 'reason'> {
 
 export interface JudgeContext {
   readonly trust: TrustStore;
+  /** Undefined: no trusted list was given. */
+  readonly lists: readonly ListTrust[] | undefined;
   /** Undefined: the service is not asked. */
   readonly client: Client | undefined;
   readonly stdin: AsyncIterable<Uint8Array>;
@@ -37,7 +39,7 @@ export interface JudgeContext {
  * @throws CommandFailure if there is nothing to judge, or the file cannot be read
  */
 export async function judgeSubject(subject: Subject, context: JudgeContext): Promise<SubjectJudgement> {
-  const { trust, client, stdin, onBytes, nowMs } = context;
+  const { trust, lists, client, stdin, onBytes, nowMs } = context;
   const { input, stampId, record } = subject;
   if (subject.token === undefined && client === undefined && record === undefined) {
     throw misuse('an id is not a token; --online fetches the token from the service');
@@ -46,7 +48,7 @@ export async function judgeSubject(subject: Subject, context: JudgeContext): Pro
   // Standard input can be read only once, so the algorithms that an evidence record needs are read from it first.
   const [first, ...others] = token === undefined ? [] : recordAlgorithms(token);
   const imprints = input === undefined || first === undefined ? [] : await imprintsOfInput(input, [first, ...others]);
-  const judged = token === undefined ? noToken : await judgeToken(token, trust, nowMs, imprints);
+  const judged = token === undefined ? noToken : await judgeToken(token, trust, nowMs, imprints, lists);
   const wanted = judged.stated ? imprintOf(judged.stated) : record && sha256Imprint(record.sha256);
   const found = imprints[0] ?? (input === undefined ? undefined : (await imprintsOfInput(input, [wanted?.algorithm ?? 'sha256']))[0]);
   const differs = judged.verdict !== 'not_valid' && found !== undefined && wanted !== undefined && !isSameImprint(found, wanted);

@@ -29,6 +29,7 @@ const optionTypes = {
   intermediate: repeated,
   'list-signers': repeated,
   'signers-of': text,
+  'trusted-list': repeated,
   json: flag,
   quiet: flag,
   help: { type: 'boolean', short: 'h' },

@@ -1,4 +1,7 @@
+import { qualifiedVerdictOf } from '../shared/contract/verify.ts';
 import { rfc3339Of } from '../shared/domain/gen-time.ts';
+import type { Qualification } from '../shared/domain/qualification.ts';
+import { countryText, qualifiedSentence } from '../shared/domain/qualified-sentence.ts';
 import { adviceOf, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
 import { hashNameOf } from '../shared/domain/stamp.ts';
 import { type ToldToken, toldToken } from '../shared/domain/told-token.ts';
@@ -44,6 +47,7 @@ export function tellVerdict(
   others: readonly Verified[] = [],
 ): ToldVerdict {
   const { verdict, stated, online } = judgement;
+  const qualification = verdict === 'not_valid' ? null : judgement.qualification;
   const chain = stated?.chain.map(({ der }) => trust.certificateOf(der)) ?? [];
   const told = stated && toldToken(stated);
   const together = toldTogether([...(told ? [told] : []), ...others.map(toldToken)]);
@@ -76,6 +80,7 @@ export function tellVerdict(
     revocation: together.revocation,
     certificates_ended_at: together.certificates_ended_at,
     ...(stated?.record && { evidence_record: { tokens: stated.record.tokens.length, holds_until: endOf(stated.record) } }),
+    ...(judgement.qualification !== undefined && qualifiedJson(qualification)),
     trust_anchor: isValid ? end : null,
     chain_ends_at: isValid ? null : end,
     not_checked: notChecked,
@@ -87,10 +92,35 @@ export function tellVerdict(
   const said = online ? describeOnline(online) : '';
   const details = [
     ...detailsOf(subject, judgement, last),
+    ...qualifiedText(qualification),
     ...(isValid && notChecked.length > 0 ? [`not checked: ${withMilliseconds(notChecked.join('; '))}`] : []),
     ...(online ? [`the service says: ${isValid ? said : `${said.replace(/\.$/, '')} (this proves nothing)`}`] : []),
   ];
   return { json, line: `${judged}: ${headline(subject, judgement, reason)}`, details, verdict };
+}
+
+/** The member `qualified`, as in answers of the service. */
+const qualifiedJson = (qualification: Qualification | null | undefined) => ({
+  qualified: qualification ? qualifiedVerdictOf(qualification) : null,
+});
+
+/** What trusted lists say, and what the token claims itself. */
+export function qualifiedText(qualification: Qualification | null | undefined): string[] {
+  if (!qualification) return [];
+  const { listed, isClaimedByToken } = qualification;
+  const later = listed?.atProofOfExistence;
+  const sinceText = (state: string, since: string | null) => `as ${state}${since === null ? '' : ` since ${since.slice(0, 10)}`}`;
+  return [
+    qualifiedSentence(qualification),
+    ...(listed && later
+      ? [
+          `at the time of the time-stamp, ${countryText(listed.territory)}’s list has the service ` +
+            `${listed.status === null ? 'without a status' : sinceText(listed.status, listed.since)}; at ${later.time}, when something else first proves that ` +
+            `the time-stamp exists, ${sinceText(later.status, later.since)}. Some validators want it granted at both times`,
+        ]
+      : []),
+    ...(isClaimedByToken ? ['the token itself says that it is qualified; this is the claim of its provider'] : []),
+  ];
 }
 
 /** Merges the facts of several tokens: each certificate once with its worst status, each phrase once, and the earliest end. */
@@ -136,7 +166,7 @@ function imprintText(stated: Verified): string {
 
 function detailsOf(
   subject: Subject,
-  { verdict, reason, stated, isTokenProved, online }: SubjectJudgement,
+  { verdict, reason, stated, isTokenProved, isTrustedByList, online }: SubjectJudgement,
   last: Certificate | undefined,
 ): string[] {
   const { record, input, token } = subject;
@@ -159,7 +189,8 @@ function detailsOf(
   const renewals =
     stated.record &&
     `an evidence record with ${countOf(stated.record.tokens.length - 1, 'renewal')}, to be renewed before ${withMilliseconds(endOf(stated.record))}`;
-  if (verdict === 'valid') return [signed, `trust anchor ${readableName(last.subject)}, ${fingerprint}`, ...(renewals ? [renewals] : [])];
+  const anchor = isTrustedByList ? 'trusted as a service of the trusted list:' : 'trust anchor';
+  if (verdict === 'valid') return [signed, `${anchor} ${readableName(last.subject)}, ${fingerprint}`, ...(renewals ? [renewals] : [])];
   const isRoot = isSameName(last.subject, last.issuer);
   const what = input === undefined ? `content with the ${imprintText(stated)}` : 'this content';
   return [

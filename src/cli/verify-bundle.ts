@@ -4,6 +4,7 @@ import { bundleFiles } from '../shared/proof/bundle-files.js';
 import { judgeBundle, StampRefused } from '../shared/proof/judge-bundle.js';
 import { isSame } from '../shared/proof/octets.js';
 import { type TrustMaterial, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
+import { ListRefusal } from '../shared/trust/lists/index.ts';
 import { openTrust } from './anchors.ts';
 import { type SearchedBundle, tellBrokenBundle, tellBundle, tellFound, tellNotFound } from './bundle-text.ts';
 import type { Context } from './command.ts';
@@ -18,6 +19,8 @@ import {
   mayBeBundle,
   withBundle,
 } from './judge-bundle.ts';
+import type { ListTrust } from './judge-token.ts';
+import { type GivenLists, listTrustsOf } from './list-files.ts';
 import type { OptionValues } from './options.ts';
 import { stampBeside } from './subject.ts';
 import { countOf, type Outcome } from './terminal.ts';
@@ -85,6 +88,27 @@ async function trustFor(
   }
 }
 
+/**
+ * The trusted lists for a bundle: the given ones, and those in it that the given signers signed. The given lists decide where they know a service;
+ * a service that was taken off its list later is still known by the list in the bundle.
+ */
+async function listsFor(
+  bundle: OpenedBundle,
+  given: GivenLists,
+): Promise<{ lists: readonly ListTrust[] | undefined; notes: readonly string[] }> {
+  const own = listTrustsOf(given.lists);
+  if (bundle.lists.length === 0) return { lists: own, notes: [] };
+  if (!given.verify)
+    return { lists: own, notes: ['the trusted lists in this bundle: give --list-signers with the certificates that may sign them'] };
+  const documents = new Map<string, Uint8Array>();
+  for (const name of bundle.lists) documents.set(name, await bundle.bytesOfList(name));
+  const verified = await given.verify(documents);
+  const read = bundle.lists.map((name) => ({ name, list: verified.get(name)! }));
+  const notes = read.flatMap(({ name, list }) => (list instanceof ListRefusal ? [`${name}: ${list.message}`] : []));
+  const brought = listTrustsOf(read.flatMap(({ list }) => (list instanceof ListRefusal ? [] : [list])));
+  return { lists: [...(own ?? []), ...(brought ?? [])], notes };
+}
+
 interface VerifiedBundles {
   readonly outcomes: readonly Outcome[];
   /** Files that are in none of the bundles but have a stamp beside them. They are not judged here. */
@@ -101,6 +125,7 @@ export async function verifyBundles(
   files: readonly string[],
   values: OptionValues,
   { terminal, stdin, anchorsFolder }: Context,
+  given: GivenLists,
 ): Promise<VerifiedBundles> {
   if (values.online) throw misuse('--online works for stamps, not for bundles');
   // Opened here first, so that a fault in the user's trust anchors does not look like a fault in a bundle.
@@ -123,10 +148,15 @@ export async function verifyBundles(
   const judge = (path: string): Promise<BundleJudgement> =>
     withBundle(path, async (bundle) => {
       const { trust, notes } = await trustFor(bundle, values, anchorsFolder);
+      const { lists, notes: listNotes } = await listsFor(bundle, given);
       const advance = terminal.track(path, (amount) => countOf(amount, 'output'));
       const onOutput = () => advance(1, bundle.record.output_count);
-      const judgement = await judgeBundle(bundle, { ...judgeStampBy(trust, Date.now()), wanted: new Set(digests.values()), onOutput });
-      const told = tellBundle(path, judgement, trust, [...notes, ...(await scriptNotes(bundle))]);
+      const judgement = await judgeBundle(bundle, {
+        ...judgeStampBy(trust, Date.now(), lists),
+        wanted: new Set(digests.values()),
+        onOutput,
+      });
+      const told = tellBundle(path, judgement, trust, [...notes, ...listNotes, ...(await scriptNotes(bundle))]);
       print(told);
       count(told);
       return judgement;

@@ -1,7 +1,14 @@
+import { qualifiedVerdictOf } from '../shared/contract/verify.ts';
+import { qualifiedSentence } from '../shared/domain/qualified-sentence.ts';
 import type { ProviderNotes } from '../shared/queue/provider-notes.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import { loadProviderConfig, parseSettings, settingsSchema, withSecretFiles } from '../shared/runtime/config.ts';
-import { createLogger } from '../shared/runtime/log.ts';
+import { createLogger, type Logger } from '../shared/runtime/log.ts';
+import { readListsInForce } from '../shared/store/lists-in-force.ts';
+import { openStore } from '../shared/store/store.ts';
+import { usesTrustedLists } from '../shared/trust/list-sources.ts';
+import type { ListIndex } from '../shared/trust/lists/index.ts';
+import type { QualifiedSetting } from '../shared/trust/providers-file.ts';
 import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { checkProvider, openTsas, type ProviderCheck, type Rfc3161Provider } from '../workers/providers/index.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
@@ -15,8 +22,44 @@ const usage = `qstamp check-providers: asks each configured provider for one sta
 
 The settings are those of the service: TSP, TSP_PROVIDERS_FILE, and REDIS_URL if a provider has a
 \`rate\`: the workers count its requests in Redis, and this request counts too. If no request is left,
-the provider is not asked. Exit codes: 0 no provider fails, 1 one fails, 2 usage or settings.
+the provider is not asked. If the service uses trusted lists, those in force are read from
+MONGODB_URL: where a list knows a provider, it decides whether its stamps are qualified. Exit codes: 0 no provider fails, 1 one fails, 2 usage or settings.
 `;
+
+/** A check, and what the command knows about the provider otherwise. */
+interface AskedProvider {
+  readonly check: ProviderCheck;
+  /** `qualified` in the providers file. */
+  readonly setting: QualifiedSetting;
+  readonly areListsAsked: boolean;
+}
+
+/** Returns undefined if the service does not use trusted lists, or if there is no MONGODB_URL. @throws ServiceError `store_unavailable` */
+async function readLists(environment: OperatorCommand['environment'], log: Logger): Promise<ListIndex | undefined> {
+  const given = withSecretFiles(environment);
+  const lists = settingsSchema.pick({ TRUSTED_LIST_URLS: true, LOTL_SIGNERS_FILE: true, TRUSTED_LISTS_FILE: true });
+  if (!given.MONGODB_URL || !usesTrustedLists(parseSettings(lists, given))) return undefined;
+  const store = openStore(parseSettings(settingsSchema.pick({ MONGODB_URL: true, MASTER_KEY: true }), given), log);
+  try {
+    return await readListsInForce(store.trustedLists);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Whether the provider is qualified, by whose word, and whether the providers file says something else. */
+function qualifiedText({ check: { isQualified, qualification, verdict }, setting, areListsAsked }: AskedProvider): string {
+  if (verdict !== 'ok' || !qualification) return verdict === 'ok' && !isQualified ? 'no' : 'not verified';
+  const said = isQualified ? 'yes' : 'no';
+  if (qualification.basis === 'list') {
+    const contradicts = setting !== 'from_list' && setting !== isQualified;
+    const why = qualifiedSentence(qualification).replace(/^(Q|Not q)ualified: /, '');
+    return `${said}${contradicts ? `, although the providers file says ${setting ? 'yes' : 'no'}` : ''}: ${why}`;
+  }
+  if (setting === false) return 'no';
+  const noList = areListsAsked ? 'no trusted list in force has it' : 'no trusted list was asked';
+  return `${isQualified ? 'as configured' : said}; ${noList}`;
+}
 
 async function ask(tsa: Rfc3161Provider): Promise<ProviderCheck> {
   const stamp: Parameters<typeof checkProvider>[0]['stamp'] = (subject) => tsa.stamp(subject, AbortSignal.timeout(tsa.timeoutMs));
@@ -33,15 +76,16 @@ function clockOf({ clock, clockDifferenceMs: differenceMs }: ProviderCheck): str
   return `${whose}${Math.abs(differenceMs)} ms ${differenceMs > 0 ? 'ahead of' : 'behind'} ${other}`;
 }
 
-function linesOf(check: ProviderCheck): string {
-  const { provider, isQualified, verdict, fault, latencyMs, certificate, policy, rate } = check;
+function linesOf(asked: AskedProvider): string {
+  const { check } = asked;
+  const { provider, verdict, fault, latencyMs, certificate, policy, rate } = check;
   const isAsked = verdict !== 'not_asked';
   const facts = {
     certificate: certificate && `${certificate.subject}, valid until ${certificate.validUntil}`,
     policy,
     clock: clockOf(check),
     latency: isAsked ? `${latencyMs} ms` : null,
-    qualified: verdict !== 'ok' ? 'not verified' : isQualified ? 'as configured' : 'no',
+    qualified: qualifiedText(asked),
     requests: rate ? requestsOf(rate) : null,
   };
   const shown = Object.entries(facts).flatMap(([name, value]) => (value === null ? [] : [`  ${name.padEnd(12)}${value}\n`]));
@@ -56,21 +100,12 @@ function requestsOf({ requests, perSeconds, left, nextInMs }: NonNullable<Provid
 
 const nextAtOf = (nextInMs: number): string => new Date(Date.now() + nextInMs).toISOString();
 
-const jsonOf = ({
-  provider,
-  isQualified,
-  verdict,
-  fault,
-  latencyMs,
-  certificate,
-  policy,
-  clockDifferenceMs,
-  clock,
-  rate,
-}: ProviderCheck): string =>
-  `${JSON.stringify({
+function jsonOf({ check, areListsAsked }: AskedProvider): string {
+  const { provider, isQualified, qualification, verdict, fault, latencyMs, certificate, policy, clockDifferenceMs, clock, rate } = check;
+  return `${JSON.stringify({
     provider,
     is_qualified: isQualified,
+    ...(areListsAsked && { qualified: qualification ? qualifiedVerdictOf(qualification) : null }),
     verdict,
     fault,
     certificate: certificate && { subject: certificate.subject, valid_until: certificate.validUntil },
@@ -83,6 +118,7 @@ const jsonOf = ({
       next_request_at: rate.nextInMs > 0 ? nextAtOf(rate.nextInMs) : null,
     }),
   })}\n`;
+}
 
 /** Runs `qstamp check-providers`. Resolves with the exit code. */
 export const checkProviders = (command: OperatorCommand): Promise<OperatorExitCode> =>
@@ -92,12 +128,17 @@ export const checkProviders = (command: OperatorCommand): Promise<OperatorExitCo
     const { providers } = loadTrustSettings(loadProviderConfig(environment));
     if (providers.length === 0) stderr.write('TSP is mock: the workers make its stamps themselves, so there is no provider to ask\n');
     const log = createLogger({ level: 'silent', process: 'worker' });
+    const index = providers.length === 0 ? undefined : await readLists(environment, log);
+    const areListsAsked = index !== undefined;
     const askAll = async (notes?: ProviderNotes) => {
-      const tsas = await openTsas(providers, { notes, clock: systemClock, log });
+      const tsas = await openTsas(providers, { notes, ...(index && { lists: () => index }), clock: systemClock, log });
       return Promise.all(tsas.map(ask));
     };
     const redisUrl = () => parseSettings(settingsSchema.pick({ REDIS_URL: true }), withSecretFiles(environment)).REDIS_URL;
     const checks = isCounted(providers) ? await withProviderNotes({ providers, redisUrl: redisUrl(), log }, askAll) : await askAll();
-    for (const check of checks) print(json ? jsonOf(check) : linesOf(check), check.verdict === 'failed');
+    for (const [i, check] of checks.entries()) {
+      const asked = { check, setting: providers[i]!.settings.qualified, areListsAsked };
+      print(json ? jsonOf(asked) : linesOf(asked), check.verdict === 'failed');
+    }
     return checks.some(({ verdict }) => verdict === 'failed') ? 1 : 0;
   });

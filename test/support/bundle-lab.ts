@@ -9,7 +9,7 @@ import { fromBufferPromise } from 'yauzl';
 import { ZipFile } from 'yazl';
 import { findProgram } from '../../scripts/stack/run.ts';
 import { sha256 } from './requests.ts';
-import { type RunningService, startService } from './service.ts';
+import { type RunningService, type Settings, startService } from './service.ts';
 import { providersSettings, type RunningTsa, startTsa } from './tsa-service.ts';
 import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from './workflows.ts';
 
@@ -82,11 +82,12 @@ export interface BundleLab {
   ): Promise<{ readonly workflow: StartedWorkflow; readonly zip: Buffer; readonly files: Bundle }>;
 }
 
-/** A service with stamps from a development TSA. `provider`: more members of its entry; `given`: an already running TSA. */
+/** A service with stamps from a development TSA. `provider`: more members of its entry; `given`: an already running TSA; `more`: more settings. */
 export async function startBundleLab(
   onEnd: (close: () => void | Promise<void>) => void,
   provider: Readonly<Record<string, unknown>> = {},
   given?: RunningTsa,
+  more: Settings = {},
 ): Promise<BundleLab> {
   const tsa = given ?? (await startTsa({ onEnd }));
   const settings = {
@@ -94,6 +95,7 @@ export async function startBundleLab(
     RATE_WORKFLOW_START_PER_HOUR: '0',
     RATE_WORKFLOW_STAMP_PER_MINUTE: '0',
     RATE_VERIFY_PER_MINUTE: '0',
+    ...more,
   };
   const service = await startService({ keep: true, settings });
   onEnd(() => service.stop().then(() => undefined));

@@ -12,7 +12,7 @@ export const newListSigner = (commonName: string) =>
 
 export type Signer = ReturnType<typeof newListSigner>;
 
-/** A web server with trusted lists, as the Commission and the countries have. It stops when the test ends. */
+/** A web server with trusted lists, as the Commission and the countries have. It stops when the test ends, or by the given `onEnd`. */
 export interface ListServer {
   readonly url: string;
   /** By path. A number is the status of the answer, a text the address of a redirect. */
@@ -21,7 +21,7 @@ export interface ListServer {
   publish(path: string, signed: Signer, list: ListOptions): Buffer;
 }
 
-export async function startListServer(): Promise<ListServer> {
+export async function startListServer(onEnd: (close: () => void) => void = onTestFinished): Promise<ListServer> {
   const files: ListServer['files'] = new Map();
   const server = createServer((request, response) => {
     const file = files.get(request.url ?? '') ?? 404;
@@ -30,7 +30,7 @@ export async function startListServer(): Promise<ListServer> {
     else response.end(file);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  onTestFinished(() => {
+  onEnd(() => {
     server.closeAllConnections();
     server.close();
   });

@@ -12,10 +12,13 @@ import {
   hashTreeRenewalOf,
   type Imprint,
   issueResponse,
+  pemOf,
 } from '../../src/shared/rfc3161/index.ts';
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
 import { createPki } from '../../src/tsa/pki.ts';
 import { folderWith } from '../support/cli-in-process.ts';
+import { newListSigner } from '../support/list-server.ts';
+import { makeTrustedList } from '../support/trusted-lists.ts';
 
 /** `qstamp verify` of evidence records (RFC 4998, S14). */
 
@@ -23,8 +26,8 @@ const timeMs = Date.UTC(2025, 1, 27, 12);
 const pki = createPki({ nowMs: timeMs });
 const digestOf = (content: string, algorithm: 'sha256' | 'sha512' = 'sha256') => createHash(algorithm).update(content).digest();
 
-function stamp(imprint: Imprint): Buffer {
-  const answer = issueResponse({ identity: pki.signer, policies: ['2.999.1'] }, encodeRequest({ imprint, nonce: randomBytes(16) }), {
+function stamp(imprint: Imprint, identity = pki.signer): Buffer {
+  const answer = issueResponse({ identity, policies: ['2.999.1'] }, encodeRequest({ imprint, nonce: randomBytes(16) }), {
     timeMs,
     serial: randomSerial(),
   });
@@ -105,4 +108,30 @@ test('a container includes a record unchanged, under one algorithm or two, and i
   }
   const { run } = folderWith([pack], { a: 'b', 'a.ers': record, 'root.pem': pki.rootPem });
   expect((await run(['pack', 'a'])).code).toBe(1);
+});
+
+test('V12: each token of a record that only a trusted list covers must be granted itself', async () => {
+  const sweden = newListSigner('Sweden');
+  const other = createPki({ nowMs: timeMs });
+  const serviceOf = ({ intermediate }: typeof pki, status: string) => ({
+    type: 'TSA/QTST',
+    name: 'X',
+    status,
+    since: '2018-01-01T00:00:00Z',
+    certificates: [intermediate.certificate],
+  });
+  const services = [serviceOf(pki, 'granted'), serviceOf(other, 'withdrawn')];
+  const list = makeTrustedList({ territory: 'SE', signed: sweden, providers: [{ name: 'Y', services }] });
+  const byOther = addTimeStamp(record, { token: stamp(hashTreeRenewalOf(record, sha512).imprint, other.signer) }, 'sha512');
+  const files = { a: 'a', 'se.xml': list, 'se.pem': pemOf('CERTIFICATE', sweden.certificate), 'other.pem': other.rootPem };
+  const by = async (bytes: Buffer, ...more: string[]) => {
+    const { run } = folderWith([verify], { ...files, 'a.ers': bytes });
+    return JSON.parse((await run(['verify', '--json', '--trusted-list', 'se.xml', '--list-signers', 'se.pem', ...more, 'a'])).stdout);
+  };
+  const qualified = { status: 'qualified', service: 'X' };
+  expect(await by(record)).toMatchObject({ verdict: 'valid', qualified });
+  expect(await by(renewed)).toMatchObject({ verdict: 'valid', qualified });
+  expect(await by(byOther)).toMatchObject({ verdict: 'not_proved', qualified: null });
+  // The first token still holds alone, so the renewal does not change that the record is qualified.
+  expect(await by(byOther, '--ca', 'other.pem')).toMatchObject({ verdict: 'valid', qualified });
 });

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { evidenceDocument } from '../../shared/contract/evidence-bundle.ts';
+import { evidenceDocument, evidenceQuery } from '../../shared/contract/evidence-bundle.ts';
 import { workflowIdPath } from '../../shared/contract/workflow.ts';
 import type { ServerContext } from '../server/context.ts';
 import { bytes, json, type OperationContract } from '../server/operation.ts';
@@ -20,6 +20,7 @@ const zipContract = {
   summary: 'Everything you need to check a completed workflow without this service',
   description: `${description} The bytes are the same each time, unless its stamps change. \`python3 -I verify.py\` in the bundle checks it, and needs only Python 3 and OpenSSL 3.`,
   path: workflowIdPath,
+  query: evidenceQuery,
   answers: { 200: bytes('The bundle.', 'application/zip') },
   errors,
 } satisfies OperationContract;
@@ -30,11 +31,12 @@ const documentContract = {
   summary: 'The evidence of a completed workflow as one JSON document',
   description,
   path: workflowIdPath,
+  query: evidenceQuery,
   answers: { 200: json('The evidence.', evidenceDocument) },
   errors,
 } satisfies OperationContract;
 
-const parse = createRequestParser({ path: workflowIdPath });
+const parse = createRequestParser({ path: workflowIdPath, query: evidenceQuery });
 
 /** Serves the evidence of a completed workflow as a zip file and as JSON (W22). */
 export function registerBundleRoutes(
@@ -45,20 +47,21 @@ export function registerBundleRoutes(
   const findPublic = publicWorkflowOf(context);
 
   async function find(request: FastifyRequest, reply: FastifyReply) {
-    const workflow = await findPublic(request, reply, parse(request).path.workflow_id);
+    const { path, query } = parse(request);
+    const workflow = await findPublic(request, reply, path.workflow_id);
     largeAnswers.begin(request, reply);
     unlisted(reply);
-    return workflow;
+    return { workflow, choice: { withLists: query.lists } };
   }
 
   const options = { onRequest, exposeHeadRoute: false } as const;
   app.get('/workflow/:workflow_id/evidence.zip', { ...options, config: { contract: zipContract } }, async (request, reply) => {
-    const workflow = await find(request, reply);
+    const { workflow, choice } = await find(request, reply);
     reply.header('Content-Disposition', `attachment; filename="workflow-${workflow._id}.zip"`);
-    return reply.type('application/zip').send(await bundles.zip(workflow));
+    return reply.type('application/zip').send(await bundles.zip(workflow, choice));
   });
   app.get('/workflow/:workflow_id/evidence.json', { ...options, config: { contract: documentContract } }, async (request, reply) => {
-    const workflow = await find(request, reply);
-    return reply.type('application/json; charset=utf-8').send(await bundles.document(workflow));
+    const { workflow, choice } = await find(request, reply);
+    return reply.type('application/json; charset=utf-8').send(await bundles.document(workflow, choice));
   });
 }

@@ -26,7 +26,7 @@ import { registerTrustedListRoute } from './trusted-list-route.ts';
 
 export interface EvidencePorts {
   readonly config: Config;
-  readonly store: Pick<Store, 'stamps' | 'outputs' | 'workflows' | 'keys' | 'trustedLists'> & {
+  readonly store: Pick<Store, 'stamps' | 'outputs' | 'workflows' | 'keys' | 'trustedLists' | 'listings'> & {
     readonly newDigests: Pick<NewDigestStore, 'insertOnce'>;
   };
   readonly stampJudge: StampJudge;
@@ -47,6 +47,8 @@ export function createEvidence(ports: EvidencePorts, { proveSealedChain }: Pick<
       outputs,
       stamps,
       stampJudge,
+      listings: store.listings,
+      trustedLists: store.trustedLists,
       revocationLists: trust.providers.flatMap(({ settings: { crl } }) => crl ?? []),
     }),
     findListFile: createListFileFinder(store),

@@ -1,20 +1,17 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { basename } from 'node:path';
 import { pemOf } from '../../shared/rfc3161/index.ts';
 import {
   type ListReader,
   ListRefusal,
   openListThread,
-  readListOfLists,
-  readSignersFile,
   stateOf,
   type TimeStampingService,
   type TrustedList,
 } from '../../shared/trust/lists/index.ts';
-import { aboutFile } from '../anchors.ts';
 import type { Command } from '../command.ts';
 import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
+import { readListSigners, readLists, signersOf } from '../list-files.ts';
 import { type Outcome, onOneLine, type Terminal } from '../terminal.ts';
 
 export const lists: Command = {
@@ -32,7 +29,7 @@ export const lists: Command = {
   run: async (files, values, { terminal }) => {
     if (files.length === 0) throw misuse('name at least one file with a trusted list');
     const given = values['list-signers'];
-    const signers = given && (await Promise.all(given.map(readSigners))).flat();
+    const signers = given && (await readListSigners(given));
     const reader = openListThread();
     try {
       return await showLists(files, { signers, country: values['signers-of'], reader, terminal });
@@ -60,7 +57,7 @@ async function showLists(files: readonly string[], { signers, country, reader, t
       outcomes.push({ code: terminal.problem(file, error), word: 'not read' });
     }
   }
-  const lists = await readAll(documents, signers, reader);
+  const lists = await readLists(documents, signers, reader);
   for (const [file, list] of lists) {
     if (list instanceof ListRefusal) {
       terminal.result({ file, reason: list.message }, `${file}: ${list.message}`, [], 'not_valid');
@@ -78,57 +75,6 @@ async function showLists(files: readonly string[], { signers, country, reader, t
   }
   for (const signer of named) terminal.text(pemText(signer));
   return exitCodes.ok;
-}
-
-/** @throws CommandFailure */
-async function readSigners(path: string): Promise<readonly Uint8Array[]> {
-  const file = await aboutFile(path, () => readFile(path));
-  try {
-    return readSignersFile(file);
-  } catch (error) {
-    throw new CommandFailure(exitCodes.file, `${path}: ${error instanceof Error ? error.message : error}`);
-  }
-}
-
-/** Reads the lists of lists first, because they name the signers of the others. */
-async function readAll(
-  documents: ReadonlyMap<string, Buffer>,
-  signers: readonly Uint8Array[] | undefined,
-  { read }: ListReader,
-): Promise<Map<string, TrustedList | ListRefusal>> {
-  const fetchPivot = async (address: string): Promise<Uint8Array> => {
-    const name = basename(address);
-    const [, pivot] = [...documents].find(([file]) => basename(file) === name) ?? [];
-    if (!pivot) throw new ListRefusal('list_pivot_broken', `${name} is not among the files.`);
-    return pivot;
-  };
-  const lists = new Map<string, TrustedList | ListRefusal>();
-  for (const [file, document] of documents) lists.set(file, await orRefusal(read(document, 'embedded')));
-  if (signers === undefined) return lists;
-
-  for (const [file, list] of lists) {
-    if (list instanceof ListRefusal || list.kind !== 'list_of_lists') continue;
-    lists.set(file, await orRefusal(readListOfLists(documents.get(file)!, signers, { read, fetchPivot })));
-  }
-  for (const [file, list] of lists) {
-    if (list instanceof ListRefusal || list.kind === 'list_of_lists') continue;
-    const named = [...signers, ...signersOf(lists, list.territory)];
-    lists.set(file, await orRefusal(read(documents.get(file)!, named)));
-  }
-  return lists;
-}
-
-const orRefusal = (list: Promise<TrustedList>): Promise<TrustedList | ListRefusal> =>
-  list.catch((error) => {
-    if (error instanceof ListRefusal) return error;
-    throw error;
-  });
-
-/** The signers that the newest list of lists names for a country. Pivots are older ones. */
-function signersOf(lists: ReadonlyMap<string, TrustedList | ListRefusal>, country: string): readonly Uint8Array[] {
-  const read = [...lists.values()].flatMap((list) => (list instanceof ListRefusal ? [] : [list]));
-  const [newest] = read.filter(({ kind }) => kind === 'list_of_lists').sort((a, b) => b.sequenceNumber - a.sequenceNumber);
-  return newest?.pointers.filter(({ territory }) => territory === country).flatMap(({ signers }) => signers) ?? [];
 }
 
 /** Some signers have keys that the verifier of tokens does not know, so Node.js reads the certificate. */

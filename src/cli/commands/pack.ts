@@ -34,7 +34,7 @@ export const pack: Command = {
         bytes = total;
         advance(count, 3 * total);
       };
-      const context = { trust, client: undefined, stdin, onBytes, nowMs: Date.now() };
+      const context = { trust, lists: undefined, client: undefined, stdin, onBytes, nowMs: Date.now() };
       const { verdict, stated } = await judgeSubject({ ...subject, input: path }, context);
       if (verdict === 'not_valid')
         throw new CommandFailure(exitCodes.notValid, 'its stamp is not valid, or is for another file; nothing is packed');

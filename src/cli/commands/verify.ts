@@ -5,6 +5,7 @@ import { standardInput } from '../digest-input.ts';
 import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
 import { judgeOutput } from '../judge-output.ts';
 import { type JudgeContext, judgeSubject, type SubjectJudgement } from '../judge-subject.ts';
+import { listTrustsOf, readGivenLists } from '../list-files.ts';
 import { filesOf, folderRule } from '../operand-files.ts';
 import { tellOutput } from '../output-text.ts';
 import { findSubject } from '../subject.ts';
@@ -21,12 +22,17 @@ export const verify: Command = {
     'FILE.tst or FILE.ers; FILE.asics contains both. A token is base64; an id needs --online.\n' +
     'BUNDLE.zip is the evidence of a workflow. If you name a bundle, the command looks for the other files in it, ' +
     'as outputs or as the briefing. It is enough if one bundle has the file. A file that is in none is verified by the stamp beside it.\n' +
+    'With --trusted-list, time-stamps are judged by trusted lists of the EU too, and the verdict says whether they are qualified. A service that a list ' +
+    'grants needs no other trust anchor. The list must be signed with a certificate of --list-signers, or with one that a list of lists among the ' +
+    'files names. A bundle may have its lists in it: then --list-signers is enough. Of several lists of a country the newest counts.\n' +
     'A verdict is "valid", "NOT VALID", or "NOT PROVED": you trust no certificate that confirms it, or data for verification is missing.\n' +
     `Certificates are verified at the time of the stamp.\n${folderRule}\nA folder does not show which files were deleted from it.`,
   options: {
     ca: ['FILE', 'a trust anchor, PEM or DER, instead of the saved ones; may be repeated'],
     intermediate: ['FILE', 'certificates that help to build a chain and are not trusted; may be repeated'],
     crl: ['FILE', 'a revocation list, PEM or DER; may be repeated'],
+    'trusted-list': ['FILE', 'a trusted list or list of lists in XML, or a pivot of it; may be repeated'],
+    'list-signers': ['FILE', 'certificates that may sign the trusted lists, PEM or DER; may be repeated'],
     token: ['FILE|TOKEN', 'the stamp of the one FILE, if it is not beside it'],
     proof: ['FILE', 'instead of a stamp: the proof from the service that the one FILE is an output of a workflow'],
     online: ['', 'ask the service as well; its answer makes nothing valid'],
@@ -39,18 +45,25 @@ export const verify: Command = {
     if (values.proof !== undefined && (names.length > 1 || values.token !== undefined || values.online)) {
       throw misuse('--proof takes one file, and neither --token nor --online');
     }
+    const given = await readGivenLists(values);
+    const refused = given.failures.map(([file, failure]): Outcome => ({ code: terminal.problem(file, failure), word: 'list refused' }));
     const bundles = await bundlesAmong(names, inFolders, values);
+    if (given.verify && values['trusted-list'] === undefined && bundles.length === 0) {
+      throw misuse('--list-signers needs --trusted-list, except for a bundle that has its lists in it');
+    }
     const files = names.filter((name) => !bundles.includes(name));
-    const inBundles = bundles.length > 0 ? await verifyBundles(bundles, files, values, context) : { outcomes: [], stamped: files };
+    const inBundles = bundles.length > 0 ? await verifyBundles(bundles, files, values, context, given) : { outcomes: [], stamped: files };
     const client = values.online ? connect() : undefined;
     const trust = await openTrust(anchorsFolder, values);
-    const outcomes: Outcome[] = [...problems, ...inBundles.outcomes];
+    const lists = listTrustsOf(given.lists);
+    const outcomes: Outcome[] = [...refused, ...problems, ...inBundles.outcomes];
     const { stamped } = inBundles;
     let shown = '';
     for (const [index, name] of stamped.entries()) {
       try {
         const judging = {
           trust,
+          lists,
           client,
           stdin,
           onBytes: terminal.track(stamped.length > 1 ? `${index + 1} of ${stamped.length}, ${name}` : name),

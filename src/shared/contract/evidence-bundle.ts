@@ -1,5 +1,8 @@
 import { z } from 'zod';
+import type { Qualification } from '../domain/qualification.ts';
+import { qualifiedSentence } from '../domain/qualified-sentence.ts';
 import { dateTime, sha256Hex, uuid } from './fields.ts';
+import { qualifiedVerdict, qualifiedVerdictOf } from './verify.ts';
 
 /**
  * This module defines the evidence of a completed workflow for third parties (W22): the lines in the files of a bundle, and the same data as one
@@ -30,8 +33,34 @@ const kind = z
   .enum(stampKinds)
   .describe('`token`: an RFC 3161 token; `record`: an evidence record (RFC 4998); `none`: this bundle contains neither');
 const token = z.string().nullable().describe('base64 of the DER; null if the kind is `none`');
-const seal = z.object({ stamp_id: uuid, issued_at: dateTime, kind, token }).meta({ id: 'EvidenceSeal' });
+const qualified = qualifiedVerdict.extend({ sentence: z.string().describe('whether it is qualified, and who says so') });
+const seal = z
+  .object({
+    stamp_id: uuid,
+    issued_at: dateTime,
+    kind,
+    token,
+    qualified: qualified.nullable().describe('as the service judges now; no signature covers it'),
+  })
+  .meta({ id: 'EvidenceSeal' });
 const hex = z.string().regex(/^[0-9a-f]*$/);
+
+/** The query of both forms. */
+export const evidenceQuery = z.object({
+  lists: z
+    .enum(['0', '1'])
+    .default('0')
+    .transform((lists) => lists === '1')
+    .meta({ type: 'string', enum: ['0', '1'], default: '0' })
+    .describe(
+      '`1`: with the trusted lists that say that the time-stamps of Merkle root and closing record are qualified. The zip file has the lists, as `trusted-lists/SE-61.xml`; the JSON document names them',
+    ),
+});
+
+export const qualifiedShown = (qualification: Qualification): z.output<typeof qualified> => ({
+  ...qualifiedVerdictOf(qualification),
+  sentence: qualifiedSentence(qualification),
+});
 
 /** The evidence in a bundle as one JSON document, for programs. */
 export const evidenceDocument = z
@@ -62,6 +91,17 @@ export const evidenceDocument = z
     ),
     certificates: z.array(z.object({ role: z.enum(['trust_anchor', 'other']), subject: z.string(), sha256: sha256Hex, pem: z.string() })),
     revocation_lists: z.array(z.string()).describe('PEM'),
+    trusted_lists: z
+      .array(
+        z.object({
+          territory: z.string(),
+          list_number: z.int(),
+          sha256: sha256Hex,
+          address: z.string().describe('where this service has the list'),
+        }),
+      )
+      .optional()
+      .describe('only with `lists=1`'),
   })
   .meta({ id: 'EvidenceDocument' });
 export type EvidenceDocument = z.output<typeof evidenceDocument>;

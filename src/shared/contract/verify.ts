@@ -62,7 +62,7 @@ const certificate = z.object({
 });
 
 const ofList = 'only with the basis `list`';
-const qualifiedVerdict = qualifiedBrief
+export const qualifiedVerdict = qualifiedBrief
   .extend({
     country: z.string().nullable().describe(`${ofList}: the code of the country, as in its trusted list`),
     list_number: z.int().nullable().describe('the sequence number of the list'),

@@ -26,6 +26,17 @@ export const bundleFiles = {
   sums: 'SHA256SUMS',
 };
 
+/**
+ * The name of a trusted list: territory and number, such as `trusted-lists/SE-61.xml`. A bundle has lists only if they were asked for. SHA256SUMS does
+ * not list them, because each is signed by its country.
+ *
+ * @param {{ readonly territory: string, readonly sequenceNumber: number }} list
+ */
+export const listFile = ({ territory, sequenceNumber }) => `trusted-lists/${territory}-${sequenceNumber}.xml`;
+
+/** @param {string} name */
+export const isListFile = (name) => /^trusted-lists\/[A-Z]{2}-(0|[1-9][0-9]{0,8})\.xml$/.test(name);
+
 /** The names of the seals: the two hashes that are stamped for the whole workflow. */
 export const sealNames = /** @type {const} */ (['closing-record', 'root']);
 /** @typedef {typeof sealNames[number]} SealName */

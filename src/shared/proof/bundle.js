@@ -1,6 +1,6 @@
 // @ts-check
 // Reads an evidence bundle (W22). Checks that it has exactly the expected files, and that they match SHA256SUMS. judge-bundle.js judges the contents.
-import { blocksOf, bundleFiles, listedFiles, sealFiles, sealNames } from './bundle-files.js';
+import { blocksOf, bundleFiles, isListFile, listedFiles, sealFiles, sealNames } from './bundle-files.js';
 import { readClosingRecord } from './closing-record.js';
 import { concatOctets, hexOf } from './octets.js';
 import { openZip } from './zip.js';
@@ -26,6 +26,8 @@ import { ZipFault } from './zip-source.js';
  * @property {(name: string) => AsyncGenerator<string>} linesOf reads the lines of a file, and at its end compares the file with SHA256SUMS
  * @property {(name: string) => number} sizeOf returns the unpacked size of a file in octets, according to the zip file
  * @property {(name: string) => Promise<void>} check reads a file only to compare it with SHA256SUMS
+ * @property {readonly string[]} lists the names of the trusted lists
+ * @property {(name: string) => Promise<Uint8Array>} bytesOfList reads a trusted list; only its own signature protects it
  * @property {BundleTools} tools
  */
 
@@ -49,6 +51,9 @@ export const malformed = (sentence) => new BundleFault('bundle_malformed', sente
 const mostEntries = 4_096;
 /** Maximum size of a file that is read as a whole, in octets. */
 export const mostSmallBytes = 8 * 1024 * 1024;
+/** Maximum number and size of the trusted lists. A bundle rests on few of them. */
+const mostLists = 64;
+const mostListBytes = 16 * 1024 * 1024;
 /** Maximum length of a line in a stamps file: a token or record of 1 MiB is about 1.4 MiB in base64. */
 const mostLineBytes = 2 * 1024 * 1024;
 
@@ -91,7 +96,9 @@ export async function openBundle(source, tools) {
   const expected = listedFiles(record.output_count, seals);
   const missing = expected.find((name) => !entries.has(name));
   if (missing !== undefined) throw malformed(`${missing} is missing.`);
-  const known = new Set([...expected, bundleFiles.sums]);
+  const lists = [...entries.keys()].filter(isListFile);
+  if (lists.length > mostLists) throw malformed(`It has more than ${mostLists} trusted lists.`);
+  const known = new Set([...expected, ...lists, bundleFiles.sums]);
   const unknown = [...entries.keys()].find((name) => !known.has(name));
   if (unknown !== undefined) throw malformed(`${unknown} does not belong to a bundle.`);
   const sums = readSums(asciiOf(await readSmall(entryOf(bundleFiles.sums), mostSmallBytes)), expected);
@@ -110,6 +117,8 @@ export async function openBundle(source, tools) {
     record,
     recordOctets,
     seals,
+    lists,
+    bytesOfList: (name) => readSmall(entryOf(name), mostListBytes),
     tools,
     bytesOf: async (name) => {
       if (entryOf(name).size > mostSmallBytes) throw new ZipFault(`${name} is too large`);

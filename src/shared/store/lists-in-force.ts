@@ -19,6 +19,12 @@ export interface ListsInForce {
 export const noLists: ListsInForce = { current: () => empty, stop: () => undefined };
 const empty = createListIndex([]);
 
+/** Reads the lists in force once, for a command. @throws ServiceError `store_unavailable` */
+export async function readListsInForce({ readInForce, findSaid }: Pick<TrustedListStore, 'readInForce' | 'findSaid'>): Promise<ListIndex> {
+  const ids = (await readInForce()).flatMap(({ list }) => list?.sha256 ?? []);
+  return createListIndex((await Promise.all(ids.map(findSaid))).filter((said) => said !== undefined));
+}
+
 /** Reads the lists in force, and again when they change. While the store does not answer, the last ones stay. */
 export async function watchLists(
   { readInForce, findSaid }: Pick<TrustedListStore, 'readInForce' | 'findSaid'>,

@@ -19,7 +19,7 @@ import {
 } from '../rfc3161/index.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { ListIndex } from './lists/index.ts';
-import { qualificationOf } from './qualification.ts';
+import { qualificationOfEvidence } from './qualification.ts';
 import type { TrustedProvider, TrustSettings } from './trusted-providers.ts';
 
 /** The contents of a trusted token, and the provider. */
@@ -143,25 +143,16 @@ export function createTokenJudge(deps: {
   const providersOf = (token: RecordToken, stores: readonly TrustStore[]): readonly TrustedProvider[] =>
     trust.providers.filter((provider) => stores.includes(provider.trust) && policyFits(provider, token));
 
-  /**
-   * Decides for a token or a whole record (V12): a record is qualified if it does not depend on a token that is not. Cut before the first renewal that
-   * is not qualified, or even earlier, it must be valid now.
-   */
   function qualify(verified: Verified, providers: readonly TrustedProvider[]): Qualification {
     const index = lists();
-    const now = new Date(clock());
-    const [, ...renewals] = verified.record?.tokens ?? [];
-    const existedBy = (next: Verified | undefined) => next?.genTime ?? now;
     const settingsOf = (of: readonly TrustedProvider[]) => of.map(({ settings }) => settings.qualified);
-    const own = qualificationOf(verified, settingsOf(providers), index, existedBy(renewals[0]));
-    const first = verified.record?.tokens[0];
-    if (!isQualified(own) || first === undefined || first.holdsAloneBy.length > 0) return own;
-    for (const [i, token] of renewals.entries()) {
-      const asking = providersOf(token, token.trustedBy);
-      if (!isQualified(qualificationOf(token, settingsOf(asking), index, existedBy(renewals[i + 1])))) break;
-      if (providersOf(token, token.holdsAloneBy).length > 0 || token.holdsAloneBy.includes(index.trust)) return own;
-    }
-    return { ...own, status: 'not_qualified', reason: 'later_time_stamp' };
+    return qualificationOfEvidence(verified, {
+      lists: index,
+      ofFirst: settingsOf(providers),
+      ofRenewal: (token, stores) => settingsOf(providersOf(token, stores)),
+      holdsAlone: (token) => providersOf(token, token.holdsAloneBy).length > 0 || token.holdsAloneBy.includes(index.trust),
+      now: new Date(clock()),
+    });
   }
 
   /** Returns true if a token also leads to the trust anchors of an unqualified provider that is not in `asked`. */

@@ -1,5 +1,5 @@
-import { notQualified, type Qualification } from '../domain/qualification.ts';
-import { hasQualifiedStatement, type Verified } from '../rfc3161/index.ts';
+import { isQualified, notQualified, type Qualification } from '../domain/qualification.ts';
+import { hasQualifiedStatement, type RecordToken, type TrustStore, type Verified } from '../rfc3161/index.ts';
 import type { ListIndex } from './lists/index.ts';
 import type { QualifiedSetting } from './providers-file.ts';
 
@@ -31,4 +31,34 @@ export function qualificationOf(
   }
   if (!lists.isEmpty) return notQualified('service_not_listed', isClaimedByToken);
   return notQualified(settings.includes('from_list') ? 'no_trusted_list' : 'provider_not_qualified', isClaimedByToken);
+}
+
+/** Who is asked whether the tokens of some evidence are qualified. */
+export interface QualificationSources {
+  readonly lists: ListIndex;
+  /** `qualified` of each configured provider to which the first token belongs. */
+  readonly ofFirst: readonly QualifiedSetting[];
+  /** The same for a token of a renewal that leads to these trust stores. */
+  ofRenewal(token: RecordToken, stores: readonly TrustStore[]): readonly QualifiedSetting[];
+  /** Whether evidence that ended with this token would be valid now. */
+  holdsAlone(token: RecordToken): boolean;
+  readonly now: Date;
+}
+
+/**
+ * Decides for a token or a whole record (V12): a record is qualified if it does not depend on a token that is not. Cut before the first renewal that is
+ * not qualified, or even earlier, it must be valid now.
+ */
+export function qualificationOfEvidence(verified: Verified, sources: QualificationSources): Qualification {
+  const { lists, ofFirst, ofRenewal, holdsAlone, now } = sources;
+  const [first, ...renewals] = verified.record?.tokens ?? [];
+  const existedBy = (next: Verified | undefined) => next?.genTime ?? now;
+  const own = qualificationOf(verified, ofFirst, lists, existedBy(renewals[0]));
+  if (!isQualified(own) || first === undefined || first.holdsAloneBy.length > 0) return own;
+  for (const [i, token] of renewals.entries()) {
+    const settings = ofRenewal(token, token.trustedBy);
+    if (!isQualified(qualificationOf(token, settings, lists, existedBy(renewals[i + 1])))) break;
+    if (holdsAlone(token)) return own;
+  }
+  return { ...own, status: 'not_qualified', reason: 'later_time_stamp' };
 }

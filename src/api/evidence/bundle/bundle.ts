@@ -6,8 +6,10 @@ import { readClosingRecord } from '../../../shared/proof/closing-record.js';
 import { hashBytes, splitOf } from '../../../shared/proof/merkle-tree.js';
 import { octetsOfSha256 } from '../../../shared/proof/octets.js';
 import { isEvidenceRecord } from '../../../shared/rfc3161/index.ts';
+import type { ListingStore } from '../../../shared/store/listings.ts';
 import type { OutputStore } from '../../../shared/store/outputs.ts';
 import type { StampStore, StoredStamp } from '../../../shared/store/stamps.ts';
+import type { TrustedListStore } from '../../../shared/store/trusted-lists.ts';
 import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
 import type { StampJudge } from '../../verification/index.ts';
 import { brokenRecord, type ProveSealedChain, type RecomputedChain, type Seal } from '../../workflows/index.ts';
@@ -15,6 +17,7 @@ import { createHeldEvidenceReader, type HeldEvidence } from '../held-evidence.ts
 import { createCertificateCollector } from './certificates.ts';
 import type { Evidence, EvidenceSeal, EvidenceStamp } from './contents.ts';
 import { documentOf } from './document.ts';
+import { type BundledList, createSealQualifier } from './lists.ts';
 import { zipOf } from './zip.ts';
 
 /** The number of outputs, and the number of stamps, that are read at a time. A stamp takes up to 15 kB. */
@@ -35,6 +38,11 @@ function rootPreimageOf(chain: RecomputedChain): Buffer {
   return Buffer.concat([Buffer.from([1]), chain.tree.rootAt(splitOf(size)), right], 1 + 2 * hashBytes);
 }
 
+/** `withLists`: with the trusted lists that say that the seals are qualified. */
+export interface BundleChoice {
+  readonly withLists?: boolean;
+}
+
 const typePattern = /^[a-z0-9._+-]{1,64}$/;
 
 /**
@@ -46,11 +54,14 @@ export function createEvidenceBundles(deps: {
   outputs: Pick<OutputStore, 'list'>;
   stamps: Pick<StampStore, 'findMany'>;
   stampJudge: Pick<StampJudge, 'judgeToken' | 'judgeStamp'>;
+  listings: Pick<ListingStore, 'findAt'>;
+  trustedLists: Pick<TrustedListStore, 'findXml'>;
   revocationLists: readonly Buffer[];
 }) {
   const { proveSealedChain, outputs, stamps } = deps;
+  const qualify = createSealQualifier(deps);
 
-  async function gather(workflow: WorkflowRecord): Promise<Evidence> {
+  async function gather(workflow: WorkflowRecord, { withLists = false }: BundleChoice = {}): Promise<Evidence> {
     if (workflow.status !== 'completed') {
       throw new ServiceError('not_found', 'This workflow is not completed, so it has no evidence yet.');
     }
@@ -69,12 +80,13 @@ export function createEvidenceBundles(deps: {
       if (stored && held) await certificates.add({ ...held, provider: stored.proofs[0].provider, imprint: sha256Imprint(hash) });
       return stampOf(held);
     };
-    const sealOf = async ({ hash, stamp: { tokenId, stampedAt }, stored }: Seal): Promise<EvidenceSeal> => ({
-      ...(await read(stored, hash)),
-      stampId: tokenId,
-      issuedAt: stampedAt,
-      hash,
-    });
+    const lists = new Map<string, BundledList>();
+    const sealOf = async ({ hash, stamp: { tokenId, stampedAt }, stored }: Seal): Promise<EvidenceSeal> => {
+      const qualified = stored ? await qualify(stored, withLists) : undefined;
+      for (const list of qualified?.lists ?? []) lists.set(list.name, list);
+      const evidence = await read(stored, hash);
+      return { ...evidence, stampId: tokenId, issuedAt: stampedAt, hash, qualification: qualified?.qualification };
+    };
     const root = await sealOf(seals.root);
     const closing = await sealOf(seals.closingRecord);
 
@@ -99,6 +111,7 @@ export function createEvidenceBundles(deps: {
       root,
       closing,
       rootPreimage: rootPreimageOf(chain),
+      lists: withLists ? [...lists.values()] : undefined,
       certificates: certificates.certificates,
       revocationLists: certificates.revocationLists,
       pathOf: (number) => chain.tree.proveInclusion(number - 1, size).inclusionPath.map((node) => Buffer.from(node).toString('hex')),
@@ -124,9 +137,9 @@ export function createEvidenceBundles(deps: {
      *
      * @throws the same errors as `gather`; the stream fails if the stored data changes meanwhile
      */
-    zip: async (workflow: WorkflowRecord): Promise<Readable> => zipOf(await gather(workflow)),
+    zip: async (workflow: WorkflowRecord, choice?: BundleChoice): Promise<Readable> => zipOf(await gather(workflow, choice)),
     /** The evidence as one JSON document. @throws the same errors as `zip` */
-    document: async (workflow: WorkflowRecord): Promise<Readable> => documentOf(await gather(workflow)),
+    document: async (workflow: WorkflowRecord, choice?: BundleChoice): Promise<Readable> => documentOf(await gather(workflow, choice)),
   };
 }
 

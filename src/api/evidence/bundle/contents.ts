@@ -1,6 +1,7 @@
 import type { OutputLine, StampKind } from '../../../shared/contract/evidence-bundle.ts';
 import type { ClosingRecord } from '../../../shared/proof/closing-record.js';
 import type { BundledCertificate } from './certificates.ts';
+import type { BundledList, SealQualification } from './lists.ts';
 
 /** A stamp as public evidence. */
 export interface EvidenceStamp {
@@ -13,6 +14,8 @@ export interface EvidenceSeal extends EvidenceStamp {
   readonly stampId: string;
   readonly issuedAt: string;
   readonly hash: string;
+  /** Undefined if the seal does not verify any more. */
+  readonly qualification: SealQualification['qualification'] | undefined;
 }
 
 /** The public evidence of a completed workflow. Root, chain, tree and closing record are verified; the outputs' own stamps are not. */
@@ -24,6 +27,8 @@ export interface Evidence {
   readonly closing: EvidenceSeal;
   /** The bytes whose SHA-256 is the root. */
   readonly rootPreimage: Buffer;
+  /** Undefined if they were not asked for. */
+  readonly lists: readonly BundledList[] | undefined;
   /** The certificates of the two seals. After `stamps` was read, also those of the outputs' stamps. */
   certificates(): readonly BundledCertificate[];
   revocationLists(): readonly string[];

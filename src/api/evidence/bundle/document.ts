@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { EvidenceDocument } from '../../../shared/contract/evidence-bundle.ts';
+import { type EvidenceDocument, qualifiedShown } from '../../../shared/contract/evidence-bundle.ts';
 import { type Evidence, type EvidenceSeal, type EvidenceStamp, inChunks } from './contents.ts';
 
 const stampShown = ({ kind, bytes }: EvidenceStamp) => ({ kind, token: kind === 'none' ? null : bytes.toString('base64') });
@@ -8,11 +8,12 @@ const sealShown = (seal: EvidenceSeal): EvidenceDocument['root']['stamp'] => ({
   stamp_id: seal.stampId,
   issued_at: seal.issuedAt,
   ...stampShown(seal),
+  qualified: seal.qualification ? qualifiedShown(seal.qualification) : null,
 });
 
 /** The evidence as one JSON document. It is streamed, so memory does not grow with the number of outputs. */
 export function documentOf(evidence: Evidence): Readable {
-  const { record, recordText, root, closing, rootPreimage } = evidence;
+  const { record, recordText, root, closing, rootPreimage, lists } = evidence;
   const head: Pick<EvidenceDocument, 'format' | 'workflow_id' | 'closing_record' | 'root'> = {
     format: 'qstamp-evidence/1',
     workflow_id: record.workflow_id,
@@ -35,9 +36,17 @@ export function documentOf(evidence: Evidence): Readable {
       yield `${comma}${JSON.stringify(shown)}`;
       comma = ',';
     }
-    const tail: Pick<EvidenceDocument, 'certificates' | 'revocation_lists'> = {
+    const tail: Pick<EvidenceDocument, 'certificates' | 'revocation_lists' | 'trusted_lists'> = {
       certificates: evidence.certificates().map(({ role, subject, fingerprint, pem }) => ({ role, subject, sha256: fingerprint, pem })),
       revocation_lists: [...evidence.revocationLists()],
+      ...(lists && {
+        trusted_lists: lists.map(({ territory, number, sha256 }) => ({
+          territory,
+          list_number: number,
+          sha256,
+          address: `/trusted-lists/${sha256}`,
+        })),
+      }),
     };
     yield `],${JSON.stringify(tail).slice(1)}`;
   }

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { ZipFile } from 'yazl';
 import { outputLineOf, proofLineOf, stampLineOf } from '../../../shared/contract/evidence-bundle.ts';
 import { sha256 } from '../../../shared/domain/proofs.ts';
+import { qualifiedSentence } from '../../../shared/domain/qualified-sentence.ts';
 import { blockSize, blocksOf, bundleFiles, type SealName, sealFiles } from '../../../shared/proof/bundle-files.js';
 import { rootOf } from '../../../shared/proof/hash-tree.js';
 import { hexOf } from '../../../shared/proof/octets.js';
@@ -23,10 +24,27 @@ function verifyScript(): string {
 }
 
 /** Makes `README.txt`, for people who know neither hashes nor this service. It states only facts that were verified for this bundle (V9). */
-function readmeOf({ record, root, closing, certificates }: Evidence, fingerprintShown: (hex: string) => string): string {
+function readmeOf({ record, root, closing, lists, certificates }: Evidence, fingerprintShown: (hex: string) => string): string {
   const anchors = certificates().filter(({ role }) => role === 'trust_anchor');
   const others = certificates().filter(({ role }) => role === 'other');
-  return engine.render('/bundle/readme', { record, root, closing, anchors, others, treeRoot: treeRootOf(root), fingerprintShown });
+  return engine.render('/bundle/readme', {
+    record,
+    root,
+    closing,
+    anchors,
+    others,
+    treeRoot: treeRootOf(root),
+    fingerprintShown,
+    lists,
+    qualified: lists && qualifiedText(root, closing),
+  });
+}
+
+/** One sentence for both seals if it is the same. A service that names its lists says who calls the seals qualified. */
+function qualifiedText(root: EvidenceSeal, closing: EvidenceSeal): readonly string[] {
+  const [ofRoot, ofClosing] = [root, closing].map(({ qualification }) => qualification && qualifiedSentence(qualification));
+  if (ofRoot === ofClosing) return ofRoot ? [ofRoot] : [];
+  return [...(ofRoot ? [`The Merkle root: ${ofRoot}`] : []), ...(ofClosing ? [`The closing record: ${ofClosing}`] : [])];
 }
 
 /** If a seal was stamped in a batch, returns the root of the hash tree (RFC 4998 §4.3) that its token covers, in hex. Otherwise undefined. */
@@ -129,8 +147,11 @@ export function zipOf(evidence: Evidence): Readable {
     });
   }
 
+  // A list is protected by the signature of its country, and an older `verify.py` refuses files in SHA256SUMS that it does not know.
+  const lists = evidence.lists ?? [];
   for (const file of filesOf(evidence)) add(file.name, file.mode ?? 0o100644, () => summed(file));
   add(bundleFiles.sums, 0o100644, () => [Buffer.from(sums.join(''))]);
+  for (const { name, xml } of lists) add(name, 0o100644, () => [xml]);
   zip.end();
   return output;
 }

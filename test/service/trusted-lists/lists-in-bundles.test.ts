@@ -1,0 +1,178 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { verify } from '../../../src/cli/commands/verify.ts';
+import { checkProviders } from '../../../src/operator/check-providers.ts';
+import { refreshLists } from '../../../src/operator/refresh-lists.ts';
+import { pemOf } from '../../../src/shared/rfc3161/index.ts';
+import { type Bundle, type BundleLab, runScript, startBundleLab, unzip, zipped } from '../../support/bundle-lab.ts';
+import { folderWith } from '../../support/cli-in-process.ts';
+import { jsonLines, runOperator } from '../../support/command.ts';
+import { type ListServer, newListSigner, startListServer } from '../../support/list-server.ts';
+import { eventually, randomHash, stampInternal, verifyById } from '../../support/requests.ts';
+import { type ListedService, makeTrustedList } from '../../support/trusted-lists.ts';
+import { providersSettings, type RunningTsa, startTsa } from '../../support/tsa-service.ts';
+
+const commission = newListSigner('Commission');
+const sweden = newListSigner('Sweden');
+const stranger = newListSigner('Stranger');
+const folder = mkdtempSync(join(tmpdir(), 'qstamp-lists-'));
+const at = (name: string) => join(folder, name);
+const sentence = 'Qualified: the service “X” of Y is listed in Sweden’s trusted list no. 61 as granted since 1 July 2016.';
+
+const ends: (() => void | Promise<void>)[] = [];
+let lab: BundleLab;
+let path: string;
+let files: Bundle;
+/** A TSA that the list knows and does not grant. */
+let withdrawn: RunningTsa;
+let list: Buffer;
+let server: ListServer;
+const fetched = async (query: string) => Buffer.from(await (await lab.service.fetch(`${path}.zip${query}`)).arrayBuffer());
+const grantedTo = ({ pki }: RunningTsa): ListedService => ({
+  type: 'TSA/QTST',
+  name: 'X',
+  status: 'granted',
+  since: '2016-07-01T00:00:00Z',
+  certificates: [pki.intermediate.certificate],
+});
+const withdrawnFrom = (tsa: RunningTsa): ListedService => ({ ...grantedTo(tsa), status: 'withdrawn', since: '2020-01-01T00:00:00Z' });
+const listOf = (sequenceNumber: number, ...services: readonly ListedService[]) =>
+  makeTrustedList({
+    territory: 'SE',
+    sequenceNumber,
+    signed: sweden,
+    providers: [
+      {
+        name: 'Y',
+        services,
+      },
+    ],
+  });
+
+beforeAll(async () => {
+  const tsa = await startTsa({ onEnd: (close) => void ends.push(close) });
+  withdrawn = await startTsa({ onEnd: (close) => void ends.push(close) });
+  list = listOf(61, grantedTo(tsa), withdrawnFrom(withdrawn));
+  server = await startListServer((close) => void ends.push(close));
+  server.files.set('/se.xml', list);
+  const pointers = [{ territory: 'SE', location: `${server.url}/se.xml`, signers: [sweden.certificate] }];
+  server.publish('/eu.xml', commission, { kind: 'list_of_lists', territory: 'EU', sequenceNumber: 3, pointers });
+  writeFileSync(at('eu.pem'), pemOf('CERTIFICATE', commission.certificate));
+  const more = { TRUSTED_LIST_URLS: `${server.url}/eu.xml`, LOTL_SIGNERS_FILE: at('eu.pem') };
+  lab = await startBundleLab((close) => void ends.push(close), { qualified: 'from_list' }, tsa, more);
+  await untilInForce(61);
+  // Workers and API take the list from the store some seconds later.
+  await eventually(async () => {
+    const { body } = await stampInternal(lab.service, { hash: randomHash() });
+    return body.is_qualified === true && (await verifyById(lab.service, body.token_id)).body.is_qualified === true;
+  });
+  const { workflow, files: plain } = await lab.completed(['a', 'b']);
+  path = `/workflow/${workflow.id}/evidence`;
+  files = plain;
+});
+afterAll(async () => {
+  for (const end of ends.reverse()) await end();
+  rmSync(folder, { recursive: true });
+});
+
+async function untilInForce(number: number): Promise<void> {
+  await eventually(async () => {
+    const status = (await (await lab.service.fetch('/api/v1/status')).json()) as { trusted_lists: { sequence_number: number }[] };
+    return status.trusted_lists[1]?.sequence_number === number;
+  });
+}
+
+const inFolder = (zip: Uint8Array, more: Record<string, string | Uint8Array> = {}) =>
+  folderWith([verify], {
+    'bundle.zip': zip,
+    'root.pem': lab.tsa.pki.rootPem,
+    'se.pem': pemOf('CERTIFICATE', sweden.certificate),
+    'eu.pem': pemOf('CERTIFICATE', commission.certificate),
+    'stranger.pem': pemOf('CERTIFICATE', stranger.certificate),
+    ...more,
+  });
+
+test('check-providers says where the providers file contradicts the list in force', async () => {
+  const { tsa, service } = lab;
+  const other = await startTsa();
+  const settings = (entries: Parameters<typeof providersSettings>[0]) => ({ ...service.settings, ...providersSettings(entries) });
+  const entries = [
+    { tsa: withdrawn, qualified: true },
+    { tsa, qualified: false },
+    { tsa, qualified: 'from_list' },
+    { tsa: other, qualified: true },
+  ];
+  const { code, stdout } = await runOperator(checkProviders, [], settings(entries));
+  expect([code, stdout.split('\n').filter((line) => line.startsWith('  qualified'))]).toEqual([
+    0,
+    [
+      '  qualified   no, although the providers file says yes: Sweden’s trusted list no. 61 has the service “X” of Y as withdrawn since 1 January 2020.',
+      '  qualified   yes, although the providers file says no: the service “X” of Y is listed in Sweden’s trusted list no. 61 as granted since 1 July 2016.',
+      '  qualified   yes: the service “X” of Y is listed in Sweden’s trusted list no. 61 as granted since 1 July 2016.',
+      '  qualified   no, although the providers file says yes: Sweden’s trusted list no. 61 has the service “X” of Y under this name, but with another key.',
+    ],
+  ]);
+  const [first] = jsonLines(await runOperator(checkProviders, ['--json'], settings(entries)));
+  expect(first).toMatchObject({ is_qualified: false, qualified: { basis: 'list', service_status: 'withdrawn' } });
+});
+
+describe('the evidence of a workflow with ?lists=1', () => {
+  test('has the list under which its stamps are qualified, also when a newer list does not have the service any more', async () => {
+    const zip = await fetched('?lists=1');
+    const withLists = await unzip(zip);
+    expect([...withLists.keys()].filter((name) => !files.has(name))).toEqual(['trusted-lists/SE-61.xml', 'trusted-lists/EU-3.xml']);
+    expect(String(withLists.get('trusted-lists/SE-61.xml'))).toBe(String(list));
+    expect(String(withLists.get('README.txt'))).toContain(sentence);
+    expect(String(files.get('README.txt'))).not.toContain('Qualified:');
+    expect([...(await unzip(await fetched('?lists=0')))]).toEqual([...files]);
+    expect((await lab.service.fetch(`${path}.zip?lists=2`)).status).toBe(422);
+
+    const document = async (query = '') => (await lab.service.fetch(`${path}.json${query}`)).json();
+    const qualified = { status: 'qualified', basis: 'list', list_number: 61, sentence };
+    expect(await document()).toMatchObject({ root: { stamp: { qualified } }, closing_record: { stamp: { qualified } } });
+    expect(await document()).not.toHaveProperty('trusted_lists');
+    const [named] = ((await document('?lists=1')) as { trusted_lists: { address: string }[] }).trusted_lists;
+    expect(named).toMatchObject({ territory: 'SE', list_number: 61 });
+    expect(await (await lab.service.fetch(named!.address)).text()).toBe(String(list));
+
+    server.files.set('/se.xml', listOf(62));
+    expect((await runOperator(refreshLists, [], lab.service.settings)).code).toBe(0);
+    await untilInForce(62);
+    await eventually(async () => (await fetched('?lists=1')).equals(zip));
+
+    const { run } = inFolder(zip, { 'newer.xml': listOf(62), a: 'a' });
+    const shown = await run(['verify', 'bundle.zip', 'a', '--list-signers', 'se.pem']);
+    expect(shown).toMatchObject({ code: 0, stderr: '' });
+    expect(shown.stdout).toContain(sentence);
+    expect((await run(['verify', 'bundle.zip', '--list-signers', 'eu.pem'])).stdout).toContain(sentence);
+    const byNewer = await run(['verify', '--json', 'bundle.zip', '--list-signers', 'se.pem', '--trusted-list', 'newer.xml']);
+    expect(jsonLines(byNewer)).toMatchObject([
+      { verdict: 'valid', qualified: { status: 'qualified', list_number: 61 }, closing_record_qualified: { list_number: 61 } },
+    ]);
+  });
+
+  test('without signers, or with those of a stranger, the lists in a bundle prove nothing', async () => {
+    const zip = await fetched('?lists=1');
+    const { run } = inFolder(zip);
+    const unasked = await run(['verify', 'bundle.zip', '--ca', 'root.pem']);
+    expect(unasked.code).toBe(0);
+    expect(unasked.stdout).toContain('not checked: the trusted lists in this bundle: give --list-signers');
+    expect(unasked.stdout).not.toContain('Qualified');
+    const strange = await run(['verify', 'bundle.zip', '--list-signers', 'stranger.pem']);
+    expect(strange.code).toBe(1);
+    expect(strange.stdout).toContain('not checked: trusted-lists/SE-61.xml: list_wrong_signer: ');
+    const altered = await unzip(zip);
+    altered.set('trusted-lists/SE-61.xml', Buffer.from(String(altered.get('trusted-lists/SE-61.xml')).replace('>Y<', '>Z<')));
+    const changed = await inFolder(await zipped(altered)).run(['verify', 'bundle.zip', '--list-signers', 'se.pem']);
+    expect([changed.code, changed.stdout]).toEqual([1, expect.stringContaining('trusted-lists/SE-61.xml: list_altered: ')]);
+    altered.set('trusted-lists/notes.txt', Buffer.from(''));
+    const unknown = await inFolder(await zipped(altered)).run(['verify', 'bundle.zip', '--ca', 'root.pem']);
+    expect(unknown.stdout).toContain('bundle_malformed: trusted-lists/notes.txt does not belong to a bundle.');
+  });
+
+  test('verify.py does not need the lists', async () => {
+    expect(await runScript(await unzip(await fetched('?lists=1')))).toMatchObject({ code: 3 });
+  });
+});

@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest';
+import { issueCrl, pem } from '../../src/tsa/certificate.ts';
+import { createPki, issueSigner, type Pki } from '../../src/tsa/pki.ts';
+import { answerFor, folder, genTimeMs, hourMs, only, pki, tokenOf } from '../support/cli-verify-lab.ts';
+import { newListSigner } from '../support/list-server.ts';
+import { type ListedService, makeTrustedList } from '../support/trusted-lists.ts';
+
+const sweden = newListSigner('Sweden');
+const stranger = newListSigner('Stranger');
+const commission = newListSigner('Commission');
+
+/** The list of Sweden with one service of the lab; `of`: the certificate that stands for it. */
+const listWith = (service: Partial<ListedService> = {}, { signed = sweden, sequenceNumber = 61, of = pki.intermediate.certificate } = {}) =>
+  makeTrustedList({
+    territory: 'SE',
+    sequenceNumber,
+    signed,
+    providers: [
+      {
+        name: 'Y',
+        services: [{ type: 'TSA/QTST', name: 'X', status: 'granted', since: '2016-07-01T00:00:00Z', certificates: [of], ...service }],
+      },
+    ],
+  });
+const signers = { 'se.pem': pem('CERTIFICATE', sweden.certificate), 'eu.pem': pem('CERTIFICATE', commission.certificate) };
+const given = ['--trusted-list', 'se.xml', '--list-signers', 'se.pem'];
+const inFolder = (list: Buffer, token = tokenOf('a'), more: Record<string, string | Uint8Array> = {}) =>
+  folder(token, { 'se.xml': list, ...signers, ...more });
+const sentence = 'Qualified: the service “X” of Y is listed in Sweden’s trusted list no. 61 as granted since 1 July 2016.';
+
+describe('qstamp verify --trusted-list', () => {
+  test('a token of a granted service is valid without --ca, and the details say why', async () => {
+    const { run } = inFolder(listWith());
+    const shown = await run(['verify', ...given, 'a']);
+    expect(shown).toMatchObject({ code: 0, stderr: '' });
+    expect(shown.stdout).toContain(`\n  ${sentence}\n`);
+    expect(shown.stdout).toContain('trusted as a service of the trusted list: CN=Time-Stamping CA');
+    expect(only(await run(['verify', '--json', ...given, 'a']))).toMatchObject({
+      verdict: 'valid',
+      qualified: {
+        status: 'qualified',
+        basis: 'list',
+        country: 'SE',
+        list_number: 61,
+        service: 'X',
+        granted_since: '2016-07-01T00:00:00.000Z',
+      },
+    });
+    expect(only(await run(['verify', '--json', '--ca', 'root.pem', ...given, 'a']))).toMatchObject({
+      verdict: 'valid',
+      qualified: { status: 'qualified' },
+    });
+    const without = only(await run(['verify', '--json', '--ca', 'root.pem', 'a']));
+    expect([without.verdict, 'qualified' in without]).toEqual(['valid', false]);
+  });
+
+  const history = [{ type: 'TSA/QTST', name: 'X', status: 'granted', since: '2016-07-01T00:00:00Z' }];
+  const twin = createPki({ nowMs: genTimeMs - hourMs }).intermediate.certificate;
+  test.each<[string, Buffer, string | null, string]>([
+    ['wrong type', listWith({ type: 'TSA' }), 'service_other_type', 'but not for qualified time-stamps (its type is TSA)'],
+    ['granted only later', listWith({ since: '2025-01-01T00:00:00Z' }), 'service_not_yet_granted', 'only for a later time'],
+    [
+      'withdrawn before',
+      listWith({ status: 'withdrawn', since: '2023-01-01T00:00:00Z', history }),
+      'service_withdrawn',
+      'as withdrawn since 1 January 2023',
+    ],
+    ['same subject, another key', listWith({}, { of: twin }), 'service_other_key', 'under this name, but with another key'],
+  ])('%s: not proved by the list; with --ca valid and not qualified', async (_, list, reason, says) => {
+    const { run } = inFolder(list);
+    const alone = await run(['verify', ...given, 'a']);
+    expect(alone.code).toBe(1);
+    expect(alone.stdout).toMatch(/^a: NOT PROVED, trust_store_empty/);
+    expect(alone.stdout).toContain(`\n  Not qualified: Sweden’s trusted list no. 61`);
+    expect(alone.stdout).toContain(says);
+    const trusted = only(await run(['verify', '--json', '--ca', 'root.pem', ...given, 'a']));
+    expect(trusted).toMatchObject({ verdict: 'valid', qualified: { status: 'not_qualified', basis: 'list' } });
+    expect(trusted.qualified.reason).toMatch(new RegExp(`^${reason}: `));
+  });
+
+  test('a list that a stranger signed, or that cannot be read, is a failure, and nothing is qualified by it', async () => {
+    const { run } = inFolder(listWith({}, { signed: stranger }));
+    const { code, stdout, stderr } = await run(['verify', ...given, 'a']);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^se\.xml: list_wrong_signer: The list is not signed with/)]);
+    expect(stdout).toMatch(/^a: NOT PROVED/);
+    expect(stdout).not.toContain('ualified');
+    const trusted = await run(['verify', '--ca', 'root.pem', ...given, 'a']);
+    expect([trusted.code, trusted.stdout]).toEqual([1, expect.stringContaining('2 files: 1 valid, 1 list refused\n')]);
+    const missing = await run(['verify', '--ca', 'root.pem', '--trusted-list', 'no.xml', '--list-signers', 'se.pem', 'a']);
+    expect([missing.code, missing.stderr]).toEqual([5, 'no.xml: there is no such file\n']);
+    expect((await run(['verify', '--trusted-list', 'se.xml', 'a'])).code).toBe(2);
+    expect((await run(['verify', '--list-signers', 'se.pem', 'a'])).code).toBe(2);
+  });
+
+  test('a list of lists names the signers of a list, and the newest list of a country counts', async () => {
+    const pointers = [{ territory: 'SE', location: 'https://lists.example/se.xml', signers: [sweden.certificate] }];
+    const europe = makeTrustedList({ kind: 'list_of_lists', territory: 'EU', sequenceNumber: 3, pointers, signed: commission });
+    const newer = listWith({ status: 'withdrawn', since: '2020-01-01T00:00:00Z', history }, { sequenceNumber: 62 });
+    const { run } = inFolder(listWith(), undefined, { 'eu.xml': europe, 'newer.xml': newer });
+    const by = (...lists: string[]) =>
+      run(['verify', '--json', ...lists.flatMap((list) => ['--trusted-list', list]), '--list-signers', 'eu.pem', 'a']);
+    expect(only(await by('se.xml', 'eu.xml'))).toMatchObject({ verdict: 'valid', qualified: { list_number: 61 } });
+    expect(only(await by('se.xml', 'newer.xml', 'eu.xml'))).toMatchObject({ verdict: 'not_proved', qualified: { list_number: 62 } });
+    expect((await by('se.xml')).code).toBe(1);
+  });
+
+  test('says both if the service was withdrawn after the time-stamp', async () => {
+    const { run } = inFolder(listWith({ status: 'withdrawn', since: '2025-05-01T00:00:00Z', history }));
+    const { code, stdout } = await run(['verify', ...given, 'a']);
+    expect(code).toBe(0);
+    expect(stdout).toContain(sentence);
+    expect(stdout).toMatch(
+      /\n {2}at the time of the time-stamp, Sweden’s list has the service as granted since 2016-07-01; at .*, as withdrawn since 2025-05-01\./,
+    );
+  });
+
+  test('a changed file is not qualified, and a revoked certificate is not trusted because of a list', async () => {
+    const changed = inFolder(listWith(), tokenOf('another'));
+    const mismatch = await changed.run(['verify', '--json', ...given, 'a']);
+    expect(only(mismatch)).toMatchObject({ verdict: 'not_valid', qualified: null });
+
+    const of = issueSigner(pki.intermediate, { nowMs: genTimeMs - hourMs, serial: 77n });
+    const crl = revoking(pki, 77);
+    const revoked = inFolder(listWith(), answerFor('a', { identity: of }).toString('base64'), { 'ca.crl': crl });
+    expect((await revoked.run(['verify', ...given, 'a'])).code).toBe(0);
+    const { code, stdout } = await revoked.run(['verify', ...given, '--crl', 'ca.crl', 'a']);
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/^a: NOT VALID, certificate_revoked/)]);
+  });
+});
+
+const revoking = ({ intermediate }: Pki, serial: number): Buffer =>
+  issueCrl(
+    {
+      number: 1n,
+      thisUpdateMs: genTimeMs + hourMs,
+      nextUpdateMs: genTimeMs + 48 * hourMs,
+      revoked: [{ serialNumber: Buffer.from([2, 1, serial]), revokedAtMs: genTimeMs - hourMs / 2 }],
+    },
+    intermediate,
+  );
