@@ -22,7 +22,9 @@ test('V9: files alone prove stamps and outputs of a real TSA, without the servic
     { url: service.url, serviceToken },
   );
   const asProcess = (line: string[]) => runCommand(line, { cwd: dirname(path('a')), env: { XDG_CONFIG_HOME: path('config') } });
-  expect((await run(['stamp', 'a'])).stdout).toMatch(/^a \(1 byte\): stamped at \S+Z by tsa-1 \(qualified, says the service\), saved as /);
+  expect((await run(['stamp', 'a'])).stdout).toMatch(
+    /^a \(1 byte\): stamped at \S+Z by tsa-1 \(qualified, as claimed by the operator\), saved as /,
+  );
   const { token, token_id, issued_at } = record('a').stamp;
   const start = ['workflow', 'start', '--email', 'client@example.com', '--agent', 'me', '--briefing-hash', sha256('x')];
   expect((await run(start)).code).toBe(0);

@@ -149,5 +149,12 @@ async function placeOfEarlier(record: StampRecord, recordPath: string): Promise<
 }
 
 /** Describes the answer of the service. It is not verified here; `qstamp verify` verifies it. */
-const describeStamp = ({ issued_at, tsp_provider, is_qualified }: StampAnswer): string =>
-  `stamped at ${withMilliseconds(issued_at)} by ${tsp_provider} (${is_qualified ? 'qualified, says the service' : 'not qualified'})`;
+const describeStamp = ({ issued_at, tsp_provider, is_qualified, qualified }: StampAnswer): string =>
+  `stamped at ${withMilliseconds(issued_at)} by ${tsp_provider} (${is_qualified ? qualifiedWords[qualified?.basis ?? 'unknown'] : 'not qualified'})`;
+
+const qualifiedWords = {
+  list: 'qualified by a trusted list, says the service',
+  operator: 'qualified, as claimed by the operator',
+  // Services before 0.4.0 do not say who says it.
+  unknown: 'qualified, says the service',
+};
