@@ -44,9 +44,8 @@ export function listTrustOf(index: ListIndex): ListTrust {
   return {
     index,
     storeWith: (user) => {
-      const services = index.trust.certificates.map(derOf);
       const store = made.get(user) ?? {
-        ...createTrustStore({ anchors: [], namedKeys: services, intermediates: user.certificates.map(derOf) }),
+        ...createTrustStore({ anchors: [], namedKeys: index.trust.certificates, intermediates: user.certificates.map(derOf) }),
         crls: user.crls,
       };
       made.set(user, store);

@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
 import type { QualificationReason } from '../../src/shared/domain/qualification.ts';
 import { qualifiedSentence } from '../../src/shared/domain/qualified-sentence.ts';
-import { createTrustStore } from '../../src/shared/rfc3161/index.ts';
+import { certificatesIn, createTrustStore } from '../../src/shared/rfc3161/index.ts';
 import { createTokenJudge } from '../../src/shared/trust/judge.ts';
 import { createListIndex, openListThread } from '../../src/shared/trust/lists/index.ts';
 import { generateSigningKey } from '../../src/tsa/certificate.ts';
@@ -109,7 +109,7 @@ describe('the services of a list are trust anchors: names and keys (RFC 5280 §6
     ['the signer itself', [signed.certificate]],
   ])('%s', async (_, namedKeys) => {
     const token = tokenBy(signed, [expired.certificate]);
-    expect(await judgeRaw(token, { namedKeys })).toMatchObject({ ok: true });
+    expect(await judgeRaw(token, { namedKeys: namedKeys.flatMap((der) => certificatesIn(der)) })).toMatchObject({ ok: true });
     expect(await judgeRaw(token, { anchors: [expired.certificate] })).toMatchObject({
       ok: false,
       code: 'certificate_not_valid_at_gen_time',
@@ -120,7 +120,10 @@ describe('the services of a list are trust anchors: names and keys (RFC 5280 §6
     ['the name with another key', [ca(undefined, { name: 'Listed CA' }).certificate], 'chain_signature_invalid'],
     ['the key with another name', [ca(undefined, { key, name: 'Other CA' }).certificate], 'untrusted_root'],
   ])('not: %s', async (_, namedKeys, code) => {
-    expect(await judgeRaw(tokenBy(signed, []), { namedKeys })).toMatchObject({ ok: false, code });
+    expect(await judgeRaw(tokenBy(signed, []), { namedKeys: namedKeys.flatMap((der) => certificatesIn(der)) })).toMatchObject({
+      ok: false,
+      code,
+    });
   });
 });
 

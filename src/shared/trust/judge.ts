@@ -19,7 +19,7 @@ import {
 } from '../rfc3161/index.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { ListIndex } from './lists/index.ts';
-import { qualificationOfEvidence } from './qualification.ts';
+import { qualificationOf, qualificationOfEvidence } from './qualification.ts';
 import type { TrustedProvider, TrustSettings } from './trusted-providers.ts';
 
 /** The contents of a trusted token, and the provider. */
@@ -129,10 +129,10 @@ export function createTokenJudge(deps: {
   }
 
   /** The tokens of renewals may come from any trusted TSA. Only the first token of a record decides which provider the record belongs to. */
-  const configuredTrust = [...trust.providers.map((provider) => provider.trust), trust.extraTrust];
+  const renewalTrust = [...trust.providers.map((provider) => provider.trust), trust.extraTrust];
 
   function contextOf({ bytes, expected, otherDigests }: Presented, store: TrustStore, acceptGrantedWithMods: boolean): EvidenceContext {
-    const context = { trust: store, nowMs: clock(), acceptGrantedWithMods, renewalTrust: [...configuredTrust, lists().trust] };
+    const context = { trust: store, nowMs: clock(), acceptGrantedWithMods, renewalTrust };
     if (!isEvidenceRecord(bytes) || expected === undefined) return context;
     return { ...context, expected: derImprintOf(expected), otherDigests: otherDigests.map(derImprintOf) };
   }
@@ -143,14 +143,15 @@ export function createTokenJudge(deps: {
   const providersOf = (token: RecordToken, stores: readonly TrustStore[]): readonly TrustedProvider[] =>
     trust.providers.filter((provider) => stores.includes(provider.trust) && policyFits(provider, token));
 
-  function qualify(verified: Verified, providers: readonly TrustedProvider[]): Qualification {
+  /** @param listTrust the services of the lists, if the evidence was verified with them */
+  function qualify(verified: Verified, providers: readonly TrustedProvider[], listTrust?: TrustStore): Qualification {
     const index = lists();
     const settingsOf = (of: readonly TrustedProvider[]) => of.map(({ settings }) => settings.qualified);
     return qualificationOfEvidence(verified, {
       lists: index,
       ofFirst: settingsOf(providers),
       ofRenewal: (token, stores) => settingsOf(providersOf(token, stores)),
-      holdsAlone: (token) => providersOf(token, token.holdsAloneBy).length > 0 || token.holdsAloneBy.includes(index.trust),
+      holdsAlone: (token) => providersOf(token, token.holdsAloneBy).length > 0 || token.holdsAloneBy.some((store) => store === listTrust),
       now: new Date(clock()),
     });
   }
@@ -167,7 +168,8 @@ export function createTokenJudge(deps: {
 
   /**
    * Judges an RFC 3161 token or an evidence record with the trust anchors of each possible provider: the named provider, or all providers if none is
-   * named or the named provider is not configured any more. Then it tries `TRUST_ANCHORS_FILE` and the services of the trusted lists, but never for a stamp of a configured provider.
+   * named or the named provider is not configured any more. Then it tries `TRUST_ANCHORS_FILE` and the services of the trusted lists, but never for a
+   * stamp of a configured provider.
    *
    * A token may lead to trust anchors of several providers. So it is qualified only if all of these providers are, whatever name the stamp's record
    * has, and it is refused if the revocation lists show for one of them that a certificate was revoked. The status in a TSA's answer is not signed,
@@ -230,17 +232,25 @@ export function createTokenJudge(deps: {
     return verdictOf(own.code) === 'not_proved' ? refusal : own;
   }
 
-  /** Returns undefined if no list has the service, and `ok: false` if a list has it but does not grant it for this time. */
+  /**
+   * Verifies with the services of the lists as trust anchors, and with our revocation lists. Each token that only they cover must be granted itself.
+   * Returns undefined if no list has the service, and `ok: false` if a list has it but does not grant it for this time.
+   */
   async function judgeByLists(
     presented: Presented,
     provider: string | undefined,
   ): Promise<Vouched | { readonly ok: false; readonly qualification: Qualification } | undefined> {
     const index = lists();
     if (index.isEmpty) return undefined;
-    const result = await verifyWith(presented, index.trust, false);
+    const services = { ...index.trust, crls: trust.extraTrust.crls };
+    const result = await verifyWith(presented, services, false);
     if (!result.ok) return undefined;
-    const qualification = qualify(result, []);
-    return isQualified(qualification)
+    const [, ...renewals] = result.record?.tokens ?? [];
+    const areGranted = renewals.every(
+      (token) => token.trustedBy.some((store) => store !== services) || isQualified(qualificationOf(token, [], index, new Date(clock()))),
+    );
+    const qualification = qualify(result, [], services);
+    return isQualified(qualification) && areGranted
       ? vouchedBy(result, { provider, isProviderKnown: false, qualification })
       : { ok: false, qualification };
   }

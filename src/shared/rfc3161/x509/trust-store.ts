@@ -14,7 +14,7 @@ export interface TrustMaterial {
    * Certificates that stand for trust anchors of a name and a key (RFC 5280 §6.1.1 d), such as the services of a trusted list: any certificate with the
    * same subject and key is the anchor. Its validity, extensions and constraints are not judged. A signer needs the right purpose anyway.
    */
-  readonly namedKeys?: readonly Material[];
+  readonly namedKeys?: readonly Certificate[];
   /** More certificates for building chains. They are not trusted themselves. */
   readonly intermediates?: readonly Material[];
   readonly crls?: readonly Material[];
@@ -74,9 +74,8 @@ export function createTrustStore({
   areCaPurposesIgnored = false,
 }: TrustMaterial): TrustStore {
   const trusted = anchors.flatMap((one) => certificatesIn(one, 'trust anchor'));
-  const keys = namedKeys.flatMap((one) => certificatesIn(one, 'trust anchor'));
-  const certificates = [...trusted, ...keys, ...intermediates.flatMap((one) => certificatesIn(one, 'intermediate certificate'))];
-  const byKey = Map.groupBy(keys, keyOf);
+  const certificates = [...trusted, ...namedKeys, ...intermediates.flatMap((one) => certificatesIn(one, 'intermediate certificate'))];
+  const byKey = Map.groupBy(namedKeys, keyOf);
   const isNamedKey = (certificate: Certificate) =>
     byKey.get(keyOf(certificate))?.some(({ subject }) => isSameName(subject, certificate.subject)) === true;
   const trustedFingerprints = new Set(trusted.map(({ fingerprint }) => fingerprint));
@@ -116,7 +115,7 @@ export function createTrustStore({
       const key = [signer, ...embedded].map((certificate) => certificate.fingerprint).join();
       const known = knownChains.get(key);
       if (known !== undefined && isAccepted(known, accept)) return known;
-      if (trusted.length + keys.length === 0) refuse('trust_store_empty', 'There is no trust anchor.');
+      if (trusted.length + namedKeys.length === 0) refuse('trust_store_empty', 'There is no trust anchor.');
       const isAnchor = (certificate: Certificate) => trustedFingerprints.has(certificate.fingerprint) || isNamedKey(certificate);
       const chain = findChain(signer, [...certificates, ...embedded], isAnchor, (candidate) => {
         checkAuthority(candidate, { areCaPurposesIgnored, isNamedKey });

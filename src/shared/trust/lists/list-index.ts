@@ -1,5 +1,12 @@
 import type { ListedService, QualificationReason } from '../../domain/qualification.ts';
-import { type Certificate, createTrustStore, isSameName, TrustMaterialError, type TrustStore } from '../../rfc3161/index.ts';
+import {
+  type Certificate,
+  certificatesIn,
+  createTrustStore,
+  isSameName,
+  TrustMaterialError,
+  type TrustStore,
+} from '../../rfc3161/index.ts';
 import type { ServicePeriod, TimeStampingService, TrustedList } from './trusted-list.ts';
 
 /** A service of this type issues qualified time-stamps (ETSI TS 119 612 §5.5.1.1). */
@@ -41,14 +48,10 @@ interface Entry {
 export function createListIndex(lists: readonly TrustedList[]): ListIndex {
   const countries = lists.filter(({ kind }) => kind === 'country_list');
   const listOfLists = lists.find(({ kind }) => kind === 'list_of_lists');
-  const entries = countries.flatMap((list) =>
-    list.timeStampingServices.flatMap((service) =>
-      service.certificates.flatMap((der) => (readable(der) ?? []).map((certificate) => ({ list, service, certificate }))),
-    ),
-  );
+  const entries = countries.flatMap(entriesOf);
   const byKey = Map.groupBy(entries, ({ certificate }) => keyOf(certificate));
   const isForQualified = ({ periods }: TimeStampingService) => periods.some(({ type }) => type === qualifiedType);
-  const anchors = entries.filter(({ service }) => isForQualified(service)).map(({ certificate }) => certificate.der);
+  const anchors = entries.filter(({ service }) => isForQualified(service)).map(({ certificate }) => certificate);
   const trust = createTrustStore({ anchors: [], namedKeys: anchors });
   return {
     isEmpty: countries.length === 0,
@@ -117,11 +120,24 @@ function firstOf(periods: readonly ServicePeriod[], period: ServicePeriod): Serv
 
 const keyOf = ({ subjectPublicKeyInfo }: Certificate): string => subjectPublicKeyInfo.toString('latin1');
 
-function readable(der: Uint8Array): readonly Certificate[] | undefined {
+/** Parsing the thousand certificates of all countries takes 200 ms, so a list is parsed once. */
+const knownEntries = new WeakMap<TrustedList, readonly Entry[]>();
+
+function entriesOf(list: TrustedList): readonly Entry[] {
+  const known = knownEntries.get(list);
+  if (known) return known;
+  const entries = list.timeStampingServices.flatMap((service) =>
+    service.certificates.flatMap((der) => readable(der).map((certificate) => ({ list, service, certificate }))),
+  );
+  knownEntries.set(list, entries);
+  return entries;
+}
+
+function readable(der: Uint8Array): readonly Certificate[] {
   try {
-    return createTrustStore({ anchors: [der] }).certificates;
+    return certificatesIn(der);
   } catch (error) {
-    if (error instanceof TrustMaterialError) return undefined;
+    if (error instanceof TrustMaterialError) return [];
     throw error;
   }
 }
