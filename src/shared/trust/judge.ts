@@ -249,8 +249,9 @@ export function createTokenJudge(deps: {
     const areGranted = renewals.every(
       (token) => token.trustedBy.some((store) => store !== services) || isQualified(qualificationOf(token, [], index, new Date(clock()))),
     );
+    if (!areGranted) return undefined;
     const qualification = qualify(result, [], services);
-    return isQualified(qualification) && areGranted
+    return isQualified(qualification)
       ? vouchedBy(result, { provider, isProviderKnown: false, qualification })
       : { ok: false, qualification };
   }
