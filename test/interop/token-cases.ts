@@ -208,7 +208,7 @@ export function madeTokens(): TokenCase[] {
 }
 
 /** The sets of published lists that know TSAs of real tokens. */
-export const realSets = ['2019', '2023', 'pyhanko'] as const;
+export const realSets = ['2023', 'pyhanko'] as const;
 
 /** The tokens of real TSAs, each with each set of lists. */
 export const realTokens = (sets: ReadonlyMap<string, readonly ListFile[]>): TokenCase[] =>
