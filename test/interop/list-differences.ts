@@ -136,7 +136,32 @@ const reasons: readonly (readonly [reason: string, ...files: readonly string[]])
   ],
 ];
 
+/** The same for time-stamps: why we and DSS do not both find them qualified. */
+const reasonsForTokens: typeof reasons = [
+  [
+    'The service was granted at the time in the token, and is withdrawn now. DSS also wants it to be granted when the token is first proved to exist, which is now. We report that beside the verdict.',
+    'withdrawn after the time-stamp',
+    '2023: tsa.izenpe.com, 2020-02-13, 0dbf',
+  ],
+  ['For us a period ends where the next one starts. DSS counts this instant for both.', 'withdrawn at the very time, and granted again'],
+  [
+    'There have been qualified time-stamps since 1 July 2016 only. DSS also counts a service that was accredited before.',
+    'before 1 July 2016, accredited',
+  ],
+  [
+    'The list had expired before the time in the token, so it cannot say that the service was still granted. The policy of DSS only warns.',
+    'list expired before the time-stamp',
+    '2023: Sectigo Qualified Time Stamping Signer #3, 2025-07-15, 82f2',
+    '2023: SK TIMESTAMPING UNIT 2024E, 2024-09-13, 1a17',
+    '2023: SK TIMESTAMPING UNIT 2024E, 2024-09-13, 9d51',
+    '2023: SK TIMESTAMPING UNIT 2024E, 2024-10-25, 0e0a',
+  ],
+];
+
+const byName = (all: typeof reasons): Readonly<Record<string, string>> =>
+  Object.fromEntries(all.flatMap(([reason, ...names]) => names.map((name) => [name, reason])));
+
 /** Why our reader and the strangers judge a file differently, by the name of the file. */
-export const explained: Readonly<Record<string, string>> = Object.fromEntries(
-  reasons.flatMap(([reason, ...files]) => files.map((file) => [file, reason])),
-);
+export const explained = byName(reasons);
+/** Why our judge and DSS judge a time-stamp differently, by its name in the table. */
+export const explainedTokens = byName(reasonsForTokens);

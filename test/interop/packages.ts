@@ -26,7 +26,7 @@ export const javaPackages = {
   dss: ['evidence-record-asn1', 'validation', 'asic-cades', 'policy-jaxb', 'utils-apache-commons', 'cms-object', 'crl-parser-stream'].map(
     (part) => `eu.europa.ec.joinup.sd-dss:dss-${part}:6.3`,
   ),
-  'dss-lists': ['tsl-validation', 'validation', 'xades', 'policy-jaxb', 'utils-apache-commons', 'crl-parser-stream'].map(
+  'dss-lists': ['tsl-validation', 'validation', 'xades', 'policy-jaxb', 'utils-apache-commons', 'crl-parser-stream', 'cms-object'].map(
     (part) => `eu.europa.ec.joinup.sd-dss:dss-${part}:6.3`,
   ),
   digidoc4j: ['org.digidoc4j:digidoc4j:6.1.0'],

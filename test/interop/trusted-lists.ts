@@ -6,6 +6,7 @@ import { ListRefusal } from '../../src/shared/trust/lists/trusted-list.ts';
 import { base64, type LineProgram, startJava, startProgram } from './line-program.ts';
 import { explained } from './list-differences.ts';
 import { type ListFile, madeLists, readListFiles } from './list-files.ts';
+import { judgeListedTokens } from './listed-tokens.ts';
 import { ensureJava, jarsOf, npmPlace } from './packages.ts';
 
 // Signed trusted lists (ETSI TS 119 612), judged by our reader, by DSS and by xml-crypto. All three are given the same certificates that may sign. They
@@ -43,7 +44,9 @@ export async function judgeTrustedLists(context: StackContext): Promise<{ isGood
         ours === 'refused: list_too_large' ? [notAsked, notAsked] : await Promise.all([judges.dss(file), judges.xmlCrypto(file)]);
       judged.push({ ...file, ours, dss, xmlCrypto });
     }
-    const faults = faultsOf(judged, absent);
+    const published = judged.filter(({ ours, code }) => isTaken(ours) && code === undefined);
+    const tokens = await judgeListedTokens(context, published);
+    const faults = [...faultsOf(judged, absent), ...tokens.faults];
     const speed = await measureThread(judged.filter(({ name }) => name.startsWith('2023/')));
     return {
       isGood: judged.length > 0 && faults.length === 0,
@@ -54,6 +57,8 @@ export async function judgeTrustedLists(context: StackContext): Promise<{ isGood
         '',
         countsOf(judged),
         speed,
+        '',
+        ...tokens.rows,
         ...faults,
       ],
     };

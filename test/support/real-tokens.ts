@@ -10,6 +10,8 @@ export interface RealToken {
   readonly finding: string;
   /** A file in the folder. */
   readonly token: string;
+  /** The subject of the signer. */
+  readonly tsa: string;
   readonly anchors: readonly string[];
   readonly intermediates: readonly string[];
   readonly imprintAlg: Imprint['algorithm'];
