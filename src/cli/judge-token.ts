@@ -78,7 +78,7 @@ export async function judgeToken(
   const result = await verifyBy(trust);
   if (result.ok) return { verdict: 'valid', reason: undefined, stated: result, ...said(result) };
   for (const one of lists ?? []) {
-    const listed = await judgeByLists(one, { trust, nowMs, verifyBy });
+    const listed = await judgeByLists(one, lists ?? [], { trust, nowMs, verifyBy });
     if (listed) return { verdict: 'valid', reason: undefined, stated: listed, isTrustedByList: true, ...said(listed) };
   }
   if (verdictOf(result.code) === 'not_valid') return { verdict: 'not_valid', reason: result.code, stated: undefined, ...nothingSaid };
@@ -95,11 +95,12 @@ export async function judgeToken(
 }
 
 /**
- * Verifies with the services of the lists as further trust anchors. Each token of a record that only they cover must be qualified itself. Returns
- * undefined if it is not valid.
+ * Verifies with the services of one group of lists as further trust anchors. Each token of a record that only they cover must be qualified itself.
+ * Returns undefined if it is not valid.
  */
 async function judgeByLists(
-  { index, storeWith }: ListTrust,
+  { storeWith }: ListTrust,
+  lists: readonly ListTrust[],
   {
     trust,
     nowMs,
@@ -120,17 +121,19 @@ async function judgeByLists(
     const tokens: readonly (Verified & { readonly trustedBy: readonly TrustStore[] })[] = result.record?.tokens ?? [
       { ...result, trustedBy: [ofFirst] },
     ];
-    const isGranted = (token: Verified, next: Verified | undefined) =>
-      isQualified(qualificationOf(token, [], index, next?.genTime ?? new Date(nowMs)));
+    const isGranted = (token: Verified, next: Verified | undefined) => {
+      const said = decide(lists, (index) => qualificationOf(token, [], index, next?.genTime ?? new Date(nowMs)));
+      return said !== null && isQualified(said);
+    };
     if (tokens.every((token, i) => token.trustedBy.includes(trust) || isGranted(token, tokens[i + 1]))) return result;
   }
   return undefined;
 }
 
-/** What the lists say about verified evidence (V12). An expired list does not decide if there is another one. */
+/** What the lists say about verified evidence (V12). */
 function qualificationBy(lists: readonly ListTrust[], verified: Verified, nowMs: number): Qualification | null {
   const now = new Date(nowMs);
-  const said = lists.map(({ index }) =>
+  return decide(lists, (index) =>
     qualificationOfEvidence(verified, {
       lists: index,
       ofFirst: [],
@@ -139,8 +142,14 @@ function qualificationBy(lists: readonly ListTrust[], verified: Verified, nowMs:
       now,
     }),
   );
-  const known = said.filter(({ basis }) => basis === 'list');
-  return known.find(({ reason }) => reason !== 'list_expired') ?? known[0] ?? said[0] ?? null;
+}
+
+/** The first group that knows the service with this key decides; an expired list only if no other group knows it. */
+function decide(lists: readonly ListTrust[], judge: (index: ListIndex) => Qualification): Qualification | null {
+  const said = lists.map(({ index }) => judge(index));
+  const ofList = said.filter(({ basis }) => basis === 'list');
+  const known = ofList.filter(({ reason }) => reason !== 'service_other_key');
+  return known.find(({ reason }) => reason !== 'list_expired') ?? known[0] ?? ofList[0] ?? said[0] ?? null;
 }
 
 export { imprintOf } from '../shared/domain/told-token.ts';

@@ -1,7 +1,7 @@
 import { qualifiedVerdictOf } from '../shared/contract/verify.ts';
 import { rfc3339Of } from '../shared/domain/gen-time.ts';
 import type { Qualification } from '../shared/domain/qualification.ts';
-import { countryText, qualifiedSentence } from '../shared/domain/qualified-sentence.ts';
+import { laterStatusSentence, qualifiedSentence } from '../shared/domain/qualified-sentence.ts';
 import { adviceOf, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
 import { hashNameOf } from '../shared/domain/stamp.ts';
 import { type ToldToken, toldToken } from '../shared/domain/told-token.ts';
@@ -108,17 +108,9 @@ const qualifiedJson = (qualification: Qualification | null | undefined) => ({
 export function qualifiedText(qualification: Qualification | null | undefined): string[] {
   if (!qualification) return [];
   const { listed, isClaimedByToken } = qualification;
-  const later = listed?.atProofOfExistence;
-  const sinceText = (state: string, since: string | null) => `as ${state}${since === null ? '' : ` since ${since.slice(0, 10)}`}`;
   return [
     qualifiedSentence(qualification),
-    ...(listed && later
-      ? [
-          `at the time of the time-stamp, ${countryText(listed.territory)}’s list has the service ` +
-            `${listed.status === null ? 'without a status' : sinceText(listed.status, listed.since)}; at ${later.time}, when something else first proves that ` +
-            `the time-stamp exists, ${sinceText(later.status, later.since)}. Some validators want it granted at both times`,
-        ]
-      : []),
+    ...[laterStatusSentence(listed) ?? []].flat(),
     ...(isClaimedByToken ? ['the token itself says that it is qualified; this is the claim of its provider'] : []),
   ];
 }

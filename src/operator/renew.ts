@@ -2,12 +2,11 @@ import { ServiceError } from '../shared/domain/service-error.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import { ConfigError, loadConfig } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
-import { noLists, watchLists } from '../shared/store/lists-in-force.ts';
+import { readListsInForce } from '../shared/store/lists-in-force.ts';
 import { openStore } from '../shared/store/store.ts';
 import { createTokenJudge } from '../shared/trust/judge.ts';
-import { usesTrustedLists } from '../shared/trust/list-sources.ts';
 import { canServeQualified, loadTrustSettings } from '../shared/trust/trusted-providers.ts';
-import { createListingKeeper, createProviderPool, openTsas, ProviderError } from '../workers/providers/index.ts';
+import { createListingKeeper, createProviderPool, openTsas, ProviderError, type ProviderPool } from '../workers/providers/index.ts';
 import { createRenewProcessor } from '../workers/renewal/index.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
 import { withProviderNotes } from './provider-notes.ts';
@@ -36,18 +35,20 @@ export const renew = (command: OperatorCommand): Promise<OperatorExitCode> =>
     const log = createLogger({ level: config.LOG_LEVEL, process: 'renew', destination: stderr });
     return withProviderNotes({ providers: trust.providers, redisUrl: config.REDIS_URL, log }, async (notes) => {
       const store = openStore(config, log);
-      const lists = usesTrustedLists(config) ? await watchLists(store.trustedLists, log) : noLists;
-      const keepListing = createListingKeeper(store.listings.insertOnce, lists.current);
-      const providers = await openTsas(trust.providers, { notes, lists: lists.current, keepListing, clock: systemClock, log });
-      const keepBatch = store.batches.insertOnce;
-      const provider = createProviderPool({ providers, deadlineMs, notes, clock: systemClock, log, keepBatch });
+      let provider: ProviderPool | undefined;
       try {
+        const index = await readListsInForce(store.trustedLists);
+        const lists = () => index;
+        const keepListing = createListingKeeper(store.listings.insertOnce, lists);
+        const providers = await openTsas(trust.providers, { notes, lists, keepListing, clock: systemClock, log });
+        const keepBatch = store.batches.insertOnce;
+        provider = createProviderPool({ providers, deadlineMs, notes, clock: systemClock, log, keepBatch });
         const { renewed, lapsed, asks, due, unknown } = await createRenewProcessor({
           ...store,
           provider,
           tokenJudge: createTokenJudge({
             trust,
-            lists: lists.current,
+            lists,
             mockKey: () => store.keys.secret('mock-provider'),
             clock: systemClock,
           }),
@@ -65,8 +66,7 @@ export const renew = (command: OperatorCommand): Promise<OperatorExitCode> =>
         stderr.write(`qstamp: ${error.message} Evidence renewed so far stays renewed. Run this again.\n`);
         return 1;
       } finally {
-        provider.close();
-        lists.stop();
+        provider?.close();
         await store.close();
       }
     });

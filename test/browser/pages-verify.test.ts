@@ -87,7 +87,7 @@ describe('the page of a stamp (V8, V9)', () => {
   it.each([
     ['qualified', `Qualified: ${service} is listed in ${list} as granted since 1 March 2019.`],
     ['differing', `${list} as granted since 1 March 2019. ${later} since 1 December 2026; the EU’s validation software (DSS) wants`],
-    ['claimed', 'Qualified, as claimed by the operator of this service. No trusted list that the service reads has the provider.'],
+    ['claimed', 'Qualified, as claimed by the operator of this service.'],
     ['withdrawn', `Not qualified: ${list} has ${service} as withdrawn since 1 April 2026. It is evidence, but no court`],
     ['list_expired', `Not qualified: ${list} had expired at the time of the time-stamp, and no newer list is in force yet.`],
     ['not_listed', 'Not qualified. No trusted list in force has the service that signed it.'],

@@ -11,7 +11,8 @@ import { newListSigner } from '../support/list-server.ts';
 import { type ListedService, type ListOptions, makeTrustedList } from '../support/trusted-lists.ts';
 import { DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
 
-const root = ca(undefined, { name: 'Root' });
+const above = ca(undefined, { name: 'Old root' });
+const root = ca(above, { name: 'Root' });
 const issuer = ca(root, { name: 'Time-stamping CA' });
 const signer = below(issuer);
 const chain = [signer.certificate, issuer.certificate, root.certificate];
@@ -48,6 +49,7 @@ describe('a time-stamp is qualified if its signer, or a CA above it, is granted 
     ['the root', { certificates: [root.certificate] }],
     ['among other certificates of the service', { certificates: [below(root).certificate, signer.certificate] }],
     ['with a change of name since', { since: '2026-01-01T00:00:00Z', history }],
+    ['a CA above the configured trust anchor', { certificates: [above.certificate] }],
     ['and withdrawn later', { status: 'withdrawn', since: '2026-12-01T00:00:00Z', history }],
   ])('%s', async (_, service) => {
     expect(await judge([service])).toMatchObject({ reason: undefined, listed: { territory: 'SE', listNumber: 61, status: 'granted' } });
@@ -59,6 +61,7 @@ describe('a time-stamp is qualified if its signer, or a CA above it, is granted 
   });
 
   it.each<[string, QualificationReason, readonly Listed[], ListOptions?]>([
+    ['no status yet', 'service_not_yet_granted', [{ status: 'undersupervision', since: '2026-12-01T00:00:00Z' }]],
     ['another type of service', 'service_other_type', [{ type: 'TSA' }]],
     ['granted for another type', 'service_other_type', [{ type: 'TSA/TSS-QC' }]],
     ['granted only later', 'service_not_yet_granted', [{ since: '2026-12-01T00:00:00Z' }]],
@@ -70,10 +73,10 @@ describe('a time-stamp is qualified if its signer, or a CA above it, is granted 
     expect((await judge(services, options))?.reason).toBe(reason);
   });
 
-  it('not before 1 July 2016', async () => {
+  it('not before 1 July 2016 in Brussels', async () => {
     const early = [{ since: '2010-01-01T00:00:00Z' }];
-    expect((await judge(early, {}, new Date('2016-06-30T23:59:59.999Z')))?.reason).toBe('before_eidas');
-    expect((await judge(early, {}, new Date('2016-07-01T00:00:00.000Z')))?.reason).toBeUndefined();
+    expect((await judge(early, {}, new Date('2016-06-30T21:59:59.999Z')))?.reason).toBe('before_eidas');
+    expect((await judge(early, {}, new Date('2016-06-30T22:00:00.000Z')))?.reason).toBeUndefined();
   });
 
   it('if one of two services grants it', async () => {

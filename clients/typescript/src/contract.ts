@@ -126,8 +126,6 @@ export interface QualifiedVerdict {
   /** the name of the service that signed, as in the list */
   readonly service: string | null;
   readonly provider_name: string | null;
-  /** `TSA/QTST`: a service for qualified time-stamps */
-  readonly service_type: string | null;
   /** its status at the time of the time-stamp, such as `granted` or `withdrawn` */
   readonly service_status: string | null;
   /** null if it was not granted then */

@@ -78,7 +78,6 @@ const bySchema: Readonly<Record<string, unknown>> = {
       list_sha256: hash,
       service: 'Acme qualified time-stamps',
       provider_name: 'Acme Trust Services',
-      service_type: 'TSA/QTST',
       service_status: 'granted',
       granted_since: '2019-03-01T00:00:00.000Z',
       status_since: '2019-03-01T00:00:00.000Z',

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { evidenceRecordOf, newImprintsOf, renewalsOf } from '../../shared/domain/evidence.ts';
 import { isQualified, type Qualification } from '../../shared/domain/qualification.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
@@ -79,9 +80,10 @@ export function createStampJudge(deps: {
     return { ...judgement, qualification: await qualificationOfStamp(judgement, stamp.proofs[0].isQualified) };
   }
 
-  /** If no list in force knows the service any more, the list under which the stamp was made decides, if it was qualified then. */
+  /** If no list in force has the service with this key any more, the list under which the stamp was made decides, if it was qualified then. */
   async function qualificationOfStamp({ qualification, tst, verified, provider }: Vouched, wasQualified: boolean): Promise<Qualification> {
-    if (!wasQualified || qualification.basis === 'list' || isQualified(qualification) || !verified || !tst) return qualification;
+    const isDecided = qualification.basis === 'list' && qualification.reason !== 'service_other_key';
+    if (!wasQualified || isDecided || !verified || !tst) return qualification;
     const judge = await judgeOfTime(verified);
     const then = await judge?.judge(tst.toString('base64'), provider);
     return then?.ok ? then.qualification : qualification;
@@ -128,17 +130,22 @@ export function openStampJudge(deps: {
   log: Logger;
 }): StampJudge {
   const { trust, lists, store, clock, log } = deps;
+  /** The lists of a few TSAs: preparing a list takes up to 50 ms. */
+  const indexes = new LRUCache<string, ListIndex>({ max: 4 });
+  async function indexOf(listSha256: string): Promise<ListIndex | undefined> {
+    const said = indexes.has(listSha256) ? undefined : await store.trustedLists.findSaid(listSha256);
+    if (said) indexes.set(listSha256, createListIndex([said]));
+    return indexes.get(listSha256);
+  }
   const judgeWith = (index: () => ListIndex) =>
     createTokenJudge({ trust, lists: index, mockKey: () => store.keys.secret('mock-provider'), clock });
   return createStampJudge({
     tokenJudge: judgeWith(lists.current),
     stamps: store.stamps,
     judgeOfTime: async ({ signer, genTime }) => {
-      const listing = lists.current().isEmpty ? undefined : await store.listings.findAt(signer.fingerprint, genTime);
-      const said = listing && (await store.trustedLists.findSaid(listing.listed.listSha256));
-      if (!said) return undefined;
-      const index = createListIndex([said]);
-      return judgeWith(() => index);
+      const listing = await store.listings.findAt(signer.fingerprint, genTime);
+      const index = listing && (await indexOf(listing.listed.listSha256));
+      return index && judgeWith(() => index);
     },
     log,
   });

@@ -69,7 +69,6 @@ export const qualifiedVerdict = qualifiedBrief
     list_sha256: z.string().nullable().describe('the list itself is at `/trusted-lists/{sha256}`'),
     service: z.string().nullable().describe('the name of the service that signed, as in the list'),
     provider_name: z.string().nullable(),
-    service_type: z.string().nullable().describe('`TSA/QTST`: a service for qualified time-stamps'),
     service_status: z.string().nullable().describe('its status at the time of the time-stamp, such as `granted` or `withdrawn`'),
     granted_since: dateTime.nullable().describe('null if it was not granted then'),
     status_since: dateTime.nullable(),
@@ -153,9 +152,8 @@ export function qualifiedVerdictOf(qualification: Qualification): QualifiedVerdi
     list_sha256: listed?.listSha256 ?? null,
     service: listed?.serviceName ?? null,
     provider_name: listed?.providerName ?? null,
-    service_type: listed?.type ?? null,
     service_status: listed?.status ?? null,
-    granted_since: status === 'qualified' ? (listed?.since ?? null) : null,
+    granted_since: listed?.status === 'granted' ? listed.since : null,
     status_since: listed?.since ?? null,
     at_proof_of_existence: listed?.atProofOfExistence
       ? {

@@ -7,13 +7,11 @@ const codesOfLists: Readonly<Record<string, string>> = { EL: 'GR', UK: 'GB' };
 /** The English name of a country by its code in a trusted list; the code itself if it has none. */
 export const countryText = (territory: string): string => countries.of(codesOfLists[territory] ?? territory) ?? territory;
 
-const months = 'January February March April May June July August September October November December'.split(' ');
+/** The lists mean days as they begin in Brussels, such as 2016-06-30T22:00:00Z. */
+const days = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'Europe/Brussels' });
 
-/** The day of a time, in UTC: `1 July 2016`. */
-function dayOf(time: string): string {
-  const date = new Date(time);
-  return `${date.getUTCDate()} ${months[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
-}
+/** The day of a time: `1 July 2016`. */
+const dayOf = (time: string): string => days.format(new Date(time));
 
 /** The list as people name it: `Sweden’s trusted list no. 61`. */
 export const listText = ({ territory, listNumber }: Pick<ListedService, 'territory' | 'listNumber'>): string =>
@@ -44,12 +42,13 @@ export function qualifiedParts(said: Said): QualifiedParts {
 /** The words before and after those of the list; only the first if the sentence names no list. */
 function wordsOf({ status, basis, reason, listed }: Said): readonly [before: string, after?: string] {
   if (status === 'qualified') {
-    if (listed) return [`Qualified: ${serviceText(listed)} is listed in `, ` as granted since ${dayOf(listed.since ?? '')}.`];
+    if (listed) return [`Qualified: ${serviceText(listed)} is listed in `, ` as granted since ${dayOf(String(listed.since))}.`];
     if (basis === 'list') return ['Qualified: a trusted list of the EU grants the service.'];
-    return ['Qualified, as claimed by the operator of this service. No trusted list that the service reads has the provider.'];
+    return ['Qualified, as claimed by the operator of this service.'];
   }
   if (basis === 'list' && listed && reason) return faultOf(reason, listed);
-  return [`Not qualified. ${QUALIFICATION_REASONS[reason ?? 'provider_not_qualified']}`];
+  const isUnknown = reason === 'no_trusted_list' || reason === 'service_not_listed';
+  return [`Not ${isUnknown ? 'known to be ' : ''}qualified. ${QUALIFICATION_REASONS[reason ?? 'provider_not_qualified']}`];
 }
 
 function faultOf(reason: QualificationReason, listed: ListedService): readonly [before: string, after?: string] {
@@ -57,19 +56,19 @@ function faultOf(reason: QualificationReason, listed: ListedService): readonly [
   const not = 'Not qualified: ';
   switch (reason) {
     case 'service_withdrawn':
-      return [not, ` has ${service} as ${listed.status} since ${dayOf(listed.since ?? '')}.`];
+      return [not, ` has ${service} as ${listed.status} since ${dayOf(String(listed.since))}.`];
     case 'service_not_yet_granted':
-      return [not, ` grants ${service} only for a later time.`];
+      return [not, ` does not have ${service} as granted at the time of the time-stamp yet.`];
     case 'service_other_type':
       return [not, ` has ${service}, but not for qualified time-stamps (its type is ${listed.type}).`];
     case 'service_other_key':
-      return [not, ` has ${service} under this name, but with another key.`];
+      return [not, ` names ${service}, but with another key.`];
     case 'list_expired':
       return [not, ' had expired at the time of the time-stamp, and no newer list is in force yet.'];
     case 'before_eidas':
       return [`${not}it is older than 1 July 2016; there have been qualified time-stamps only since then.`];
     default:
-      return [`${not}its evidence now rests on a later time-stamp that is not qualified. (${service} itself is granted in `, '.)'];
+      return [`${not}its evidence now rests on a later time-stamp that is not qualified.`];
   }
 }
 

@@ -32,7 +32,7 @@ interface ProofOfTime {
   readonly qualification?: Qualification | undefined;
   /** Name of the provider in the configuration when the proof was made. */
   readonly provider: string;
-  /** Whether the provider was configured as qualified then. This is only a claim: verification checks it again. */
+  /** Whether it was qualified when it was made. This is only a record: verification decides it again. */
   readonly isQualified: boolean;
   /** genTime of the time-stamp token, or the time of the worker's clock for a mock token. RFC 3339 in UTC. */
   readonly issuedAt: string;

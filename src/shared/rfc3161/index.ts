@@ -86,6 +86,7 @@ export {
 export { verifyResponse, verifyToken } from './tsp/verify.ts';
 // To show certificates, read PEM files, and make trust stores.
 export type { Certificate } from './x509/certificate.ts';
+export { isIssuerOf } from './x509/chain.ts';
 export { isCrlOf } from './x509/crl.ts';
 export { isSameName, nameText } from './x509/name.ts';
 export { pemOf } from './x509/pem.ts';

@@ -191,8 +191,12 @@ const providerSettingNames = {
   TRUST_ANCHORS_FILE: true,
   INTERMEDIATES_FILE: true,
   IGNORE_CA_PURPOSES: true,
+  TRUSTED_LIST_URLS: true,
+  TRUSTED_LISTS_FILE: true,
 } as const;
-export type ProviderConfig = Pick<Config, Exclude<keyof typeof providerSettingNames, 'NODE_ENV'>> & Partial<Pick<Config, 'NODE_ENV'>>;
+type OptionalProviderSetting = 'NODE_ENV' | 'TRUSTED_LIST_URLS' | 'TRUSTED_LISTS_FILE';
+export type ProviderConfig = Pick<Config, Exclude<keyof typeof providerSettingNames, OptionalProviderSetting>> &
+  Partial<Pick<Config, OptionalProviderSetting>>;
 
 /** The settings that contain secrets. Each may be read from the file in `<NAME>_FILE`. They are never printed. */
 export const secretSettings = [

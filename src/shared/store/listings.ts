@@ -32,7 +32,7 @@ export function createListingStore(db: Db) {
     },
     /** Finds the listing under which a token of this signer and time was made. */
     findAt: async (signer: string, genTime: Date): Promise<Listing | undefined> => {
-      // Of several tokens that were made at once, the first one need not be kept first.
+      // Tokens that were made at the same moment may be kept in another order.
       const until = new Date(genTime.getTime() + atOnceMs);
       const found = listings
         .find({ signer, firstAt: { $lte: until } }, { maxTimeMS })

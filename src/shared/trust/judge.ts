@@ -156,10 +156,10 @@ export function createTokenJudge(deps: {
     });
   }
 
-  /** Returns true if a token also leads to the trust anchors of an unqualified provider that is not in `asked`. */
+  /** Returns true if a token also leads to the trust anchors of a provider that is not in `asked` and that the operator does not call qualified. */
   async function leadsToUnqualified(presented: Presented, asked: readonly TrustedProvider[]): Promise<boolean> {
     for (const provider of trust.providers) {
-      if (asked.includes(provider) || provider.settings.qualified !== false) continue;
+      if (asked.includes(provider) || provider.settings.qualified === true) continue;
       const result = await verifyWith(presented, provider.trust, true);
       if (result.ok && policyFits(provider, result)) return true;
     }

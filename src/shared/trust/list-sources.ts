@@ -35,7 +35,7 @@ const isEachOnce = (entries: readonly { readonly territory: string }[]): boolean
   new Set(entries.map(({ territory }) => territory)).size === entries.length;
 
 /** Whether this installation uses trusted lists. */
-export const usesTrustedLists = ({ TRUSTED_LIST_URLS, TRUSTED_LISTS_FILE }: ListConfig): boolean =>
+export const usesTrustedLists = ({ TRUSTED_LIST_URLS, TRUSTED_LISTS_FILE }: Partial<ListConfig>): boolean =>
   TRUSTED_LIST_URLS !== undefined || TRUSTED_LISTS_FILE !== undefined;
 
 /** Reads the settings for trusted lists. The lists themselves are read by the refresh. @throws ConfigError */

@@ -30,7 +30,10 @@ export function qualificationOf(
     return { status: 'qualified', basis: 'operator', reason: null, listed: null, isClaimedByToken };
   }
   if (!lists.isEmpty) return notQualified('service_not_listed', isClaimedByToken);
-  return notQualified(settings.includes('from_list') ? 'no_trusted_list' : 'provider_not_qualified', isClaimedByToken);
+  return notQualified(
+    settings.every((qualified) => qualified === 'from_list') ? 'no_trusted_list' : 'provider_not_qualified',
+    isClaimedByToken,
+  );
 }
 
 /** Who is asked whether the tokens of some evidence are qualified. */

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { mockProviderName } from '../domain/mock-token.ts';
 import { createTrustStore, type TrustMaterial, TrustMaterialError, type TrustStore } from '../rfc3161/index.ts';
 import { ConfigError, type ProviderConfig } from '../runtime/config.ts';
+import { usesTrustedLists } from './list-sources.ts';
 import { loadProvidersFile, type ProviderSettings } from './providers-file.ts';
 
 /** A configured provider with its trust store. */
@@ -46,10 +47,20 @@ function refuseUncheckedClocks({ NODE_ENV, TSP_PROVIDERS_FILE: file }: ProviderC
   );
 }
 
+/** Throws if a provider is qualified only by a trusted list and no list is configured: no stamp of it could ever be qualified. */
+function refuseMissingLists(config: ProviderConfig, settings: readonly ProviderSettings[]): void {
+  const unlisted = usesTrustedLists(config) ? undefined : settings.find(({ qualified }) => qualified === 'from_list');
+  if (!unlisted) return;
+  throw new ConfigError(
+    `TSP_PROVIDERS_FILE: ${config.TSP_PROVIDERS_FILE} (${unlisted.name}).qualified: got "from_list"; that needs TRUSTED_LIST_URLS or TRUSTED_LISTS_FILE`,
+  );
+}
+
 /** Reads the trust settings of this installation. @throws ConfigError for a file that cannot be read or has no certificate */
 export function loadTrustSettings(config: ProviderConfig): TrustSettings {
   const settings = config.TSP_PROVIDERS_FILE && config.TSP !== 'mock' ? loadProvidersFile(config.TSP_PROVIDERS_FILE) : [];
   refuseUncheckedClocks(config, settings);
+  refuseMissingLists(config, settings);
   const { TRUST_ANCHORS_FILE: anchorsFile, INTERMEDIATES_FILE: intermediatesFile } = config;
   const shared = intermediatesFile === undefined ? [] : [readPem('INTERMEDIATES_FILE', intermediatesFile)];
   if (intermediatesFile !== undefined)

@@ -1,9 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import { bulkhead, wrap } from 'cockatiel';
+import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { TokenProof } from '../../shared/domain/stamp.ts';
 import type { Breaker } from '../../shared/queue/breaker.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { ProviderNotes } from '../../shared/queue/provider-notes.ts';
+import { repliedQualificationOf } from '../../shared/queue/stamp-job.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { checkProvider, type ProviderCheck } from './check.ts';
@@ -81,6 +83,7 @@ export interface Member {
 function faultOf(error: unknown, clock: Clock): Parameters<Breaker['failed']>[0] | undefined {
   if (error instanceof CutShortError || error instanceof TsaRefusedError || error instanceof TierUnavailableError) return undefined;
   if (error instanceof TimeUnavailableError || error instanceof RateReachedError || error instanceof ProviderOutError) return undefined;
+  if (error instanceof ServiceError) return undefined;
   if (error instanceof TransportError) return { pauseMs: error.retryAfterMs };
   return { clockMs: error instanceof InvalidAnswerError && isTimeFault(error.code) ? clock() : undefined };
 }
@@ -125,7 +128,7 @@ export function createMember(
     };
     const blame = (error: unknown) => {
       if (error instanceof TsaRefusedError || error instanceof TierUnavailableError) return 'caller';
-      return error instanceof CutShortError || error instanceof RateReachedError ? 'nobody' : 'provider';
+      return [CutShortError, RateReachedError, ServiceError].some((kind) => error instanceof kind) ? 'nobody' : 'provider';
     };
     return recordCall({ record, onCall: tell, provider: name }, stamp, blame);
   };
@@ -165,7 +168,7 @@ export function createMember(
     },
     health: () => ({
       ...record.read(),
-      ...qualificationShown(provider),
+      ...repliedQualificationOf(provider),
       ...chainShown(provider),
       ...clockShown(provider),
       ...paceOf(provider, breaker, clock),
@@ -194,10 +197,6 @@ function paceOf({ rate }: Rfc3161Provider, breaker: Breaker, clock: Clock): Pick
 function isClockOut({ readClock }: Rfc3161Provider): boolean {
   const state = readClock?.().state;
   return state === 'off' || state === 'unknown';
-}
-
-function qualificationShown({ qualification }: Rfc3161Provider): Pick<ProviderHealth, 'qualification'> {
-  return qualification ? { qualification: { basis: qualification.basis, reason: qualification.reason } } : {};
 }
 
 function clockShown({ readClock }: Rfc3161Provider): Pick<ProviderHealth, 'clock'> {

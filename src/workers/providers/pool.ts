@@ -100,7 +100,7 @@ export function createProviderPool(options: {
   }
 
   function servingOf({ requiresQualified, asked }: StampSubject): readonly Member[] {
-    const fitting = requiresQualified ? members.filter(({ provider }) => provider.isQualified) : members;
+    const fitting = requiresQualified ? members.filter(({ provider }) => provider.mayBeQualified) : members;
     if (fitting.length === 0) refuse(new TierUnavailableError('a qualified stamp is required, but no provider is qualified'));
     const policy = asked?.policy;
     if (policy === undefined) return fitting;
@@ -224,9 +224,10 @@ export function createProviderPool(options: {
    */
   function laneOf({ subject: { imprint, requiresQualified, isPromised = false }, serving }: Pending, index: number): Lane {
     const { provider, promisedPlaces } = serving[index]!;
-    const { name, aggregate, maxConcurrent, rate } = provider;
+    const { aggregate, maxConcurrent, rate } = provider;
     const isApart = isPromised && !rate;
-    const key = `${imprint.algorithm} ${requiresQualified === true} ${isApart} ${name}`;
+    const names = serving.map(({ provider }) => provider.name);
+    const key = JSON.stringify([imprint.algorithm, requiresQualified === true, isApart, index, names]);
     let lane = lanes.get(key);
     if (!lane) {
       const { maxLeaves = 1, windowMs = 0 } = aggregate ?? {};

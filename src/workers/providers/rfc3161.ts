@@ -40,6 +40,8 @@ const nonceBytes = 16;
 const longestRetryDelayMs = 250;
 /** How long Redis may take to count a request. Then the TSA receives no request later than it is counted. */
 const longestTakeMs = 1_000;
+/** A provider that is not qualified by its last token is asked for a stamp that must be qualified if that token is older than this. */
+const doubtAfterMs = 300_000;
 /** If a TSA asks for a longer pause than this (`Retry-After`), the next TSA is asked instead. */
 const longestRetryAfterMs = 1_000;
 
@@ -62,6 +64,8 @@ export interface Rfc3161Provider {
   readonly name: string;
   /** Whether its next stamp will be qualified, as far as is known: by its last token and the present lists, and before the first token as configured. */
   readonly isQualified: boolean;
+  /** Whether a stamp that must be qualified is requested from it: if it is qualified, or if its last token is old, because its next one may be. */
+  readonly mayBeQualified: boolean;
   /** Why not, and who says so; undefined before the first token. */
   readonly qualification?: Qualification | undefined;
   /** The configured policy, dotted OID. */
@@ -194,11 +198,19 @@ export function createRfc3161Provider(
     }
   }
 
+  function isQualifiedNow(): boolean {
+    const known = readQualification();
+    return known ? isQualified(known) : settings.qualified !== false;
+  }
+  const isLastOld = () => last !== undefined && clock() - last.genTime.getTime() > doubtAfterMs;
+
   return {
     name,
     get isQualified() {
-      const known = readQualification();
-      return known ? isQualified(known) : settings.qualified !== false;
+      return isQualifiedNow();
+    },
+    get mayBeQualified() {
+      return isQualifiedNow() || (settings.qualified !== false && isLastOld());
     },
     get qualification() {
       return readQualification();

@@ -70,6 +70,7 @@ describe('a provider whose qualification comes from a trusted list', () => {
       list_number: number,
     };
     expect((await verifyById(running, first.token_id)).body).toMatchObject({ is_qualified: true, qualified: verdict });
+    await eventually(async () => (await verifyRaw(running, first.token)).body.is_qualified === true, 20_000);
     expect((await verifyRaw(running, first.token)).body).toMatchObject({ is_qualified: true, qualified: verdict });
 
     // The list withdraws the service: new stamps say so, and the history answers for the first one.
@@ -89,6 +90,12 @@ describe('a provider whose qualification comes from a trusted list', () => {
       async () => ((await verifyById(running, unlisted.token_id)).body.qualified as { basis: unknown }).basis === null,
       20_000,
     );
+    expect((await verifyById(running, first.token_id)).body).toMatchObject({ is_qualified: true, qualified: verdict });
+
+    // The list has the service with another key.
+    publish([service({ certificates: [(await startTsa()).pki.intermediate.certificate] })]);
+    await runOperator(refreshLists, [], running.settings);
+    await eventually(async () => (await stampQualified(running)).reason?.startsWith('service_other_key: '), 20_000);
     expect((await verifyById(running, first.token_id)).body).toMatchObject({ is_qualified: true, qualified: verdict });
   });
 
@@ -119,6 +126,7 @@ test('a stranger’s token is valid and qualified if a list grants its service, 
   const { body } = await stampAgent(issued, 'basic', { hash: randomHash() });
   publish([service(), service({ name: 'Others', certificates: [stranger.pki.intermediate.certificate] })]);
   const running = await start({ qualified: 'from_list' });
+  await eventually(async () => (await verifyRaw(running, body.token)).body.valid === true, 20_000);
   expect((await verifyRaw(running, body.token)).body).toMatchObject({
     valid: true,
     tsp_provider: null,

@@ -43,6 +43,7 @@ function tsaThat(name: string, options: Partial<Rfc3161Provider> & { answer?: (s
   const provider: Rfc3161Provider = {
     name,
     isQualified: false,
+    mayBeQualified: more.isQualified ?? false,
     policyOid: undefined,
     maxConcurrent: 4,
     aggregate: all,

@@ -32,6 +32,7 @@ function refusalOf(content: unknown): string {
 
 describe('an unusable providers file gives one line with the provider, the member and the file', () => {
   test.each<[string, unknown, string]>([
+    ['a list without lists', [{ ...acme, qualified: 'from_list' }], '(acme).qualified: got "from_list"; that needs TRUSTED_LIST_URLS'],
     ['an unknown member', [{ ...acme, retries: 3 }], '(acme): has an unknown member: "retries"'],
     [
       'an unknown member of its authentication',

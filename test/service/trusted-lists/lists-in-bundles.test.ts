@@ -111,7 +111,7 @@ test('check-providers says where the providers file contradicts the list in forc
       '  qualified   no, although the providers file says yes: Sweden’s trusted list no. 61 has the service “X” of Y as withdrawn since 1 January 2020.',
       '  qualified   yes, although the providers file says no: the service “X” of Y is listed in Sweden’s trusted list no. 61 as granted since 1 July 2016.',
       '  qualified   yes: the service “X” of Y is listed in Sweden’s trusted list no. 61 as granted since 1 July 2016.',
-      '  qualified   no, although the providers file says yes: Sweden’s trusted list no. 61 has the service “X” of Y under this name, but with another key.',
+      '  qualified   no, although the providers file says yes: Sweden’s trusted list no. 61 names the service “X” of Y, but with another key.',
     ],
   ]);
   const [first] = jsonLines(await runOperator(checkProviders, ['--json'], settings(entries)));

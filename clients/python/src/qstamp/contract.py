@@ -119,8 +119,6 @@ class QualifiedVerdict:
     service: str | None
     """the name of the service that signed, as in the list"""
     provider_name: str | None
-    service_type: str | None
-    """`TSA/QTST`: a service for qualified time-stamps"""
     service_status: str | None
     """its status at the time of the time-stamp, such as `granted` or `withdrawn`"""
     granted_since: str | None

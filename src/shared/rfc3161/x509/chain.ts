@@ -93,6 +93,10 @@ export function isIssuedBy(certificate: Certificate, issuer: Certificate): boole
   return isSignatureOfSync(issuer.publicKey(), algorithm, certificate.signed, certificate.signature);
 }
 
+/** Whether `issuer` certified the certificate, by name and signature. */
+export const isIssuerOf = (issuer: Certificate, certificate: Certificate): boolean =>
+  isSameName(issuer.subject, certificate.issuer) && refusalOf(() => checkIssued(certificate, issuer)) === undefined;
+
 function checkIssued(certificate: Certificate, issuer: Certificate): void {
   if (!isIssuedBy(certificate, issuer)) {
     refuse('chain_signature_invalid', 'A certificate was not signed by the one with its issuer’s name.');

@@ -3,6 +3,7 @@ import {
   type Certificate,
   certificatesIn,
   createTrustStore,
+  isIssuerOf,
   isSameName,
   TrustMaterialError,
   type TrustStore,
@@ -11,8 +12,10 @@ import type { ServicePeriod, TimeStampingService, TrustedList } from './trusted-
 
 /** A service of this type issues qualified time-stamps (ETSI TS 119 612 §5.5.1.1). */
 const qualifiedType = 'TSA/QTST';
-/** From this day on there are qualified time-stamps (eIDAS, Article 52(2)). */
-const eidasStart = '2016-07-01T00:00:00.000Z';
+/** Since 1 July 2016, as the day begins in Brussels, there are qualified time-stamps (eIDAS, Article 52(2)). */
+const eidasStart = '2016-06-30T22:00:00.000Z';
+
+const longestChain = 8;
 
 /** What the lists in force say about the signer of a time-stamp. */
 export interface ListedJudgement {
@@ -29,7 +32,8 @@ export interface ListIndex {
   /** The services for qualified time-stamps as trust anchors: names and keys. */
   readonly trust: TrustStore;
   /**
-   * Judges by the key and the name of the signer, or of a CA above it. Returns undefined if no list knows any of them.
+   * Judges by the key and the name of the signer, or of a CA above it, which may also be above the end of the chain. Returns undefined if no list knows
+   * any of them.
    *
    * @param chain DER, from the signer upwards
    * @param genTime of the time-stamp
@@ -60,13 +64,25 @@ export function createListIndex(lists: readonly TrustedList[]): ListIndex {
     judge: (chain, genTime, existedBy) => {
       const certificates = chain.map((der) => trust.certificateOf(der));
       const ofSubject = (one: Certificate) => (entry: Entry) => isSameName(entry.certificate.subject, one.subject);
-      const found = certificates.flatMap((one) => (byKey.get(keyOf(one)) ?? []).filter(ofSubject(one)));
-      const judged = found.map((entry) => judgeEntry(entry, genTime, existedBy));
-      if (judged.length > 0) return judged.find(({ reason }) => reason === undefined) ?? judged[0];
+      const judgedBy = (some: readonly Certificate[]) =>
+        some.flatMap((one) => (byKey.get(keyOf(one)) ?? []).filter(ofSubject(one))).map((entry) => judgeEntry(entry, genTime, existedBy));
+      const isGrant = ({ reason }: ListedJudgement) => reason === undefined;
+      const granted = judgedBy(certificates).find(isGrant);
+      if (granted) return granted;
+      const judged = judgedBy(continued(certificates, anchors));
+      if (judged.length > 0) return judged.find(isGrant) ?? judged[0];
       const namesake = certificates.flatMap((one) => entries.filter(ofSubject(one)))[0];
       return namesake && { ...judgeEntry(namesake, genTime, existedBy), reason: 'service_other_key' };
     },
   };
+}
+
+/** Continues a chain with the services that certified its end. A configured trust anchor may be below the CA that a list grants. */
+function continued(chain: readonly Certificate[], services: readonly Certificate[]): readonly Certificate[] {
+  const top = chain.at(-1);
+  const isNew = (one: Certificate) => !chain.some(({ fingerprint }) => fingerprint === one.fingerprint);
+  const above = top && chain.length < longestChain ? services.find((one) => isNew(one) && isIssuerOf(one, top)) : undefined;
+  return above ? continued([...chain, above], services) : chain;
 }
 
 function judgeEntry({ list, service }: Entry, genTime: Date, existedBy: Date): ListedJudgement {
@@ -74,7 +90,7 @@ function judgeEntry({ list, service }: Entry, genTime: Date, existedBy: Date): L
   const period = periodAt(service.periods, time);
   const proved = periodAt(service.periods, existedBy.toISOString());
   const { name, type } = period ?? service.periods.at(-1)!;
-  const differs = proved !== undefined && proved.status !== period?.status;
+  const differs = proved !== undefined && (proved.status !== period?.status || proved.type !== period.type);
   return {
     reason: reasonOf(list, service, period, time),
     listed: {
@@ -86,7 +102,9 @@ function judgeEntry({ list, service }: Entry, genTime: Date, existedBy: Date): L
       type,
       status: period?.status ?? null,
       since: period ? firstOf(service.periods, period).since : null,
-      atProofOfExistence: differs ? { time: existedBy.toISOString(), status: proved.status, since: proved.since } : null,
+      atProofOfExistence: differs
+        ? { time: existedBy.toISOString(), status: proved.status, since: firstOf(service.periods, proved).since }
+        : null,
     },
   };
 }
@@ -100,10 +118,10 @@ function reasonOf(
   if (time < eidasStart) return 'before_eidas';
   if (!periods.some(({ type }) => type === qualifiedType)) return 'service_other_type';
   if (nextUpdate !== null && time > nextUpdate) return 'list_expired';
-  const wasGranted = periods.some((one) => isGranted(one) && one.since <= time);
   if (period && isGranted(period)) return undefined;
-  if (!wasGranted && periods.some(isGranted)) return 'service_not_yet_granted';
-  return period && period.type !== qualifiedType ? 'service_other_type' : 'service_withdrawn';
+  const wasGranted = periods.some((one) => isGranted(one) && one.since <= time);
+  if (period === undefined || (!wasGranted && periods.some(isGranted))) return 'service_not_yet_granted';
+  return period.type !== qualifiedType ? 'service_other_type' : 'service_withdrawn';
 }
 
 const isGranted = ({ type, status }: ServicePeriod): boolean => type === qualifiedType && status === 'granted';
