@@ -90,7 +90,7 @@ describe('the page of a stamp (V8, V9)', () => {
     ['claimed', 'Qualified, as claimed by the operator of this service.'],
     ['withdrawn', `Not qualified: ${list} has ${service} as withdrawn since 1 April 2026. It is evidence, but no court`],
     ['list_expired', `Not qualified: ${list} had expired at the time of the time-stamp, and no newer list is in force yet.`],
-    ['not_listed', 'Not qualified. No trusted list in force has the service that signed it.'],
+    ['not_listed', 'Not known to be qualified. None of the trusted lists that were read has the service that signed it.'],
     ['not_granted', `Not qualified: ${list} has ${service} as withdrawn since 1 April 2026.`],
   ] as const)(
     '%s: one sentence says whether it is qualified and who says so, with a link to the list that decides',

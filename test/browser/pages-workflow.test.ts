@@ -88,7 +88,7 @@ describe('workflow page', () => {
     [
       'named',
       '4 files with the fingerprints below existed on',
-      'Not qualified. No trusted list in force has the service that signed it. This is evidence, but no court',
+      'Not known to be qualified. None of the trusted lists that were read has the service that signed it. This is evidence, but no court',
     ],
     ['pending', 'A test record of 3 files'],
   ] as const)('uses the right singular or plural for %s', async (name, ...sentences) => {

@@ -15,18 +15,19 @@ const signer = {
   not_after: '2035-01-01T00:00:00Z',
 };
 const verifyUrl = `/api/v1/verify/v1/token/${tokenId}`;
+const unqualified = { status: 'not_qualified', basis: null, reason: 'mock_provider: The mock provider made it.' };
 const provider = {
   name: 'mock',
   is_qualified: false,
   qualification: 'not_qualified',
-  qualified: { status: 'not_qualified', basis: null, reason: 'mock_provider: The mock provider made it.' },
+  qualified: unqualified,
   status: 'operational',
   last_success_at: issuedAt,
   latency_ms: { p50: 2, p95: 9 },
   next_request_at: null,
 };
 const day = { stamps: 1_204, failed: 0, verifications: 3_371, workflows_started: 12, workflows_completed: 11, evidence_renewed: 0 };
-const unqualified = { status: 'not_qualified', basis: null, reason: 'mock_provider: The mock provider made it.' };
+const seal = { stamp_id: tokenId, issued_at: issuedAt, kind: 'token', token: 'MIIB', qualified: null };
 const price = { amount: '0.00', currency: 'EUR' };
 
 /** An example for each named schema. A test checks the examples against their schemas. */
@@ -201,12 +202,12 @@ const bySchema: Readonly<Record<string, unknown>> = {
     tier: 'standard',
     workflow_id: workflowId,
   },
-  EvidenceSeal: { stamp_id: tokenId, issued_at: issuedAt, kind: 'token', token: 'MIIB' },
+  EvidenceSeal: seal,
   EvidenceDocument: {
     format: 'qstamp-evidence/1',
     workflow_id: workflowId,
-    closing_record: { text: '{}', hash, stamp: { stamp_id: tokenId, issued_at: issuedAt, kind: 'token', token: 'MIIB' } },
-    root: { hash, preimage: `00${hash}`, stamp: { stamp_id: tokenId, issued_at: issuedAt, kind: 'token', token: 'MIIB' } },
+    closing_record: { text: '{}', hash, stamp: seal },
+    root: { hash, preimage: `00${hash}`, stamp: seal },
     outputs: [
       {
         sequence_number: 1,
