@@ -118,7 +118,7 @@ export function latency(ms: number | null): string {
 /** Says whether a time-stamp is qualified, as HTML with a link to the trusted list that decides. */
 export function qualifiedLine(qualification: Parameters<typeof qualifiedParts>[0]): string {
   const { before, list, after } = qualifiedParts(qualification);
-  const verdict = escapeHtml(before).replace(/^(?:Not q|Q)ualified/, '<strong>$&</strong>');
+  const verdict = escapeHtml(before).replace(/^(?:Not (?:known to be )?q|Q)ualified/, '<strong>$&</strong>');
   const link = list && `<a href="/trusted-lists/${qualification.listed?.listSha256}">${escapeHtml(list)}</a>`;
   return verdict + link + escapeHtml(after);
 }
