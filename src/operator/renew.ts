@@ -2,9 +2,10 @@ import { ServiceError } from '../shared/domain/service-error.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import { ConfigError, loadConfig } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
-import { readListsInForce } from '../shared/store/lists-in-force.ts';
+import { noLists, readListsInForce } from '../shared/store/lists-in-force.ts';
 import { openStore } from '../shared/store/store.ts';
 import { createTokenJudge } from '../shared/trust/judge.ts';
+import { usesTrustedLists } from '../shared/trust/list-sources.ts';
 import { canServeQualified, loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { createListingKeeper, createProviderPool, openTsas, ProviderError, type ProviderPool } from '../workers/providers/index.ts';
 import { createRenewProcessor } from '../workers/renewal/index.ts';
@@ -37,7 +38,7 @@ export const renew = (command: OperatorCommand): Promise<OperatorExitCode> =>
       const store = openStore(config, log);
       let provider: ProviderPool | undefined;
       try {
-        const index = await readListsInForce(store.trustedLists);
+        const index = usesTrustedLists(config) ? await readListsInForce(store.trustedLists) : noLists.current();
         const lists = () => index;
         const keepListing = createListingKeeper(store.listings.insertOnce, lists);
         const providers = await openTsas(trust.providers, { notes, lists, keepListing, clock: systemClock, log });

@@ -89,7 +89,7 @@ describe('the page of a stamp (V8, V9)', () => {
     ['differing', `${list} as granted since 1 March 2019. ${later} since 1 December 2026; the EU’s validation software (DSS) wants`],
     ['claimed', 'Qualified, as claimed by the operator of this service.'],
     ['withdrawn', `Not qualified: ${list} has ${service} as withdrawn since 1 April 2026. It is evidence, but no court`],
-    ['list_expired', `Not qualified: ${list} had expired at the time of the time-stamp, and no newer list is in force yet.`],
+    ['list_expired', `Not qualified: ${list} had expired at the time of the time-stamp, and no newer list was read.`],
     ['not_listed', 'Not known to be qualified. None of the trusted lists that were read has the service that signed it.'],
     ['not_granted', `Not qualified: ${list} has ${service} as withdrawn since 1 April 2026.`],
   ] as const)(

@@ -128,7 +128,7 @@ export interface QualifiedVerdict {
   readonly provider_name: string | null;
   /** its status at the time of the time-stamp, such as `granted` or `withdrawn` */
   readonly service_status: string | null;
-  /** null if it was not granted then */
+  /** null if the time-stamp is not qualified */
   readonly granted_since: string | null;
   readonly status_since: string | null;
   /** only if it differs: the status of the service when the token was first proved to exist otherwise than by its own word (the time of the next token over it, or now). DSS wants the service to be granted then too */

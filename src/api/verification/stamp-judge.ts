@@ -83,10 +83,10 @@ export function createStampJudge(deps: {
   /** If no list in force has the service with this key any more, the list under which the stamp was made decides, if it was qualified then. */
   async function qualificationOfStamp({ qualification, tst, verified, provider }: Vouched, wasQualified: boolean): Promise<Qualification> {
     const isDecided = qualification.basis === 'list' && qualification.reason !== 'service_other_key';
-    if (!wasQualified || isDecided || !verified || !tst) return qualification;
+    if (!wasQualified || isDecided || isQualified(qualification) || !verified || !tst) return qualification;
     const judge = await judgeOfTime(verified);
     const then = await judge?.judge(tst.toString('base64'), provider);
-    return then?.ok ? then.qualification : qualification;
+    return then?.ok && then.qualification.basis === 'list' && isQualified(then.qualification) ? then.qualification : qualification;
   }
 
   /**

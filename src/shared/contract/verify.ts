@@ -70,7 +70,7 @@ export const qualifiedVerdict = qualifiedBrief
     service: z.string().nullable().describe('the name of the service that signed, as in the list'),
     provider_name: z.string().nullable(),
     service_status: z.string().nullable().describe('its status at the time of the time-stamp, such as `granted` or `withdrawn`'),
-    granted_since: dateTime.nullable().describe('null if it was not granted then'),
+    granted_since: dateTime.nullable().describe('null if the time-stamp is not qualified'),
     status_since: dateTime.nullable(),
     at_proof_of_existence: z
       .object({ time: dateTime, service_status: z.string(), status_since: dateTime })
@@ -153,7 +153,7 @@ export function qualifiedVerdictOf(qualification: Qualification): QualifiedVerdi
     service: listed?.serviceName ?? null,
     provider_name: listed?.providerName ?? null,
     service_status: listed?.status ?? null,
-    granted_since: listed?.status === 'granted' ? listed.since : null,
+    granted_since: status === 'qualified' ? (listed?.since ?? null) : null,
     status_since: listed?.since ?? null,
     at_proof_of_existence: listed?.atProofOfExistence
       ? {

@@ -44,14 +44,14 @@ export type QualificationBasis = (typeof qualificationBases)[number];
 export const QUALIFICATION_REASONS = {
   mock_provider: 'The mock provider made it.',
   provider_not_qualified: 'The operator of the service does not say that the provider is qualified.',
-  no_trusted_list: 'The service has no trusted list that could say so.',
+  no_trusted_list: 'No trusted list was read that could say so.',
   service_not_listed: 'None of the trusted lists that were read has the service that signed it.',
   service_other_key: 'A trusted list names the service, but with another key.',
   service_other_type: 'The trusted list has the service, but not as one for qualified time-stamps.',
   service_not_yet_granted: 'The trusted list does not have the service as granted at the time of the time-stamp yet.',
   service_withdrawn: 'The trusted list does not grant the service for the time of the time-stamp.',
   before_eidas: 'It is older than 1 July 2016; there have been qualified time-stamps only since then.',
-  list_expired: 'The trusted list had expired at the time of the time-stamp, and no newer list is in force yet.',
+  list_expired: 'The trusted list had expired at the time of the time-stamp, and no newer list was read.',
   later_time_stamp: 'Its evidence now rests on a later time-stamp that is not qualified.',
 } as const;
 

@@ -64,7 +64,7 @@ function faultOf(reason: QualificationReason, listed: ListedService): readonly [
     case 'service_other_key':
       return [not, ` names ${service}, but with another key.`];
     case 'list_expired':
-      return [not, ' had expired at the time of the time-stamp, and no newer list is in force yet.'];
+      return [not, ' had expired at the time of the time-stamp, and no newer list was read.'];
     case 'before_eidas':
       return [`${not}it is older than 1 July 2016; there have been qualified time-stamps only since then.`];
     default:

@@ -64,7 +64,10 @@ export interface Rfc3161Provider {
   readonly name: string;
   /** Whether its next stamp will be qualified, as far as is known: by its last token and the present lists, and before the first token as configured. */
   readonly isQualified: boolean;
-  /** Whether a stamp that must be qualified is requested from it: if it is qualified, or if its last token is old, because its next one may be. */
+  /**
+   * Whether a stamp that must be qualified is requested from it: if it is qualified, or if its last token is old, because another signer may make the
+   * next one.
+   */
   readonly mayBeQualified: boolean;
   /** Why not, and who says so; undefined before the first token. */
   readonly qualification?: Qualification | undefined;
@@ -202,7 +205,10 @@ export function createRfc3161Provider(
     const known = readQualification();
     return known ? isQualified(known) : settings.qualified !== false;
   }
-  const isLastOld = () => last !== undefined && clock() - last.genTime.getTime() > doubtAfterMs;
+  function mayHaveNewSigner(): boolean {
+    const isOld = last !== undefined && clock() - last.genTime.getTime() > doubtAfterMs;
+    return settings.qualified !== false && isOld && readQualification()?.reason !== 'list_expired';
+  }
 
   return {
     name,
@@ -210,7 +216,7 @@ export function createRfc3161Provider(
       return isQualifiedNow();
     },
     get mayBeQualified() {
-      return isQualifiedNow() || (settings.qualified !== false && isLastOld());
+      return isQualifiedNow() || mayHaveNewSigner();
     },
     get qualification() {
       return readQualification();

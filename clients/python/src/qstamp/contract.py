@@ -122,7 +122,7 @@ class QualifiedVerdict:
     service_status: str | None
     """its status at the time of the time-stamp, such as `granted` or `withdrawn`"""
     granted_since: str | None
-    """null if it was not granted then"""
+    """null if the time-stamp is not qualified"""
     status_since: str | None
     at_proof_of_existence: dict[str, Any] | None
     """only if it differs: the status of the service when the token was first proved to exist otherwise than by its own word (the time of the next token over it, or now). DSS wants the service to be granted then too"""

@@ -56,6 +56,7 @@ export function createListIndex(lists: readonly TrustedList[]): ListIndex {
   const byKey = Map.groupBy(entries, ({ certificate }) => keyOf(certificate));
   const isForQualified = ({ periods }: TimeStampingService) => periods.some(({ type }) => type === qualifiedType);
   const anchors = entries.filter(({ service }) => isForQualified(service)).map(({ certificate }) => certificate);
+  const services = entries.map(({ certificate }) => certificate);
   const trust = createTrustStore({ anchors: [], namedKeys: anchors });
   return {
     isEmpty: countries.length === 0,
@@ -69,7 +70,7 @@ export function createListIndex(lists: readonly TrustedList[]): ListIndex {
       const isGrant = ({ reason }: ListedJudgement) => reason === undefined;
       const granted = judgedBy(certificates).find(isGrant);
       if (granted) return granted;
-      const judged = judgedBy(continued(certificates, anchors));
+      const judged = judgedBy(continued(certificates, services));
       if (judged.length > 0) return judged.find(isGrant) ?? judged[0];
       const namesake = certificates.flatMap((one) => entries.filter(ofSubject(one)))[0];
       return namesake && { ...judgeEntry(namesake, genTime, existedBy), reason: 'service_other_key' };
@@ -90,7 +91,7 @@ function judgeEntry({ list, service }: Entry, genTime: Date, existedBy: Date): L
   const period = periodAt(service.periods, time);
   const proved = periodAt(service.periods, existedBy.toISOString());
   const { name, type } = period ?? service.periods.at(-1)!;
-  const differs = proved !== undefined && (proved.status !== period?.status || proved.type !== period.type);
+  const differs = proved !== undefined && proved.status !== period?.status;
   return {
     reason: reasonOf(list, service, period, time),
     listed: {
