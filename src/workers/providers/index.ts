@@ -3,8 +3,7 @@
  */
 export { checkProvider, type ProviderCheck } from './check.ts';
 export { evidenceTermOf } from './evidence-term.ts';
-export { createListingKeeper } from './listing-keeper.ts';
-export { openProvider, openTsas } from './open-provider.ts';
+export { createListingKeeper, openProvider, openTsas } from './open-provider.ts';
 export { createProviderPool, type ProviderPool } from './pool.ts';
 export {
   type AskedWords,

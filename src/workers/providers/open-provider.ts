@@ -4,7 +4,9 @@ import type { ProviderNotes } from '../../shared/queue/provider-notes.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import type { Listing } from '../../shared/store/listings.ts';
 import { noLists } from '../../shared/store/lists-in-force.ts';
+import type { ListIndex } from '../../shared/trust/lists/index.ts';
 import type { TrustedProvider } from '../../shared/trust/trusted-providers.ts';
 import { readCredentials } from './credentials.ts';
 import { isDoubtful, type OnCall, withHealthRecord } from './health.ts';
@@ -13,7 +15,7 @@ import { openKeyProvider } from './key/open-key.ts';
 import { createMockProvider } from './mock.ts';
 import { createProviderPool, type KeepBatch } from './pool.ts';
 import type { TimestampProvider } from './provider.ts';
-import { createRfc3161Provider, type ListingTools, type Rfc3161Provider } from './rfc3161.ts';
+import { createRfc3161Provider, type KeepListing, type ListingTools, type Rfc3161Provider } from './rfc3161.ts';
 import { createTsaClient } from './tsa-client.ts';
 import { watchProviders } from './watch.ts';
 
@@ -96,4 +98,17 @@ export function openProvider(deps: {
     pool.close();
   };
   return { provider: pool, health: pool.health, close };
+}
+
+/** Keeps with the evidence on which list a qualified token rests: once for all tokens of a signer under a list, before the first stamp is answered. */
+export function createListingKeeper(insertOnce: (listing: Listing) => Promise<void>, lists: () => ListIndex): KeepListing {
+  const kept = new Set<string>();
+  return async ({ signer, genTime }, { status, listed }) => {
+    if (status !== 'qualified' || !listed) return;
+    const key = `${signer.fingerprint} ${listed.listSha256}`;
+    if (kept.has(key)) return;
+    const { atProofOfExistence: _, ...rest } = listed;
+    await insertOnce({ signer: signer.fingerprint, listed: rest, listOfLists: lists().listOfLists, firstAt: genTime });
+    kept.add(key);
+  };
 }
