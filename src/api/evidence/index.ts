@@ -21,6 +21,7 @@ import { createPublished } from './published.ts';
 import { registerPublishedRoutes } from './published-routes.ts';
 import { createEvidenceRenewals } from './renewal.ts';
 import { registerRenewalRoutes } from './renewal-routes.ts';
+import { createListFileFinder } from './trusted-list.ts';
 import { registerTrustedListRoute } from './trusted-list-route.ts';
 
 export interface EvidencePorts {
@@ -50,7 +51,7 @@ export function createEvidence(ports: EvidencePorts, { proveSealedChain }: Pick<
       trustedLists: store.trustedLists,
       revocationLists: trust.providers.flatMap(({ settings: { crl } }) => crl ?? []),
     }),
-    findList: store.trustedLists.findXml,
+    findListFile: createListFileFinder(store),
     published: createPublished({ outputs, clock, addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}` }),
   };
 }

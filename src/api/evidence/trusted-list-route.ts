@@ -1,10 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { trustedListPath, trustedListType } from '../../shared/contract/verify.ts';
-import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { TrustedListStore } from '../../shared/store/trusted-lists.ts';
 import type { ServerContext } from '../server/context.ts';
 import { bytes, type OperationContract } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
+import type { ListFileFinder } from './trusted-list.ts';
 
 const contract = {
   tag: 'Verification',
@@ -21,13 +20,11 @@ const parse = createRequestParser(contract);
 /** Serves trusted lists by their SHA-256. Only verified lists are stored; still, browsers must save them and not show them as a page of ours. */
 export function registerTrustedListRoute(
   app: FastifyInstance,
-  { findList, limitVerifying: onRequest }: ServerContext & { readonly findList: TrustedListStore['findXml'] },
+  { findListFile, limitVerifying: onRequest }: ServerContext & { readonly findListFile: ListFileFinder },
 ): void {
   app.get('/trusted-lists/:sha256', { onRequest, config: { contract } }, async (request, reply) => {
-    const found = await findList(parse(request).path.sha256);
-    if (!found) throw new ServiceError('not_found', 'This service has no trusted list with this SHA-256.');
-    const { territory, sequenceNumber } = found.said;
-    reply.header('Content-Disposition', `attachment; filename="${territory}-${sequenceNumber}.xml"`);
-    return reply.header('Cache-Control', 'public, max-age=31536000, immutable').type(trustedListType).send(found.xml);
+    const { name, xml } = await findListFile(parse(request).path.sha256);
+    reply.header('Content-Disposition', `attachment; filename="${name}"`);
+    return reply.header('Cache-Control', 'public, max-age=31536000, immutable').type(trustedListType).send(xml);
   });
 }
