@@ -10,7 +10,8 @@ import {
   UnexpectedAnswer,
   type WorkflowAccess,
 } from '../../clients/typescript/src/index.ts';
-import { evidenceRenewal } from '../shared/contract/verify.ts';
+import { stampToken } from '../shared/contract/stamp.ts';
+import { evidenceRenewal, verificationResult } from '../shared/contract/verify.ts';
 import {
   workflowCompleteResponse,
   workflowRedactResponse,
@@ -19,7 +20,6 @@ import {
   workflowStartResponse,
   workflowStateResponse,
 } from '../shared/contract/workflow.ts';
-import { stampAnswer, verifyAnswer } from './answers.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 import { type OnUpload, watchedFetch } from './watched-fetch.ts';
 
@@ -54,10 +54,10 @@ export function createClient({ baseUrl, serviceToken, onUpload }: ClientOptions)
     baseUrl: qstamp.url,
     /** Makes a URL from an answer absolute. */
     addressOf: (path: string) => qstamp.addressOf(path),
-    stampHash: (hash: string, options: StampOptions) => parsed(stampAnswer, qstamp.stampHash(hash, options)),
+    stampHash: (hash: string, options: StampOptions) => parsed(stampToken, qstamp.stampHash(hash, options)),
     /** Sends the content and stamps it in tier sealed. */
     sealContent: (content: Uint8Array, options: StampOptions) =>
-      parsed(stampAnswer, qstamp.stampBytes(content, { ...options, sendContent: true })),
+      parsed(stampToken, qstamp.stampBytes(content, { ...options, sendContent: true })),
     /**
      * Fetches a stamp's time-stamp token or evidence record in DER. Returns undefined if there is none, for example for a stamp of the mock provider.
      */
@@ -73,9 +73,10 @@ export function createClient({ baseUrl, serviceToken, onUpload }: ClientOptions)
     fetchRecord: (tokenId: string) => orFailure(qstamp.fetchEvidenceRecord(tokenId)),
     /** Asks the service to cover the content's hash in a new algorithm. */
     renewEvidence: (tokenId: string, content: Blob) => parsed(evidenceRenewal, qstamp.renewEvidence(tokenId, content)),
-    verifyById: (tokenId: string) => parsed(verifyAnswer, qstamp.verify(tokenId)),
+    verifyById: (tokenId: string) => parsed(verificationResult, qstamp.verify(tokenId)),
     /** `hash`: the file's hash in the algorithm of the token's imprint, in hex. */
-    verifyToken: (token: string, hash?: string) => parsed(verifyAnswer, qstamp.verifyToken(token, hash === undefined ? {} : { hash })),
+    verifyToken: (token: string, hash?: string) =>
+      parsed(verificationResult, qstamp.verifyToken(token, hash === undefined ? {} : { hash })),
     startWorkflow: (options: StartOptions) =>
       parsed(
         workflowStartResponse,

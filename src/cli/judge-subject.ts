@@ -1,7 +1,7 @@
+import type { VerificationResult } from '../shared/contract/verify.ts';
 import { reasonOf } from '../shared/domain/reasons.ts';
 import { type Imprint, type ImprintAlgorithm, isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
 import { recordAlgorithms, type TrustStore } from '../shared/rfc3161/index.ts';
-import type { VerifyAnswer } from './answers.ts';
 import type { Client } from './client.ts';
 import { type DigestOptions, digestInput } from './digest-input.ts';
 import { CommandFailure, misuse } from './failure.ts';
@@ -9,7 +9,7 @@ import { imprintOf, type Judgement, judgeToken, type ListTrust } from './judge-t
 import type { Subject } from './subject.ts';
 
 /** The answer of the service, or the failure to get one. */
-export type OnlineAnswer = VerifyAnswer | CommandFailure;
+export type OnlineAnswer = VerificationResult | CommandFailure;
 
 /** The judgement on this machine about a name on the command line, and the answer of the service if it was asked. */
 export interface SubjectJudgement extends Omit<Judgement, 'reason'> {

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { z } from 'zod';
+import { stampToken } from '../shared/contract/stamp.ts';
 import { workflowStampResponse } from '../shared/contract/workflow.ts';
-import { stampAnswer } from './answers.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 import { parseJson, readText } from './json-file.ts';
 import { withMilliseconds } from './terminal.ts';
@@ -18,7 +18,7 @@ const common = {
 
 /** The contents of `<file>.qstamp.json`: the data of a stamp that verifies the file beside it. */
 export const stampRecord = z.discriminatedUnion('kind', [
-  z.object({ ...common, kind: z.literal('stamp'), stamp: stampAnswer }),
+  z.object({ ...common, kind: z.literal('stamp'), stamp: stampToken }),
   z.object({
     ...common,
     kind: z.literal('workflow_output'),

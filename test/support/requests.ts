@@ -35,21 +35,22 @@ export const getJson = (service: RunningService, path: string, headers: Record<s
 export const postJson = (service: RunningService, path: string, body: unknown, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
   ask(service, path, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) });
 
+/** This and the three below ask for details (E15). */
 export const stampInternal = (service: RunningService, body: unknown, headers: Record<string, string> = {}): Promise<JsonAnswer> =>
-  postJson(service, '/api/v1/internal/v1/stamp', body, { ...internalHeaders, ...headers });
+  postJson(service, '/api/v1/internal/v1/stamp?details=true', body, { ...internalHeaders, ...headers });
 
 export const stampAgent = (
   service: RunningService,
   tier: string,
   body: unknown,
   headers: Record<string, string> = {},
-): Promise<JsonAnswer> => postJson(service, `/api/v1/agent/v1/stamp/${tier}`, body, headers);
+): Promise<JsonAnswer> => postJson(service, `/api/v1/agent/v1/stamp/${tier}?details=true`, body, headers);
 
 export const verifyById = (service: RunningService, tokenId: unknown): Promise<JsonAnswer> =>
-  getJson(service, `/api/v1/verify/v1/token/${tokenId}`);
+  getJson(service, `/api/v1/verify/v1/token/${tokenId}?details=true`);
 
 export const verifyRaw = (service: RunningService, token: unknown): Promise<JsonAnswer> =>
-  postJson(service, '/api/v1/verify/v1/raw', { token });
+  postJson(service, '/api/v1/verify/v1/raw?details=true', { token });
 
 /** The ids of all stamps of a product, newest first, read page by page. */
 export async function listStampIds(service: RunningService, product: Record<string, string> = internalHeaders): Promise<string[]> {

@@ -40,7 +40,7 @@ describe('--online', () => {
     const { code, stdout } = await run(['verify', '--online', '--ca', 'root.pem', 'a'], { url });
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^a: valid, existed at 2024[\s\S]*the service says: valid, existed at 2001/)]);
     expect(seen.map(({ line, body }) => [line, JSON.parse(body)])).toEqual([
-      ['POST /api/v1/verify/v1/raw', { token, hash: digestOf('a').toString('hex') }],
+      ['POST /api/v1/verify/v1/raw?details=true', { token, hash: digestOf('a').toString('hex') }],
     ]);
   });
 

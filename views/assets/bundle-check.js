@@ -89,7 +89,7 @@ function judgeHere(stamp, hash) {
  */
 async function judgeThere(stamp, hash, content, stated) {
   const hashes = [hashers.sha384(), hashers.sha512()].map((hasher) => hexOf(hasher.update(content).digest()));
-  const response = await fetch('/api/v1/verify/v1/raw', {
+  const response = await fetch('/api/v1/verify/v1/raw?details=true', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ token: base64Of(stamp), hash, hashes }),

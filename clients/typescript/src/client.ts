@@ -2,7 +2,7 @@ import { type FileSource, sha256Of, sha256OfFile } from './content.ts';
 import type { AcceptedStamp, EvidenceRenewal, ReasonCode, StampToken, VerificationResult, WorkflowStartResponse } from './contract.ts';
 import { NotValid } from './errors.ts';
 import { type Call, createExchange, type ExchangeOptions, waitFor } from './exchange.ts';
-import { type CallOptions, checkedHash, keyedHeaders, type StartOptions } from './requests.ts';
+import { type CallOptions, checkedHash, detailed, keyedHeaders, type StartOptions } from './requests.ts';
 import { type Access, authorizationOf, Stamping, withoutWaiting } from './stamping.ts';
 import { Workflow, type WorkflowAccess } from './workflow.ts';
 
@@ -60,7 +60,7 @@ export class Qstamp extends Stamping<StampToken> {
    */
   verifyToken(token: string, { hash, signal }: CallOptions & { readonly hash?: string } = {}): Promise<VerificationResult> {
     const body = { token, ...(hash !== undefined && { hash: hash.toLowerCase() }) };
-    return this.#access.exchange.send({ method: 'POST', path: '/api/v1/verify/v1/raw', body, signal });
+    return this.#access.exchange.send({ method: 'POST', path: detailed('/api/v1/verify/v1/raw'), body, signal });
   }
 
   /** The service's verdict on whether a stamp is valid and is for the current content of this file. The file is hashed locally. */
@@ -132,7 +132,7 @@ export class Qstamp extends Stamping<StampToken> {
   }
 
   #verify(stampId: string, options: Pick<Call, 'headers' | 'signal'>): Promise<VerificationResult> {
-    return this.#access.exchange.send({ method: 'GET', path: pathOf(stampId), ...options });
+    return this.#access.exchange.send({ method: 'GET', path: detailed(pathOf(stampId)), ...options });
   }
 
   #download(stampId: string, part: 'token' | 'evidence', { signal }: CallOptions) {

@@ -44,15 +44,17 @@ export interface StampToken {
   readonly issued_at: string;
   /** SHA-256, 64 lower-case hexadecimal characters */
   readonly content_sha256: string;
-  readonly imprint: Imprint;
   /** opaque token; with real providers base64 of the RFC 3161 TimeStampToken, or of the EvidenceRecord (RFC 4998) of a batched stamp */
   readonly token: string;
   readonly tier: StampTier;
   readonly tsp_provider: string;
   readonly is_qualified: boolean;
-  readonly qualified: Qualified;
   readonly verify_url: string;
   readonly sealed_storage_url: string | null;
+  /** only with `details=true` */
+  readonly imprint?: Imprint;
+  /** only with `details=true` */
+  readonly qualified?: Qualified;
 }
 
 export interface Imprint {
@@ -79,18 +81,20 @@ export interface AcceptedStamp {
 
 export interface VerificationResult {
   readonly valid: boolean;
-  /** `not_proved`: no trust anchor of this installation covers it, or something needed for the check is missing; then `valid` is false */
-  readonly verdict: 'valid' | 'not_valid' | 'not_proved';
   readonly token_id: string | null;
   readonly issued_at: string | null;
   /** null if the imprint is not a SHA-256 */
   readonly content_sha256: string | null;
-  /** what the token proves; null if it proves nothing */
-  readonly imprint: Imprint | null;
   readonly tsp_provider: string | null;
   readonly is_qualified: boolean | null;
+  /** a stable code, a colon, one sentence; null when valid */
+  readonly reason: string | null;
+  /** this and all members below are only with `details=true`. `not_proved`: no trust anchor of this installation covers it, or something needed for the check is missing; then `valid` is false */
+  readonly verdict?: 'valid' | 'not_valid' | 'not_proved';
+  /** what the token proves; null if it proves nothing */
+  readonly imprint?: Imprint | null;
   /** null if nothing is known about the signer */
-  readonly qualified: QualifiedVerdict | null;
+  readonly qualified?: QualifiedVerdict | null;
   /** only for a valid evidence record: when the certificates of its last token expire. The service renews its own records before that */
   readonly holds_until?: string;
   /** this and all members up to `not_checked` are only for a valid token; a mock token has only `not_checked` */
@@ -105,8 +109,6 @@ export interface VerificationResult {
   readonly certificates_ended_at?: string | null;
   /** everything that was not checked, one phrase or sentence each */
   readonly not_checked?: readonly string[];
-  /** a stable code, a colon, one sentence; null when valid */
-  readonly reason: string | null;
   /** one sentence: what you can do about the reason; only if there is something */
   readonly advice?: string;
 }

@@ -60,6 +60,9 @@ export const keyedHeaders = ({ idempotencyKey = newKey() }: KeyedOptions): Recor
 /** Makes a random key. `crypto.randomUUID` is not used, because it is missing on pages without HTTPS. */
 const newKey = (): string => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
+/** Asks for the members of an answer that the service does not send by default, such as `qualified`. */
+export const detailed = (path: string): string => `${path}?details=true`;
+
 /** The maximum number of items in one request. It is smaller for an agent and in a workflow, because of the limit per minute. */
 export const mostItems = { product: 1_000, agent: 500, workflow: 100 } as const;
 

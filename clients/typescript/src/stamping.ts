@@ -5,6 +5,7 @@ import { type Outcome, sendInPieces } from './outcomes.ts';
 import {
   type ContentOptions,
   checkedHash,
+  detailed,
   type HashToStamp,
   keyedHeaders,
   keyOfPiece,
@@ -71,7 +72,7 @@ export class Stamping<Made> {
     });
     const callOf = (index: number): Call => {
       const headers = { ...this.#headers, ...keyedHeaders(keyOfPiece(options, index)) };
-      return { method: 'POST', path: `${this.#under}/stamps`, headers, signal: options.signal };
+      return { method: 'POST', path: detailed(`${this.#under}/stamps`), headers, signal: options.signal };
     };
     return sendInPieces(this.#access.exchange, items, this.#isAgent ? mostItems.agent : mostItems.product, callOf);
   }
@@ -89,7 +90,7 @@ export class Stamping<Made> {
   }
 
   #stamp(content: { hash: string; content_b64?: string }, { tier = 'basic', ...options }: StampOptions): Promise<Made> {
-    const path = this.#isAgent ? `${this.#under}/stamp/${tier}` : `${this.#under}/stamp`;
+    const path = detailed(this.#isAgent ? `${this.#under}/stamp/${tier}` : `${this.#under}/stamp`);
     const headers = { ...this.#headers, ...keyedHeaders(options) };
     const body = { ...content, tier, ...saidOf(options) };
     return this.#access.exchange.send<Made & object>({ method: 'POST', path, headers, body, signal: options.signal });

@@ -6,14 +6,6 @@ const sha512 =
   '9b71d224bd62f3785d96d46ad3ea3d73319bfbc2890caadae2dff72519673ca72323c3d99ba5c11d7c7acc6e14b8c5da0c4663475c2e5c3adef46f73bcdec043';
 const issuedAt = '2026-11-21T12:00:00.000Z';
 const requestId = '7f0c1f1e-3f8d-4a57-9d62-6a1de0b9a3c4';
-const signer = {
-  subject: 'CN=Acme Time-Stamping Unit 7',
-  issuer: 'CN=Acme Root',
-  serial: '4f2a',
-  sha256: '5e0c1f7a9b3d2468ace013579bdf02468ace13579bdf024681357924680ace13',
-  not_before: '2025-01-01T00:00:00Z',
-  not_after: '2035-01-01T00:00:00Z',
-};
 const verifyUrl = `/api/v1/verify/v1/token/${tokenId}`;
 const unqualified = { status: 'not_qualified', basis: null, reason: 'mock_provider: The mock provider made it.' };
 const provider = {
@@ -37,12 +29,10 @@ const bySchema: Readonly<Record<string, unknown>> = {
     token_id: tokenId,
     issued_at: issuedAt,
     content_sha256: hash,
-    imprint: { algorithm: 'sha256', digest: hash },
     token: mockToken,
     tier: 'basic',
     tsp_provider: 'mock',
     is_qualified: false,
-    qualified: unqualified,
     verify_url: verifyUrl,
     sealed_storage_url: null,
   },
@@ -53,7 +43,6 @@ const bySchema: Readonly<Record<string, unknown>> = {
         issued_at: issuedAt,
         tier: 'basic',
         content_sha256: hash,
-        imprint: { algorithm: 'sha256', digest: hash },
         is_qualified: false,
       },
     ],
@@ -63,45 +52,11 @@ const bySchema: Readonly<Record<string, unknown>> = {
   RawVerifyRequest: { token: mockToken, hash },
   VerificationResult: {
     valid: true,
-    verdict: 'valid',
     token_id: tokenId,
     issued_at: issuedAt,
     content_sha256: hash,
-    imprint: { algorithm: 'sha256', digest: hash },
     tsp_provider: 'acme-tsa',
     is_qualified: true,
-    qualified: {
-      status: 'qualified',
-      basis: 'list',
-      reason: null,
-      country: 'LU',
-      list_number: 61,
-      list_sha256: hash,
-      service: 'Acme qualified time-stamps',
-      provider_name: 'Acme Trust Services',
-      service_status: 'granted',
-      granted_since: '2019-03-01T00:00:00.000Z',
-      status_since: '2019-03-01T00:00:00.000Z',
-      at_proof_of_existence: null,
-      claimed_by_token: true,
-    },
-    signer,
-    trust_anchor: { ...signer, subject: 'CN=Acme Root', issuer: 'CN=Acme Root', serial: '1' },
-    policy: '1.3.6.1.4.1.99999.1.2',
-    accuracy_seconds: 1,
-    revocation: [
-      {
-        subject: signer.subject,
-        sha256: signer.sha256,
-        status: 'good',
-        list: { issuer: signer.issuer, this_update: '2026-11-21T00:00:00Z', next_update: '2026-11-28T00:00:00Z' },
-        revoked_at: null,
-        invalid_since: null,
-        reason: null,
-      },
-    ],
-    certificates_ended_at: null,
-    not_checked: ['whether you have the right file: compare its hash with the imprint'],
     reason: null,
   },
   EvidenceRenewal: { token_id: tokenId, imprint: { algorithm: 'sha512', digest: sha512 }, is_renewed: false },

@@ -22,6 +22,8 @@ export const firstSteps: GuideSection = {
   paragraphs: [
     'All commands of this page run in a shell with `curl`. These stamp a hash, here the SHA-256 of `hello`, and then verify the stamp. Other commands begin with ' +
       'lines that set variables, such as `SERVICE_TOKEN`: put your own values there.',
+    'Stamps and verdicts have a few fixed fields. With `?details=true`, or the header `Prefer: return=details`, they also say who calls a stamp ' +
+      'qualified, who signed it, and what was not checked.',
   ],
   commandAt: (baseUrl) =>
     [

@@ -1,13 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
 import { acceptedStampsAnswer, stampBulkAnswer, stampBulkBody } from '../../shared/contract/bulk.ts';
-import { idempotencyHeaders, idempotencyHeadersOfAddress, preferHeaders } from '../../shared/contract/parameters.ts';
-import { agentHeaders, type StampOrder, stampRequestFor } from '../../shared/contract/stamp.ts';
+import { detailsQuery, idempotencyHeaders, idempotencyHeadersOfAddress, preferHeaders } from '../../shared/contract/parameters.ts';
+import { agentHeaders, type StampOrder, stampRequestFor, withoutDetails } from '../../shared/contract/stamp.ts';
 import type { Caller } from '../../shared/domain/caller.ts';
 import { beforeBody } from '../server/before-body.ts';
 import { type Bulk, bulkBodyLimit, readBulk, registerBulkBodies } from '../server/bulk-body.ts';
 import type { ServerContext } from '../server/context.ts';
 import { acceptedBulkOf, bulkAnswersOf, type OperationContract } from '../server/operation.ts';
-import { patienceMsOf, readPrefer } from '../server/prefer.ts';
+import { patienceMsOf, readPrefer, wantsDetails } from '../server/prefer.ts';
 import { addressKey } from '../server/rate-limits.ts';
 import { createRequestParser, RequestValidationError } from '../server/validation.ts';
 import { beginAnswer, sendBulk } from './bulk-answer.ts';
@@ -21,6 +22,7 @@ const shared = {
   description:
     'Send an array, or a line for each item (`application/x-ndjson`). The answer has the same format and order; lines come as stamps are made. Each item ' +
     'succeeds or fails on its own. All items must have the same tier, and none may have content. One Idempotency-Key covers them all, and so does `Prefer: respond-async`.',
+  query: detailsQuery,
   body: stampBulkBody,
   bodyExample: [{ hash }, { hash, metadata: { project: 'aurora' } }],
   answers: { ...bulkAnswersOf(stampBulkAnswer), ...acceptedBulkOf(acceptedStampsAnswer) },
@@ -42,8 +44,8 @@ const internalContract = {
   headers: idempotencyHeaders.extend(preferHeaders.shape),
 } satisfies OperationContract;
 
-const parseAgent = createRequestParser({ headers: agentContract.headers });
-const parseInternal = createRequestParser({ headers: internalContract.headers });
+const parseAgent = createRequestParser({ query: detailsQuery, headers: agentContract.headers });
+const parseInternal = createRequestParser({ query: detailsQuery, headers: internalContract.headers });
 
 /** Reads the items of a bulk request. @throws RequestValidationError if the valid items have different tiers, and as `readBulk` */
 function readOrders(request: FastifyRequest, item: ReturnType<typeof stampRequestFor>): Bulk<StampOrder> {
@@ -63,6 +65,7 @@ export function registerBulkRoutes(app: FastifyInstance, context: ServerContext 
     request: FastifyRequest,
     reply: FastifyReply,
     bulk: Bulk<StampOrder>,
+    query: z.output<typeof detailsQuery>,
     asked: Omit<Parameters<StampMany>[0], 'entries' | 'requestId'>,
   ) {
     beginAnswer(request, reply, largeAnswers, bulk.size);
@@ -70,7 +73,10 @@ export function registerBulkRoutes(app: FastifyInstance, context: ServerContext 
     const preferences = readPrefer(request.headers.prefer);
     const command = { ...asked, entries, requestId: request.id };
     const told = preferences.respondAsync ? acceptMany(command, patienceMsOf(preferences)) : stampMany(command);
-    return sendBulk(request, reply, bulk, await told);
+    const { outcomes, isReplayed } = await told;
+    if (wantsDetails(request, query)) return sendBulk(request, reply, bulk, { outcomes, isReplayed });
+    const brief = outcomes.map((each) => each.then((outcome) => ('made' in outcome ? { made: withoutDetails(outcome.made) } : outcome)));
+    return sendBulk(request, reply, bulk, { outcomes: brief, isReplayed });
   }
 
   app.register(async (scope) => {
@@ -78,9 +84,9 @@ export function registerBulkRoutes(app: FastifyInstance, context: ServerContext 
 
     const agentOptions = { bodyLimit: bulkBodyLimit, config: { contract: agentContract } };
     scope.post('/api/v1/agent/v1/stamps', agentOptions, async (request, reply) => {
-      const { headers } = parseAgent(request);
+      const { query, headers } = parseAgent(request);
       const bulk = readOrders(request, agentItem);
-      return answer(request, reply, bulk, {
+      return answer(request, reply, bulk, query, {
         caller: { kind: 'agent' },
         callerId: `agent:${addressKey(request)}`,
         idempotencyKey: headers['idempotency-key'],
@@ -94,9 +100,9 @@ export function registerBulkRoutes(app: FastifyInstance, context: ServerContext 
     scope.post('/api/v1/internal/v1/stamps', internalOptions, async (request, reply) => {
       const product = await requireProduct(request, reply);
       const caller: Caller = { kind: 'internal', product };
-      const { headers } = parseInternal(request);
+      const { query, headers } = parseInternal(request);
       const bulk = readOrders(request, internalItem);
-      return answer(request, reply, bulk, {
+      return answer(request, reply, bulk, query, {
         caller,
         callerId: `product:${product}`,
         idempotencyKey: headers['idempotency-key'],

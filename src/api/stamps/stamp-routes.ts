@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { idempotencyHeaders, idempotencyHeadersOfAddress, preferHeaders } from '../../shared/contract/parameters.ts';
+import type { z } from 'zod';
+import { detailsQuery, idempotencyHeaders, idempotencyHeadersOfAddress, preferHeaders } from '../../shared/contract/parameters.ts';
 import {
   type AcceptedStamp,
   acceptedStamp,
@@ -10,6 +11,7 @@ import {
   stampListResponse,
   stampRequestFor,
   stampToken,
+  withoutDetails,
 } from '../../shared/contract/stamp.ts';
 import { listQuery } from '../../shared/contract/stats.ts';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
@@ -18,7 +20,7 @@ import { beforeBody } from '../server/before-body.ts';
 import { stampBodyLimit } from '../server/body-reader.ts';
 import type { ServerContext } from '../server/context.ts';
 import { acceptedHeaders, json, type OperationContract } from '../server/operation.ts';
-import { asyncApplied, type Preferences, patienceMsOf, readPrefer } from '../server/prefer.ts';
+import { asyncApplied, type Preferences, patienceMsOf, readPrefer, wantsDetails } from '../server/prefer.ts';
 import { addressKey, type LimitHook } from '../server/rate-limits.ts';
 import { createRequestParser } from '../server/validation.ts';
 import type { StampList } from './stamp-list.ts';
@@ -58,6 +60,7 @@ export function registerAgentRoutes(app: FastifyInstance, context: ServerContext
       id: `stampAgent${tier.charAt(0).toUpperCase()}${tier.slice(1)}`,
       summary: `Stamp in tier ${tier}`,
       description: meanings[tier],
+      query: detailsQuery,
       headers,
       body: stampRequestFor({ tier, sealedMaxBytes }),
       bodyExample: tier === 'sealed' ? { content_b64: 'aGVsbG8=' } : undefined,
@@ -67,8 +70,8 @@ export function registerAgentRoutes(app: FastifyInstance, context: ServerContext
     const parse = createRequestParser(contract);
     const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest: limitUnkeyed, config: { contract } };
     app.post(`/api/v1/agent/v1/stamp/${tier}`, options, async (request, reply) => {
-      const { headers: given, body: order } = parse(request);
-      return answerStamp(request, reply, stamping, {
+      const { query, headers: given, body: order } = parse(request);
+      return answerStamp(request, reply, stamping, query, {
         order,
         caller: { kind: 'agent' },
         callerId: `agent:${addressKey(request)}`,
@@ -108,6 +111,7 @@ export function registerProductRoutes(
     ...shared,
     id: 'stampInternal',
     summary: 'Stamp a hash, or content in tier sealed',
+    query: detailsQuery,
     headers: idempotencyHeaders.extend(preferHeaders.shape),
     body: stampRequestFor({ sealedMaxBytes, judgeCallback }),
     answers: stampAnswers,
@@ -119,8 +123,8 @@ export function registerProductRoutes(
   const stampOptions = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest, config: { contract: stampContract } };
   app.post('/api/v1/internal/v1/stamp', stampOptions, async (request, reply) => {
     const product = await requireProduct(request, reply);
-    const { headers, body: order } = parseStamp(request);
-    return answerStamp(request, reply, stamping, {
+    const { query, headers, body: order } = parseStamp(request);
+    return answerStamp(request, reply, stamping, query, {
       order,
       caller: { kind: 'internal', product },
       callerId: `product:${product}`,
@@ -133,7 +137,9 @@ export function registerProductRoutes(
 
   app.get('/api/v1/internal/v1/stamps', { config: { contract: listContract } }, async (request, reply): Promise<StampListResponse> => {
     const product = await requireProduct(request, reply);
-    return stampList(product, parseList(request).query);
+    const { query } = parseList(request);
+    const { items, total } = await stampList(product, query);
+    return { items: wantsDetails(request, query) ? items : items.map(({ imprint, ...fields }) => fields), total };
   });
 }
 
@@ -142,12 +148,17 @@ async function answerStamp(
   request: FastifyRequest,
   reply: FastifyReply,
   stamping: Stamping,
+  query: z.output<typeof detailsQuery>,
   command: StampCommand,
 ): Promise<StampToken | AcceptedStamp> {
   const preferences = readPrefer(request.headers.prefer);
-  if (!preferences.respondAsync) return sendStamp(reply, await stamping.stamp(command));
+  const shownOf = (answer: StampAnswer) => {
+    const stamp = sendStamp(reply, answer);
+    return wantsDetails(request, query) ? stamp : withoutDetails(stamp);
+  };
+  if (!preferences.respondAsync) return shownOf(await stamping.stamp(command));
   const answer = await stamping.accept(command, patienceMsOf(preferences));
-  return 'stamp' in answer ? sendStamp(reply, answer) : sendAccepted(reply, answer, preferences);
+  return 'stamp' in answer ? shownOf(answer) : sendAccepted(reply, answer, preferences);
 }
 
 /** Answers 201 with the stamp. A header shows that an earlier request had the same idempotency key. */

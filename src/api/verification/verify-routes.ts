@@ -1,12 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { preferHeaders } from '../../shared/contract/parameters.ts';
-import { rawVerifyRequest, tokenIdPath, verificationResult, verifyRequest } from '../../shared/contract/verify.ts';
+import type { z } from 'zod';
+import { detailsQuery, preferHeaders } from '../../shared/contract/parameters.ts';
+import {
+  rawVerifyRequest,
+  resultWithoutDetails,
+  tokenIdPath,
+  type VerificationResult,
+  verificationResult,
+  verifyRequest,
+} from '../../shared/contract/verify.ts';
 import { prefersPage } from '../server/accept.ts';
 import { beforeBody } from '../server/before-body.ts';
 import { tokenBodyLimit } from '../server/body-reader.ts';
 import type { ServerContext } from '../server/context.ts';
 import { json, type OperationContract } from '../server/operation.ts';
-import { readPrefer } from '../server/prefer.ts';
+import { readPrefer, wantsDetails } from '../server/prefer.ts';
 import { createRequestParser } from '../server/validation.ts';
 import type { UntilKnown } from './outcome-wait.ts';
 import type { StampPages } from './stamp-pages.ts';
@@ -21,6 +29,7 @@ const byIdContract = {
   summary: 'Verify a stamp by its id',
   description: 'The stored token is checked cryptographically each time. For an unknown id, `valid` is false. A browser gets a page.',
   path: tokenIdPath,
+  query: detailsQuery,
   headers: preferHeaders,
   answers: {
     200: { description: 'Whether it is valid, and why not.', content: { 'application/json': verificationResult, 'text/html': null } },
@@ -33,6 +42,8 @@ const rawContract = {
   id: 'verifyRawToken',
   summary: 'Verify a token',
   description: 'Any token of this service, any RFC 3161 token and any evidence record (RFC 4998) that leads to a configured trust anchor.',
+  query: detailsQuery,
+  headers: preferHeaders,
   body: rawVerifyRequest,
   answers: { 200: json('Whether it is valid, and why not.', verificationResult) },
   errors,
@@ -43,6 +54,8 @@ const productContract = {
   authentication: 'service',
   id: 'verifyInternal',
   summary: 'Verify a token',
+  query: detailsQuery,
+  headers: preferHeaders,
   body: verifyRequest,
   answers: { 200: json('Whether it is valid, and why not.', verificationResult) },
   errors: ['rate_limited', 'store_unavailable'],
@@ -51,6 +64,10 @@ const productContract = {
 const parseById = createRequestParser(byIdContract);
 const parseRaw = createRequestParser(rawContract);
 const parseProduct = createRequestParser(productContract);
+
+/** The fields of interface.md alone, or all members for a client that asks for details (E15). */
+const shownTo = (request: FastifyRequest, query: z.output<typeof detailsQuery>, result: VerificationResult): VerificationResult =>
+  wantsDetails(request, query) ? result : resultWithoutDetails(result);
 
 /**
  * Registers the verification routes: public ones, and one for products. If a token does not verify, the answer is 200 with `valid: false` and a
@@ -70,14 +87,15 @@ export function registerVerifyRoutes(
     if (isUnknown) await mistakes.unknownId(request, reply);
   };
   app.get('/api/v1/verify/v1/token/:token_id', { onRequest, config: { contract: byIdContract } }, async (request, reply) => {
-    const { token_id } = parseById(request).path;
+    const { path, query } = parseById(request);
+    const { token_id } = path;
     reply.header('Vary', 'Accept');
     if (!prefersPage(request)) {
       const { waitSeconds } = readPrefer(request.headers.prefer);
       if (waitSeconds > 0) reply.header('Preference-Applied', `wait=${waitSeconds}`);
       const result = await untilKnown(token_id, waitSeconds, () => request.raw.destroyed || reply.raw.destroyed);
       await countUnknown(request, reply, isUnknownId(result));
-      return result;
+      return shownTo(request, query, result);
     }
     reply.header('X-Robots-Tag', 'noindex, nofollow');
     const shown = await stampPages.byId(token_id, baseUrl());
@@ -85,8 +103,8 @@ export function registerVerifyRoutes(
     return reply.page('verify', shown);
   });
   app.post('/api/v1/verify/v1/raw', { onRequest, bodyLimit: tokenBodyLimit, config: { contract: rawContract } }, async (request) => {
-    const { token, hash, hashes } = parseRaw(request).body;
-    return verification.raw(token, hash, hashes);
+    const { query, body } = parseRaw(request);
+    return shownTo(request, query, await verification.raw(body.token, body.hash, body.hashes));
   });
 
   app.post(
@@ -94,7 +112,8 @@ export function registerVerifyRoutes(
     { onRequest: beforeBody(requireProduct), bodyLimit: tokenBodyLimit, config: { contract: productContract } },
     async (request, reply) => {
       await requireProduct(request, reply);
-      return verification.raw(parseProduct(request).body.token);
+      const { query, body } = parseProduct(request);
+      return shownTo(request, query, await verification.raw(body.token));
     },
   );
 }

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import type { StampToken } from '../../shared/contract/stamp.ts';
 import { stampTiers } from '../../shared/domain/tiers.ts';
-import type { StampAnswer } from '../answers.ts';
 import type { Client } from '../client.ts';
 import type { Command, Context } from '../command.ts';
 import { type DigestedInput, digestInput, standardInput } from '../digest-input.ts';
@@ -43,7 +43,7 @@ export const stamp: Command = {
 };
 
 interface StampOptions {
-  readonly tier: StampAnswer['tier'];
+  readonly tier: StampToken['tier'];
   readonly metadata: Readonly<Record<string, string>> | undefined;
   /** Whether the new stamp replaces an existing one. */
   readonly force: boolean;
@@ -131,7 +131,7 @@ function checkUnchanged(record: StampRecord, { imprint }: DigestedInput, recordP
   );
 }
 
-async function requestStamp(input: DigestedInput, { tier, metadata }: StampOptions, client: Client): Promise<StampAnswer> {
+async function requestStamp(input: DigestedInput, { tier, metadata }: StampOptions, client: Client): Promise<StampToken> {
   const options = { tier, ...(metadata && { metadata }) };
   const { content, imprint } = input;
   const stamp = await (content === undefined ? client.stampHash(imprint.digest, options) : client.sealContent(content, options));
@@ -149,7 +149,7 @@ async function placeOfEarlier(record: StampRecord, recordPath: string): Promise<
 }
 
 /** Describes the answer of the service. It is not verified here; `qstamp verify` verifies it. */
-const describeStamp = ({ issued_at, tsp_provider, is_qualified, qualified }: StampAnswer): string =>
+const describeStamp = ({ issued_at, tsp_provider, is_qualified, qualified }: StampToken): string =>
   `stamped at ${withMilliseconds(issued_at)} by ${tsp_provider} (${is_qualified ? qualifiedWords[qualified?.basis ?? 'unknown'] : 'not qualified'})`;
 
 const qualifiedWords = {

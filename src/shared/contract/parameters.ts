@@ -28,6 +28,32 @@ export function queryInteger({ low, high, fallback }: IntegerBounds) {
     .meta({ type: 'integer', minimum: low, maximum: high, default: fallback });
 }
 
+/** The words that pydantic takes for a boolean in the query. */
+const booleans: Readonly<Record<string, boolean>> = {
+  ...Object.fromEntries(['true', '1', 'yes', 'on', 't', 'y'].map((word) => [word, true])),
+  ...Object.fromEntries(['false', '0', 'no', 'off', 'f', 'n'].map((word) => [word, false])),
+};
+
+const noBoolean: PydanticIssue = { type: 'bool_parsing', msg: 'Input should be a valid boolean, unable to interpret input' };
+
+/** The query parameter `details`: whether answers also have the members that interface.md does not have (E15). */
+export const detailsQuery = z.object({
+  details: z
+    .string()
+    .transform((given, context): boolean => {
+      const known = booleans[given.toLowerCase()];
+      if (known !== undefined) return known;
+      context.addIssue(issueOf(noBoolean));
+      return z.NEVER;
+    })
+    .default(false)
+    .meta({
+      type: 'boolean',
+      default: false,
+      description: '`true`: the answer also has our own members. `Prefer: return=details` does the same',
+    }),
+});
+
 function outOfBounds(value: number, low: number, high: number): PydanticIssue | undefined {
   if (value < low) return { type: 'greater_than_equal', msg: `Input should be greater than or equal to ${low}`, ctx: { ge: low } };
   if (value > high) return { type: 'less_than_equal', msg: `Input should be less than or equal to ${high}`, ctx: { le: high } };
@@ -92,6 +118,6 @@ export const preferHeaders = z.object({
     .string()
     .optional()
     .describe(
-      '`respond-async`: 202 as soon as the request is accepted; when you ask for an outcome, `wait=10`: wait up to 10 seconds for it',
+      '`respond-async`: 202 as soon as the request is accepted; when you ask for an outcome, `wait=10`: wait up to 10 seconds for it; `return=details`: like `details=true`',
     ),
 });

@@ -115,6 +115,9 @@ export const agentHeaders = z.object({
     .describe('a payment that you say you made: stored with the stamp, never checked'),
 });
 
+/** Describes a member that interface.md does not have (E15). */
+export const onlyWithDetails = 'only with `details=true`';
+
 /** The stamped digest and its algorithm (S15). */
 export const imprintShown = z
   .object({ algorithm: z.enum(imprintAlgorithms), digest: z.string().describe('lower-case hexadecimal') })
@@ -154,7 +157,6 @@ export const stampToken = z
     token_id: uuid,
     issued_at: dateTime,
     content_sha256: sha256Hex,
-    imprint: imprintShown,
     token: z
       .string()
       .describe(
@@ -163,12 +165,16 @@ export const stampToken = z
     tier: stampTier,
     tsp_provider: z.string(),
     is_qualified: z.boolean(),
-    qualified: qualifiedBrief,
     verify_url: z.string(),
     sealed_storage_url: z.string().nullable(),
+    imprint: imprintShown.optional().describe(onlyWithDetails),
+    qualified: qualifiedBrief.optional().describe(onlyWithDetails),
   })
   .meta({ id: 'StampToken' });
 export type StampToken = z.output<typeof stampToken>;
+
+/** A stamp with only the fields of interface.md (E15). */
+export const withoutDetails = ({ imprint, qualified, ...fields }: StampToken): StampToken => fields;
 
 /** Makes the body of a 201 for a stamp. Its imprint is a SHA-256, as for all stamps over JSON. `sealedUrl`: the secret address of sealed content. */
 export const stampTokenOf = (
@@ -185,14 +191,14 @@ export const stampTokenOf = (
   token_id: tokenId,
   issued_at: proof.issuedAt,
   content_sha256: imprint.digest,
-  imprint,
   token: proof.token,
   tier,
   tsp_provider: proof.provider,
   is_qualified: proof.isQualified,
-  qualified: qualifiedBriefOf(proof),
   verify_url: verifyPath(tokenId),
   sealed_storage_url: sealedUrl,
+  imprint,
+  qualified: qualifiedBriefOf(proof),
 });
 
 /** The body of a 504: the stamp was accepted, but not finished in time (E11). */
@@ -213,8 +219,8 @@ const stampListItem = z
     issued_at: dateTime.describe(asRecorded),
     tier: stampTier,
     content_sha256: sha256Hex.nullable().describe('null if the imprint is not a SHA-256 (only with `imprints=all`) or is damaged'),
-    imprint: imprintShown,
     is_qualified: z.boolean().describe(asRecorded),
+    imprint: imprintShown.optional().describe(onlyWithDetails),
   })
   .meta({ id: 'StampListItem' });
 

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { callerKinds } from '../domain/caller.ts';
-import { queryInteger } from './parameters.ts';
+import { detailsQuery, queryInteger } from './parameters.ts';
 
 /** The interface through which a stamp request came. */
 export const callerKind = z.enum(callerKinds);
 
 /** The query parameters of the list of stamps (S12). */
-export const listQuery = z.object({
+export const listQuery = detailsQuery.extend({
   limit: queryInteger({ low: 1, high: 500, fallback: 50 }),
   offset: queryInteger({ low: 0, high: 100_000, fallback: 0 }),
   imprints: z

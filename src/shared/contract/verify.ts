@@ -107,18 +107,20 @@ const revocation = z
 export const verificationResult = z
   .object({
     valid: z.boolean(),
-    verdict: z
-      .enum(verdicts)
-      .describe(
-        '`not_proved`: no trust anchor of this installation covers it, or something needed for the check is missing; then `valid` is false',
-      ),
     token_id: uuid.nullable(),
     issued_at: dateTime.nullable(),
     content_sha256: z.string().nullable().describe('null if the imprint is not a SHA-256'),
-    imprint: imprintShown.nullable().describe('what the token proves; null if it proves nothing'),
     tsp_provider: z.string().nullable(),
     is_qualified: z.boolean().nullable(),
-    qualified: qualifiedVerdict.nullable().describe('null if nothing is known about the signer'),
+    reason: z.string().nullable().describe('a stable code, a colon, one sentence; null when valid'),
+    verdict: z
+      .enum(verdicts)
+      .optional()
+      .describe(
+        'this and all members below are only with `details=true`. `not_proved`: no trust anchor of this installation covers it, or something needed for the check is missing; then `valid` is false',
+      ),
+    imprint: imprintShown.nullable().optional().describe('what the token proves; null if it proves nothing'),
+    qualified: qualifiedVerdict.nullable().optional().describe('null if nothing is known about the signer'),
     holds_until: dateTime
       .optional()
       .describe(
@@ -136,11 +138,21 @@ export const verificationResult = z
       .optional()
       .describe('when the first certificate of the chain expired, if it has; nobody reports a key that is stolen after that'),
     not_checked: z.array(z.string()).optional().describe('everything that was not checked, one phrase or sentence each'),
-    reason: z.string().nullable().describe('a stable code, a colon, one sentence; null when valid'),
     advice: z.string().optional().describe('one sentence: what you can do about the reason; only if there is something'),
   })
   .meta({ id: 'VerificationResult' });
 export type VerificationResult = z.output<typeof verificationResult>;
+
+/** A result with only the fields of interface.md (E15). */
+export const resultWithoutDetails = (result: VerificationResult): VerificationResult => ({
+  valid: result.valid,
+  token_id: result.token_id,
+  issued_at: result.issued_at,
+  content_sha256: result.content_sha256,
+  tsp_provider: result.tsp_provider,
+  is_qualified: result.is_qualified,
+  reason: result.reason,
+});
 
 /** Makes the member `qualified` of a verdict. */
 export function qualifiedVerdictOf(qualification: Qualification): QualifiedVerdict {

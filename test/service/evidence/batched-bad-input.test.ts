@@ -10,7 +10,11 @@ test('V4, S14: records that are cut, re-ordered, mixed or of another stamp are i
   for (const [kind, make] of kinds) {
     for (let run = 0; run < tries(2_000, 12); run += 1) {
       const { record, hash, hashes, codes } = make();
-      const { status, body } = await postJson(service, '/api/v1/verify/v1/raw', { token: record.toString('base64'), hash, hashes });
+      const { status, body } = await postJson(service, '/api/v1/verify/v1/raw?details=true', {
+        token: record.toString('base64'),
+        hash,
+        hashes,
+      });
       const told = `${kind}: ${record.toString('base64')} for ${hash}: ${body.reason}`;
       expect([status, body.valid, codes.test(String(body.reason ?? ''))], told).toEqual([
         200,

@@ -100,7 +100,7 @@ test.each([
         expect(await judge(tsa, record, stamp, Date.now() + year, 'another')).toMatchObject({ ok: false, code: 'evidence_link_mismatch' });
         expect((await verifyById(service, stamp.tokenId)).body).toMatchObject({ valid: true, content_sha256: stamp.hash });
         const token = record.toString('base64');
-        const raw = (members: object) => postJson(service, '/api/v1/verify/v1/raw', { token, ...members });
+        const raw = (members: object) => postJson(service, '/api/v1/verify/v1/raw?details=true', { token, ...members });
         expect((await raw({ hash: stamp.hash, hashes: [sha512(content)] })).body).toMatchObject({
           valid: true,
           content_sha256: stamp.hash,

@@ -18,7 +18,7 @@ import { addWorker, ownProduct, type RunningService, sharedService, startService
 const service = await sharedService();
 const { headers: internalHeaders } = ownProduct();
 
-const path = '/api/v1/internal/v1/stamps';
+const path = '/api/v1/internal/v1/stamps?details=true';
 const hashes = (count: number) => Array.from({ length: count }, randomHash);
 const ofHashes = (given: readonly string[]) => given.map((hash) => ({ hash }));
 

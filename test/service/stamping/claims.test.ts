@@ -95,7 +95,7 @@ async function judgeEverywhere(token: string, file = content) {
   const anchors = pem('CERTIFICATE', qualified.root.certificate) + pem('CERTIFICATE', plain.root.certificate);
   const { run } = folderWith([verify], { 'a.txt': file, 'a.txt.tst': token, 'anchors.pem': anchors, 'lists.crl': lists });
   const command = ['verify', '--json', '--ca', 'anchors.pem', '--crl', 'lists.crl', 'a.txt'];
-  const { body } = await postJson(service, '/api/v1/verify/v1/raw', { token, hash: given });
+  const { body } = await postJson(service, '/api/v1/verify/v1/raw?details=true', { token, hash: given });
   return { api: body, command: only(await run(command)), page: await page(token, given) };
 }
 
@@ -130,7 +130,11 @@ describe('V10, V11: API, command and page agree about', () => {
 
   test('a hash in upper case', async () => {
     const token = base64(stamp(plain.signer, -1));
-    const { body } = await postJson(service, '/api/v1/verify/v1/raw', { token, hash: hash.toUpperCase(), hashes: [hash.toUpperCase()] });
+    const { body } = await postJson(service, '/api/v1/verify/v1/raw?details=true', {
+      token,
+      hash: hash.toUpperCase(),
+      hashes: [hash.toUpperCase()],
+    });
     expect(body).toMatchObject({ valid: true });
     expect(await page(token, hash.toUpperCase())).toContain('Match.');
   });
@@ -151,7 +155,8 @@ describe('V10, V11: API, command and page agree about', () => {
 
   test('hashes of the file in other algorithms: a wrong hash refuses, an unused one is listed', async () => {
     const token = base64(stamp(plain.signer, -1));
-    const verify = async (hashes: string[]) => (await postJson(service, '/api/v1/verify/v1/raw', { token, hash, hashes })).body;
+    const verify = async (hashes: string[]) =>
+      (await postJson(service, '/api/v1/verify/v1/raw?details=true', { token, hash, hashes })).body;
     expect(await verify(['0'.repeat(64)])).toMatchObject({ valid: false, reason: expect.stringMatching(/^imprint_mismatch: /) });
     const { not_checked } = await verify(['0'.repeat(128)]);
     expect(not_checked).toContain('the hashes in other algorithms: the token holds one hash only');

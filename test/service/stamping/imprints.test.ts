@@ -54,7 +54,7 @@ test('an imprint of every algorithm passes queue, worker, TSA and store, and ver
     const expected = { valid: true, token_id: tokenId, content_sha256: null, imprint, tsp_provider: 'tsa-1', reason: null };
     expect((await verifyById(service, tokenId)).body).toMatchObject(expected);
     expect((await verifyRaw(service, 'token' in reply && reply.token)).body).toMatchObject(expected);
-    expect((await list('?imprints=all&limit=1')).items).toEqual([
+    expect((await list('?imprints=all&limit=1&details=true')).items).toEqual([
       expect.objectContaining({ token_id: tokenId, content_sha256: null, imprint }),
     ]);
     const answer = Buffer.from(await (await service.fetch(`/api/v1/verify/v1/token/${tokenId}/tsr`)).arrayBuffer());
@@ -75,7 +75,7 @@ test('the mock provider holds a SHA-256, so it is asked for no other algorithm a
 test('E1: `hashes` of raw verification is a list of at most three hashes, each of a known length', async () => {
   const service = await sharedService();
   const faultOf = async (hashes: unknown) => {
-    const { status, body } = await postJson(service, '/api/v1/verify/v1/raw', { token: 'AAAA', hashes });
+    const { status, body } = await postJson(service, '/api/v1/verify/v1/raw?details=true', { token: 'AAAA', hashes });
     return status === 200
       ? status
       : (body.detail as { type: string; loc: unknown[]; msg: string }[]).map(({ type, loc }) => [type, ...loc]);

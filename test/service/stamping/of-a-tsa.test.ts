@@ -75,7 +75,7 @@ describe('a stamp of a real TSA', () => {
     expect(headers.get('qstamp-batch')).toBeNull();
     expect(record).toEqual(encodeEvidenceRecord('sha256', { token: Buffer.from(String(body.token), 'base64') }));
     const raw = async (members: object) =>
-      (await postJson(service, '/api/v1/verify/v1/raw', { token: record.toString('base64'), ...members })).body;
+      (await postJson(service, '/api/v1/verify/v1/raw?details=true', { token: record.toString('base64'), ...members })).body;
     const expected = {
       valid: true,
       token_id: null,
@@ -98,8 +98,8 @@ describe('a stamp of a real TSA', () => {
     const hash = asked.digest.toString('hex');
     const expected = { valid: true, token_id: null, content_sha256: hash, tsp_provider: 'tsa-1', is_qualified: false };
     expect((await verifyRaw(service, token)).body).toMatchObject(expected);
-    expect((await postJson(service, '/api/v1/verify/v1/raw', { token, hash })).body).toMatchObject(expected);
-    expect((await postJson(service, '/api/v1/verify/v1/raw', { token, hash: randomHash() })).body).toMatchObject({
+    expect((await postJson(service, '/api/v1/verify/v1/raw?details=true', { token, hash })).body).toMatchObject(expected);
+    expect((await postJson(service, '/api/v1/verify/v1/raw?details=true', { token, hash: randomHash() })).body).toMatchObject({
       valid: false,
       reason: expect.stringMatching(/^imprint_mismatch: /),
     });

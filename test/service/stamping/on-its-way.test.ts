@@ -22,7 +22,7 @@ const idle = await sharedService({ workers: 0 });
 
 const itemsOf = ({ body }: JsonAnswer) => body as unknown as JsonObject[];
 const stampMany = (at: RunningService, items: unknown, headers: Record<string, string> = {}) =>
-  postJson(at, '/api/v1/internal/v1/stamps', items, { ...internalHeaders, ...headers });
+  postJson(at, '/api/v1/internal/v1/stamps?details=true', items, { ...internalHeaders, ...headers });
 const stampOutputs = (at: RunningService, { id, headers }: StartedWorkflow, items: unknown, more: Record<string, string> = {}) =>
   postJson(at, `/api/v1/workflow/${id}/stamps`, items, { ...headers, ...more });
 const outputOf = (more: JsonObject = {}): JsonObject => ({ output_hash: randomHash(), output_type: 'text', ...more });

@@ -38,7 +38,7 @@ const [service, lenient] = await Promise.all(
 );
 
 const verify = async (token: Buffer, hash?: string, at = service) =>
-  postJson(at!, '/api/v1/verify/v1/raw', { token: token.toString('base64'), ...(hash !== undefined && { hash }) });
+  postJson(at!, '/api/v1/verify/v1/raw?details=true', { token: token.toString('base64'), ...(hash !== undefined && { hash }) });
 
 test.each(REAL_TOKENS)('V2, V6, V7, S15: $want $finding ($token)', async (one) => {
   const verdictFor = async (hash?: string) => {

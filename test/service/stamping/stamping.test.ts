@@ -3,6 +3,7 @@ import {
   eventually,
   getJson,
   internalHeaders,
+  postJson,
   randomHash,
   sha256,
   stampAgent,
@@ -10,7 +11,7 @@ import {
   verifyById,
   verifyRaw,
 } from '../../support/requests.ts';
-import { sharedService } from '../../support/service.ts';
+import { ownProduct, sharedService } from '../../support/service.ts';
 
 const service = await sharedService();
 
@@ -47,6 +48,45 @@ describe('a stamp from request to proof', () => {
     };
     expect((await verifyById(service, body.token_id)).body).toMatchObject(expected);
     expect((await verifyRaw(service, body.token)).body).toMatchObject(expected);
+  });
+
+  test('answers have the fields of interface.md alone, unless the client asks for details (E15)', async () => {
+    const ofStamp = 'content_sha256 is_qualified issued_at sealed_storage_url tier token token_id tsp_provider verify_url'.split(' ');
+    const ofItem = 'content_sha256 is_qualified issued_at tier token_id'.split(' ');
+    const ofVerdict = 'content_sha256 is_qualified issued_at reason token_id tsp_provider valid'.split(' ');
+    const own = ownProduct();
+    const hash = { hash: randomHash() };
+    const { body: stamp } = await postJson(service, '/api/v1/internal/v1/stamp', hash, own.headers);
+    const { token, token_id } = stamp;
+    const namesOf = (answer: object) => Object.keys(answer).sort();
+    const answers: [string, unknown, readonly string[]][] = [
+      ['/api/v1/agent/v1/stamp/basic', hash, ofStamp],
+      ['/api/v1/agent/v1/stamp/sealed', { content_b64: 'aGVsbG8=' }, ofStamp],
+      ['/api/v1/agent/v1/stamps', [hash], ofStamp],
+      ['/api/v1/internal/v1/stamp', hash, ofStamp],
+      ['/api/v1/internal/v1/stamps', [hash], ofStamp],
+      ['/api/v1/internal/v1/stamps', undefined, ofItem],
+      ['/api/v1/verify/v1/raw', { token }, ofVerdict],
+      ['/api/v1/verify/v1/raw', { token: 'no token' }, ofVerdict],
+      ['/api/v1/internal/v1/verify', { token }, ofVerdict],
+      [`/api/v1/verify/v1/token/${token_id}`, undefined, ofVerdict],
+      [`/api/v1/verify/v1/token/${crypto.randomUUID()}`, undefined, ofVerdict],
+    ];
+    for (const [path, body, fields] of answers) {
+      const ask = async (query: string, headers: Record<string, string> = {}) => {
+        const all = { ...own.headers, ...headers };
+        const answer = body ? await postJson(service, path + query, body, all) : await getJson(service, path + query, all);
+        const [first = answer.body] = Array.isArray(answer.body) ? answer.body : ((answer.body.items as object[] | undefined) ?? []);
+        return namesOf(first);
+      };
+      expect(await ask(''), path).toEqual(fields);
+      expect(await ask('?details=false'), path).toEqual(fields);
+      const detailed = await ask('?details=true');
+      expect(detailed, path).toEqual(expect.arrayContaining([...fields, 'imprint']));
+      expect(await ask('', { prefer: 'return=details' }), path).toEqual(detailed);
+    }
+    const { status, body } = await getJson(service, `/api/v1/verify/v1/token/${token_id}?details=maybe`);
+    expect([status, body]).toMatchObject([422, { detail: [{ type: 'bool_parsing', loc: ['query', 'details'] }] }]);
   });
 
   test('issued_at lies between the request and the answer', async () => {

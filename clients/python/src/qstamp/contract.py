@@ -32,15 +32,17 @@ class StampToken:
     """RFC 3339, UTC"""
     content_sha256: str
     """SHA-256, 64 lower-case hexadecimal characters"""
-    imprint: Imprint
     token: str
     """opaque token; with real providers base64 of the RFC 3161 TimeStampToken, or of the EvidenceRecord (RFC 4998) of a batched stamp"""
     tier: StampTier
     tsp_provider: str
     is_qualified: bool
-    qualified: Qualified
     verify_url: str
     sealed_storage_url: str | None
+    imprint: Imprint | None = None
+    """only with `details=true`"""
+    qualified: Qualified | None = None
+    """only with `details=true`"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,17 +73,19 @@ class AcceptedStamp:
 @dataclass(frozen=True, kw_only=True)
 class VerificationResult:
     valid: bool
-    verdict: Literal["valid", "not_valid", "not_proved"]
-    """`not_proved`: no trust anchor of this installation covers it, or something needed for the check is missing; then `valid` is false"""
     token_id: str | None
     issued_at: str | None
     content_sha256: str | None
     """null if the imprint is not a SHA-256"""
-    imprint: Imprint | None
-    """what the token proves; null if it proves nothing"""
     tsp_provider: str | None
     is_qualified: bool | None
-    qualified: QualifiedVerdict | None
+    reason: str | None
+    """a stable code, a colon, one sentence; null when valid"""
+    verdict: Literal["valid", "not_valid", "not_proved"] | None = None
+    """this and all members below are only with `details=true`. `not_proved`: no trust anchor of this installation covers it, or something needed for the check is missing; then `valid` is false"""
+    imprint: Imprint | None = None
+    """what the token proves; null if it proves nothing"""
+    qualified: QualifiedVerdict | None = None
     """null if nothing is known about the signer"""
     holds_until: str | None = None
     """only for a valid evidence record: when the certificates of its last token expire. The service renews its own records before that"""
@@ -97,8 +101,6 @@ class VerificationResult:
     """when the first certificate of the chain expired, if it has; nobody reports a key that is stolen after that"""
     not_checked: list[str] | None = None
     """everything that was not checked, one phrase or sentence each"""
-    reason: str | None
-    """a stable code, a colon, one sentence; null when valid"""
     advice: str | None = None
     """one sentence: what you can do about the reason; only if there is something"""
 

@@ -14,7 +14,16 @@ export function createStampFilesTool({ stampMany, links }: { readonly stampMany:
     const named = { name: file.name ?? null, sha256_hex: file.sha256_hex };
     if ('made' in outcome) {
       const { token_id, issued_at, tsp_provider, is_qualified, qualified, verify_url } = outcome.made;
-      return { ...named, token_id, issued_at, tsp_provider, is_qualified, qualified, verify_url: links.absolute(verify_url), error: null };
+      return {
+        ...named,
+        token_id,
+        issued_at,
+        tsp_provider,
+        is_qualified,
+        qualified: qualified ?? null,
+        verify_url: links.absolute(verify_url),
+        error: null,
+      };
     }
     const { code, message, members } = outcome.error;
     const pending = typeof members.verify_url === 'string' ? links.absolute(members.verify_url) : null;

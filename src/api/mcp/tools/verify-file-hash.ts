@@ -43,7 +43,7 @@ export function createVerifyFileTool(deps: {
       issued_at,
       tsp_provider,
       is_qualified,
-      qualified: qualified && { status: qualified.status, basis: qualified.basis, reason: qualified.reason },
+      qualified: qualified ? { status: qualified.status, basis: qualified.basis, reason: qualified.reason } : null,
       token_id,
       sequence_number: null,
       url: token_id === null ? null : links.absolute(verifyPath(token_id)),

@@ -91,7 +91,7 @@ class AsyncQstamp(AsyncStamping[StampToken]):
         hash.
         """
         body = {"token": token, **({} if sha256 is None else {"hash": sha256.lower()})}
-        return await self._exchange.send(Call("POST", "/api/v1/verify/v1/raw", body=body), VerificationResult)
+        return await self._exchange.send(Call("POST", "/api/v1/verify/v1/raw?details=true", body=body), VerificationResult)
 
     async def verify_file(self, file: FileSource, stamp: StampToken) -> VerificationResult:
         """The service's verdict on whether a stamp is valid and is for the current content of this file. The file is
@@ -162,4 +162,4 @@ class AsyncQstamp(AsyncStamping[StampToken]):
 
     async def _verify(self, stamp_id: str, wait: int) -> VerificationResult:
         headers = {"prefer": f"wait={wait}"} if wait > 0 else {}
-        return await self._exchange.send(Call("GET", f"/api/v1/verify/v1/token/{quote(stamp_id, safe='')}", headers), VerificationResult)
+        return await self._exchange.send(Call("GET", f"/api/v1/verify/v1/token/{quote(stamp_id, safe='')}?details=true", headers), VerificationResult)

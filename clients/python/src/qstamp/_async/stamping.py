@@ -123,7 +123,7 @@ class AsyncStamping(Generic[M]):
             return {"hash": checked_hash(sha256), "tier": tier, **_said(own, callback_url)}
 
         def call(key: str | None) -> Call:
-            return Call("POST", f"{self._under}/stamps", {**self._exchange.authorization, **keyed(key)})
+            return Call("POST", f"{self._under}/stamps?details=true", {**self._exchange.authorization, **keyed(key)})
 
         size = _MOST_OF_AN_AGENT if self._exchange.is_agent else _MOST_OF_A_PRODUCT
         return await self._exchange.send_in_pieces([item(each) for each in hashes], size, idempotency_key, call, self._manner)
@@ -133,4 +133,4 @@ class AsyncStamping(Generic[M]):
     ) -> M:
         path = f"{self._under}/stamp/{tier}" if self._exchange.is_agent else f"{self._under}/stamp"
         body = {**content, "tier": tier, **_said(metadata, callback_url)}
-        return await self._exchange.ask(Call("POST", path, {**self._exchange.authorization, **keyed(key)}, body), self._manner)
+        return await self._exchange.ask(Call("POST", f"{path}?details=true", {**self._exchange.authorization, **keyed(key)}, body), self._manner)

@@ -1,4 +1,4 @@
-# Made by `npm run clients` of _async/client.py. Do not edit it. Check: cd12ed4f47a6023a0806e45b3b5c9061
+# Made by `npm run clients` of _async/client.py. Do not edit it. Check: 639967f93ff5ff7cf15adf0199ae03d5
 """The client of a qstamp service."""
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Qstamp(Stamping[StampToken]):
         hash.
         """
         body = {"token": token, **({} if sha256 is None else {"hash": sha256.lower()})}
-        return self._exchange.send(Call("POST", "/api/v1/verify/v1/raw", body=body), VerificationResult)
+        return self._exchange.send(Call("POST", "/api/v1/verify/v1/raw?details=true", body=body), VerificationResult)
 
     def verify_file(self, file: FileSource, stamp: StampToken) -> VerificationResult:
         """The service's verdict on whether a stamp is valid and is for the current content of this file. The file is
@@ -163,4 +163,4 @@ class Qstamp(Stamping[StampToken]):
 
     def _verify(self, stamp_id: str, wait: int) -> VerificationResult:
         headers = {"prefer": f"wait={wait}"} if wait > 0 else {}
-        return self._exchange.send(Call("GET", f"/api/v1/verify/v1/token/{quote(stamp_id, safe='')}", headers), VerificationResult)
+        return self._exchange.send(Call("GET", f"/api/v1/verify/v1/token/{quote(stamp_id, safe='')}?details=true", headers), VerificationResult)

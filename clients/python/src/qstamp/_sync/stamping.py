@@ -1,4 +1,4 @@
-# Made by `npm run clients` of _async/stamping.py. Do not edit it. Check: 0e0371873122e454126cc4491ff52335
+# Made by `npm run clients` of _async/stamping.py. Do not edit it. Check: 38d8b8ff7f89d07c6c408589430ea533
 """Stamps files, bytes, texts and hashes."""
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Stamping(Generic[M]):
             return {"hash": checked_hash(sha256), "tier": tier, **_said(own, callback_url)}
 
         def call(key: str | None) -> Call:
-            return Call("POST", f"{self._under}/stamps", {**self._exchange.authorization, **keyed(key)})
+            return Call("POST", f"{self._under}/stamps?details=true", {**self._exchange.authorization, **keyed(key)})
 
         size = _MOST_OF_AN_AGENT if self._exchange.is_agent else _MOST_OF_A_PRODUCT
         return self._exchange.send_in_pieces([item(each) for each in hashes], size, idempotency_key, call, self._manner)
@@ -134,4 +134,4 @@ class Stamping(Generic[M]):
     ) -> M:
         path = f"{self._under}/stamp/{tier}" if self._exchange.is_agent else f"{self._under}/stamp"
         body = {**content, "tier": tier, **_said(metadata, callback_url)}
-        return self._exchange.ask(Call("POST", path, {**self._exchange.authorization, **keyed(key)}, body), self._manner)
+        return self._exchange.ask(Call("POST", f"{path}?details=true", {**self._exchange.authorization, **keyed(key)}, body), self._manner)
