@@ -13,6 +13,8 @@ export interface ServiceFacts {
   readonly stack: Stack;
   /** The development service token; undefined if SERVICE_TOKENS is set, because its secrets are not printed. */
   readonly token: string | undefined;
+  /** Whether we catch the mails, because no mail server is configured. */
+  readonly isMailCaught: boolean;
   readonly env: NodeJS.ProcessEnv;
 }
 
@@ -28,7 +30,7 @@ function withoutPassword(address: string): string {
 }
 
 /** The message that the user gets when everything runs. */
-export function describeService({ url, stack, token, env }: ServiceFacts): string {
+export function describeService({ url, stack, token, isMailCaught, env }: ServiceFacts): string {
   const redis = stack.servers.redis ? `, ${withoutPassword(stack.redisUrl)}` : '';
   const provider = env.TSP || 'mock';
   const mongo = stack.servers.mongo ? `, ${withoutPassword(stack.mongoUrl)}` : '';
@@ -39,7 +41,7 @@ qstamp is up: ${url}
   MongoDB        ${stack.mongoSource}${mongo}
   Provider       ${providers[provider] ?? provider}
   Service token  ${token ?? 'from SERVICE_TOKENS'}
-  Mail           ${env.SMTP_URL?.startsWith('smtp://127.0.0.1') ? 'caught here: mailed links are printed' : 'from SMTP_URL'}
+  Mail           ${isMailCaught ? 'caught here: mailed links are printed' : 'from SMTP_URL'}
   Data and logs  ${relative(checkoutDir, localDir)}/, and they stay
 
 Stamp a file and verify the stamp, in another terminal:

@@ -108,6 +108,9 @@ async function run(signal: AbortSignal): Promise<number> {
       ports.mail = catcher.port;
       env.SMTP_URL = catcher.url;
       env.MAIL_FROM ||= 'qstamp@localhost';
+      // Nobody gets these mails, so nobody needs protection from too many of them.
+      env.RATE_RECIPIENT_PER_HOUR ||= '0';
+      env.RATE_RECIPIENT_PER_DAY ||= '0';
     }
 
     const services: Service[] = [];
@@ -135,7 +138,15 @@ async function run(signal: AbortSignal): Promise<number> {
     if (stack.servers.mongo) ports.mongo = stack.servers.mongo.port;
     writeFileSync(portsFile, JSON.stringify(ports));
     state = `at ${url}`;
-    progress.say(describeService({ url, stack, token: isSet('SERVICE_TOKENS') ? undefined : developmentToken.token, env }));
+    progress.say(
+      describeService({
+        url,
+        stack,
+        token: isSet('SERVICE_TOKENS') ? undefined : developmentToken.token,
+        isMailCaught: !isSet('SMTP_URL'),
+        env,
+      }),
+    );
 
     const failure = await untilEnd(signal, [...services, ...Object.values(stack.servers)]);
     progress.say(failure === undefined ? 'stopping …' : `\n${failure}\n\nstopping everything else …`);

@@ -51,11 +51,16 @@ const commands: readonly Command[] = [
 
 const { argv, env, stdin, stdout, stderr } = process;
 
+/** The base URL of the service. It may have a path, but nothing behind it. @throws CommandFailure */
+function serviceUrl(): string {
+  const given = env.QSTAMP_URL?.trim() || 'http://127.0.0.1:8080';
+  const url = URL.parse(given);
+  if (url && /^https?:$/.test(url.protocol) && url.username + url.password === '' && !/[\s?#]/.test(given)) return given;
+  throw misuse('QSTAMP_URL must be an address such as https://qstamp.example, without a user, spaces, "?" and "#"');
+}
+
 function connect(): Client {
-  const baseUrl = env.QSTAMP_URL || 'http://127.0.0.1:8080';
-  if (!/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? '')) {
-    throw misuse('QSTAMP_URL must be an address that starts with http:// or https://');
-  }
+  const baseUrl = serviceUrl();
   const onUpload = (total: number) => {
     const advance = terminal.track('sent');
     return (count: number) => advance(count, total);

@@ -72,7 +72,22 @@ describe('qstamp stamp', () => {
     const { run } = inFolder({ a: 'a' });
     expect(await run([])).toMatchObject({ code: 0, stdout: expect.stringMatching(/qstamp stamp[\s\S]*Exit codes/) });
     expect((await run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
-    expect((await run(['stamp', 'a'], { QSTAMP_URL: 'localhost:8080' })).code).toBe(2);
+    for (const QSTAMP_URL of [
+      'localhost:8080',
+      'http://',
+      'https://a b/',
+      'http://a:99999',
+      'http://u:p@a/',
+      'http://a/?b',
+      'http://a/#b',
+      'ftp://a',
+    ]) {
+      expect(await run(['stamp', 'a'], { QSTAMP_URL }), QSTAMP_URL).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('QSTAMP_URL must be'),
+      });
+    }
+    expect((await run(['stamp', 'a'], { QSTAMP_URL: ` ${service.url}/\n` })).code).toBe(0);
   });
 
   test('standard input is read, with options before the command', async () => {

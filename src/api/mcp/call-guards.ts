@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ServerContext } from '../server/context.ts';
 import { addressKey } from '../server/rate-limits.ts';
-import { createRecipientLimit, type Workflows } from '../workflows/index.ts';
+import { createMailLimits, type Workflows } from '../workflows/index.ts';
 
 /** The rate limits of the REST API, applied to a tool call. Each function may throw ServiceError `rate_limited`. */
 export interface CallGuards {
@@ -19,8 +19,8 @@ export interface CallGuards {
 
 /** Creates the guards of a call. They use the same counters as the REST API. A product's verifications are not counted. */
 export function createCallGuards(context: ServerContext & { readonly workflows: Pick<Workflows, 'recipients'> }) {
-  const { config, limits, mistakes, agentLimit, productLimit, limitStarts, limitVerifying } = context;
-  const limitMails = createRecipientLimit(context);
+  const { config, limits, mistakes, agentLimit, productLimit, limitVerifying } = context;
+  const mailLimits = createMailLimits(context);
   const outputs = limits.by({
     name: 'workflow-stamp',
     points: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
@@ -29,10 +29,7 @@ export function createCallGuards(context: ServerContext & { readonly workflows: 
   });
   return (request: FastifyRequest, reply: FastifyReply, product: string | undefined): CallGuards => ({
     stamps: (count) => (product === undefined ? agentLimit : productLimit).items(request, reply, count),
-    start: async (email) => {
-      await limitStarts(request, reply);
-      await limitMails(request, reply, email);
-    },
+    start: (email) => mailLimits.start(request, reply, email),
     outputs: (workflowId, count) => outputs.items(request, reply, count, workflowId),
     verification: async () => void (product === undefined && (await limitVerifying(request, reply))),
     lookUp: (work) => mistakes.guard(request, reply, work),

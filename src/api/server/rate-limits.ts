@@ -43,6 +43,8 @@ export interface CountingLimit extends LimitHook {
    * @throws ServiceError `rate_limited`
    */
   items(request: FastifyRequest, reply: FastifyReply, count: number, key?: string): Promise<void>;
+  /** Takes back one counted request or item, because it is refused for another reason. */
+  giveBack(request: FastifyRequest, reply: FastifyReply, key?: string): Promise<void>;
 }
 
 /** A number of tries for each key, in a window that begins with the first try. The caller decides what happens when none is left. */
@@ -111,14 +113,14 @@ export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimite
   const refusal = (limit: RateLimit, what: string, resetSeconds: number, advice = 'try again later') => {
     const { name, points, durationSeconds, code = 'rate_limited' } = limit;
     onLimited?.(name);
-    return new ServiceError(code, `At most ${points} ${what} in ${durationSeconds} seconds; ${advice}.`, {
+    return new ServiceError(code, `At most ${points} ${what} in ${durationSeconds} seconds (limit ${name}); ${advice}.`, {
       retryAfterSeconds: resetSeconds,
     });
   };
 
   return {
     by(limit) {
-      if (limit.points === 0) return Object.assign(async () => {}, { items: async () => {} });
+      if (limit.points === 0) return Object.assign(async () => {}, { items: async () => {}, giveBack: async () => {} });
       const count = counterOf(limit);
       const hook: LimitHook = async (request, reply) => {
         const { counted, resetSeconds } = await count(limit.key(request));
@@ -134,7 +136,11 @@ export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimite
           wanted === 1 ? undefined : `this request has ${wanted}: ${wanted > limit.points ? 'send fewer at once' : 'try again later'}`;
         if (isRefused) throw refusal(limit, limit.unit ?? 'items', resetSeconds, advice);
       };
-      return Object.assign(hook, { items });
+      const giveBack: CountingLimit['giveBack'] = async (request, reply, key = limit.key(request)) => {
+        const { consumedPoints, msBeforeNext } = await count.takeBack(key, 1);
+        if (limit.unit === undefined) tell(reply, limit, consumedPoints, Math.max(1, Math.ceil(msBeforeNext / 1000)));
+      };
+      return Object.assign(hook, { items, giveBack });
     },
     mistakes(limit) {
       if (limit.points === 0) return { count: async () => {}, check: () => {} };

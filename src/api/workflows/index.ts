@@ -66,7 +66,7 @@ export function registerWorkflows(app: FastifyInstance, context: ServerContext &
 
 export type { RecomputedChain } from './chain-proof.ts';
 export type { Seal } from './closing-proof.ts';
-export { createRecipientLimit } from './recipient-limit.ts';
+export { createMailLimits } from './recipient-limit.ts';
 export { brokenRecord, type ProveSealedChain } from './sealed-chain.ts';
 export { starterIdOf } from './start.ts';
 export type { WorkflowTools } from './workflow-tools.ts';

@@ -3,19 +3,38 @@ import type { ServerContext } from '../server/context.ts';
 import type { Workflows } from './workflows.ts';
 
 /**
- * Creates the limit for mails to one recipient, whoever asks for them.
+ * Creates the limits of requests that mail a link. `mail` counts a mail to one recipient, whoever asks for it. `start` counts a start for the address
+ * that asks, and its mail. A start that is refused for its recipient does not count for the address (W25).
  *
- * @throws ServiceError `recipient_limited`, `recipient_blocked`, `store_unavailable`
+ * @throws ServiceError `recipient_limited`, `recipient_blocked`, `rate_limited`, `store_unavailable`
  */
-export function createRecipientLimit(context: ServerContext & { readonly workflows: Pick<Workflows, 'recipients'> }) {
-  const { config, limits } = context;
+export function createMailLimits(context: ServerContext & { readonly workflows: Pick<Workflows, 'recipients'> }) {
+  const { config, limits, limitStarts } = context;
   const limitOf = (name: string, points: number, durationSeconds: number) =>
     limits.by({ name, points, durationSeconds, unit: 'mails to one recipient', code: 'recipient_limited', key: () => '' });
   const perHour = limitOf('recipient-hour', config.RATE_RECIPIENT_PER_HOUR, 3_600);
   const perDay = limitOf('recipient-day', config.RATE_RECIPIENT_PER_DAY, 86_400);
-  return async (request: FastifyRequest, reply: FastifyReply, address: string): Promise<void> => {
+
+  async function mail(request: FastifyRequest, reply: FastifyReply, address: string): Promise<void> {
     const hash = await context.workflows.recipients.admit(address);
     await perHour.items(request, reply, 1, hash);
-    await perDay.items(request, reply, 1, hash);
-  };
+    try {
+      await perDay.items(request, reply, 1, hash);
+    } catch (error) {
+      await perHour.giveBack(request, reply, hash);
+      throw error;
+    }
+  }
+
+  async function start(request: FastifyRequest, reply: FastifyReply, address: string): Promise<void> {
+    await limitStarts(request, reply);
+    try {
+      await mail(request, reply, address);
+    } catch (error) {
+      await limitStarts.giveBack(request, reply);
+      throw error;
+    }
+  }
+
+  return { mail, start };
 }

@@ -8,7 +8,7 @@ import { addressKey, callerIdOf } from '../server/rate-limits.ts';
 import { createRequestParser, RequestValidationError } from '../server/validation.ts';
 import { sendAccepted } from '../stamps/index.ts';
 import { registerBulkOutputs } from './bulk-routes.ts';
-import { createRecipientLimit } from './recipient-limit.ts';
+import { createMailLimits } from './recipient-limit.ts';
 import { starterIdOf } from './start.ts';
 import { completeContract, redactContract, resendContract, stampContract, startContract, stateContract } from './workflow-contracts.ts';
 import type { Workflows } from './workflows.ts';
@@ -36,7 +36,7 @@ function sendAnswer<Answer>(reply: FastifyReply, status: number, { answer, isRep
  * limit of a workflow.
  */
 export function registerWorkflowRoutes(app: FastifyInstance, context: ServerContext & { readonly workflows: Workflows }): void {
-  const { config, workflows, limits, limitStarts, mistakes, identifyProduct, judgeCallback, baseUrl } = context;
+  const { config, workflows, limits, mistakes, identifyProduct, judgeCallback, baseUrl } = context;
   const parserFor = (judge?: (url: string) => string | undefined) =>
     createRequestParser({ path: workflowIdPath, headers: idempotencyHeaders, body: workflowStampRequestFor(judge) });
   const [parseOfStranger, parseOfProduct] = [parserFor(), parserFor(judgeCallback)];
@@ -53,7 +53,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
     durationSeconds: 3_600,
     key: (request) => parsePath(request).path.workflow_id,
   });
-  const limitMails = createRecipientLimit(context);
+  const mailLimits = createMailLimits(context);
   /** Checks the URL of a webhook. @throws RequestValidationError if this caller may not use webhooks, or the URL is not allowed */
   function checkCallback(request: FastifyRequest, url: string | null | undefined): void {
     if (typeof url !== 'string') return;
@@ -77,10 +77,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
       callerId: starterIdOf(product, addressKey(request)),
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
-      passLimit: async () => {
-        await limitStarts(request, reply);
-        await limitMails(request, reply, body.user_email);
-      },
+      passLimit: () => mailLimits.start(request, reply, body.user_email),
       baseUrl: baseUrl(),
     });
     return sendAnswer(reply, 201, started);
@@ -131,7 +128,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
       idempotencyKey: headers['idempotency-key'],
       passLimit: async () => {
         await limitResends(request, reply);
-        await limitMails(request, reply, workflow.email);
+        await mailLimits.mail(request, reply, workflow.email);
       },
       baseUrl: baseUrl(),
     });

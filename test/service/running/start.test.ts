@@ -43,13 +43,18 @@ const noProcesses = () => expect.poll(() => checkout.processes(), { timeout: 20_
 
 const verify = async (url: string, verifyUrl: string): Promise<unknown> => (await fetch(new URL(verifyUrl, url))).json();
 
+const postTo = (url: string, path: string, body: object) =>
+  fetch(`${url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+
 describe('npm start', () => {
   test(
     'stamps and verifies, refuses to run twice, stops all its processes, keeps stamps over restarts and provider changes (V1), and reports a dead worker',
     async () => {
       const first = npmStart();
       const url = await untilUp(first);
-      await first.until(/Redis {2,}\S.*\n *MongoDB {2,}\S.*\n *Provider {2,}mock.*\n *Service token {2,}dev-service-token/);
+      await first.until(
+        /Redis {2,}\S.*\n *MongoDB {2,}\S.*\n *Provider {2,}mock.*\n *Service token {2,}dev-service-token\n *Mail {2,}caught here/,
+      );
       const [lines] = await first.until(/export QSTAMP_URL=.*\n.* stamp README\.md\n/);
       const { stdout } = await promisify(execFile)('sh', ['-c', lines], { cwd: checkout.dir });
       expect(stdout).toMatch(/^README\.md .* stamped at .* by mock/);
@@ -68,14 +73,11 @@ describe('npm start', () => {
       expect(await first.exitCode).toBe(0);
       await noProcesses();
 
-      const local = start({ TSP: 'local' });
+      const local = start({ TSP: 'local', SMTP_URL: 'smtp://127.0.0.1:2525' });
       const localUrl = await untilUp(local);
+      await local.until(/Mail {2,}from SMTP_URL/);
       expect(await verify(localUrl, stamp.verify_url)).toMatchObject({ valid: true, token_id: stamp.token_id });
-      const answer = await fetch(`${localUrl}/api/v1/agent/v1/stamp/basic`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ hash: 'a'.repeat(64) }),
-      });
+      const answer = await postTo(localUrl, '/api/v1/agent/v1/stamp/basic', { hash: 'a'.repeat(64) });
       const { verify_url = '', tsp_provider } = (await answer.json()) as Record<string, string>;
       expect(tsp_provider).toBe('local-tsa');
       // After a kill nothing keeps running, and the next start works.
@@ -83,8 +85,11 @@ describe('npm start', () => {
       await local.exitCode;
       await noProcesses();
 
-      const last = start();
+      const last = start({ RATE_WORKFLOW_START_PER_HOUR: '0' });
       const lastUrl = await untilUp(last);
+      // Mails that we catch have no limit for their recipient (W25).
+      const request = { user_email: 'client@example.com', agent_id: 'agent-7', briefing_hash: 'a'.repeat(64) };
+      for (let starts = 1; starts <= 11; starts += 1) expect((await postTo(lastUrl, '/api/v1/workflow/start', request)).status).toBe(201);
       for (const kept of [stamp.verify_url, verify_url]) expect(await verify(lastUrl, kept)).toMatchObject({ valid: true });
       const worker = checkout.processes().find((line) => line.includes('src/workers/main.ts'));
       process.kill(Number(worker?.split(' ')[0]), 'SIGKILL');

@@ -52,6 +52,25 @@ test('R9: a recipient gets at most three mails an hour, whoever asks and however
   expect(mailsTo('jane@example.com')).toHaveLength(1);
 });
 
+test('R9: a start that is refused for its recipient does not count for the address', async () => {
+  const { service } = await startMailed({ RATE_WORKFLOW_START_PER_HOUR: '2', RATE_RECIPIENT_PER_HOUR: '2', RATE_RECIPIENT_PER_DAY: '1' });
+  const start = async (user_email: string) => {
+    const { status, body, headers } = await startWorkflowRaw(service, startRequest({ user_email }));
+    return [status, body.code, headers.get('ratelimit-remaining'), body.detail];
+  };
+  expect(await start('jane@example.com')).toMatchObject([201, undefined, '1', undefined]);
+  for (const _ of [1, 2, 3]) {
+    expect(await start('jane@example.com')).toMatchObject([
+      429,
+      'recipient_limited',
+      '1',
+      expect.stringContaining('(limit recipient-day)'),
+    ]);
+  }
+  expect(await start('john@example.com')).toMatchObject([201, undefined, '0', undefined]);
+  expect(await start('jack@example.com')).toMatchObject([429, 'rate_limited', '0', expect.stringContaining('(limit workflow-start)')]);
+});
+
 test('R9: the link in a mail stops all mails to its recipient, also after redaction, until the operator allows them', async () => {
   const { service, start, mailsTo } = await startMailed({ RATE_RECIPIENT_PER_HOUR: '0', RATE_RECIPIENT_PER_DAY: '0' });
   const workflow = await startWorkflow(service, { user_email: 'jane@example.com' });
