@@ -92,7 +92,7 @@ const ofNewWorkflow = (step: string): Call => ({
 });
 
 const list = '/api/v1/internal/v1/stamps';
-const html = { accept: 'text/html' };
+const html = { accept: 'application/xhtml+xml' };
 
 /** All GET requests, and one of each POST. `offset` is smaller than the number of stamps in both services. */
 export const callsWith = (offset: number): readonly Call[] => [

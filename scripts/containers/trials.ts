@@ -43,7 +43,7 @@ const stampAndVerify: Trial = {
     const qstamp = clientOf(deployment);
     const stamp = await qstamp.stampText('containers for real');
     const { valid } = await qstamp.verify(stamp.token_id);
-    const page = await fetchText(qstamp.addressOf(stamp.verify_url), 'text/html');
+    const page = await fetchText(qstamp.addressOf(stamp.verify_url), 'application/xhtml+xml');
     if (!valid || page.status !== 200 || !page.text.includes(stamp.token_id)) throw new Error(`valid: ${valid}, page: ${page.status}`);
     if (stamp.tsp_provider !== 'local-tsa') throw new Error(`stamped by ${stamp.tsp_provider}`);
     return `valid, by ${stamp.tsp_provider}; its page shows it`;
@@ -71,7 +71,7 @@ const workflowWithMail: Trial = {
     await workflow.stampText('The summary.');
     await workflow.complete();
     const page = await until('its page is checked', async () => {
-      const { text } = await fetchText(workflow.pageUrl, 'text/html');
+      const { text } = await fetchText(workflow.pageUrl, 'application/xhtml+xml');
       return !text.includes('Still being checked') && text;
     });
     if (!/Merkle root/i.test(page)) throw new Error(`the page of ${workflow.id} shows no Merkle root`);

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { varyByBrowser } from './accept.ts';
 
 /** The model of the error page. The template chooses the text by the kind of page and the status. */
 export interface ErrorPage {
@@ -29,6 +30,6 @@ export function sendErrorPage(
 ): FastifyReply {
   const route = request.routeOptions.url ?? '';
   const what = lookedFor.find(([prefix]) => route.startsWith(prefix))?.[1] ?? 'page';
-  reply.code(error.status).header('Cache-Control', 'no-store').header('X-Robots-Tag', 'noindex, nofollow').header('Vary', 'Accept');
+  reply.code(error.status).header('Cache-Control', 'no-store').header('X-Robots-Tag', 'noindex, nofollow').header('Vary', varyByBrowser);
   return reply.page('error', { ...error, what, requestId: request.id });
 }

@@ -1,8 +1,7 @@
-import accepts from '@fastify/accepts';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorResponse } from '../../shared/contract/error.ts';
 import { type Credential, ServiceError } from '../../shared/domain/service-error.ts';
-import { prefersPage } from './accept.ts';
+import { wantsPage } from './accept.ts';
 import { keepConnection } from './body-reader.ts';
 import { sendErrorPage } from './error-page.ts';
 import { statusOf } from './error-status.ts';
@@ -30,7 +29,6 @@ export function errorBody(error: ServiceError, requestId: string): ErrorResponse
  * everything else becomes 500 without the cause. A browser gets a page.
  */
 export function registerErrorHandler(app: FastifyInstance): void {
-  app.register(accepts);
   registerNotFound(app);
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     keepConnection(error, request, reply);
@@ -41,7 +39,7 @@ export function registerErrorHandler(app: FastifyInstance): void {
 
 function sendInvalid({ detail }: RequestValidationError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   noteFault(request, validationFault(detail));
-  if (!prefersPage(request)) return reply.code(422).send({ detail });
+  if (!wantsPage(request)) return reply.code(422).send({ detail });
   return sendErrorPage(request, reply, { status: 422, detail: 'The request is not valid.', retryAfterSeconds: null });
 }
 
@@ -52,7 +50,7 @@ function sendServiceError(error: ServiceError, request: FastifyRequest, reply: F
   const wait = retryAfterSeconds === undefined ? null : Math.max(1, Math.ceil(retryAfterSeconds));
   if (wait !== null) reply.header('Retry-After', String(wait));
   if (error.credential !== undefined) reply.header('WWW-Authenticate', schemeOf[error.credential]);
-  if (prefersPage(request)) return sendErrorPage(request, reply, { status, detail: error.message, retryAfterSeconds: wait });
+  if (wantsPage(request)) return sendErrorPage(request, reply, { status, detail: error.message, retryAfterSeconds: wait });
   return reply.code(status).send(errorBody(error, request.id));
 }
 

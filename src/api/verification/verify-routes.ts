@@ -9,7 +9,7 @@ import {
   verificationResult,
   verifyRequest,
 } from '../../shared/contract/verify.ts';
-import { prefersPage } from '../server/accept.ts';
+import { varyByBrowser, wantsPage } from '../server/accept.ts';
 import { beforeBody } from '../server/before-body.ts';
 import { tokenBodyLimit } from '../server/body-reader.ts';
 import type { ServerContext } from '../server/context.ts';
@@ -89,8 +89,8 @@ export function registerVerifyRoutes(
   app.get('/api/v1/verify/v1/token/:token_id', { onRequest, config: { contract: byIdContract } }, async (request, reply) => {
     const { path, query } = parseById(request);
     const { token_id } = path;
-    reply.header('Vary', 'Accept');
-    if (!prefersPage(request)) {
+    reply.header('Vary', varyByBrowser);
+    if (!wantsPage(request)) {
       const { waitSeconds } = readPrefer(request.headers.prefer);
       if (waitSeconds > 0) reply.header('Preference-Applied', `wait=${waitSeconds}`);
       const result = await untilKnown(token_id, waitSeconds, () => request.raw.destroyed || reply.raw.destroyed);

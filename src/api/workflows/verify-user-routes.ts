@@ -4,7 +4,7 @@ import { verifyUserQuery, verifyUserResponse, workflowIdPath } from '../../share
 import { workflowPath } from '../../shared/domain/addresses.ts';
 import { type ConfirmWith, maxWrongTriesOfClient } from '../../shared/domain/challenge.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { prefersJson } from '../server/accept.ts';
+import { wantsJson } from '../server/accept.ts';
 import type { ServerContext } from '../server/context.ts';
 import { sendErrorPage } from '../server/error-page.ts';
 import type { AnswerContract, OperationContract } from '../server/operation.ts';
@@ -117,7 +117,7 @@ export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerCo
     const { path, query } = parse(request);
     const workflowId = path.workflow_id;
     reply.header('Cache-Control', 'no-store').header('Vary', 'Accept');
-    const wantsJson = prefersJson(request);
+    const isJson = wantsJson(request);
     const attempt = { workflowId, challenge: query.challenge, requestId: request.id, address: addressKey(request), tries };
     const outcome = await mistakes.guard(request, reply, () => ask(attempt));
     const isMistake = outcome?.kind === 'wrong' || (outcome && 'isGuess' in outcome && outcome.isGuess);
@@ -125,10 +125,10 @@ export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerCo
     if (!outcome) {
       await mistakes.unknownId(request, reply);
       const detail = 'There is no workflow with this id.';
-      if (wantsJson) throw new ServiceError('not_found', detail);
+      if (isJson) throw new ServiceError('not_found', detail);
       return sendErrorPage(request, reply, { status: 404, detail, retryAfterSeconds: null });
     }
-    if (!wantsJson) {
+    if (!isJson) {
       return reply.code(statusOf(outcome)).page('verify-user', { outcome, confirmWith, workflowId, workflowUrl: workflowPath(workflowId) });
     }
     if (outcome.kind !== 'verified' && outcome.kind !== 'open') throw errorOf(outcome);

@@ -67,7 +67,7 @@ test('S14: outputs, root and closing record of a workflow may be leaves; page, p
   const completed = await Promise.all(workflows.map((workflow) => completeWorkflow(service, workflow)));
   expect(completed.map(({ status }) => status)).toEqual([200, 200]);
 
-  const page = await readPage(service, `/workflow/${first!.id}`, { headers: { accept: 'text/html' } });
+  const page = await readPage(service, `/workflow/${first!.id}`, { headers: { accept: 'application/xhtml+xml' } });
   expect(page).not.toContain('does not hold');
   const { status, body: proof } = await getJson(service, `/api/v1/workflow/${first!.id}/proof?output_hash=${sha256('output 2')}`);
   const { root_stamp: root, closing_record: closing } = proof as {

@@ -46,7 +46,7 @@ test('S14: a batched stamp verifies like any other, by id, raw and as a page; it
     expect([tsq.der.includes(root), token.der.includes(root)]).toEqual([true, true]);
     batches.add(tsr.batch);
 
-    const page = await service.fetch(String(body.verify_url), { headers: { accept: 'text/html' } });
+    const page = await service.fetch(String(body.verify_url), { headers: { accept: 'application/xhtml+xml' } });
     const text = await page.text();
     for (const part of ['evidence', 'tsr', 'tsq', 'token']) expect(text).toContain(`${body.verify_url}/${part}`);
     expect(text).toContain('existed no later');
@@ -75,7 +75,7 @@ test('S14: download and page name the files for the root of a batch; without the
   const names = [tsr, tsq, token, evidence].map(({ name }) => name);
   expect(names).toEqual(['batch-root.tsr', 'batch-root.tsq', 'batch-root.tst', `${body.token_id}.ers`]);
 
-  const page = mainText(await (await service.fetch(String(body.verify_url), { headers: { accept: 'text/html' } })).text());
+  const page = mainText(await (await service.fetch(String(body.verify_url), { headers: { accept: 'application/xhtml+xml' } })).text());
   for (const [kind, { name }] of [
     ['response', tsr],
     ['request', tsq],
@@ -85,7 +85,7 @@ test('S14: download and page name the files for the root of a batch; without the
 
   const pasted = async (token: string, hash: unknown) => {
     const fields = new URLSearchParams({ token, hash: String(hash) });
-    return mainText(await (await service.fetch('/verify', { method: 'POST', body: fields, headers: { accept: 'text/html' } })).text());
+    return mainText(await (await service.fetch('/verify', { method: 'POST', body: fields, headers: { accept: 'application/xhtml+xml' } })).text());
   };
   for (const { token: plain } of [tsr, token]) {
     const said = await pasted(plain, body.content_sha256);

@@ -244,7 +244,7 @@ test('S16: evidence that an earlier version stored without its term is counted w
     expect(await renew(withoutAnchor)).toBe('0 renewed with 0 requests, 0 still due, 0 found to have ended');
     await eventually(async () => ((await getJson(service, '/api/v1/status')).body.evidence as { unknown: number }).unknown === 3);
   }
-  expect(await (await service.fetch('/status', { headers: { accept: 'text/html' } })).text()).toMatch(
+  expect(await (await service.fetch('/status', { headers: { accept: 'application/xhtml+xml' } })).text()).toMatch(
     /3 time-stamps\s+not renewed because/,
   );
   expect(await renew(service)).toBe('3 renewed with 1 requests, 0 still due, 0 found to have ended');

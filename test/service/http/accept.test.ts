@@ -1,31 +1,53 @@
-import accepts from '@fastify/accepts';
-import { fastify } from 'fastify';
+import { type FastifyRequest, fastify } from 'fastify';
 import { expect, test } from 'vitest';
-import { prefersJson, prefersPage } from '../../../src/api/server/accept.ts';
+import { wantsJson, wantsPage } from '../../../src/api/server/accept.ts';
+
+import { page } from '../../../src/api/server/operation.ts';
 
 const app = fastify();
-app.register(accepts);
-app.get('/', async (request) => ({ page: prefersPage(request), json: prefersJson(request) }));
+const formContract = { id: 'form', tag: 'Test', summary: 'A form', answers: { 200: page('The answer.') } };
+const pages: boolean[] = [];
+const tell = async (request: FastifyRequest) => {
+  pages.push(wantsPage(request));
+  return { page: wantsPage(request), json: wantsJson(request) };
+};
+app.get('/', tell);
+app.post('/', tell);
+app.post('/form', { config: { contract: formContract } }, tell);
 
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+const java = 'text/html, image/gif, image/jpeg, */*; q=0.2';
+const axios = 'application/json, text/plain, */*';
 
 test.each([
   [undefined, { page: false, json: false }],
   ['*/*', { page: false, json: false }],
-  ['text/html', { page: true, json: false }],
   [browser, { page: true, json: false }],
-  ['text/html, */*', { page: true, json: false }],
-  ['text/html, application/json', { page: true, json: false }],
-  ['text/html, application/json;q=0.9', { page: true, json: false }],
+  ['Application/XHTML+XML', { page: true, json: false }],
+  ['application/xhtml+xml;q=0, */*', { page: false, json: false }],
+  [java, { page: false, json: false }],
+  ['text/html', { page: false, json: false }],
+  [axios, { page: false, json: false }],
+  ['application/json, */*', { page: false, json: false }],
   ['application/json', { page: false, json: true }],
   ['Application/JSON; charset=utf-8', { page: false, json: true }],
-  ['application/*', { page: false, json: true }],
-  ['application/json, text/html', { page: false, json: true }],
-  ['application/json, */*', { page: false, json: true }],
-  ['application/json, text/plain, */*', { page: false, json: true }],
   ['text/html;q=0.5, application/json', { page: false, json: true }],
-  ['application/json;q=0, */*', { page: true, json: false }],
-])('E12, V8: Accept %j (RFC 9110 §12.5.1)', async (accept, preferred) => {
+  ['application/json;q=0.0', { page: false, json: false }],
+])('E12, V8: Accept %j', async (accept, wanted) => {
   const answer = await app.inject({ url: '/', headers: accept === undefined ? {} : { accept } });
-  expect(answer.json()).toEqual(preferred);
+  expect(answer.json()).toEqual(wanted);
+});
+
+test.each([
+  ['GET', '/', { 'sec-fetch-mode': 'navigate' }, true],
+  ['HEAD', '/', { 'sec-fetch-mode': 'navigate' }, true],
+  ['GET', '/', { 'sec-fetch-mode': 'cors' }, false],
+  ['POST', '/', { 'sec-fetch-mode': 'navigate', accept: browser }, false],
+  ['POST', '/form', { 'sec-fetch-mode': 'navigate' }, true],
+  ['POST', '/form', { accept: browser }, true],
+  ['POST', '/form', { accept: java }, false],
+] as const)('V8: %s %s with %j', async (method, url, headers, isPage) => {
+  const answer = await app.inject({ method, url, headers });
+  if (method !== 'HEAD') expect(answer.json()).toMatchObject({ page: isPage });
+  expect(pages.at(-1)).toBe(isPage);
 });

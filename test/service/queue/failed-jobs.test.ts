@@ -47,7 +47,7 @@ test('a stamp that cannot be made fails alone, and the operator can list, repair
 
   await eventually(() => hasFailed(broken), 15_000);
   expect((await verifyById(service, broken.tokenId)).body).toMatchObject({ valid: false, token_id: broken.tokenId });
-  const page = await service.fetch(`/api/v1/verify/v1/token/${broken.tokenId}`, { headers: { accept: 'text/html' } });
+  const page = await service.fetch(`/api/v1/verify/v1/token/${broken.tokenId}`, { headers: { accept: 'application/xhtml+xml' } });
   expect(await page.text()).toContain('There is no stamp');
   await showsFailedJobs(1);
 

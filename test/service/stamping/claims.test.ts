@@ -84,7 +84,7 @@ afterAll(async () => {
 });
 
 async function page(token: string, given = ''): Promise<string> {
-  const headers = { accept: 'text/html' };
+  const headers = { accept: 'application/xhtml+xml' };
   const response = await service.fetch('/verify', { method: 'POST', headers, body: new URLSearchParams({ token, hash: given }) });
   return mainText(await response.text());
 }

@@ -4,7 +4,7 @@ import { getJson, randomHash, stampInternal, verifyById } from '../../support/re
 import { ownProduct, sharedService } from '../../support/service.ts';
 import { completeWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
-const browser = { headers: { accept: 'text/html' } };
+const browser = { headers: { accept: 'application/xhtml+xml' } };
 
 /** Documents damaged by a disk fault or by mistake, and the expected answers. */
 const damages: readonly [what: string, update: Record<string, unknown>, code: string][] = [

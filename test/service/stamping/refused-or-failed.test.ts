@@ -23,7 +23,7 @@ const post = (body?: string, headers: Record<string, string> = {}): RequestInit 
 
 /** Each shows one refusal; `workflow` is confirmed, and of a tier that cannot be served. */
 function refusals({ id, headers }: StartedWorkflow): readonly Case[] {
-  const asBrowser = { headers: { accept: 'text/html' } };
+  const asBrowser = { headers: { accept: 'application/xhtml+xml' } };
   const stamp = '/api/v1/internal/v1/stamp';
   const link = `/api/v1/workflow/${id}/verify-user?challenge=${'a'.repeat(43)}`;
   const bad = JSON.stringify({ hash: 'abc', metadata: { 'a name of the caller': 1 } });

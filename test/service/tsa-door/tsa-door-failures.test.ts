@@ -49,7 +49,7 @@ describe('a TSA behind the door', () => {
     await addWorker(slow);
     await eventually(async () => String((await verifyById(slow, tokenId)).body.reason).startsWith('request_refused: '));
     expect((await verifyById(slow, tokenId)).body).toMatchObject({ valid: false, token_id: tokenId, issued_at: null });
-    const page = await slow.fetch(`/api/v1/verify/v1/token/${tokenId}`, { headers: { accept: 'text/html' } });
+    const page = await slow.fetch(`/api/v1/verify/v1/token/${tokenId}`, { headers: { accept: 'application/xhtml+xml' } });
     expect(await page.text()).toMatch(/There is no stamp.*request_refused:/s);
     await eventually(async () => {
       const { body } = await getJson(slow, '/api/v1/status');

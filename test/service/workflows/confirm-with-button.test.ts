@@ -29,7 +29,7 @@ test('W6: opening the link changes nothing, however often; pressing the button c
     return JSON.stringify(stored).includes('sentAt') && stored;
   });
   for (let count = 0; count < 7; count += 1) {
-    const page = await fetch(link, { headers: { accept: 'text/html' } });
+    const page = await fetch(link, { headers: { accept: 'application/xhtml+xml' } });
     expect([page.status, page.headers.get('cache-control'), page.headers.get('referrer-policy')]).toEqual([200, 'no-store', 'no-referrer']);
     expect(await page.text()).toContain('<form method="post"><button class="button">Confirm my address</button></form>');
     expect(await openLink(link)).toMatchObject({ status: 200, body: { workflow_id: workflow.id, status: 'pending' } });
@@ -48,25 +48,25 @@ test('W6: opening the link changes nothing, however often; pressing the button c
 
 test('W6: the form of the page gets a page, which says that the button was pressed', async () => {
   const { link } = await startWithLink();
-  const page = await press(link, { accept: 'text/html', origin: service.url });
+  const page = await press(link, { accept: 'application/xhtml+xml', origin: service.url });
   expect([page.status, page.headers.get('content-type'), page.headers.get('referrer-policy')]).toEqual([
     200,
     'text/html; charset=utf-8',
     'no-referrer',
   ]);
   expect(await page.text()).toContain('the button was pressed');
-  expect(await (await press(link, { accept: 'text/html' })).text()).toContain('If you pressed its button, all is well');
+  expect(await (await press(link, { accept: 'application/xhtml+xml' })).text()).toContain('If you pressed its button, all is well');
 });
 
 test('W26: only the page of the right link names the agent and the public title, and no name that is not safe to quote', async () => {
-  const html = { headers: { accept: 'text/html' } };
+  const html = { headers: { accept: 'application/xhtml+xml' } };
   const { link, wrong } = await startWithLink({ agent_id: 'Cover Artist', briefing_metadata: { title: 'Autumn issue', public: true } });
   const names = ['calls itself “Cover Artist”', 'the task “Autumn issue”'];
   const opened = await (await fetch(link, html)).text();
   for (const name of names) expect(opened).toContain(name);
   const missed = await (await fetch(wrong, html)).text();
   expect(missed).not.toMatch(/Cover Artist|Autumn issue/);
-  const confirmed = await (await press(link, { accept: 'text/html' })).text();
+  const confirmed = await (await press(link, { accept: 'application/xhtml+xml' })).text();
   for (const name of names) expect(confirmed).toContain(name);
   const unsafe = await startWithLink({ agent_id: 'pay at evil.example', briefing_metadata: { title: 'Not public' } });
   const unnamed = await (await fetch(unsafe.link, html)).text();

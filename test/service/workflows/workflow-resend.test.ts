@@ -38,7 +38,7 @@ test('W6: resend mails a new link and ends the old one, also after too many trie
   });
   const second = (await untilMailed(workflow.id, 2))[1] ?? '';
   expect(await openLink(first)).toMatchObject({ status: 410, body: { reason: 'challenge_replaced' } });
-  const page = await fetch(first, { headers: { accept: 'text/html' } });
+  const page = await fetch(first, { headers: { accept: 'application/xhtml+xml' } });
   expect([page.status, await page.text()]).toEqual([410, expect.stringContaining('A newer link was sent')]);
   const workflows = collectionOf(await openDatabase(service), 'workflows');
   await workflows.updateOne({ _id: workflow.id }, { $set: { 'challenge.expiresAt': new Date(Date.now() - 1) } });
