@@ -61,7 +61,7 @@ describe('the browser verifies too (V9, W8, W9, W18)', () => {
     ['one', 'Chain. The chain hash of the output was recomputed starting from the hash of the briefing.', 'partial'],
     ['closedEmpty', 'Chain. There is no output to link.', 'partial'],
     ['pending', 'No root is stamped yet for all outputs.', 'proved'],
-    ['print', 'Chain. 130 chain hashes were recomputed', 'partial'],
+    ['thousand', 'Chain. 1,000 chain hashes were recomputed', 'partial'],
     ['completed', 'Not checked: a stamp of the mock provider has no token to check.', 'partial'],
   ])('shows the matching text for %s', async (name, said, state) => {
     await visit(`/workflow/${name}`, {}, async (page) => {

@@ -97,8 +97,8 @@ describe('V9: a mock stamp is a test stamp on every page: in the warning colour,
       (page) => page.getByText('Match.').waitFor(),
     ],
     [
-      'the print edition of a workflow',
-      () => `${workflow}?edition=print`,
+      'the page of a workflow on paper',
+      () => workflow,
       async (page) => {
         await page.locator('#in-browser-proof[data-state]').waitFor();
         await page.emulateMedia({ media: 'print' });

@@ -242,10 +242,4 @@ describe('on paper', () => {
       expect(await page.getByRole('img', { name: 'QR code of the address' }).isVisible()).toBe(true);
     });
   });
-
-  it('the print edition has the content of all pages, and the first page links to it', async () => {
-    const { body } = await pages.app.inject('/workflow/print');
-    expect(body.match(/id="output-\d+"/g)).toHaveLength(130);
-    expect((await pages.app.inject(`/workflow/${workflowId}`)).body).toContain(`href="/workflow/${workflowId}?edition=print"`);
-  });
 });

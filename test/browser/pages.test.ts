@@ -31,7 +31,7 @@ const gateLooks = [
 
 /** The other samples that differ in more than words. */
 const longLooks = [
-  ...['completed', 'pending', 'unserved', 'not_proved', 'long', 'found', 'print'].map((name) => `/workflow/${name}`),
+  ...['completed', 'pending', 'unserved', 'not_proved', 'long', 'found', 'thousand'].map((name) => `/workflow/${name}`),
   ...['/verify/mock', '/verify/not_proved', '/verify-user/0', '/verify-user/3', '/error/too-often', '/status/fresh'],
 ];
 

@@ -109,7 +109,6 @@ const facts = {
   published: { outputsUrl: `/workflow/${workflowId}/outputs.json`, closingRecordUrl: `/workflow/${workflowId}/closing-record.json` },
   evidence: { jsonUrl: `/workflow/${workflowId}/evidence.json`, zipUrl: `/workflow/${workflowId}/evidence.zip` },
   find: null,
-  isPrintEdition: false,
   shownAt: '2026-11-21T11:46:07.204Z',
 } as const;
 
@@ -203,7 +202,7 @@ export const workflowSamples = {
   long: closed(outputsPage(250, { page: 2, pageSize: 20 })),
   found: { ...completed, find: { hash: sha256Of(contentOf(4)), sequenceNumbers: [4] } },
   foundBriefing: { ...completed, find: { hash: sha256Of(briefing), sequenceNumbers: [] } },
-  print: { ...closed(outputsPage(130, { pageSize: 1_000 })), isPrintEdition: true },
+  thousand: closed(outputsPage(1_000, { pageSize: 1_000 })),
   notFound: { ...completed, find: { hash: sha256Of('other'), sequenceNumbers: [] } },
 } satisfies Record<string, WorkflowPage>;
 

@@ -24,8 +24,8 @@ const contract = {
 
 const parse = createRequestParser(contract);
 
-/** One view of the print edition counts as this many views, because it verifies ten times as many outputs. */
-const printWeight = 10;
+/** Each further hundred of outputs on a page counts as one more view, because all of them are verified. */
+const outputsOfView = 100;
 
 /** Serves the public page of a workflow (W14). */
 export function registerPageRoutes(
@@ -38,13 +38,11 @@ export function registerPageRoutes(
     const { path, query } = parse(request);
     reply.header('Cache-Control', 'no-cache').header('X-Robots-Tag', 'noindex, nofollow');
     if (query.output !== undefined) return reply.redirect(outputPagePath(path.workflow_id, query.output), 303);
-    const { edition, ...asked } = query;
-    if (edition === 'print') await limited.items(request, reply, Math.min(printWeight, perMinute) - 1);
-    const model = await workflows.page(path.workflow_id, {
-      ...asked,
-      isPrintEdition: edition === 'print',
-      baseUrl: baseUrl(),
-    });
+    const passLimit = async (outputs: number) => {
+      const views = Math.min(Math.ceil(outputs / outputsOfView), perMinute);
+      if (views > 1) await limited.items(request, reply, views - 1);
+    };
+    const model = await workflows.page(path.workflow_id, { ...query, passLimit, baseUrl: baseUrl() });
     if (model) return reply.page('workflow', model);
     await mistakes.unknownId(request, reply);
     return sendErrorPage(request, reply, { status: 404, detail: 'There is no workflow with this id.', retryAfterSeconds: null });

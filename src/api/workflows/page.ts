@@ -1,4 +1,4 @@
-import { closingRecordPath, evidencePath, outputsPath, outputsPerPage, workflowPath } from '../../shared/domain/addresses.ts';
+import { closingRecordPath, evidencePath, outputsPath, workflowPath } from '../../shared/domain/addresses.ts';
 import { maskEmail, redactedEmail } from '../../shared/domain/mask-email.ts';
 import { publicNameOf } from '../../shared/domain/public-name.ts';
 import { readStatus } from '../../shared/domain/workflow-state.ts';
@@ -7,7 +7,7 @@ import { isTierServed } from './access.ts';
 import type { RecomputedChain } from './chain-proof.ts';
 import type { createWorkflowProofs } from './proof.ts';
 import { isoOf } from './state.ts';
-import type { FindResult, WorkflowPage } from './workflow-model.ts';
+import { type FindResult, outputsPerPage as pageSize, type WorkflowPage } from './workflow-model.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 const mostFound = 100;
@@ -17,7 +17,8 @@ export interface PageQuery {
   readonly page: number;
   /** The SHA-256 of the outputs to find, lower-case hex. */
   readonly find?: string | undefined;
-  readonly isPrintEdition: boolean;
+  /** Called with the number of outputs on the page before they are verified. It throws if they are too many for the caller. */
+  readonly passLimit: (outputs: number) => Promise<void>;
   /** The base URL of the service, without a final slash. */
   readonly baseUrl: string;
 }
@@ -32,7 +33,7 @@ function agentShown({ agentId, email, redactedAt }: WorkflowRecord): string | nu
 /**
  * Creates a function that returns the data of a workflow's public page, or null if there is no such workflow. Nothing in it is secret.
  *
- * @throws ServiceError `store_unavailable`
+ * @throws ServiceError `store_unavailable`; the errors of `passLimit`
  */
 export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<typeof createWorkflowProofs>) {
   const { workflows, outputs, servesQualified, confirmWith, clock } = tools;
@@ -45,8 +46,7 @@ export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<type
   return async (workflowId: string, query: PageQuery): Promise<WorkflowPage | null> => {
     const found = await workflows.find(workflowId);
     if (!found) return null;
-    const { isPrintEdition, baseUrl } = query;
-    const pageSize = outputsPerPage[isPrintEdition ? 'print' : 'screen'];
+    const { passLimit, baseUrl } = query;
     const end = await outputs.findEnd(workflowId);
     // If the chain is closed, the workflow may have been completed since it was read, so it is read again.
     const workflow = (end?.isClosed && found.status !== 'completed' && (await workflows.find(workflowId))) || found;
@@ -54,6 +54,7 @@ export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<type
     const page = Math.min(Math.max(1, query.page), Math.max(1, Math.ceil(total / pageSize)));
     const firstNumber = (page - 1) * pageSize + 1;
     const lastNumber = Math.min(page * pageSize, total);
+    await passLimit(Math.max(0, lastNumber - firstNumber + 1));
     const listed = await outputs.list(workflowId, firstNumber, pageSize);
     // The total was read before the list. Outputs that were added between are not shown.
     const records = listed.filter(({ sequenceNumber }) => sequenceNumber <= total);
@@ -89,7 +90,6 @@ export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<type
       published: { outputsUrl: outputsPath(workflowId), closingRecordUrl: closingRecord && closingRecordPath(workflowId) },
       evidence: closingRecord && { jsonUrl: evidencePath(workflowId, 'json'), zipUrl: evidencePath(workflowId, 'zip') },
       find,
-      isPrintEdition,
       shownAt: new Date(now).toISOString(),
     };
   };

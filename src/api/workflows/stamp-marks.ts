@@ -45,7 +45,7 @@ export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp'>): Ma
 }
 
 /**
- * Adds a cache to `mark`. The print edition shows a thousand outputs to anyone, so each proved mark is kept for five minutes, for exactly the same
+ * Adds a cache to `mark`. A page shows a thousand outputs to anyone, so each proved mark is kept for five minutes, for exactly the same
  * claim and stamp.
  */
 export function rememberMarks(mark: MarkStamp): MarkStamp {

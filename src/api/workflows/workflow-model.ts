@@ -1,4 +1,4 @@
-import { outputsPerPage, workflowPath } from '../../shared/domain/addresses.ts';
+import { outputPath } from '../../shared/domain/addresses.ts';
 import type { ConfirmWith } from '../../shared/domain/challenge.ts';
 import type { WorkflowTier } from '../../shared/domain/tiers.ts';
 import type { LinkMailState, WorkflowStatus } from '../../shared/domain/workflow-state.ts';
@@ -122,15 +122,16 @@ export interface WorkflowPage {
   /** URLs of the evidence; null if there is no closing record. */
   readonly evidence: { readonly jsonUrl: string; readonly zipUrl: string } | null;
   readonly find: FindResult | null;
-  /** `?edition=print`: more outputs on a page, for paper. */
-  readonly isPrintEdition: boolean;
   /** When the page was made. */
   readonly shownAt: string;
 }
 
-/** The path of an output: the page that shows it, and its place on this page. */
+/** The number of outputs on one page. */
+export const outputsPerPage = 1_000;
+
+/** The path of an output: the page that shows it, and its place on this page. A browser does not send the fragment, so the page is in the query. */
 export const outputPagePath = (workflowId: string, sequenceNumber: number): string =>
-  `${workflowPath(workflowId)}?page=${Math.ceil(sequenceNumber / outputsPerPage.screen)}#output-${sequenceNumber}`;
+  outputPath(workflowId, sequenceNumber).replace('#', `?page=${Math.ceil(sequenceNumber / outputsPerPage)}#`);
 
 /** The page behind the link in the mail. */
 export interface VerifyUserPage {

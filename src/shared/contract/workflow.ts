@@ -195,7 +195,6 @@ const whole = z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
 export const workflowPageQuery = z.object({
   page: whole.catch(1),
   output: whole.optional().catch(undefined).describe('shows the page with this output'),
-  edition: z.literal('print').optional().catch(undefined).describe('`print`: for paper, with more outputs per page'),
   find: z
     .string()
     .trim()

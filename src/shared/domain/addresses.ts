@@ -6,17 +6,8 @@ export const sealedPath = (tokenId: string, secret: string): string => `/api/v1/
 
 export const workflowPath = (workflowId: string): string => `/workflow/${workflowId}`;
 
-/** The number of outputs on one page, on screen and in print. */
-export const outputsPerPage = { screen: 100, print: 1_000 } as const;
-
-/**
- * The address of an output on its workflow's page. The server does not see the fragment (`#output-…`), so an output beyond the first page also has
- * its number in the query. The address then works without JavaScript.
- */
-export function outputPath(workflowId: string, sequenceNumber: number): string {
-  const asked = sequenceNumber > outputsPerPage.screen ? `?output=${sequenceNumber}` : '';
-  return `${workflowPath(workflowId)}${asked}#output-${sequenceNumber}`;
-}
+/** The address of an output: its place on the page of its workflow. */
+export const outputPath = (workflowId: string, sequenceNumber: number): string => `${workflowPath(workflowId)}#output-${sequenceNumber}`;
 
 /** The address of a workflow's published chain. */
 export const outputsPath = (workflowId: string): string => `${workflowPath(workflowId)}/outputs.json`;

@@ -85,7 +85,9 @@ test('S14: download and page name the files for the root of a batch; without the
 
   const pasted = async (token: string, hash: unknown) => {
     const fields = new URLSearchParams({ token, hash: String(hash) });
-    return mainText(await (await service.fetch('/verify', { method: 'POST', body: fields, headers: { accept: 'application/xhtml+xml' } })).text());
+    return mainText(
+      await (await service.fetch('/verify', { method: 'POST', body: fields, headers: { accept: 'application/xhtml+xml' } })).text(),
+    );
   };
   for (const { token: plain } of [tsr, token]) {
     const said = await pasted(plain, body.content_sha256);

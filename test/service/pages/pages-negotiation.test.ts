@@ -72,7 +72,7 @@ describe('/verify', () => {
 
 describe('anchors of outputs', () => {
   it('lead to the right page without JavaScript', async () => {
-    const response = await service.fetch(`/workflow/${unknown}?output=250`, { redirect: 'manual' });
-    expect([response.status, response.headers.get('location')]).toEqual([303, `/workflow/${unknown}?page=3#output-250`]);
+    const response = await service.fetch(`/workflow/${unknown}?output=2500`, { redirect: 'manual' });
+    expect([response.status, response.headers.get('location')]).toEqual([303, `/workflow/${unknown}?page=3#output-2500`]);
   });
 });

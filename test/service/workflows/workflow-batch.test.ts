@@ -7,7 +7,12 @@ import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } fr
 
 let service: Service;
 beforeAll(async () => {
-  const settings = { RATE_WORKFLOW_START_PER_HOUR: '0', RATE_WORKFLOW_STAMP_PER_MINUTE: '0', WORKER_CONCURRENCY: '8' };
+  const settings = {
+    RATE_WORKFLOW_START_PER_HOUR: '0',
+    RATE_WORKFLOW_STAMP_PER_MINUTE: '0',
+    RATE_WORKFLOW_PAGE_PER_MINUTE: '15',
+    WORKER_CONCURRENCY: '8',
+  };
   service = await startService({ keep: true, workers: 2, settings });
 });
 afterAll(() => service.stop());
@@ -32,7 +37,17 @@ test('L4: outputs are numbered in the order given, after the existing ones, whic
   expect(status).toBe(200);
   expect(items.map(({ sequence_number }) => sequence_number)).toEqual(given.map((_, index) => index + 2));
   expect((await chainOf(workflow)).slice(1)).toEqual(given.map(({ output_hash }) => output_hash));
-  expect(items[0]).toMatchObject({ verify_url: `/workflow/${workflow.id}#output-2`, workflow_anchor_url: `/workflow/${workflow.id}` });
+  const page = await (await service.fetch(`/workflow/${workflow.id}`)).text();
+  for (const number of [2, 101, 501]) {
+    expect(items[number - 2]).toMatchObject({
+      verify_url: `/workflow/${workflow.id}#output-${number}`,
+      workflow_anchor_url: `/workflow/${workflow.id}`,
+    });
+    expect(page, 'every anchor is on the page (W14)').toContain(`id="output-${number}"`);
+  }
+  // A view of 501 outputs counts as six (R6).
+  const views = [await service.fetch(`/workflow/${workflow.id}`), await service.fetch(`/workflow/${workflow.id}`)];
+  expect(views.map((view) => view.status)).toEqual([200, 429]);
   expect((await completeWorkflow(service, workflow)).body).toMatchObject({ status: 'completed', output_count: 501 });
   const closed = await stampOutputs(service, workflow, outputs(2));
   expect([closed.status, closed.body]).toEqual([409, expect.objectContaining({ code: 'conflict', reason: 'workflow_closed' })]);
