@@ -96,6 +96,7 @@ const facts = {
   status: 'completed',
   isClosing: false,
   isTierServed: true,
+  makesTestStamps: false,
   startedAt: '2026-11-21T09:12:44Z',
   expiresAt: '2026-11-28T09:12:44Z',
   completedAt: '2026-11-21T10:02:31Z',
@@ -226,6 +227,7 @@ const verifyUserPage = (outcome: VerifyUserPage['outcome'], confirmWith: VerifyU
   confirmWith,
   workflowId,
   workflowUrl: `/workflow/${workflowId}`,
+  makesTestStamps: false,
 });
 export const verifyUserSamples: readonly VerifyUserPage[] = [
   ...outcomes.map((outcome) => verifyUserPage(outcome, 'link')),

@@ -36,7 +36,7 @@ function agentShown({ agentId, email, redactedAt }: WorkflowRecord): string | nu
  * @throws ServiceError `store_unavailable`; the errors of `passLimit`
  */
 export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<typeof createWorkflowProofs>) {
-  const { workflows, outputs, servesQualified, confirmWith, clock } = tools;
+  const { workflows, outputs, servesQualified, makesTestStamps, confirmWith, clock } = tools;
   async function findOutputs(workflowId: string, hash: string | undefined, chain: RecomputedChain): Promise<FindResult | null> {
     if (hash === undefined) return null;
     const recorded = await outputs.findNumbers(workflowId, hash, mostFound);
@@ -69,6 +69,7 @@ export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<type
       status: readStatus(snapshotOf(workflow), now),
       isClosing: workflow.status === 'closing',
       tier: workflow.tier,
+      makesTestStamps,
       isTierServed: isTierServed(workflow, servesQualified),
       startedAt: workflow.createdAt.toISOString(),
       expiresAt: workflow.expiresAt.toISOString(),

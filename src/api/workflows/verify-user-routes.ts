@@ -129,7 +129,9 @@ export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerCo
       return sendErrorPage(request, reply, { status: 404, detail, retryAfterSeconds: null });
     }
     if (!isJson) {
-      return reply.code(statusOf(outcome)).page('verify-user', { outcome, confirmWith, workflowId, workflowUrl: workflowPath(workflowId) });
+      const { makesTestStamps } = workflows;
+      const model = { outcome, confirmWith, workflowId, workflowUrl: workflowPath(workflowId), makesTestStamps };
+      return reply.code(statusOf(outcome)).page('verify-user', model);
     }
     if (outcome.kind !== 'verified' && outcome.kind !== 'open') throw errorOf(outcome);
     return { workflow_id: workflowId, status: outcome.kind === 'verified' ? 'active' : 'pending' };

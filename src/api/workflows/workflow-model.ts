@@ -91,6 +91,8 @@ export interface WorkflowPage {
   /** True while the workflow is being completed: no output can be added, and the root is being stamped. */
   readonly isClosing: boolean;
   readonly tier: WorkflowTier;
+  /** Whether this installation makes test stamps only. */
+  readonly makesTestStamps: boolean;
   /** Whether the configured providers can serve the tier. */
   readonly isTierServed: boolean;
   readonly startedAt: string;
@@ -139,4 +141,6 @@ export interface VerifyUserPage {
   readonly confirmWith: ConfirmWith;
   readonly workflowId: string;
   readonly workflowUrl: string;
+  /** Whether this installation makes test stamps only. */
+  readonly makesTestStamps: boolean;
 }

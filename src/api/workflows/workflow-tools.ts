@@ -30,7 +30,9 @@ export interface WorkflowTools {
   readonly recipientKey: () => Promise<KeyObject>;
   /** Whether mail can be sent. False only if a mail server is certainly not configured. */
   readonly canSendMail: () => Promise<boolean>;
-  /** Whether any configured provider is qualified. */
+  /** Whether the mock provider is the only one. */
+  readonly makesTestStamps: boolean;
+  /** Whether any configured provider may be qualified. True also for the mock provider alone, so that the tier can be tried (W2). */
   readonly servesQualified: boolean;
   /** What confirms an e-mail address in new mails. */
   readonly confirmWith: ConfirmWith;

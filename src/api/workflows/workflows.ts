@@ -35,6 +35,8 @@ export function createWorkflows(tools: WorkflowTools) {
     /** @throws the same errors as `findWorkflow` */
     find: (workflowId: string) => findWorkflow(workflows, workflowId),
     recipients: createRecipients(tools),
+    /** Whether this installation makes test stamps only. */
+    makesTestStamps: tools.makesTestStamps,
     start: createWorkflowStart(tools, mailer),
     state: createWorkflowState(tools),
     resend: createResend(tools, mailer),

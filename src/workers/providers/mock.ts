@@ -5,14 +5,14 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import { TierUnavailableError, type TimestampProvider } from './provider.ts';
 
 /**
- * The mock provider. It needs no account, and its stamps are never qualified. A key of the service authenticates its tokens. It accepts only SHA-256.
+ * The mock provider. It needs no account, and its stamps are never qualified. It also makes test stamps for workflows of tier `qualified` (W2). A key of
+ * the service authenticates its tokens. It accepts only SHA-256.
  */
 export function createMockProvider(deps: { key: () => Promise<KeyObject>; clock: Clock }): TimestampProvider {
   return {
     name: mockProviderName,
     isQualified: false,
-    stamp: async ({ tokenId, imprint: { algorithm, digest }, tier, requiresQualified }) => {
-      if (requiresQualified) throw new TierUnavailableError('a qualified stamp is required, but the mock provider is not qualified');
+    stamp: async ({ tokenId, imprint: { algorithm, digest }, tier }) => {
       if (algorithm !== 'sha256') throw new TierUnavailableError(`the mock provider stamps only SHA-256, not ${algorithm}`);
       const timeMs = deps.clock();
       return {

@@ -80,8 +80,8 @@ const mockWithCalls = () => {
 
 test('refusing a stamp that the mock provider may not make is not a failure (W19)', async () => {
   const { provider, record, calls } = mockWithCalls();
-  const qualified = { tokenId: '', imprint: sha256Imprint('a'.repeat(64)), tier: 'basic', requiresQualified: true } as const;
-  for (let stamp = 0; stamp < 3; stamp += 1) await expect(provider.stamp(qualified)).rejects.toThrow(TierUnavailableError);
+  const other = { tokenId: '', imprint: { algorithm: 'sha384', digest: 'a'.repeat(96) }, tier: 'basic' } as const;
+  for (let stamp = 0; stamp < 3; stamp += 1) await expect(provider.stamp(other)).rejects.toThrow(TierUnavailableError);
   expect(calls).toEqual(['mock refused', 'mock refused', 'mock refused']);
   expect(record.read().status).toBe('operational');
 });

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import { mailedService } from '../../support/mailed-service.ts';
-import { eventually, getJson, postJson, randomHash } from '../../support/requests.ts';
+import { mainText } from '../../support/page-text.ts';
+import { eventually, getJson, postJson, randomHash, verifyById } from '../../support/requests.ts';
+import { startService } from '../../support/service.ts';
+import { providersSettings, startTsa } from '../../support/tsa-service.ts';
 import {
   completeWorkflow,
   openLink,
@@ -64,10 +67,25 @@ describe('the workflow token (E5)', () => {
 });
 
 describe('tiers and states', () => {
-  test('W2, W19: qualified gives 502 if no provider is qualified, numbers and closes nothing, and does not count as a failure', async () => {
+  test('W2: with the mock provider alone, qualified works from start to completion, and every page says test stamps', async () => {
     const workflow = await startWorkflow(service, { tier: 'qualified' });
+    const pageOf = async () => mainText(await (await service.fetch(`/workflow/${workflow.id}`)).text());
+    expect(await pageOf()).toMatch(/A test record without files.*test stamps of the provider mock/s);
     const link = (await mail.linkFor(workflow.id)).replace('https://stamps.example', service.url);
-    expect((await openLink(link)).status).toBe(200);
+    expect(mainText(await (await fetch(link)).text())).toContain('makes test stamps only');
+    const { status, body } = await stampOutput(service, workflow);
+    expect(status).toBe(201);
+    expect(await pageOf()).toMatch(/A test record of 1 file.*test stamps.*Here are test stamps instead/s);
+    expect((await completeWorkflow(service, workflow)).body).toMatchObject({ status: 'completed', output_count: 1 });
+    expect(await pageOf()).toMatch(/Completed, with test stamps.*A test record of 1 file/s);
+    expect((await verifyById(service, body.stamp_token_id)).body).toMatchObject({ valid: true, is_qualified: false, tsp_provider: 'mock' });
+  });
+
+  test('W2, W19: qualified gives 502 if no provider is qualified, numbers and closes nothing, and does not count as a failure', async () => {
+    const settings = { ...providersSettings([{ tsa: await startTsa() }]), SMTP_URL: mail.url };
+    const service = await startService({ settings });
+    const workflow = await startWorkflow(service, { tier: 'qualified' });
+    expect((await openLink(await mail.linkFor(workflow.id))).status).toBe(200);
     const refused = { status: 502, body: { code: 'tier_unavailable' } };
     for (let tries = 0; tries < 4; tries += 1) expect(await stampOutput(service, workflow)).toMatchObject(refused);
     expect(await completeWorkflow(service, workflow)).toMatchObject(refused);
