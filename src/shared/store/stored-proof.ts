@@ -8,7 +8,8 @@ import { rememberLast } from '../runtime/remember-last.ts';
 import { bytesOf } from './binary.ts';
 import { answerIn, type StoredAnswer, storedAnswerOf } from './stored-token.ts';
 
-type StoredTokenProof = Omit<TokenProof, 'token' | 'tsq' | 'tsr' | 'term' | 'renewals'> & StoredAnswer;
+type StoredTokenProof = Omit<TokenProof, 'qualification' | 'token' | 'tsq' | 'tsr' | 'term' | 'renewals'> & StoredAnswer;
+type StoredMockProof = Omit<MockProof, 'qualification'>;
 
 /**
  * The part of a leaf in the stamp's document; the other parts are in the document of its batch. `path`: the blind, then the siblings up to the
@@ -21,7 +22,7 @@ interface StoredLeafProof {
   readonly path: Binary;
 }
 
-export type StoredProof = MockProof | StoredTokenProof | StoredLeafProof;
+export type StoredProof = StoredMockProof | StoredTokenProof | StoredLeafProof;
 
 /** The digest by which the stamp of a token is found: that of the text, which is not decoded. */
 export const tokenDigestOf = (token: string): string => hash('sha256', token, 'hex');
@@ -31,10 +32,12 @@ const uuidOf = rememberLast((id: string) => new UUID(id));
 /** Makes the stored form of a proof. @param sets the certificates to store separately are added here, by id */
 export function storedProofOf(proof: Proof, sets: Map<string, Buffer>): StoredProof {
   switch (proof.kind) {
-    case 'mock':
-      return proof;
+    case 'mock': {
+      const { qualification: _, ...rest } = proof;
+      return rest;
+    }
     case 'token': {
-      const { term: _, renewals: __, token, tsq, tsr, ...rest } = proof;
+      const { qualification: _, term: __, renewals: ___, token, tsq, tsr, ...rest } = proof;
       return { ...rest, ...storedAnswerOf({ token, tsq, tsr }, sets) };
     }
     case 'leaf': {

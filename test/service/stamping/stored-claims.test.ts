@@ -10,6 +10,7 @@ import { loadTrustSettings } from '../../../src/shared/trust/trusted-providers.t
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import { randomHash, stampInternal } from '../../support/requests.ts';
 import { sharedService } from '../../support/service.ts';
+import { sharedTsaService } from '../../support/tsa-service.ts';
 import { completeWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
 const service = await sharedService();
@@ -33,6 +34,16 @@ test('V9: a replay takes `qualified` from the judgement, not from a flag, and ne
   await changeStamp(token_id, older);
   const refused = await stamp();
   expect([refused.status, refused.body]).toEqual([500, expect.objectContaining({ code: 'internal_error', token_id, verify_url })]);
+});
+
+test('V9: what was said about *qualified* when the stamp was made is not stored: verification judges it again', async () => {
+  const stamps = [service, (await sharedTsaService()).service];
+  for (const at of stamps) {
+    const { body } = await stampInternal(at, { hash: randomHash() });
+    expect(body.qualified).toMatchObject({ status: 'not_qualified' });
+    const stored = await collectionOf(await openDatabase(at), 'stamps').findOne({ _id: String(body.token_id) });
+    expect((stored as unknown as { proofs: object[] }).proofs[0]).not.toHaveProperty('qualification');
+  }
 });
 
 test('V9: a stamp looked up after a lost reply is judged; if it does not verify, it is not found', async () => {
