@@ -1,12 +1,12 @@
 import { createSecretKey, randomBytes, randomUUIDv7 } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import { pino } from 'pino';
+import { developmentPolicy } from '../../src/shared/domain/qualification.ts';
 import { type Imprint, type Proof, sha256Imprint, type TokenProof } from '../../src/shared/domain/stamp.ts';
 import { encodeRequest, issueResponse, tokenIn } from '../../src/shared/rfc3161/index.ts';
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
 import { openStore } from '../../src/shared/store/store.ts';
 import { createPki } from '../../src/tsa/pki.ts';
-import { DEVELOPMENT_POLICY } from '../../src/tsa/server.ts';
 import { plantTree } from '../../src/workers/providers/batch.ts';
 import { sizeOf } from './running.ts';
 
@@ -16,7 +16,7 @@ const { signer } = createPki({ nowMs: Date.now() });
 
 function sign({ algorithm, digest }: Imprint): TokenProof {
   const tsq = encodeRequest({ imprint: { algorithm, digest: Buffer.from(digest, 'hex') }, nonce: randomBytes(16) });
-  const tsr = issueResponse({ identity: signer, policies: [DEVELOPMENT_POLICY], accuracy: { seconds: 1 } }, tsq, {
+  const tsr = issueResponse({ identity: signer, policies: [developmentPolicy], accuracy: { seconds: 1 } }, tsq, {
     timeMs: Date.now(),
     serial: randomSerial(),
   });

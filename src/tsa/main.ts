@@ -1,10 +1,11 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { developmentPolicy } from '../shared/domain/qualification.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import { parseSettings, settingsSchema } from '../shared/runtime/config.ts';
 import { runProcessWith } from '../shared/runtime/lifecycle.ts';
 import { KEY_ALGORITHMS } from './certificate.ts';
-import { createTsaServer, DEVELOPMENT_POLICY } from './server.ts';
+import { createTsaServer } from './server.ts';
 import { openTsaState, writeProvidersFile } from './state.ts';
 
 /** Settings of the development TSA. */
@@ -33,7 +34,7 @@ await runProcessWith(
     lifecycle.onClose('http', () => tsa.close());
     return {
       url,
-      providersFile: await writeProvidersFile(dir, { url, policy: DEVELOPMENT_POLICY, isAggregating: config.TSA_AGGREGATE === '1' }),
+      providersFile: await writeProvidersFile(dir, { url, policy: developmentPolicy, isAggregating: config.TSA_AGGREGATE === '1' }),
       rootFile: pki.rootFile,
       crlFile: pki.crlFile,
     };

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { developmentPolicy } from '../shared/domain/qualification.ts';
 import { issueResponse, type TsaProfile } from '../shared/rfc3161/index.ts';
 import type { Clock } from '../shared/runtime/clock.ts';
 import type { Logger } from '../shared/runtime/log.ts';
@@ -9,9 +10,6 @@ import type { Pki } from './pki.ts';
 import { issueResponseWith } from './seams.ts';
 
 export const QUERY_TYPE = 'application/timestamp-query';
-
-/** The policy of tokens from the development TSA. Its OID is from the arc for documentation and examples, so it promises nothing. */
-export const DEVELOPMENT_POLICY = '2.999.3161.1';
 
 const MAX_QUERY_OCTETS = 64 * 1024;
 
@@ -55,7 +53,7 @@ export interface TsaServer {
 export function createTsaServer(options: TsaServerOptions): TsaServer {
   const profile: TsaProfile = {
     identity: options.pki.signer,
-    policies: [DEVELOPMENT_POLICY],
+    policies: [developmentPolicy],
     accuracy: { seconds: 1 },
     ...options.profile,
   };

@@ -16,9 +16,9 @@ import {
   tokenIn,
 } from '../../src/shared/rfc3161/index.ts';
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
-import { DEVELOPMENT_POLICY } from '../../src/tsa/server.ts';
 import { berOf } from './ber-forms.ts';
 import { sha256 } from './requests.ts';
+import { tsaPolicy } from './tsa-service.ts';
 
 /** A record, the hash claimed for it, and the allowed refusal codes. */
 export interface Manipulated {
@@ -43,7 +43,7 @@ export function recordManipulations(identity: SigningIdentity) {
   const sign = (root: Buffer): Buffer => signImprint({ algorithm: 'sha256', digest: root });
   function signImprint(imprint: Imprint): Buffer {
     const request = encodeRequest({ imprint, nonce: randomBytes(16) });
-    const profile: TsaProfile = { identity, policies: [DEVELOPMENT_POLICY], accuracy: { seconds: 1 } };
+    const profile: TsaProfile = { identity, policies: [tsaPolicy], accuracy: { seconds: 1 } };
     return tokenIn(issueResponse(profile, request, { timeMs: Date.now(), serial: randomSerial() }))!;
   }
 

@@ -3,8 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createPki, type Pki } from '../../src/tsa/pki.ts';
-import { createTsaServer, DEVELOPMENT_POLICY, type TsaServer } from '../../src/tsa/server.ts';
+import { createTsaServer, type TsaServer } from '../../src/tsa/server.ts';
 import { type RunningService, type Settings, sharedService } from './service.ts';
+
+/** The policy of these TSAs. They stand for real ones, so it is not that of the development TSA. */
+export const tsaPolicy = '2.999.7.1';
 
 export interface RunningTsa {
   readonly server: TsaServer;
@@ -18,7 +21,7 @@ type OnEnd = (close: () => void | Promise<void>) => void;
 /** A TSA with real cryptography that can be made to fail; ends with the test, or by the given `onEnd`. */
 export async function startTsa(options: { pki?: Pki; onEnd?: OnEnd } = {}): Promise<RunningTsa> {
   const pki = options.pki ?? createPki({ nowMs: Date.now() });
-  const server = createTsaServer({ pki, clock: Date.now });
+  const server = createTsaServer({ pki, clock: Date.now, profile: { policies: [tsaPolicy] } });
   const url = await server.listen();
   (options.onEnd ?? onTestFinished)(() => server.close());
   return { server, pki, url };
@@ -60,7 +63,7 @@ async function startShared(provider: object): Promise<TsaService> {
   const tsa = await startTsa({ onEnd });
   return {
     tsa,
-    service: await sharedService({ settings: providersSettings([{ tsa, policy_oid: DEVELOPMENT_POLICY, ...provider }], onEnd) }),
+    service: await sharedService({ settings: providersSettings([{ tsa, policy_oid: tsaPolicy, ...provider }], onEnd) }),
   };
 }
 

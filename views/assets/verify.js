@@ -104,7 +104,7 @@ async function compareFile(file, imprint) {
     item.classList.add(isSame ? 'is-match' : 'is-other');
     item.classList.toggle('is-test', imprint.isTest);
     if (isSame && imprint.isTest)
-      say('warning', bold('Match.'), ' ', name, ' is the stamped file, but this is a test stamp: it proves nothing to a third party.');
+      say('warning', bold('Match.'), ' ', name, ' is the stamped file, but this stamp is for trials: it proves nothing to a third party.');
     else if (isSame) say('check', bold('Match.'), ' ', name, ' is the stamped file, byte for byte. It is unchanged since it was stamped.');
     else if (imprint.mayBeOfBatch)
       say('cross', bold('No match.'), ' ', name, ' has changed, or this is the token of a batch: use the .ers file.');

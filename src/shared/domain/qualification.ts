@@ -43,6 +43,7 @@ export type QualificationBasis = (typeof qualificationBases)[number];
 /** Why a time-stamp is not qualified. A code never changes its meaning. */
 export const QUALIFICATION_REASONS = {
   mock_provider: 'The mock provider made it.',
+  development_tsa: 'It is a development time-stamp, for trials: the operator holds the key.',
   provider_not_qualified: 'The operator of the service does not say that the provider is qualified.',
   no_trusted_list: 'No trusted list was read that could say so.',
   service_not_listed: 'None of the trusted lists that were read has the service that signed it.',
@@ -60,6 +61,18 @@ export type QualificationReason = keyof typeof QUALIFICATION_REASONS;
 export const qualificationReasons = Object.keys(QUALIFICATION_REASONS) as [QualificationReason, ...QualificationReason[]];
 
 export const isQualified = ({ status }: Pick<Qualification, 'status'>): boolean => status === 'qualified';
+
+/** The policy of the development TSA. Its OID is from the arc for documentation and examples, so it promises nothing. */
+export const developmentPolicy = '2.999.3161.1';
+
+/** What every page and the command say about a time-stamp of the development TSA. */
+export const developmentSentence = 'Development time-stamp, for trials: the operator holds the key.';
+
+/** The kind of a time-stamp that is for trials, and proves nothing to a third party; null for all others. */
+export function trialOf(qualification: Pick<Qualification, 'reason'> | null): 'mock' | 'development' | null {
+  if (qualification?.reason === 'mock_provider') return 'mock';
+  return qualification?.reason === 'development_tsa' ? 'development' : null;
+}
 
 /** A time-stamp about which no list and no operator says that it is qualified. */
 export const notQualified = (reason: QualificationReason, isClaimedByToken = false): Qualification => ({

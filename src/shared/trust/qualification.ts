@@ -1,4 +1,4 @@
-import { isQualified, notQualified, type Qualification } from '../domain/qualification.ts';
+import { developmentPolicy, isQualified, notQualified, type Qualification } from '../domain/qualification.ts';
 import { hasQualifiedStatement, type RecordToken, type TrustStore, type Verified } from '../rfc3161/index.ts';
 import type { ListIndex } from './lists/index.ts';
 import type { QualifiedSetting } from './providers-file.ts';
@@ -11,7 +11,7 @@ import type { QualifiedSetting } from './providers-file.ts';
  * @param existedBy when the token was first proved to exist otherwise than by its own word: the time of the next token over it, or now
  */
 export function qualificationOf(
-  { chain, genTime, extensions }: Verified,
+  { chain, genTime, extensions, policy }: Verified,
   settings: readonly QualifiedSetting[],
   lists: ListIndex,
   existedBy: Date,
@@ -26,6 +26,7 @@ export function qualificationOf(
     const { reason, listed } = found;
     return { status: reason ? 'not_qualified' : 'qualified', basis: 'list', reason: reason ?? null, listed, isClaimedByToken };
   }
+  if (policy === developmentPolicy) return notQualified('development_tsa', isClaimedByToken);
   if (settings.length > 0 && settings.every((qualified) => qualified === true)) {
     return { status: 'qualified', basis: 'operator', reason: null, listed: null, isClaimedByToken };
   }

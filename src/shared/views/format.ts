@@ -123,4 +123,5 @@ export function qualifiedLine(qualification: Parameters<typeof qualifiedParts>[0
   return verdict + link + escapeHtml(after);
 }
 
+export { developmentSentence, trialOf } from '../domain/qualification.ts';
 export { countryText, laterStatusSentence } from '../domain/qualified-sentence.ts';

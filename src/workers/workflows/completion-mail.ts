@@ -1,6 +1,6 @@
 import { evidencePath, workflowPath } from '../../shared/domain/addresses.ts';
-import { mockProviderName } from '../../shared/domain/mock-token.ts';
 import { publicNameOf } from '../../shared/domain/public-name.ts';
+import { trialOf } from '../../shared/domain/qualification.ts';
 import type { JobPayload } from '../../shared/queue/jobs.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { WorkflowStore } from '../../shared/store/workflows.ts';
@@ -26,8 +26,9 @@ export function createCompletionMailProcessor(deps: CompletionMailDeps): (job: J
   async function judgeSeals(tokenIds: readonly string[]) {
     const stored = await stamps.findMany(tokenIds);
     const judged = await Promise.all(stored.map(({ proofs: [proof], imprint }) => tokenJudge.judge(proof.token, proof.provider, imprint)));
-    const isProved = judged.length === tokenIds.length && judged.every(({ ok }) => ok);
-    return isProved ? { isTest: stored.some(({ proofs }) => proofs[0].provider === mockProviderName) } : undefined;
+    const proved = judged.filter((judgement) => judgement.ok);
+    if (proved.length < tokenIds.length) return undefined;
+    return { isTest: proved.some(({ qualification }) => trialOf(qualification) !== null) };
   }
 
   return async (job) => {

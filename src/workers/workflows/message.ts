@@ -37,7 +37,7 @@ export interface CompletionMail extends ClientMail {
   readonly outputCount: number;
   /** RFC 3339, UTC. */
   readonly completedAt: string;
-  /** Whether the mock provider closed the workflow. */
+  /** Whether the stamps that closed the workflow are for trials. */
   readonly isTest: boolean;
   /** Absolute URL of the workflow's page. */
   readonly pageLink: string;

@@ -6,7 +6,6 @@ import { randomSerial } from '../../../src/shared/runtime/random-octets.ts';
 import { issueCrl } from '../../../src/tsa/certificate.ts';
 import { createPki, type Pki } from '../../../src/tsa/pki.ts';
 import { issueResponseWith, type Seams } from '../../../src/tsa/seams.ts';
-import { DEVELOPMENT_POLICY } from '../../../src/tsa/server.ts';
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import { isLong } from '../../support/depth.ts';
 import { opensslVerify } from '../../support/openssl-tsa.ts';
@@ -15,7 +14,7 @@ import { type RunningService, type Service, sharedService, startService } from '
 import { postQuery } from '../../support/tsa-client.ts';
 import { FAULTY_CASES } from '../../support/tsa-faults.ts';
 import { ask, createTsaLab } from '../../support/tsa-lab.ts';
-import { providersSettings, sharedTsaService } from '../../support/tsa-service.ts';
+import { providersSettings, sharedTsaService, tsaPolicy } from '../../support/tsa-service.ts';
 
 const download = async (service: RunningService, tokenId: unknown, part: string) => {
   const response = await service.fetch(`/api/v1/verify/v1/token/${tokenId}/${part}`);
@@ -179,7 +178,7 @@ test('S8: times in JSON have three, six or no digits after the second, also in r
   const second = new Date().toISOString().slice(0, 19);
   const tokens = digits.map((fraction) => {
     const fields: Seams['fields'] = (given) => ({ ...given, genTime: `${second.replace(/[-:T]/g, '')}${fraction.replace(/0+$/, '')}Z` });
-    return issueResponseWith({ fields }, { identity: tsa.pki.signer, policies: [DEVELOPMENT_POLICY] }, ask({ nonce: undefined }).der, {
+    return issueResponseWith({ fields }, { identity: tsa.pki.signer, policies: [tsaPolicy] }, ask({ nonce: undefined }).der, {
       timeMs: Date.now(),
       serial: randomSerial(),
     });

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { checkProviders } from '../../../src/operator/check-providers.ts';
 import { createFault } from '../../../src/tsa/faults.ts';
-import { DEVELOPMENT_POLICY } from '../../../src/tsa/server.ts';
 import { scrape, seriesValue } from '../../support/metrics.ts';
 import { opensslQuery, opensslVerify } from '../../support/openssl-tsa.ts';
 import { makeOwnKey, ownKeySettings } from '../../support/own-key.ts';
@@ -12,7 +11,7 @@ import { startPart, startService, testSettings } from '../../support/service.ts'
 import { startTimeServer } from '../../support/time-server.ts';
 import { postToDoor, statusOf } from '../../support/tsa-door.ts';
 import { ask } from '../../support/tsa-lab.ts';
-import { startTsa } from '../../support/tsa-service.ts';
+import { startTsa, tsaPolicy } from '../../support/tsa-service.ts';
 
 /** A service with its own key; its clock is this far behind the time servers. */
 async function startOwn(options: { aheadMs?: readonly number[]; clock?: object; others?: readonly object[]; dir?: object } = {}) {
@@ -109,7 +108,7 @@ describe('a clock that is not right', () => {
     const tsa = await startTsa();
     const key = makeOwnKey();
     writeFileSync(join(key.dir, 'other.pem'), tsa.pki.rootPem);
-    const other = { name: 'other-tsa', url: tsa.url, policy_oid: DEVELOPMENT_POLICY, trust_anchors_file: 'other.pem' };
+    const other = { name: 'other-tsa', url: tsa.url, policy_oid: tsaPolicy, trust_anchors_file: 'other.pem' };
     // With an accuracy of a second it is too coarse to confirm a clock to 100 ms.
     const settings = ownKeySettings(key, { clock: { ntp: ['127.0.0.1:9'], max_drift_ms: 100 } }, [other]);
     const service = await startService({ settings });

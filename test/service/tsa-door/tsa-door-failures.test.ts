@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createFault } from '../../../src/tsa/faults.ts';
-import { DEVELOPMENT_POLICY } from '../../../src/tsa/server.ts';
 import { eventually, getJson, randomHash, stampInternal, verifyById } from '../../support/requests.ts';
 import { addWorker, type Service, startService } from '../../support/service.ts';
 import { postToDoor, randomDigest, statusOf } from '../../support/tsa-door.ts';
 import { ask } from '../../support/tsa-lab.ts';
-import { providersSettings, startTsa, type TsaService } from '../../support/tsa-service.ts';
+import { providersSettings, startTsa, type TsaService, tsaPolicy } from '../../support/tsa-service.ts';
 
 /** A service with a door and its TSA, and an API without workers whose callers wait for a moment only. */
 const closing: (() => void | Promise<void>)[] = [];
@@ -14,7 +13,7 @@ let door: TsaService;
 let slow: Service;
 beforeAll(async () => {
   const tsa = await startTsa({ onEnd });
-  const settings = providersSettings([{ tsa, policy_oid: DEVELOPMENT_POLICY }], onEnd);
+  const settings = providersSettings([{ tsa, policy_oid: tsaPolicy }], onEnd);
   const service = await startService({ settings: { ...settings, RATE_TSA_PER_MINUTE: '0', STAMP_WAIT_MS: '4000' }, keep: true });
   onEnd(async () => void (await service.stop()));
   door = { service, tsa };

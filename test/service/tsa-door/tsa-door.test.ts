@@ -10,14 +10,13 @@ import {
   sequence,
 } from '../../../src/shared/rfc3161/asn1/der-writer.ts';
 import { createTrustStore, OID, verifyResponse, withoutCertificates } from '../../../src/shared/rfc3161/index.ts';
-import { DEVELOPMENT_POLICY } from '../../../src/tsa/server.ts';
 import { tries } from '../../support/depth.ts';
 import { mutated, mutations } from '../../support/der-mutation.ts';
 import { opensslQuery, opensslReplyText, opensslVerify } from '../../support/openssl-tsa.ts';
 import { eventually, getJson, internalHeaders, randomHash, verifyById, verifyRaw } from '../../support/requests.ts';
 import { certificateChain, postToDoor, randomDigest, statusOf } from '../../support/tsa-door.ts';
 import { type AskOptions, ask } from '../../support/tsa-lab.ts';
-import { sharedTsaService } from '../../support/tsa-service.ts';
+import { sharedTsaService, tsaPolicy } from '../../support/tsa-service.ts';
 
 const door = await sharedTsaService();
 
@@ -54,7 +53,7 @@ describe('a time-stamp client', () => {
     'with a nonce that begins with a zero octet': { nonce: 0x00ff_ffff_ffff_ffffn },
     'with a negative nonce': { nonce: -0x1122_3344_5566_7788n },
     'with a nonce of 64 octets': { nonce: BigInt(`0x7f${'ee'.repeat(63)}`) },
-    'with the policy that is served': { policy: DEVELOPMENT_POLICY },
+    'with the policy that is served': { policy: tsaPolicy },
     'with NULL parameters': { nullParameters: true },
     'of SHA-384': { hash: 'sha384', digest: randomDigest('sha384') },
     'of SHA-512': { hash: 'sha512', digest: randomDigest('sha512') },
@@ -161,7 +160,7 @@ test('gets a TimeStampResp or 400 for any bytes (T1, V4)', async () => {
   const genuine = fc.record({
     hash: fc.constantFrom('sha256' as const, 'sha384' as const),
     certReq: fc.boolean(),
-    policy: fc.constantFrom(undefined, DEVELOPMENT_POLICY),
+    policy: fc.constantFrom(undefined, tsaPolicy),
   });
   const requests = fc.oneof(
     fc.uint8Array({ maxLength: 200 }),
