@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { postMcp, rpc } from '../../support/mcp.ts';
+import { postMcp, rpc, streaming } from '../../support/mcp.ts';
 import { answerOn, postHead, type RawAnswer, sendExactly } from '../../support/raw-http.ts';
 import { getJson, internalHeaders, postJson, randomHash, stampInternal } from '../../support/requests.ts';
 import { sharedService } from '../../support/service.ts';
@@ -236,13 +236,11 @@ describe('M9: Origin on /mcp', () => {
   });
 });
 
-test('M7: tools/call without an id is a notification: 202 and no effect, with or without a token', async () => {
+test('M7: tools/call without an id is a notification without effect: 202, but 401 without a token', async () => {
   const hash = randomHash();
   const { id: _, ...call } = rpc('tools/call', { name: 'service_stamp_hash', arguments: { sha256_hex: hash } });
-  for (const headers of [internalHeaders, {}]) {
-    const { status, text } = await postMcp(service, call, headers);
-    expect([status, text]).toEqual([202, '']);
-  }
+  expect(await postMcp(service, call, { ...internalHeaders, ...streaming })).toMatchObject({ status: 202, text: '' });
+  expect((await postMcp(service, call, streaming)).status).toBe(401);
   const { body: later } = await stampInternal(service, { hash: randomHash() });
   const { body } = await getJson(service, '/api/v1/internal/v1/stamps?limit=10', internalHeaders);
   expect(JSON.stringify(body)).toContain(later.token_id);

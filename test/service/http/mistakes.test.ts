@@ -31,9 +31,21 @@ test('R5: many wrong service tokens give 429; the right one still passes from th
 
 test('R5: calls of /mcp without a token are limited too (M7)', async () => {
   const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'service_verify_token', arguments: { token: 'x' } } };
-  const { statuses, headers, from } = await five((address) => postJson(service, '/mcp', call, address));
+  const { statuses, headers, body, from } = await five((address) => postJson(service, '/mcp', call, address));
   expect(statuses).toEqual([401, 401, 401, 429, 429]);
   expect(Number(headers?.get('retry-after'))).toBeGreaterThan(0);
+  expect(body).toMatchObject({ id: 1, error: { code: -32029, data: { code: 'rate_limited' } } });
+  const batch = [
+    { ...call, id: 'a' },
+    { ...call, id: 'b' },
+    { jsonrpc: '2.0', id: 'c', method: 'ping' },
+  ];
+  const answers = (await postJson(service, '/mcp', batch, from)).body as unknown as { id: string; error?: { code: number } }[];
+  expect(answers.map(({ id, error }) => [id, error?.code])).toEqual([
+    ['a', -32029],
+    ['b', -32029],
+    ['c', undefined],
+  ]);
   expect((await postJson(service, '/mcp', { jsonrpc: '2.0', id: 1, method: 'ping' }, from)).status).toBe(200);
 });
 
