@@ -1,4 +1,7 @@
-"""PyPI `mcp` calls the tools of the service at the address given, in the era given (auto or legacy). Prints a line for each thing that was right."""
+"""PyPI `mcp` calls the tools of the service at the address given, in the era given (auto or legacy), with the service token given.
+
+Prints a line for each thing that was right.
+"""
 
 import asyncio
 import hashlib

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { outputPath, workflowPath } from '../domain/addresses.ts';
 import { redactedEmail } from '../domain/mask-email.ts';
-import { maxPublicNameCharacters, type PublicMember, publicNameFault } from '../domain/public-name.ts';
+import { maxPublicNameCharacters, type PublicMember } from '../domain/public-name.ts';
 import { workflowTiers } from '../domain/tiers.ts';
 import { linkMailStates, workflowStatuses } from '../domain/workflow-state.ts';
 import { email } from './email.ts';
@@ -15,19 +15,17 @@ const workflowTier = z.enum(workflowTiers).meta({ id: 'WorkflowTier' });
 /** The output types that the interface documents. Other types are allowed too. */
 const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layout'] as const;
 
+/** No control characters and no line breaks, not even those of Unicode. */
+const oneLine = '^[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]*$';
+
 /** Maximum length of an `agent_id`, in characters. */
 const maxAgentIdCharacters = 1024;
 
-/** Caller metadata in which `"public": true` shows one member on the public page (W24). */
+/** Caller metadata in which `"public": true` shows one member on the public page, if it can be shown (W24). */
 const metadataWithName = (member: PublicMember) =>
-  metadata(anyJson)
-    .check(({ value, issues }) => {
-      const fault = publicNameFault(value, member);
-      if (fault) issues.push({ ...issueOf(valueError(`a public ${member} ${fault}`), [member]), input: value[member] });
-    })
-    .describe(
-      `at most ${maxMetadataBytes} bytes as UTF-8 JSON; with \`"public": true\` the workflow page shows its \`${member}\`: at most ${maxPublicNameCharacters} characters, no link`,
-    );
+  metadata(anyJson).describe(
+    `at most ${maxMetadataBytes} bytes as UTF-8 JSON; with \`"public": true\` the workflow page shows its \`${member}\` if that is one line of at most ${maxPublicNameCharacters} characters without a link`,
+  );
 
 export const workflowStartRequest = z
   .object({
@@ -55,8 +53,8 @@ export type WorkflowStartResponse = z.output<typeof workflowStartResponse>;
 export const workflowStampRequest = z
   .object({
     output_hash: sha256HexOfAnyCase('output'),
-    output_type: text({ min: 1, max: 64, pattern: '^[a-z0-9._+-]+$' }).meta({
-      description: `a label; documented are ${documentedOutputTypes.join(', ')}`,
+    output_type: text({ min: 1, max: 100, pattern: oneLine }).meta({
+      description: `a label of one line; documented are ${documentedOutputTypes.join(', ')}`,
       examples: [...documentedOutputTypes],
     }),
     output_metadata: metadataWithName('name').nullish(),
@@ -123,7 +121,11 @@ export const workflowCompleteResponse = z
 export type WorkflowCompleteResponse = z.output<typeof workflowCompleteResponse>;
 
 export const workflowRedactResponse = z
-  .object({ workflow_id: uuid, status: z.literal('redacted'), user_email: z.literal(redactedEmail) })
+  .object({
+    workflow_id: uuid,
+    status: z.enum(workflowStatuses).describe('of the workflow: redaction does not change it'),
+    user_email: z.literal(redactedEmail),
+  })
   .meta({ id: 'WorkflowRedactResponse' });
 export type WorkflowRedactResponse = z.output<typeof workflowRedactResponse>;
 
