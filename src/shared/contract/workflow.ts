@@ -5,7 +5,19 @@ import { maxPublicNameCharacters, type PublicMember } from '../domain/public-nam
 import { workflowTiers } from '../domain/tiers.ts';
 import { linkMailStates, workflowStatuses } from '../domain/workflow-state.ts';
 import { email } from './email.ts';
-import { anyJson, dateTime, issueOf, maxMetadataBytes, metadata, sha256Hex, sha256HexOfAnyCase, text, uuid, valueError } from './fields.ts';
+import {
+  anyJson,
+  dateTime,
+  issueOf,
+  maxMetadataBytes,
+  metadata,
+  ruled,
+  sha256Hex,
+  sha256HexOfAnyCase,
+  text,
+  uuid,
+  valueError,
+} from './fields.ts';
 import { anyUuid, idempotencyHeaders, preferHeaders } from './parameters.ts';
 import { callbackNeedsService, callbackUrl } from './stamp.ts';
 
@@ -15,8 +27,8 @@ const workflowTier = z.enum(workflowTiers).meta({ id: 'WorkflowTier' });
 /** The output types that the interface documents. Other types are allowed too. */
 const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layout'] as const;
 
-/** No control characters and no line breaks, not even those of Unicode. */
-const oneLine = '^[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]*$';
+/** Control characters and line breaks. This is no `pattern` in the schema, because not all regular expressions have these escapes. */
+const notOfALine = /[\p{Cc}\u2028\u2029]/u;
 
 /** Maximum length of an `agent_id`, in characters. */
 const maxAgentIdCharacters = 1024;
@@ -53,7 +65,11 @@ export type WorkflowStartResponse = z.output<typeof workflowStartResponse>;
 export const workflowStampRequest = z
   .object({
     output_hash: sha256HexOfAnyCase('output'),
-    output_type: text({ min: 1, max: 100, pattern: oneLine }).meta({
+    output_type: ruled(text({ min: 1, max: 100 }), (label) =>
+      notOfALine.test(label) ? valueError('output_type must be one line without control characters') : undefined,
+    ).meta({
+      minLength: 1,
+      maxLength: 100,
       description: `a label of one line; documented are ${documentedOutputTypes.join(', ')}`,
       examples: [...documentedOutputTypes],
     }),
