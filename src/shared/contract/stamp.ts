@@ -26,12 +26,12 @@ const whiteSpace: ReadonlySet<number | undefined> = new Set(Buffer.from(' \t\r\n
 function isSpaced(canonical: string, encoded: string): boolean {
   if (encoded.length <= canonical.length) return false;
   const [wanted, given] = [Buffer.from(canonical), Buffer.from(encoded)];
-  let at = 0;
-  for (const octet of given) {
-    if (octet === wanted[at]) at += 1;
-    else if (!whiteSpace.has(octet)) return false;
+  let found = 0;
+  for (let at = 0; at < given.length; at += 1) {
+    if (given[at] === wanted[found]) found += 1;
+    else if (!whiteSpace.has(given[at])) return false;
   }
-  return at === wanted.length;
+  return found === wanted.length;
 }
 
 const content = text().meta({
