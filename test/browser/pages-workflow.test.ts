@@ -110,7 +110,7 @@ describe('workflow page', () => {
   it('W5, W10: says expired, and shows no part of a redacted address', async () => {
     const shown = await text('expired');
     expect(shown).toContain('Expired');
-    expect(shown).toContain('Erased on request');
+    expect(shown).toContain('[REDACTED], erased on request');
     expect(shown).not.toContain('@example.com');
     expect(shown).not.toContain('cover-artist');
   });

@@ -1,20 +1,26 @@
-"""PyPI `mcp` calls the tools of the service at the address given, in the era given (auto or legacy). Prints a line for each thing that was right."""
+"""PyPI `mcp` calls the tools of the service at the address given, in the era given (auto or legacy), with the service token given.
+
+Prints a line for each thing that was right.
+"""
 
 import asyncio
 import hashlib
 import os
 import sys
 
+from httpx2 import AsyncClient
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
-url, mode = sys.argv[1:3]
+url, mode, token = sys.argv[1:4]
 
 
 async def main() -> None:
-    async with Client(f"{url}/mcp", mode=mode) as client:
+    http = AsyncClient(headers={"X-Service-Token": token})
+    async with Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client:
         async def call(name, **given):
             answer = await client.call_tool(name, given)
-            assert not answer.is_error, f"{name}: {answer.structured_content}"
+            assert not answer.is_error, f"{name}: {answer.content[0].text}"
             return answer.structured_content
 
         tools = (await client.list_tools()).tools
@@ -34,6 +40,9 @@ async def main() -> None:
         assert bundle["output_count"] == 1 and bundle["bundle_url"].startswith(url)
         assert (await call("verify_file_hash", sha256_hex=digest, workflow_id=access["workflow_id"]))["verified"]
         print("a whole workflow: ok")
+        failed = await client.call_tool("workflow_bundle", {"workflow_id": "01890a5d-ac96-774b-bcce-b302099a8057"})
+        assert failed.is_error and "no workflow with this id" in failed.content[0].text
+        print("the reason of a failure: ok")
 
 
 asyncio.run(main())

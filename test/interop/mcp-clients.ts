@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { parse } from 'yaml';
 import { checkoutDir, type StackContext } from '../../scripts/stack/context.ts';
 import { CommandError, runCommand } from '../../scripts/stack/run.ts';
+import { developmentToken } from '../../src/shared/runtime/config.ts';
 import { npmPlace, pythonPlace } from './packages.ts';
 
 const conformance = '@modelcontextprotocol/conformance@0.2.0-alpha.12';
@@ -61,7 +62,7 @@ async function meetPython(context: StackContext, url: string, mode: 'auto' | 'le
   const onLine = (line: string) => void (line.endsWith(': ok') && lines.push(line));
   try {
     const place = await pythonPlace(context, 'mcp', [pythonClient]);
-    await runCommand(join(place, 'bin/python'), ['test/interop/mcp-client.py', url, mode], {
+    await runCommand(join(place, 'bin/python'), ['test/interop/mcp-client.py', url, mode, developmentToken.token], {
       signal: context.signal,
       cwd: checkoutDir,
       onLine,

@@ -12,6 +12,9 @@ export interface McpAnswer {
 /** A request of JSON-RPC 2.0. */
 export const rpc = (method: string, params?: unknown, id: unknown = 1): JsonObject => ({ jsonrpc: '2.0', id, method, params });
 
+/** The `Accept` of clients that also take a stream. */
+export const streaming = { accept: 'application/json, text/event-stream' };
+
 /** Posts octets and text unchanged, anything else as JSON. */
 export async function postMcp(service: RunningService, body: unknown, headers: Record<string, string> = {}): Promise<McpAnswer> {
   const answer = await service.fetch('/mcp', {
@@ -41,8 +44,16 @@ export async function mcpResult(service: RunningService, request: unknown, heade
 
 export interface ToolResult {
   readonly content: readonly { readonly type: string; readonly text: string }[];
+  /** Absent if the call failed. */
   readonly structuredContent: JsonObject;
   readonly isError: boolean;
+}
+
+/** The reason of a failed call. It is only text (M5). */
+export function failureOf(result: ToolResult): JsonObject {
+  const { isError, structuredContent, content } = result;
+  if (!isError || structuredContent !== undefined) throw new Error(`no failure as text alone, but ${JSON.stringify(result)}`);
+  return JSON.parse(content[0]?.text ?? '') as JsonObject;
 }
 
 /** Calls a tool as the product `test`. */

@@ -91,7 +91,7 @@ describe('status (W16)', () => {
 });
 
 describe('redact (W10)', () => {
-  const redacted = { workflow_id: workflowId, status: 'redacted', user_email: '[REDACTED]' };
+  const redacted = { workflow_id: workflowId, status: 'active', user_email: '[REDACTED]' };
 
   test('asks first, because it cannot be undone', async () => {
     const { url, seen } = await startStub((response) => sendJson(response, 200, redacted));

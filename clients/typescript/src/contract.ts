@@ -17,7 +17,7 @@ export type WorkflowTier = 'standard' | 'verified' | 'qualified';
 export interface WorkflowStampRequest {
   /** SHA-256 of the output, 64 hexadecimal characters; upper case is accepted and converted to lower case */
   readonly output_hash: string;
-  /** a label; documented are image, text, audio, video, code, layout */
+  /** a label of one line; documented are image, text, audio, video, code, layout */
   readonly output_type: string;
   readonly output_metadata?: Readonly<Record<string, unknown>> | null;
   readonly callback_url?: string | null;
@@ -223,7 +223,8 @@ export interface WorkflowResendResponse {
 
 export interface WorkflowRedactResponse {
   readonly workflow_id: string;
-  readonly status: 'redacted';
+  /** of the workflow: redaction does not change it */
+  readonly status: 'pending' | 'active' | 'completed' | 'expired';
   readonly user_email: '[REDACTED]';
 }
 

@@ -69,7 +69,7 @@ const descriptionOfStatus: Readonly<Record<number, string>> = {
   409: 'The request conflicts with the current state.',
   410: 'It existed and is gone.',
   413: 'The body is too large.',
-  415: 'The body is not JSON.',
+  415: 'The body has a content coding.',
   422: 'The request breaks its contract; the answer names every issue.',
   429: 'Too many requests; come back after `Retry-After` seconds.',
   502: 'No provider could make the stamp.',

@@ -200,7 +200,7 @@ const bySchema: Readonly<Record<string, unknown>> = {
     closing_record: null,
   },
   VerifyUserResponse: { workflow_id: workflowId, status: 'active' },
-  WorkflowRedactResponse: { workflow_id: workflowId, status: 'redacted', user_email: '[REDACTED]' },
+  WorkflowRedactResponse: { workflow_id: workflowId, status: 'active', user_email: '[REDACTED]' },
   RpcRequest: {
     jsonrpc: '2.0',
     id: 1,

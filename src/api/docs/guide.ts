@@ -37,7 +37,7 @@ export const guide: readonly GuideSection[] = [
   {
     title: 'Authentication',
     paragraphs: [
-      'Operations under `/api/v1/internal/`, and the tools of `/mcp` whose names begin with `service_`, need the header `X-Service-Token` with a service ' +
+      'Operations under `/api/v1/internal/`, and all tools of `/mcp`, need the header `X-Service-Token` with a service ' +
         'token. The token identifies a product. Each product can list its stamps.',
       'Operations on a workflow need `Authorization: Workflow <token>`. Only the answer to the start of the workflow contains this token. Agent stamping, ' +
         'verification, health, status and prices need no token.',

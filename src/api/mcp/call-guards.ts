@@ -5,21 +5,19 @@ import { createMailLimits, type Workflows } from '../workflows/index.ts';
 
 /** The rate limits of the REST API, applied to a tool call. Each function may throw ServiceError `rate_limited`. */
 export interface CallGuards {
-  /** Counts stamps, for the product of the service token or for the address. */
+  /** Counts stamps of the product. */
   stamps(count: number): Promise<void>;
   /** Counts the start of a workflow, and the mail to its client. */
   start(email: string): Promise<void>;
   /** Counts outputs of a workflow. */
   outputs(workflowId: string, count: number): Promise<void>;
-  /** Counts a verification, if the caller has no service token. */
-  verification(): Promise<void>;
   /** Runs `work`, and counts a mistake if it fails because of a wrong workflow token or an unknown id (R5). */
   lookUp<Answer>(work: () => Promise<Answer>): Promise<Answer>;
 }
 
 /** Creates the guards of a call. They use the same counters as the REST API. A product's verifications are not counted. */
 export function createCallGuards(context: ServerContext & { readonly workflows: Pick<Workflows, 'recipients'> }) {
-  const { config, limits, mistakes, agentLimit, productLimit, limitVerifying } = context;
+  const { config, limits, mistakes, productLimit } = context;
   const mailLimits = createMailLimits(context);
   const outputs = limits.by({
     name: 'workflow-stamp',
@@ -27,11 +25,10 @@ export function createCallGuards(context: ServerContext & { readonly workflows: 
     durationSeconds: 60,
     key: addressKey,
   });
-  return (request: FastifyRequest, reply: FastifyReply, product: string | undefined): CallGuards => ({
-    stamps: (count) => (product === undefined ? agentLimit : productLimit).items(request, reply, count),
+  return (request: FastifyRequest, reply: FastifyReply): CallGuards => ({
+    stamps: (count) => productLimit.items(request, reply, count),
     start: (email) => mailLimits.start(request, reply, email),
     outputs: (workflowId, count) => outputs.items(request, reply, count, workflowId),
-    verification: async () => void (product === undefined && (await limitVerifying(request, reply))),
     lookUp: (work) => mistakes.guard(request, reply, work),
   });
 }

@@ -1,12 +1,12 @@
 import type { z } from 'zod';
 import { callToolParams } from '../../shared/contract/mcp.ts';
-import { faultOfAddressKey, idempotencyHeaders } from '../../shared/contract/parameters.ts';
+import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
 import { validationItems } from '../server/validation-items.ts';
-import { clip, isObject, RpcError, rpcErrors } from './json-rpc.ts';
+import { clip, RpcError, rpcErrors } from './json-rpc.ts';
 import type { RpcContext } from './revisions/revision.ts';
 import type { CalledTool, Tool } from './tools/tool.ts';
 
-/** `tools/call` is the same in all revisions. @throws RpcError −32602, and −32000 if a service token is needed (M7) */
+/** `tools/call` is the same in all revisions. @throws RpcError −32602, −32029 beyond a rate limit, −32000 without a valid service token (M7, M14) */
 export type CallTool = (params: unknown, context: RpcContext) => Promise<CalledTool>;
 
 const invalidParams = (why: string) => new RpcError(rpcErrors.invalidParams, `Invalid params: ${why}`);
@@ -28,25 +28,23 @@ function keyOf(inMeta: string | undefined, headerKey: string | undefined): strin
   return inMeta ?? inHeader;
 }
 
+/** The product of the service token. Every call needs one, even a call that is a notification. @throws RpcError −32000 (M14) */
+export function productOf({ product, requestId }: RpcContext): string {
+  if (product !== undefined) return product;
+  const data = { code: 'unauthorized', request_id: requestId };
+  throw new RpcError(rpcErrors.unauthorized, 'A valid service token is required in the header X-Service-Token.', data);
+}
+
 export function createToolCaller(tools: readonly Tool[]): CallTool {
   const byName = new Map(tools.map((tool) => [tool.definition.name, tool]));
-  const isOpen = (params: unknown) => isObject(params) && byName.get(String(params.name))?.needsToken === false;
 
-  return async (params, { product, hasWrongToken, agent, requestId, headerKey, guards, onReplayed, note }) => {
-    // A caller with a wrong token wants to act as a product, so the tool must not treat it as a caller without a token.
-    if (hasWrongToken || (product === undefined && !isOpen(params))) {
-      throw new RpcError(rpcErrors.unauthorized, 'A valid service token is required in the header X-Service-Token.', {
-        code: 'unauthorized',
-        request_id: requestId,
-      });
-    }
+  return async (params, context) => {
+    const product = productOf(context);
     const { name, arguments: given = {}, _meta } = parsed(callToolParams, params, 'params');
     const tool = byName.get(name);
     if (!tool) throw new RpcError(rpcErrors.invalidParams, `Unknown tool: ${clip(name)}`);
+    const { requestId, headerKey, guards, onReplayed, note } = context;
     const idempotencyKey = keyOf(_meta?.idempotency_key ?? undefined, headerKey);
-    const isOfAddress = product === undefined && tool.hasKeysOfAddress;
-    const fault = isOfAddress && idempotencyKey !== undefined ? faultOfAddressKey(idempotencyKey) : undefined;
-    if (fault !== undefined) throw invalidParams(fault);
-    return tool.call(given ?? {}, { product, agent, requestId, idempotencyKey, guards, onReplayed, note });
+    return tool.call(given ?? {}, { product, requestId, idempotencyKey, guards, onReplayed, note });
   };
 }

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { rpcRequests, rpcResponse, rpcResponses } from '../../shared/contract/mcp.ts';
+import { rpcAnswer, rpcRequests, rpcResponse, rpcResponses } from '../../shared/contract/mcp.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { keepConnection, stampBodyLimit } from '../server/body-reader.ts';
 import type { ServerContext } from '../server/context.ts';
@@ -9,22 +9,31 @@ import { MalformedJsonError } from '../server/json-text.ts';
 import { empty, json, type OperationContract } from '../server/operation.ts';
 import { createForeignOrigins } from '../server/origin.ts';
 import { type Fault, faultOf, noteFault } from '../server/outcome.ts';
-import { addressKey } from '../server/rate-limits.ts';
+import { OtherBody, writtenBodyOf } from '../server/validation.ts';
 import { createCallGuards } from './call-guards.ts';
 import { createToolCaller } from './call-tool.ts';
-import { errorResponse, RpcError, rpcErrors, rpcFault } from './json-rpc.ts';
+import {
+  errorResponse,
+  RpcError,
+  type RpcResponse,
+  rateLimitError,
+  retryAfterOf,
+  rpcErrors,
+  rpcFault,
+  withWrittenIds,
+} from './json-rpc.ts';
 import { createFirstRevision } from './revisions/2024-11-05.ts';
 import { createModernRevision, isModern } from './revisions/2026-07-28.ts';
+import type { McpAnswer } from './revisions/revision.ts';
 import { createStampContentTool, createStampHashTool, createVerifyTokenTool } from './tools/stamp.ts';
 import { createStoryTools, type ToolServices } from './tools/story.ts';
 
-/** The maximum size of a body from a caller without a service token. Tools that need no token need only small bodies. */
+/** The maximum size of a body from a caller without a service token. Only tools need larger bodies, and every tool needs a token. */
 const maxBytesWithoutToken = 64 * 1024;
 
 /**
  * `POST /mcp`: the Model Context Protocol over plain HTTP POST, in two revisions (M11). No state is kept between requests, and every answer is JSON.
- * These requests are refused without reading the body: from a page of a foreign origin (403), with a body that is too large (413) or not declared as
- * JSON (415).
+ * These requests are refused without reading the body: from a page of a foreign origin (403), and with a body that is too large (413).
  */
 export function registerMcp(app: FastifyInstance, context: ServerContext & ToolServices): void {
   const { config, identifyProduct, requireProduct, mistakes, sealedMaxBytes } = context;
@@ -39,27 +48,50 @@ export function registerMcp(app: FastifyInstance, context: ServerContext & ToolS
     if (isForeign(request)) throw new ServiceError('forbidden', 'Pages of this origin may not use this address.');
     if (Number(request.headers['content-length'] ?? 0) > maxBytesWithoutToken) await requireProduct(request, reply);
   };
+  /** Counts a missing or wrong token. Beyond the limit, the answer to its request is the limit. */
+  const counted = async (request: FastifyRequest, reply: FastifyReply, answer: McpAnswer): Promise<McpAnswer> => {
+    try {
+      await mistakes.wrongToken(request, reply);
+      return answer;
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      const fault = rateLimitError(error, request.id);
+      noteFault(request, rpcFault(fault));
+      const limited = (response: RpcResponse) =>
+        'error' in response && response.error.code === rpcErrors.unauthorized ? errorResponse(response.id, fault) : response;
+      const { body } = answer;
+      return { status: 429, body: Array.isArray(body) ? body.map(limited) : limited(body as RpcResponse) };
+    }
+  };
+
   const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest, errorHandler: answerUnread, config: { contract } };
   app.post('/mcp', options, async (request, reply) => {
-    const product = identifyProduct(request);
-    const { 'idempotency-key': headerKey } = request.headers;
+    if (request.body instanceof OtherBody)
+      throw new RpcError(rpcErrors.parseError, `Parse error: the body is not declared as JSON. ${request.body.hint}`);
+    const { accept, 'idempotency-key': headerKey } = request.headers;
     const call = {
-      product,
-      hasWrongToken: product === undefined && request.headers['x-service-token'] !== undefined,
-      agent: `agent:${addressKey(request)}`,
+      product: identifyProduct(request),
       requestId: request.id,
       headerKey: typeof headerKey === 'string' ? headerKey : undefined,
-      guards: guardsOf(request, reply, product),
+      guards: guardsOf(request, reply),
       onReplayed: () => void reply.header('Idempotent-Replayed', 'true'),
       note: (fault: Fault) => noteFault(request, fault),
     };
-    const asked = { body: request.body, headers: request.headers };
-    const { status, body } = await (isModern(asked) ? modern : first).answer(asked, call);
-    if (status === 401) await mistakes.wrongToken(request, reply);
-    if (body === undefined) return reply.code(status).send();
-    return reply.code(status).type('application/json; charset=utf-8').send(JSON.stringify(body));
+    const asked = { body: withWrittenIds(request.body, writtenBodyOf(request)), headers: request.headers };
+    const answered = await (isModern(asked) ? modern : first).answer(asked, call);
+    const { status, body = {} } = answered.status === 401 ? await counted(request, reply, answered) : answered;
+    // Clients that expect no stream get a body for a notification too, because some of them parse every answer (M7).
+    if (status === 202 && eventStream.test(accept ?? '')) return reply.code(202).send();
+    if (status === 429) reply.header('Retry-After', String(retryAfterOf(body as RpcResponse | readonly RpcResponse[])));
+    return reply
+      .code(status === 202 ? 200 : status)
+      .type('application/json; charset=utf-8')
+      .send(JSON.stringify(body));
   });
 }
+
+/** The media type that streaming clients name in `Accept`. */
+const eventStream = /(?:^|,)\s*text\/event-stream\s*(?:[;,]|$)/i;
 
 /** Only for documentation: the JSON-RPC code checks the body. */
 const contract: OperationContract = {
@@ -67,7 +99,7 @@ const contract: OperationContract = {
   id: 'callMcp',
   summary: 'JSON-RPC 2.0 for assistants (Model Context Protocol 2024-11-05 and 2026-07-28)',
   description:
-    'Methods `initialize`, `ping`, `tools/list` and `tools/call`; only `tools/call` needs the header X-Service-Token, for some tools. ' +
+    'Methods `initialize`, `ping`, `tools/list` and `tools/call`; only `tools/call` needs the header X-Service-Token. ' +
     'Faults of the protocol are JSON-RPC errors with status 200. A batch is an array of messages. A request that names 2026-07-28 in `_meta` gets ' +
     'an answer in that revision: `server/discover`, `tools/list`, `tools/call`, and faults with their own status.',
   authentication: 'service',
@@ -76,34 +108,36 @@ const contract: OperationContract = {
   isJudgedElsewhere: true,
   bodyExample: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   answers: {
-    200: json('The answer, or the answers to a batch in its order.', rpcResponses),
-    202: empty('The body had only notifications.'),
+    200: json('The answer, or the answers to a batch in its order; `{}` if the body had only notifications.', rpcAnswer),
+    202: empty('The body had only notifications, and `Accept` names `text/event-stream`.'),
     400: json('2026-07-28: `_meta` or a header is missing or does not match, or the version is unknown.', rpcResponse),
     401: json('`tools/call` without a valid service token: error −32000.', rpcResponses),
     403: json('The request comes from a page of an origin that is not allowed.', rpcResponse),
     404: json('2026-07-28: there is no such method.', rpcResponse),
     413: json('The body is too large.', rpcResponse),
-    415: json('The body is not JSON.', rpcResponse),
-    429: json('Too many requests from this address without a valid service token.', rpcResponse, { 'Retry-After': 'Seconds.' }),
+    415: json('The body has a content coding.', rpcResponse),
+    429: json('A rate limit: error −32029.', rpcResponses, { 'Retry-After': 'Seconds.' }),
   },
 };
 
 /** Refusals with these statuses keep them as HTTP status; other failures are answered with 200. */
-const refusalStatuses = [400, 403, 408, 413, 415, 429];
+const refusalStatuses = [400, 403, 408, 413, 415];
 
-/** Answers a request whose body was not read, or is not JSON. There is no message, so the answer's id is null (JSON-RPC 2.0 §5). */
+/** Answers a request without messages: its body was not read, or is not JSON. So the id of the answer is null (JSON-RPC 2.0 §5). */
 function answerUnread(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   keepConnection(error, request, reply);
   const refuse = (status: number, fault: RpcError) => reply.code(status).send(errorResponse(null, fault));
-  if (error instanceof MalformedJsonError) {
-    const fault = new RpcError(rpcErrors.parseError, `Parse error: ${error.detail[0]?.ctx?.error}`);
-    noteFault(request, rpcFault(fault));
-    return refuse(200, fault);
+  const broken =
+    error instanceof MalformedJsonError ? new RpcError(rpcErrors.parseError, `Parse error: ${error.detail[0]?.ctx?.error}`) : error;
+  if (broken instanceof RpcError) {
+    noteFault(request, rpcFault(broken));
+    return refuse(200, broken);
   }
   const told = toServiceError(error);
   const { code, message, retryAfterSeconds } = told;
   if (retryAfterSeconds !== undefined) reply.header('Retry-After', String(retryAfterSeconds));
   noteFault(request, faultOf(told));
+  if (code === 'rate_limited') return refuse(429, rateLimitError(told, request.id));
   const data = { code, request_id: request.id };
   if (code === 'unauthorized') return refuse(401, new RpcError(rpcErrors.unauthorized, message, data));
   const status = refusalStatuses.find((known) => known === statusOf[code]);

@@ -1,7 +1,9 @@
+import type { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Fault } from '../server/outcome.ts';
 
 /**
- * The error codes of JSON-RPC 2.0 §5.1; our own code for a missing token (M7); and the codes of the Model Context Protocol of 2026-07-28.
+ * The error codes of JSON-RPC 2.0 §5.1; our own codes for a missing token and for a rate limit (M7); and the codes of the Model Context Protocol of
+ * 2026-07-28.
  */
 export const rpcErrors = {
   parseError: -32700,
@@ -10,12 +12,14 @@ export const rpcErrors = {
   invalidParams: -32602,
   internalError: -32603,
   unauthorized: -32000,
+  rateLimited: -32029,
   headerMismatch: -32020,
   unsupportedVersion: -32022,
 } as const;
 
 export type RpcErrorCode = (typeof rpcErrors)[keyof typeof rpcErrors];
-export type RpcId = string | number | null;
+/** A number with other characters than JSON would write is an object made by `JSON.rawJSON`. It comes back with the characters of the client. */
+export type RpcId = string | number | { readonly rawJSON: string } | null;
 
 /** A fault that is answered with a JSON-RPC error. The client sees `message`: one sentence without internal details. */
 export class RpcError extends Error {
@@ -30,6 +34,10 @@ export class RpcError extends Error {
   }
 }
 
+/** The error for a request beyond a rate limit. */
+export const rateLimitError = ({ code, message, retryAfterSeconds }: ServiceError, requestId: string) =>
+  new RpcError(rpcErrors.rateLimited, message, { code, request_id: requestId, retry_after_seconds: Math.ceil(retryAfterSeconds ?? 1) });
+
 /** Turns an RpcError into a fault for the log and the metrics. Its code is `data.code` if there is one, otherwise the name in `rpcErrors`. */
 export function rpcFault({ code, data }: RpcError): Fault {
   const name = Object.entries(rpcErrors).find(([, known]) => known === code)?.[0] ?? 'rpc_error';
@@ -42,10 +50,10 @@ export type RpcResponse =
   | {
       readonly jsonrpc: '2.0';
       readonly id: RpcId;
-      readonly error: { readonly code: number; readonly message: string; readonly data?: object };
+      readonly error: { readonly code: number; readonly message: string; readonly data?: Readonly<Record<string, unknown>> };
     };
 
-/** One message from a client. A notification has no id and gets no response (JSON-RPC 2.0 §4.1). */
+/** One message from a client. A notification has no id and gets no response (JSON-RPC 2.0 §4.1). `params` is undefined for `null` and `[]` too (M7). */
 export interface RpcMessage {
   readonly id: RpcId | undefined;
   readonly method: string;
@@ -55,9 +63,15 @@ export interface RpcMessage {
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Whether a value can be an id. A number above 2^53 − 1 is not exact, so the answer would have a different id. */
 const isId = (value: unknown): value is RpcId =>
-  value === null || typeof value === 'string' || (typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER);
+  value === null || typeof value === 'string' || typeof value === 'number' || JSON.isRawJSON(value);
+
+/** Gives the messages of a body the ids of `written`, the same body in which numbers have the characters of the client. */
+export function withWrittenIds(body: unknown, written: unknown): unknown {
+  if (body === written) return body;
+  if (Array.isArray(body)) return body.map((message, index) => withWrittenIds(message, (written as readonly unknown[])[index]));
+  return isObject(body) && typeof body.id === 'number' ? { ...body, id: (written as { readonly id: unknown }).id } : body;
+}
 
 /** The id of the answer to a message; null if the message has no valid id (JSON-RPC 2.0 §5). */
 export const idOf = (message: unknown): RpcId => (isObject(message) && isId(message.id) ? message.id : null);
@@ -72,9 +86,10 @@ export function readMessage(value: unknown): RpcMessage {
   if (!isObject(value)) throw refuse('a message must be an object');
   const { jsonrpc, id, method, params } = value;
   if (jsonrpc !== '2.0') throw refuse('jsonrpc must be "2.0"');
-  if (id !== undefined && !isId(id)) throw refuse('id must be a string, a number within ±(2^53 − 1) or null');
+  if (id !== undefined && !isId(id)) throw refuse('id must be a string, a number or null');
   if (typeof method !== 'string') throw refuse('method must be a string');
-  if (params !== undefined && (typeof params !== 'object' || params === null)) throw refuse('params must be an object or an array');
+  if (params === undefined || params === null || (Array.isArray(params) && params.length === 0)) return { id, method, params: undefined };
+  if (typeof params !== 'object') throw refuse('params must be an object or an array');
   return { id, method, params };
 }
 
@@ -83,6 +98,10 @@ export const resultResponse = (id: RpcId, result: object): RpcResponse => ({ jso
 export function errorResponse(id: RpcId, { code, message, data }: RpcError): RpcResponse {
   return { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } };
 }
+
+/** The seconds to wait before all requests of these answers may be sent again. */
+export const retryAfterOf = (answers: RpcResponse | readonly RpcResponse[]): number =>
+  Math.max(1, ...[answers].flat().map((answer) => ('error' in answer ? Number(answer.error.data?.retry_after_seconds ?? 1) : 1)));
 
 /** Shortens a text from the client to 100 characters before an answer repeats it. */
 export const clip = (text: string): string => (text.length > 100 ? `${text.slice(0, 100)}…` : text);

@@ -4,8 +4,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { bulkList, mostBulkItems } from '../../shared/contract/bulk.ts';
 import type { BodyReader } from './body-reader.ts';
-import { MalformedJsonError, parseJsonText } from './json-text.ts';
-import { RequestValidationError } from './validation.ts';
+import { MalformedJsonError, type ParsedJson, parseJsonText } from './json-text.ts';
+import { bodyItems, OtherBody, RequestValidationError, writtenBodyOf } from './validation.ts';
 import { missingBody, type ValidationItem, validationItems } from './validation-items.ts';
 
 export const ndjsonType = 'application/x-ndjson';
@@ -21,10 +21,10 @@ class BrokenLine {
   }
 }
 
-/** The parsed lines of a bulk body in `application/x-ndjson`. */
+/** The lines of a bulk body in `application/x-ndjson`: parsed, unless there are too many. */
 class Lines {
-  readonly entries: readonly unknown[];
-  constructor(entries: readonly unknown[]) {
+  readonly entries: readonly (ParsedJson | BrokenLine | Buffer)[];
+  constructor(entries: Lines['entries']) {
     this.entries = entries;
   }
 }
@@ -44,7 +44,7 @@ function linesOf(bytes: Buffer): Buffer[] {
   return lines;
 }
 
-function parseLine(line: Buffer, index: number): unknown {
+function parseLine(line: Buffer, index: number): ParsedJson | BrokenLine {
   try {
     return parseJsonText(line);
   } catch (error) {
@@ -57,7 +57,7 @@ function parseLine(line: Buffer, index: number): unknown {
 export function registerBulkBodies(scope: FastifyInstance, reader: BodyReader): void {
   scope.addContentTypeParser(ndjsonType, async (request: FastifyRequest, payload: IncomingMessage) => {
     const lines = linesOf(await reader.read(request, payload));
-    const entries: unknown[] = [];
+    const entries: (ParsedJson | BrokenLine)[] = [];
     // If there are too many lines, the request is refused because of their number, so they are not parsed.
     if (lines.length > mostBulkItems) return new Lines(lines);
     for (const [index, line] of lines.entries()) {
@@ -77,11 +77,15 @@ export interface Bulk<Item> {
 }
 
 /** Checks each item of a bulk request with `contract`. @throws RequestValidationError if the body is not a list of 1 to 1 000 items */
-export function readBulk<Item extends z.ZodType>({ body }: Pick<FastifyRequest, 'body'>, contract: Item): Bulk<z.output<Item>> {
-  const isLines = body instanceof Lines;
+export function readBulk<Item extends z.ZodType>(request: FastifyRequest, contract: Item): Bulk<z.output<Item>> {
+  const { body } = request;
   if (body === undefined || body === null) throw new RequestValidationError([missingBody]);
-  const list = bulkList.safeParse(isLines ? body.entries : body);
-  if (!list.success) throw new RequestValidationError(validationItems(list.error, isLines ? null : body, ['body']));
+  const isLines = body instanceof Lines;
+  const list = bulkList.safeParse(isLines ? body.entries : body instanceof OtherBody ? body.text : body);
+  if (!list.success) {
+    throw new RequestValidationError(isLines ? validationItems(list.error, null, ['body']) : bodyItems(list.error, request));
+  }
+  const written = isLines ? [] : (writtenBodyOf(request) as readonly unknown[]);
   const entries: { index: number; item: z.output<Item> }[] = [];
   const faulty = new Map<number, readonly ValidationItem[]>();
   for (const [index, given] of list.data.entries()) {
@@ -89,9 +93,10 @@ export function readBulk<Item extends z.ZodType>({ body }: Pick<FastifyRequest, 
       faulty.set(index, given.faults);
       continue;
     }
-    const parsed = contract.safeParse(given);
+    const item = isLines ? (given as ParsedJson) : { value: given, written: written[index] };
+    const parsed = contract.safeParse(item.value);
     if (parsed.success) entries.push({ index, item: parsed.data });
-    else faulty.set(index, validationItems(parsed.error, given, ['body', index]));
+    else faulty.set(index, validationItems(parsed.error, item.written, ['body', index]));
   }
   return { kind: isLines ? 'ndjson' : 'json', size: list.data.length, entries, faulty };
 }

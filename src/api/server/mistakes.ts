@@ -6,6 +6,8 @@ import { addressKey, type MistakeLimit, type RateLimits } from './rate-limits.ts
 export interface Mistakes {
   /** Counts a wrong or missing token. @throws ServiceError `rate_limited` beyond the limit */
   wrongToken(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+  /** Refuses an address that is beyond the limit of unknown ids, without counting. @throws ServiceError `rate_limited` */
+  checkUnknownIds(request: FastifyRequest, reply: FastifyReply): void;
   /** Counts an unknown id or secret. @throws ServiceError `rate_limited` beyond the limit */
   unknownId(request: FastifyRequest, reply: FastifyReply): Promise<void>;
   /** Runs `work`, and counts a mistake if it fails with `unauthorized` or `not_found`. */
@@ -31,6 +33,7 @@ export function createMistakes(deps: { limits: RateLimits; wrongTokensPerMinute:
   }
   return {
     wrongToken: wrongTokens.count,
+    checkUnknownIds: unknownIds.check,
     unknownId: unknownIds.count,
     count,
     guard: async (request, reply, work) => {

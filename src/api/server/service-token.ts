@@ -14,11 +14,19 @@ export type IdentifyProduct = (request: FastifyRequest) => string | undefined;
 
 const productsOf = (tokens: readonly ServiceToken[]) => new Map(tokens.map(({ product, token }) => [digestOf(token), product]));
 
+/** The token in the header `X-Service-Token`. Node joins several headers with commas, which no token contains. Only one value may be in them (E4). */
+function tokenIn({ headers }: FastifyRequest): string | undefined {
+  const given = headers['x-service-token'];
+  if (typeof given !== 'string' || !given.includes(',')) return given?.toString();
+  const [token, ...others] = new Set(given.split(',').map((value) => value.trim()));
+  return others.length === 0 ? token : undefined;
+}
+
 export function createServiceTokens(tokens: readonly ServiceToken[]): IdentifyProduct {
   const products = productsOf(tokens);
   return (request) => {
-    const given = request.headers['x-service-token'];
-    return typeof given === 'string' ? products.get(digestOf(given)) : undefined;
+    const given = tokenIn(request);
+    return given === undefined ? undefined : products.get(digestOf(given));
   };
 }
 

@@ -11,13 +11,16 @@ export interface ValidationItem {
 }
 
 /** The maximum number of characters of a text that `input` repeats. The rest is left out, so that an answer is always small. */
-const maxEchoCharacters = 1024;
+export const maxEchoCharacters = 1024;
 /** The maximum number of members and array items that `input` repeats, at all depths together. */
 const maxEchoMembers = 256;
 /** The maximum number of items in `detail`. An object could have a million wrong members. */
 const maxItems = 1024;
 
-/** Converts the issues of `input`, in the order of the fields. Each `loc` begins with the parameter `loc` (`['body']`, `['query']` …). */
+/**
+ * Converts the issues of `input`, in the order of the fields. Each `loc` begins with the parameter `loc` (`['body']`, `['query']` …). In `input`,
+ * numbers may have the characters of the client (`JSON.rawJSON`).
+ */
 export function validationItems(error: z.core.$ZodError, input: unknown, loc: readonly (string | number)[]): ValidationItem[] {
   return error.issues.slice(0, maxItems).map((issue) => {
     const path = issue.path.filter((step) => typeof step !== 'symbol');
@@ -80,7 +83,9 @@ function echo(input: unknown): unknown {
   let membersLeft = maxEchoMembers;
   const copy = (value: unknown): unknown => {
     if (typeof value === 'string') return value.length > maxEchoCharacters ? value.slice(0, maxEchoCharacters) : value;
-    if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return value ?? null;
+    // A number may have as many characters as a text.
+    if (JSON.isRawJSON(value)) return value.rawJSON.length > maxEchoCharacters ? copy(value.rawJSON) : value;
+    if (typeof value !== 'object' || value === null) return value ?? null;
     if (Array.isArray(value)) return takeSome(value.values()).map(copy);
     const entries = takeSome(Object.keys(value).values()).map((name) => [name.slice(0, maxEchoCharacters), copy(valueAt(value, [name]))]);
     return Object.fromEntries(entries);

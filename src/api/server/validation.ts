@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { missingBody, type ValidationItem, validationItems } from './validation-items.ts';
+import { maxEchoCharacters, missingBody, type ValidationItem, validationItems } from './validation-items.ts';
 
 /** A request breaks its contract. The answer is 422 with the items in `detail`. */
 export class RequestValidationError extends Error {
@@ -11,6 +11,21 @@ export class RequestValidationError extends Error {
   constructor(detail: readonly ValidationItem[]) {
     super('the request breaks its contract');
     this.detail = detail;
+  }
+}
+
+/** UTF-8 needs at most three octets for each character that a 422 repeats. */
+const shownBytes = 3 * maxEchoCharacters;
+
+/** A body whose content type the route does not accept. Like FastAPI, we judge it as a text (E8). Only its beginning is kept, for the 422. */
+export class OtherBody {
+  readonly text: string;
+  /** One sentence with the content types that the route accepts. */
+  readonly hint: string;
+
+  constructor(bytes: Buffer, types: readonly string[]) {
+    this.text = bytes.toString('utf8', 0, shownBytes);
+    this.hint = `Send Content-Type: ${types.join(' or ')}.`;
   }
 }
 
@@ -34,8 +49,24 @@ const inputs: { readonly [Part in (typeof parts)[number]]: (request: FastifyRequ
   path: (request) => named(request.params),
   query: (request) => lastOfEach(request.query),
   headers: (request) => request.headers,
-  body: (request) => request.body,
+  body: ({ body }) => (body instanceof OtherBody ? body.text : body),
 };
+
+const writtenBodies = new WeakMap<FastifyRequest, unknown>();
+
+/** Notes the form of a body in which numbers have the characters of the client: a 422 repeats them. */
+export const noteWrittenBody = (request: FastifyRequest, written: unknown): void => void writtenBodies.set(request, written);
+
+/** The body of a request, in which numbers have the characters of the client. */
+export const writtenBodyOf = (request: FastifyRequest): unknown =>
+  writtenBodies.has(request) ? writtenBodies.get(request) : inputs.body(request);
+
+/** Makes the items of a 422 for the body of a request. If the body has the wrong content type, each item also names the right one (E8). */
+export function bodyItems(error: z.core.$ZodError, request: FastifyRequest): ValidationItem[] {
+  const items = validationItems(error, writtenBodyOf(request), ['body']);
+  const { body } = request;
+  return body instanceof OtherBody ? items.map((item) => ({ ...item, msg: `${item.msg}. ${body.hint}` })) : items;
+}
 
 /** Answers 404 if a path parameter is empty, like FastAPI's router. Fastify's router accepts an empty parameter. */
 function named(params: unknown): unknown {
@@ -74,7 +105,8 @@ export function createRequestParser<const Contract extends RequestContract>(
       }
       const result = schema.safeParse(input);
       if (result.success) parsed[part] = result.data;
-      else detail = [...(detail ?? []), ...validationItems(result.error, input, loc)];
+      else
+        detail = [...(detail ?? []), ...(part === 'body' ? bodyItems(result.error, request) : validationItems(result.error, input, loc))];
     }
     if (detail !== undefined) throw new RequestValidationError(detail);
     return parsed as ParsedRequest<Contract>;

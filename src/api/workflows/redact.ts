@@ -1,6 +1,7 @@
 import type { WorkflowRedactResponse } from '../../shared/contract/workflow.ts';
 import { redactedEmail } from '../../shared/domain/mask-email.ts';
-import type { WorkflowRecord } from '../../shared/store/workflows.ts';
+import { readStatus } from '../../shared/domain/workflow-state.ts';
+import { snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 /**
@@ -10,9 +11,10 @@ import type { WorkflowTools } from './workflow-tools.ts';
  * @throws ServiceError `store_unavailable`
  */
 export function createRedaction({ workflows, outputs, clock }: WorkflowTools) {
-  return async ({ _id: workflowId }: WorkflowRecord): Promise<WorkflowRedactResponse> => {
+  return async (workflow: WorkflowRecord): Promise<WorkflowRedactResponse> => {
+    const { _id: workflowId } = workflow;
     await workflows.redact(workflowId, new Date(clock()));
     await outputs.forgetMetadata(workflowId);
-    return { workflow_id: workflowId, status: 'redacted', user_email: redactedEmail };
+    return { workflow_id: workflowId, status: readStatus(snapshotOf(workflow), clock()), user_email: redactedEmail };
   };
 }

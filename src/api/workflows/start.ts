@@ -25,7 +25,7 @@ export interface StartCommand {
 const tokenBytes = 32;
 
 /** The owner of the idempotency keys of a start. The keys of a product are its own, also if strangers share its address. */
-export const starterIdOf = (product: string | undefined, address: string): string =>
+export const starterIdOf = (product: string | undefined, address = ''): string =>
   product === undefined ? `workflow-start:${address}` : `workflow-start-of-product:${product}`;
 
 /**

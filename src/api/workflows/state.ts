@@ -1,4 +1,4 @@
-import { readMetadata } from '../../shared/contract/metadata-numbers.ts';
+import { parseAsWritten } from '../../shared/contract/json-numbers.ts';
 import type { WorkflowStateResponse } from '../../shared/contract/workflow.ts';
 import { workflowPath } from '../../shared/domain/addresses.ts';
 import { readStatus } from '../../shared/domain/workflow-state.ts';
@@ -32,7 +32,7 @@ export function createWorkflowState({ outputs, clock, addressOf }: WorkflowTools
       ...(isHolder && {
         agent_id: workflow.agentId,
         user_email: workflow.email,
-        briefing_metadata: briefingMetadata === undefined ? null : readMetadata(briefingMetadata),
+        briefing_metadata: briefingMetadata === undefined ? null : (parseAsWritten(briefingMetadata) as Record<string, unknown>),
         commitment_salts: salts ? { user_email: salts.email, agent_id: salts.agent } : null,
         mail: { status: linkMailStateOf(workflow), attempts: mail?.attempts ?? 0, sent_at: isoOf(mail?.sentAt) },
       }),

@@ -98,7 +98,8 @@ export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerCo
 
   app.head(address, async (request, reply) => {
     const { path } = parse(request);
-    const isKnown = await mistakes.guard(request, reply, () => workflows.exists(path.workflow_id));
+    mistakes.checkUnknownIds(request, reply);
+    const isKnown = await workflows.exists(path.workflow_id);
     if (!isKnown) await mistakes.unknownId(request, reply);
     return reply
       .code(isKnown ? 200 : 404)
@@ -119,9 +120,9 @@ export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerCo
     reply.header('Cache-Control', 'no-store').header('Vary', 'Accept');
     const isJson = wantsJson(request);
     const attempt = { workflowId, challenge: query.challenge, requestId: request.id, address: addressKey(request), tries };
-    const outcome = await mistakes.guard(request, reply, () => ask(attempt));
-    const isMistake = outcome?.kind === 'wrong' || (outcome && 'isGuess' in outcome && outcome.isGuess);
-    if (isMistake) await mistakes.wrongToken(request, reply);
+    // Wrong challenges do not count as wrong tokens: each challenge has its own limit of tries (R5, W6).
+    mistakes.checkUnknownIds(request, reply);
+    const outcome = await ask(attempt);
     if (!outcome) {
       await mistakes.unknownId(request, reply);
       const detail = 'There is no workflow with this id.';

@@ -22,16 +22,13 @@ export interface Asker {
   readonly taskTitle: string | null;
 }
 
-/**
- * The outcome when someone answers a challenge. After `wrong` the caller may try again; the other refusals are final. `isGuess`: the text was never a
- * challenge of this workflow.
- */
+/** The outcome when someone answers a challenge. After `wrong` the caller may try again; the other refusals are final. */
 export type ChallengeOutcome =
   | { readonly kind: 'verified'; readonly asker: Asker }
   /** The challenge is right, and was not used: nothing changed. */
   | { readonly kind: 'open'; readonly asker: Asker }
   | { readonly kind: 'wrong'; readonly triesLeft: number }
-  | { readonly kind: FinalRefusal; readonly isGuess?: boolean };
+  | { readonly kind: FinalRefusal };
 
 /** A text that somebody gives as the challenge of a workflow. */
 export interface ChallengeAttempt {
@@ -58,10 +55,6 @@ function refusalOf(workflow: WorkflowRecord, digest: string, nowMs: number): Fin
   return challengeRefusal({ expiresAtMs: expiresAt.getTime(), isUsed: usedAt !== undefined, wrongTries }, nowMs);
 }
 
-/** Whether a text was never a challenge of this workflow. Redaction destroys the digests, so after redaction no text counts as a guess. */
-const isGuess = ({ challenge, formerChallenges = [], redactedAt }: WorkflowRecord, digest: string): boolean =>
-  !redactedAt && challenge?.digest !== digest && !formerChallenges.includes(digest);
-
 /** Creates the two ways to give a challenge. Both return null if there is no such workflow. */
 export function createUserVerification({ workflows, jobs, clock }: WorkflowTools) {
   /**
@@ -80,7 +73,7 @@ export function createUserVerification({ workflows, jobs, clock }: WorkflowTools
   /** Why a text is refused to a client with so many tries left. `wrong`: the workflow waits for an answer, but this text is not it. */
   function explain(workflow: WorkflowRecord, digest: string, nowMs: number, triesLeft: number): ChallengeOutcome {
     const kind = refusalOf(workflow, digest, nowMs) ?? (triesLeft > 0 ? undefined : 'challenge_exhausted');
-    if (kind) return { kind, isGuess: isGuess(workflow, digest) };
+    if (kind) return { kind };
     // If the mail is not sent yet, nobody can know the challenge, so the try is not counted.
     return wrong(workflow, triesLeft);
   }

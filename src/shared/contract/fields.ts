@@ -107,8 +107,9 @@ export const maxMetadataBytes = 4096;
 /** Accepts any JSON value, except if it contains, at any depth, a number that is too large for a double, such as 1e400. */
 export const anyJson = z.unknown().check((payload) => {
   const judge = (value: unknown, path: PropertyKey[]): void => {
-    if (typeof value === 'number' && !Number.isFinite(value)) payload.issues.push({ ...issueOf(notFinite), path, input: value });
-    if (typeof value === 'object' && value !== null) {
+    const number = JSON.isRawJSON(value) ? Number(value.rawJSON) : value;
+    if (typeof number === 'number' && !Number.isFinite(number)) payload.issues.push({ ...issueOf(notFinite), path, input: value });
+    if (typeof value === 'object' && value !== null && !JSON.isRawJSON(value)) {
       for (const [name, member] of Object.entries(value)) {
         if (payload.issues.length >= mostIssues) return;
         judge(member, [...path, Array.isArray(value) ? Number(name) : name]);

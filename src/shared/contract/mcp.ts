@@ -42,7 +42,7 @@ const rpcId = z.union([z.string(), z.number(), z.null()]);
 
 /** One message of a client. This schema is only for the documentation: the endpoint itself validates JSON-RPC 2.0. */
 const rpcRequest = z
-  .object({ jsonrpc: z.literal('2.0'), id: rpcId.optional(), method: z.string(), params: z.looseObject({}).optional() })
+  .object({ jsonrpc: z.literal('2.0'), id: rpcId.optional(), method: z.string(), params: z.looseObject({}).nullish() })
   .meta({ id: 'RpcRequest', description: 'JSON-RPC 2.0; without an id it is a notification' });
 
 export const rpcResponse = z
@@ -58,6 +58,8 @@ export const rpcResponse = z
 export const rpcRequests = z.union([rpcRequest, z.array(rpcRequest)]);
 /** The body of an answer: one message, or a batch of messages. */
 export const rpcResponses = z.union([rpcResponse, z.array(rpcResponse)]);
+/** The body of a 200. It is empty if the request had only notifications. */
+export const rpcAnswer = z.union([rpcResponse, z.array(rpcResponse), z.strictObject({})]);
 
 /** The `params` of `tools/call`. `idempotency_key` works like the HTTP header `Idempotency-Key` (S9). */
 export const callToolParams = z.object({

@@ -96,20 +96,15 @@ export const idempotencyHeaders = z.object({
 const shortestKeyOfAddress = 16;
 
 /**
- * Why a caller without a token may not use this idempotency key; undefined if it may. The key belongs to the caller's address, and everybody behind
- * this address who guesses it gets the first answer too, perhaps with a workflow token (S9).
+ * The `Idempotency-Key` header of a caller without a token. The key belongs to the caller's address, and everybody behind this address who guesses it
+ * gets the first answer too, perhaps with a workflow token (S9).
  */
-export const faultOfAddressKey = (key: string): string | undefined =>
-  key.length >= shortestKeyOfAddress
-    ? undefined
-    : `without a service token, an idempotency key has at least ${shortestKeyOfAddress} characters`;
-
-/** The `Idempotency-Key` header of a caller without a token. */
 export const idempotencyHeadersOfAddress = idempotencyHeaders.extend({
-  'idempotency-key': ruled(idempotencyHeaders.shape['idempotency-key'], (key) => {
-    const fault = key === undefined ? undefined : faultOfAddressKey(key);
-    return fault === undefined ? undefined : valueError(fault);
-  }).meta({ ...idempotencyHeaders.shape['idempotency-key'].meta(), minLength: shortestKeyOfAddress }),
+  'idempotency-key': ruled(idempotencyHeaders.shape['idempotency-key'], (key) =>
+    key === undefined || key.length >= shortestKeyOfAddress
+      ? undefined
+      : valueError(`without a service token, an idempotency key has at least ${shortestKeyOfAddress} characters`),
+  ).meta({ ...idempotencyHeaders.shape['idempotency-key'].meta(), minLength: shortestKeyOfAddress }),
 });
 
 /** The `Prefer` header, for operations where a client can choose how long to wait (RFC 7240, N1). */

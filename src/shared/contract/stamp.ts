@@ -11,16 +11,33 @@ import { dateTime, issueOf, maxMetadataBytes, metadata, type PydanticIssue, sha2
 export const stampTier = z.enum(stampTiers).meta({ id: 'StampTier' });
 
 /**
- * Decodes canonical base64 (RFC 4648 §4: standard alphabet, padding, zero pad bits, no white space). Returns undefined for any other text (S2).
+ * Decodes canonical base64 (RFC 4648 §4: standard alphabet, padding, zero pad bits). White space is ignored. Returns undefined for any other text (S2).
  * Encodes the result again to check the text, because a regular expression fails on texts of 14 million characters.
  */
 export function decodeCanonicalBase64(encoded: string): Buffer | undefined {
-  if (encoded.length % 4 !== 0) return undefined;
   const decoded = Buffer.from(encoded, 'base64');
-  return decoded.toString('base64') === encoded ? decoded : undefined;
+  const canonical = decoded.toString('base64');
+  return canonical === encoded || isSpaced(canonical, encoded) ? decoded : undefined;
 }
 
-const content = text().meta({ contentEncoding: 'base64', description: 'canonical base64 of the content; only in tier sealed' });
+const whiteSpace: ReadonlySet<number | undefined> = new Set(Buffer.from(' \t\r\n'));
+
+/** Whether `encoded` is `canonical` with white space in it. Compares octets, because replacing in a text of megabytes may take a second. */
+function isSpaced(canonical: string, encoded: string): boolean {
+  if (encoded.length <= canonical.length) return false;
+  const [wanted, given] = [Buffer.from(canonical), Buffer.from(encoded)];
+  let found = 0;
+  for (let at = 0; at < given.length; at += 1) {
+    if (given[at] === wanted[found]) found += 1;
+    else if (!whiteSpace.has(given[at])) return false;
+  }
+  return found === wanted.length;
+}
+
+const content = text().meta({
+  contentEncoding: 'base64',
+  description: 'canonical base64 of the content, perhaps with line breaks; only in tier sealed',
+});
 
 /** The address of a webhook receiver (N2). */
 export const callbackUrl = text({ min: 1, max: 2048 }).describe(
@@ -83,19 +100,15 @@ function judge(fields: z.output<typeof stampFields>, rules: StampRules): Judged 
   }
   if (rules.takesNoContent) return refuse('content_b64 is not allowed in a list: stamp its hash, or send it alone');
   if (tier !== 'sealed') return refuse('content_b64 is only allowed in tier sealed');
-  refuseOversized(encoded, rules.sealedMaxBytes);
+  const { sealedMaxBytes = Number.POSITIVE_INFINITY } = rules;
   const decoded = decodeCanonicalBase64(encoded);
-  if (!decoded) return refuse('content_b64 must be canonical base64: standard alphabet, padded, no white space', ['content_b64']);
+  if (!decoded) return refuse('content_b64 must be canonical base64: standard alphabet, padded', ['content_b64']);
+  if (decoded.length > sealedMaxBytes) {
+    throw new ServiceError('payload_too_large', `content_b64 may hold at most ${sealedMaxBytes} bytes of content`);
+  }
   const contentHash = createHash('sha256').update(decoded).digest('hex');
   if (typeof hash === 'string' && hash !== contentHash) return refuse('hash is not the SHA-256 of content_b64');
   return { order: { ...order, imprint: sha256Imprint(contentHash), content: decoded } };
-}
-
-function refuseOversized(encoded: string, maxBytes = Number.POSITIVE_INFINITY): void {
-  const padding = encoded.endsWith('==') ? 2 : encoded.endsWith('=') ? 1 : 0;
-  if ((encoded.length / 4) * 3 - padding > maxBytes) {
-    throw new ServiceError('payload_too_large', `content_b64 may hold at most ${maxBytes} bytes of content`);
-  }
 }
 
 /** Makes the schema for the body of a stamp operation (S1). Parsing throws ServiceError `payload_too_large` if the content is too large. */

@@ -1,11 +1,23 @@
 import { z } from 'zod';
 import { outputPath, workflowPath } from '../domain/addresses.ts';
 import { redactedEmail } from '../domain/mask-email.ts';
-import { maxPublicNameCharacters, type PublicMember, publicNameFault } from '../domain/public-name.ts';
+import { maxPublicNameCharacters, type PublicMember } from '../domain/public-name.ts';
 import { workflowTiers } from '../domain/tiers.ts';
 import { linkMailStates, workflowStatuses } from '../domain/workflow-state.ts';
 import { email } from './email.ts';
-import { anyJson, dateTime, issueOf, maxMetadataBytes, metadata, sha256Hex, sha256HexOfAnyCase, text, uuid, valueError } from './fields.ts';
+import {
+  anyJson,
+  dateTime,
+  issueOf,
+  maxMetadataBytes,
+  metadata,
+  ruled,
+  sha256Hex,
+  sha256HexOfAnyCase,
+  text,
+  uuid,
+  valueError,
+} from './fields.ts';
 import { anyUuid, idempotencyHeaders, preferHeaders } from './parameters.ts';
 import { callbackNeedsService, callbackUrl } from './stamp.ts';
 
@@ -15,19 +27,17 @@ const workflowTier = z.enum(workflowTiers).meta({ id: 'WorkflowTier' });
 /** The output types that the interface documents. Other types are allowed too. */
 const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layout'] as const;
 
+/** Control characters and line breaks. This is no `pattern` in the schema, because not all regular expressions have these escapes. */
+const notOfALine = /[\p{Cc}\u2028\u2029]/u;
+
 /** Maximum length of an `agent_id`, in characters. */
 const maxAgentIdCharacters = 1024;
 
-/** Caller metadata in which `"public": true` shows one member on the public page (W24). */
+/** Caller metadata in which `"public": true` shows one member on the public page, if it can be shown (W24). */
 const metadataWithName = (member: PublicMember) =>
-  metadata(anyJson)
-    .check(({ value, issues }) => {
-      const fault = publicNameFault(value, member);
-      if (fault) issues.push({ ...issueOf(valueError(`a public ${member} ${fault}`), [member]), input: value[member] });
-    })
-    .describe(
-      `at most ${maxMetadataBytes} bytes as UTF-8 JSON; with \`"public": true\` the workflow page shows its \`${member}\`: at most ${maxPublicNameCharacters} characters, no link`,
-    );
+  metadata(anyJson).describe(
+    `at most ${maxMetadataBytes} bytes as UTF-8 JSON; with \`"public": true\` the workflow page shows its \`${member}\` if that is one line of at most ${maxPublicNameCharacters} characters without a link`,
+  );
 
 export const workflowStartRequest = z
   .object({
@@ -55,8 +65,12 @@ export type WorkflowStartResponse = z.output<typeof workflowStartResponse>;
 export const workflowStampRequest = z
   .object({
     output_hash: sha256HexOfAnyCase('output'),
-    output_type: text({ min: 1, max: 64, pattern: '^[a-z0-9._+-]+$' }).meta({
-      description: `a label; documented are ${documentedOutputTypes.join(', ')}`,
+    output_type: ruled(text({ min: 1, max: 100 }), (label) =>
+      notOfALine.test(label) ? valueError('output_type must be one line without control characters') : undefined,
+    ).meta({
+      minLength: 1,
+      maxLength: 100,
+      description: `a label of one line; documented are ${documentedOutputTypes.join(', ')}`,
       examples: [...documentedOutputTypes],
     }),
     output_metadata: metadataWithName('name').nullish(),
@@ -123,7 +137,11 @@ export const workflowCompleteResponse = z
 export type WorkflowCompleteResponse = z.output<typeof workflowCompleteResponse>;
 
 export const workflowRedactResponse = z
-  .object({ workflow_id: uuid, status: z.literal('redacted'), user_email: z.literal(redactedEmail) })
+  .object({
+    workflow_id: uuid,
+    status: z.enum(workflowStatuses).describe('of the workflow: redaction does not change it'),
+    user_email: z.literal(redactedEmail),
+  })
   .meta({ id: 'WorkflowRedactResponse' });
 export type WorkflowRedactResponse = z.output<typeof workflowRedactResponse>;
 

@@ -19,21 +19,6 @@ export type PublicMember = 'name' | 'title';
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
 
 /**
- * Why the public name in this metadata must not be shown on a public page, as the end of a sentence; undefined if it may be shown, or if nothing is
- * marked as public.
- */
-export function publicNameFault(metadata: unknown, member: PublicMember): string | undefined {
-  if (!isObject(metadata) || metadata.public !== true || metadata[member] === undefined) return undefined;
-  const name = metadata[member];
-  if (typeof name !== 'string' || name.replace(invisible, '') === '') return 'must be a text that is not empty';
-  if ([...name.trim()].length > maxPublicNameCharacters) return `must have at most ${maxPublicNameCharacters} characters`;
-  if (unprintable.test(name)) return 'must not contain control characters';
-  return looksLikeLink.test(name.normalize('NFKC').replace(/[\u200c\u200d]/g, ''))
-    ? 'must not contain a link or an e-mail address'
-    : undefined;
-}
-
-/**
  * The name that the holder of the workflow token made public (W24): `name` of an output, or `title` of a briefing. Null if there is none, or if it must
  * not be shown.
  *
@@ -42,9 +27,15 @@ export function publicNameFault(metadata: unknown, member: PublicMember): string
 export function publicNameOf(json: string | undefined, member: PublicMember): string | null {
   if (json === undefined) return null;
   const metadata: unknown = JSON.parse(json);
-  if (!isObject(metadata) || metadata.public !== true || publicNameFault(metadata, member) !== undefined) return null;
+  if (!isObject(metadata) || metadata.public !== true) return null;
   const name = metadata[member];
-  return typeof name === 'string' ? name.trim().normalize('NFC') : null;
+  return typeof name === 'string' && canBeShown(name) ? name.trim().normalize('NFC') : null;
+}
+
+/** Whether a name is one short line of visible characters, without a link and without an e-mail address. */
+function canBeShown(name: string): boolean {
+  if (name.replace(invisible, '') === '' || [...name.trim()].length > maxPublicNameCharacters || unprintable.test(name)) return false;
+  return !looksLikeLink.test(name.normalize('NFKC').replace(/[\u200c\u200d]/g, ''));
 }
 
 /** The maximum length of a name in a mail, in characters. */

@@ -160,7 +160,7 @@ export const settingsSchema = z.object({
   RATE_VERIFY_PER_MINUTE: setting(0, 1_000_000, 600),
   RATE_SEALED_BYTES_PER_HOUR: setting(0, Number.MAX_SAFE_INTEGER, 209_715_200),
   RATE_WORKFLOW_PAGE_PER_MINUTE: setting(0, 1_000_000, 120),
-  RATE_WRONG_TOKEN_PER_MINUTE: setting(0, 1_000_000, 60),
+  RATE_WRONG_TOKEN_PER_MINUTE: setting(0, 1_000_000, 300),
   RATE_UNKNOWN_ID_PER_MINUTE: setting(0, 1_000_000, 300),
   RATE_TSA_PER_MINUTE: setting(0, 1_000_000, 600),
   TSA_DOOR: z.enum(['public', 'token', 'off'], 'takes public, token or off').optional(),

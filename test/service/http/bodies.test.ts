@@ -59,12 +59,27 @@ test('S1: the rule that the hash is that of the content spans several fields', (
   ]);
 });
 
-test.each(['YQ', 'YQ=', 'YR==', 'YW J', 'YWJj\n', '-_-_', 'YWJj=', '====', '=', 'é', 'YQ==YQ=='])(
+test.each(['YQ', 'YQ=', 'YR==', '-_-_', 'YWJj=', '====', '=', 'é', 'YQ==YQ==', 'YWJj\u00a0', 'YWJj\u0141', 'YQ==\nYQ==', 'Y Q', 'YW\\nJj'])(
   'S2: %j is not canonical base64',
   (encoded) => {
     expect(stampFaults({ content_b64: encoded, tier: 'sealed' })).toMatchObject([{ type: 'value_error', loc: 'body.content_b64' }]);
   },
 );
+
+test.each(['YWJj\n', 'YW Jj', ' Y W\tJ\r\nj ', 'YWJj'.padStart(2_000)])('S2: white space in base64 is ignored: %j', (encoded) => {
+  expect(order({ content_b64: encoded, tier: 'sealed' }, { sealedMaxBytes: 3 }).content).toEqual(Buffer.from('abc'));
+  const tooLarge = () => order({ content_b64: encoded, tier: 'sealed' }, { sealedMaxBytes: 2 });
+  expect(tooLarge).toThrow(expect.objectContaining({ code: 'payload_too_large' }));
+});
+
+test('S2: base64 of megabytes with line breaks, or with a space after each character, is read', () => {
+  const content = Buffer.alloc(6 * 1024 * 1024, 'ab\u00ff');
+  const encoded = content.toString('base64');
+  for (const spaced of [encoded.replace(/.{76}/g, '$&\n'), [...encoded].join(' ')]) {
+    expect(decodeCanonicalBase64(spaced)?.equals(content)).toBe(true);
+    expect(decodeCanonicalBase64(`${spaced}\n-`)).toBeUndefined();
+  }
+});
 
 test('S2: content of 10 MiB is read, and a fault in its last character is found', () => {
   const content = Buffer.alloc(10 * 1024 * 1024, 7);
@@ -133,17 +148,30 @@ test('W1: the workflow tier is a closed set', () => {
 });
 
 test.each([
-  ['text/plain', 'string_pattern_mismatch'],
-  ['Image', 'string_pattern_mismatch'],
-  ['x\n', 'string_pattern_mismatch'],
+  ['', 'string_too_short'],
+  ['😀'.repeat(101), 'string_too_long'],
+  ['x\n', 'value_error'],
+  ['x\ny', 'value_error'],
+  ['x\ty', 'value_error'],
+  ['x\u0000', 'value_error'],
+  ['\r', 'value_error'],
+  ['\u007f', 'value_error'],
+  ['x\u0085', 'value_error'],
+  ['x\u2028y', 'value_error'],
+  ['\u2029', 'value_error'],
+  ['\ud800', 'string_unicode'],
   [null, 'string_type'],
+  [7, 'string_type'],
 ])('W3: the output type %j is %s', (given, type) => {
   expect(faults(workflowStampRequest, { ...output, output_type: given })).toMatchObject([{ type, loc: 'body.output_type' }]);
 });
 
-test.each(['image', 'layout', '3d-model', 'a.b_c+d', 'x'.repeat(64)])('W3: %s is an output type', (output_type) => {
-  expect(faults(workflowStampRequest, { ...output, output_type })).toEqual([]);
-});
+test.each(['image', '3d-model', 'text/plain', 'Image', ' Entwurf, 3. Fassung (Ä) ', '図面', '👩‍🎨', '<b>"\'&', '😀'.repeat(100)])(
+  'W3: %s is an output type',
+  (output_type) => {
+    expect(faults(workflowStampRequest, { ...output, output_type })).toEqual([]);
+  },
+);
 
 test('W6: an absent challenge reads as empty', () => {
   expect(verifyUserQuery.parse({})).toEqual({ challenge: '' });

@@ -7,7 +7,7 @@ import { openStore } from '../../../src/shared/store/store.ts';
 import { sendExactly } from '../../support/raw-http.ts';
 import { sharedService } from '../../support/service.ts';
 
-/** Requests with the full answers of FastAPI 0.142 and pydantic 2.13 for models of this interface. One exception is W17: upper-case hashes in a workflow are allowed. */
+/** Requests with the full answers of FastAPI 0.142 and pydantic 2.13 for models of this interface. Two exceptions: W17 allows upper-case hashes in a workflow, and W3 has its own rule for `output_type`. */
 interface Answered {
   readonly path: string;
   readonly headers: Record<string, string>;

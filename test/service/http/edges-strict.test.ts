@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { postMcp, rpc } from '../../support/mcp.ts';
-import { answerOn, postHead, type RawAnswer } from '../../support/raw-http.ts';
+import { postMcp, rpc, streaming } from '../../support/mcp.ts';
+import { answerOn, postHead, type RawAnswer, sendExactly } from '../../support/raw-http.ts';
 import { getJson, internalHeaders, postJson, randomHash, stampInternal } from '../../support/requests.ts';
 import { sharedService } from '../../support/service.ts';
 
@@ -105,6 +105,83 @@ describe('Expect: 100-continue (E8)', () => {
   });
 });
 
+describe('a body that is not declared as JSON (E8)', () => {
+  const form = (path: string, headers: Record<string, string> = {}, body = '{"token":"x"}') =>
+    exchange(
+      `${postHead(path, { 'content-type': 'application/x-www-form-urlencoded', 'content-length': body.length, ...headers })}${body}`,
+    ).then(({ status, body: answered }) => ({ status, ...(JSON.parse(answered) as object) }));
+  const workflow = `/api/v1/workflow/${unknownId}`;
+
+  test.each<[string, string, Record<string, string>, string]>([
+    ['raw verification', rawPath, {}, 'model_attributes_type'],
+    ['stamping of an agent', '/api/v1/agent/v1/stamp/sealed', {}, 'model_attributes_type'],
+    ['stamping of a product', stampPath, internalHeaders, 'model_attributes_type'],
+    ['verification for a product', '/api/v1/internal/v1/verify', internalHeaders, 'model_attributes_type'],
+    ['the start of a workflow', '/api/v1/workflow/start', {}, 'model_attributes_type'],
+    ['many stamps', '/api/v1/agent/v1/stamps', {}, 'list_type'],
+  ])('is 422 for %s, and the message names the content type', async (_what, path, headers, type) => {
+    const item = { type, loc: ['body'], msg: expect.stringContaining('Send Content-Type: application/json'), input: '{"token":"x"}' };
+    expect(await form(path, headers)).toEqual({ status: 422, detail: [item] });
+  });
+
+  test.each([stampPath, '/api/v1/internal/v1/verify', '/api/v1/internal/v1/stamps', `${workflow}/stamp`, `${workflow}/stamps`])(
+    'is 401 at %s without a token',
+    async (path) => {
+      expect(await form(path)).toMatchObject({ status: 401, code: 'unauthorized' });
+    },
+  );
+
+  test('is 413 above the limit, and read by operations without a body', async () => {
+    expect(await form('/api/v1/workflow/start', {}, 'x'.repeat(70_000))).toMatchObject({ status: 413 });
+    expect(await form(`${workflow}/complete`, { authorization: 'Workflow x' })).toMatchObject({ status: 404, code: 'not_found' });
+  });
+});
+
+test('E4: X-Service-Token twice is one token if both have the same value', async () => {
+  const tokens = (...values: string[]) => {
+    const body = JSON.stringify({ hash: randomHash() });
+    const head = postHead(stampPath, { 'content-type': 'application/json', 'content-length': body.length });
+    const lines = values.map((value) => `X-Service-Token: ${value}\r\n`).join('');
+    return exchange(`${head.replace(/\r\n$/, '')}${lines}\r\n${body}`).then(({ status }) => status);
+  };
+  const { 'x-service-token': token } = internalHeaders;
+  expect(await tokens(token, token)).toBe(201);
+  expect(await tokens(token, token, token)).toBe(201);
+  for (const other of ['wrong', 'other-service-token', '']) {
+    expect(await tokens(token, other)).toBe(401);
+    expect(await tokens(other, token)).toBe(401);
+  }
+});
+
+describe('E1: numbers in the input of a 422 are the digits of the client', () => {
+  const numbers = ['12345678901234567890', '1.0', '-0', '1e400', '-1E-7', '0.10', '7'];
+  const post = async (path: string, body: string, type = 'application/json') => {
+    const { text } = await sendExactly(service, 'POST', path, { headers: { ...internalHeaders, 'content-type': type }, payload: body });
+    return text;
+  };
+
+  test.each(numbers)('%s', async (number) => {
+    expect(await post(stampPath, `{"hash": ${number}}`)).toContain(
+      `"loc":["body","hash"],"msg":"Input should be a valid string","input":${number}}`,
+    );
+    expect(await post(stampPath, ` ${number} `)).toContain(`fields from","input":${number}}`);
+    expect(await post(stampPath, `{"metadata":{"a":[${number},"é"]}}`)).toContain(`"input":[${number},"é"]`);
+    expect(await post('/api/v1/internal/v1/stamps', `[${number},{"hash":${number}}]`)).toMatch(
+      new RegExp(`"input":${number.replace('.', '\\.')}\\}.*"input":${number.replace('.', '\\.')}\\}`),
+    );
+    expect(await post('/api/v1/internal/v1/stamps', `{"hash":${number}}\n${number}`, 'application/x-ndjson')).toMatch(
+      new RegExp(`"input":${number.replace('.', '\\.')}\\}(.|\n)*"input":${number.replace('.', '\\.')}\\}`),
+    );
+    expect(
+      await post('/api/v1/workflow/start', `{"tier":${number},"agent_id":"${'x'.repeat(2_000)}\\"","user_email":"a@example.com"}`),
+    ).toContain(`"input":${number}`);
+  });
+
+  test('a number that is too long to repeat is cut, as a text', async () => {
+    expect(await post(rawPath, `{"token":${'1'.repeat(2_000)}}`)).toContain(`"input":"${'1'.repeat(1_024)}"}`);
+  });
+});
+
 describe('refusals of a strict server', () => {
   test('two Host headers are 400 (RFC 9112 §3.2)', async () => {
     for (const path of ['/health/live', '/nowhere'])
@@ -159,13 +236,11 @@ describe('M9: Origin on /mcp', () => {
   });
 });
 
-test('M7: tools/call without an id is a notification: 202 and no effect, with or without a token', async () => {
+test('M7: tools/call without an id is a notification without effect: 202, but 401 without a token', async () => {
   const hash = randomHash();
   const { id: _, ...call } = rpc('tools/call', { name: 'service_stamp_hash', arguments: { sha256_hex: hash } });
-  for (const headers of [internalHeaders, {}]) {
-    const { status, text } = await postMcp(service, call, headers);
-    expect([status, text]).toEqual([202, '']);
-  }
+  expect(await postMcp(service, call, { ...internalHeaders, ...streaming })).toMatchObject({ status: 202, text: '' });
+  expect((await postMcp(service, call, streaming)).status).toBe(401);
   const { body: later } = await stampInternal(service, { hash: randomHash() });
   const { body } = await getJson(service, '/api/v1/internal/v1/stamps?limit=10', internalHeaders);
   expect(JSON.stringify(body)).toContain(later.token_id);

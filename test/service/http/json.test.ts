@@ -5,7 +5,7 @@ import { tries } from '../../support/depth.ts';
 
 function faultOf(text: string | Buffer) {
   try {
-    return { value: parseJsonText(Buffer.from(text)) };
+    return { value: parseJsonText(Buffer.from(text)).value };
   } catch (error) {
     if (!(error instanceof MalformedJsonError)) throw error;
     const [item] = error.detail;
@@ -99,8 +99,40 @@ test('any octets give a value, or json_invalid at a position in the text', () =>
 test.each([
   ['{"briefing_metadata":{"a":1.0},"briefing_metadata": {"b" : 2.0}}', '{"b":2.0}'],
   ['{"a":1.0,"briefing_metadata":{"__proto__":1e2,"[":[{},[],-0.0]}}', '{"__proto__":1e2,"[":[{},[],-0.0]}'],
-  ['{"a":[{"briefing_metadata":1.0}],"briefing_metadata":{"a":1e400,"b":12345678901234567890}}', '{"a":null,"b":12345678901234567890}'],
+  ['{"a":[{"briefing_metadata":1.0}],"briefing_metadata":{"a":1e400,"b":12345678901234567890}}', '{"a":1e400,"b":12345678901234567890}'],
 ])('W15: metadata numbers are kept exactly as sent: %s', (text, kept) => {
-  const { briefing_metadata: metadata } = parseJsonText(Buffer.from(text)) as { briefing_metadata: object };
+  const { briefing_metadata: metadata } = parseJsonText(Buffer.from(text)).value as { briefing_metadata: object };
   expect(JSON.stringify(metadata)).toBe(kept);
+});
+
+const long = 'x'.repeat(300);
+test.each([
+  ['1.0', true],
+  ['-0', true],
+  [' 12345678901234567890 ', true],
+  ['[1,-2,0.5,1e400]', true],
+  ['{"a":"1.0","b":10E1}', true],
+  ['{"a":"\\"","b":1.0}', true],
+  ['{"a":"\\\\","b":1.0}', true],
+  [`{"a":"${long}\\"${long}","b":1.0}`, true],
+  [`{"a":"${long}\\\\","b":1.0}`, true],
+  [`{"a":"${long}é😀","b":1.0}`, true],
+  ['{"a":"1.0 \\" 2.0","1.0":-1.5e-7,"c":9007199254740991}', false],
+  [`["${long}, 1.0 \\" 2.0","\\\\",-7,0]`, false],
+])('E1: in %s, numbers with other characters than JSON would write: %s', (text, isKept) => {
+  const { value, written } = parseJsonText(Buffer.from(text));
+  expect(written === value).toBe(!isKept);
+  expect(JSON.stringify(written)).toBe(text.trim());
+});
+
+test('E1: numbers are kept, whatever stands between them', () => {
+  const number = fc.stringMatching(/^-?(0|[1-9]\d{0,20})(\.\d{1,3})?([eE][+-]?\d{1,3})?$/);
+  const text = fc.string({ unit: 'binary' }).map((given) => JSON.stringify(given));
+  fc.assert(
+    fc.property(fc.array(fc.oneof(number, text), { maxLength: 6 }), (items) => {
+      const given = `{"a":[${items.join()}]}`;
+      expect(JSON.stringify(parseJsonText(Buffer.from(given)).written)).toBe(given);
+    }),
+    { numRuns: tries(2000, 500) },
+  );
 });

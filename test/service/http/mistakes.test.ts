@@ -31,9 +31,21 @@ test('R5: many wrong service tokens give 429; the right one still passes from th
 
 test('R5: calls of /mcp without a token are limited too (M7)', async () => {
   const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'service_verify_token', arguments: { token: 'x' } } };
-  const { statuses, headers, from } = await five((address) => postJson(service, '/mcp', call, address));
+  const { statuses, headers, body, from } = await five((address) => postJson(service, '/mcp', call, address));
   expect(statuses).toEqual([401, 401, 401, 429, 429]);
   expect(Number(headers?.get('retry-after'))).toBeGreaterThan(0);
+  expect(body).toMatchObject({ id: 1, error: { code: -32029, data: { code: 'rate_limited' } } });
+  const batch = [
+    { ...call, id: 'a' },
+    { ...call, id: 'b' },
+    { jsonrpc: '2.0', id: 'c', method: 'ping' },
+  ];
+  const answers = (await postJson(service, '/mcp', batch, from)).body as unknown as { id: string; error?: { code: number } }[];
+  expect(answers.map(({ id, error }) => [id, error?.code])).toEqual([
+    ['a', -32029],
+    ['b', -32029],
+    ['c', undefined],
+  ]);
   expect((await postJson(service, '/mcp', { jsonrpc: '2.0', id: 1, method: 'ping' }, from)).status).toBe(200);
 });
 
@@ -51,14 +63,17 @@ test('R5: mail links have a limit beyond the tries of one workflow', async () =>
   expect(statuses).toEqual([404, 404, 404, 429, 429]);
 });
 
-test('R5: links that can no longer be right count too; links of a redacted workflow do not', async () => {
+test('R5: wrong links have only their own limit of tries, also after wrong tokens from the same address', async () => {
   const path = (id: string) => `/api/v1/workflow/${id}/verify-user?challenge=${'A'.repeat(43)}`;
   const ask = (id: string) => (address: Record<string, string>) => getJson(service, path(id), { ...address, accept: 'application/json' });
-  const [closed, redacted] = [await startWorkflow(service, {}, freshAddress()), await startWorkflow(service, {}, freshAddress())];
-  expect((await completeWorkflow(service, closed)).status).toBe(200);
-  expect((await five(ask(closed.id))).statuses).toEqual([410, 410, 410, 429, 429]);
-  await redactWorkflow(service, redacted);
-  expect((await five(ask(redacted.id))).statuses).toEqual([410, 410, 410, 410, 410]);
+  const [open, closed, redacted] = await Promise.all(Array.from({ length: 3 }, () => startWorkflow(service, {}, freshAddress())));
+  expect((await completeWorkflow(service, closed!)).status).toBe(200);
+  await redactWorkflow(service, redacted!);
+  const { from } = await five((address) => stamp({ ...address, 'x-service-token': 'wrong' }));
+  const tried = await five(ask(open!.id), from);
+  expect(tried.statuses.filter((status) => status !== 403 && status !== 410)).toEqual([]);
+  expect((await ask(open!.id)(from)).status).not.toBe(429);
+  for (const { id } of [closed!, redacted!]) expect((await five(ask(id), from)).statuses).toEqual([410, 410, 410, 410, 410]);
 });
 
 test('R5: unknown ids count, and an existing stamp can still be verified', async () => {

@@ -35,7 +35,9 @@ const toolNames = [
 
 const address = () => new URL(`${service.url}/mcp`);
 
-describe.each<[string, (requestInit: RequestInit) => Promise<Client1 | Client2>]>([
+const asProduct = { headers: { 'X-Service-Token': serviceToken } };
+
+const sdks: [string, (requestInit: RequestInit) => Promise<Client1 | Client2>][] = [
   [
     '@modelcontextprotocol/sdk 1.x',
     async (requestInit) => {
@@ -53,7 +55,9 @@ describe.each<[string, (requestInit: RequestInit) => Promise<Client1 | Client2>]
       return client;
     },
   ],
-])('%s over Streamable HTTP', (_name, connect) => {
+];
+
+describe.each(sdks)('%s over Streamable HTTP', (_name, connect) => {
   test('shakes hands, lists the tools, and pings without a token (M1, M2, M8)', async () => {
     const client = await connect({});
     expect(client.getServerVersion()).toEqual({ name: 'qstamp', version: '0.1.0' });
@@ -64,7 +68,7 @@ describe.each<[string, (requestInit: RequestInit) => Promise<Client1 | Client2>]
   });
 
   test('stamps a hash and verifies it by id and by token (M4, M5)', async () => {
-    const client = await connect({ headers: { 'X-Service-Token': serviceToken } });
+    const client = await connect(asProduct);
     const call = async (name: string, given: JsonObject) => (await client.callTool({ name, arguments: given })) as ToolResult;
     const hash = randomHash();
     const { isError, structuredContent: stamp } = await call('service_stamp_hash', { sha256_hex: hash });
@@ -77,10 +81,15 @@ describe.each<[string, (requestInit: RequestInit) => Promise<Client1 | Client2>]
   });
 });
 
+async function negotiate(requestInit: RequestInit) {
+  const client = new Client2(identity, { versionNegotiation: { mode: 'auto' } });
+  await client.connect(new Transport2(address(), { requestInit }));
+  return client;
+}
+
 describe('@modelcontextprotocol/client 2.x that negotiates', () => {
-  test('M11: negotiates 2026-07-28, lists the tools, and stamps and verifies a file without a service token', async () => {
-    const client = new Client2(identity, { versionNegotiation: { mode: 'auto' } });
-    await client.connect(new Transport2(address()));
+  test('M11: negotiates 2026-07-28, lists the tools, and stamps and verifies a file', async () => {
+    const client = await negotiate(asProduct);
     expect(client.getNegotiatedProtocolVersion()).toBe('2026-07-28');
     expect(client.getServerVersion()).toMatchObject({ name: 'qstamp' });
     // The client checks every result against the outputSchema that it got here.
@@ -96,17 +105,66 @@ describe('@modelcontextprotocol/client 2.x that negotiates', () => {
       reason: expect.stringMatching(/^test_stamp: /),
       not_checked: expect.any(Array),
     });
-    expect((await call('service_verify_token', { token_id }).catch((error: Error) => error.message)) as unknown).toMatch(/service token/i);
     await client.close();
   });
 });
 
-test('the command line of the Inspector lists the tools and finds no schema that an assistant would reject (M2)', async () => {
+const id = '01890a5d-ac96-774b-bcce-b302099a8057';
+const hash = 'a'.repeat(64);
+/** For each tool, arguments with which it fails, and words of the reason. */
+const failures: [tool: string, given: JsonObject, reason: string][] = [
+  ['service_stamp_hash', { sha256_hex: 'x' }, 'sha256_hex'],
+  ['service_stamp_content', { content_b64: '-' }, 'content_b64'],
+  ['service_stamp_content', { content_b64: 'AAAA', tier: 'basic' }, 'tier'],
+  ['service_verify_token', { token_id: 'x' }, 'token_id'],
+  ['stamp_file_hashes', { files: [{ sha256_hex: 'x' }] }, 'sha256_hex'],
+  ['workflow_start', { user_email: 'x', agent_id: 'a', briefing_hash: hash }, 'user_email'],
+  ['workflow_status', { workflow_id: id }, 'no workflow with this id'],
+  ['workflow_stamp_output', { workflow_id: id, workflow_token: 'x', output_hash: hash, output_type: 'text' }, 'no workflow with'],
+  ['workflow_complete', { workflow_id: id, workflow_token: 'x' }, 'no workflow with this id'],
+  ['workflow_bundle', { workflow_id: id }, 'no workflow with this id'],
+  ['verify_file_hash', { sha256_hex: hash }, 'exactly one of'],
+  ['verify_file_hash', { sha256_hex: hash, workflow_id: id }, 'no workflow with this id'],
+  ['no_such_tool', {}, 'no_such_tool'],
+];
+const noToken = 'A valid service token is required';
+
+describe('M5: the reason of a failure arrives as text, also if the client has read the outputSchemas', () => {
+  test.each([...sdks, ['@modelcontextprotocol/client 2.x that negotiates', negotiate] as const])('%s', async (_name, connect) => {
+    const told = async (client: Client1 | Client2, name: string, given: JsonObject) => {
+      const called = client.callTool({ name, arguments: given }) as Promise<ToolResult>;
+      return called.then(({ isError, content }) => `${isError} ${content[0]?.text}`, String);
+    };
+    const [client, stranger] = [await connect(asProduct), await connect({})];
+    for (const each of [client, stranger]) await each.listTools();
+    for (const [name, given, reason] of failures) expect(await told(client, name, given), name).toContain(reason);
+    for (const name of toolNames) expect(await told(stranger, name, {}), name).toContain(noToken);
+    for (const each of [client, stranger]) await each.close();
+  });
+
+  test.each([...failures, ['verify_file_hash', {}, noToken] as const])('the Inspector: %s %j: %s', async (name, given, reason) => {
+    const args = Object.entries(given).flatMap(([key, value]) => [
+      '--tool-arg',
+      `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+    ]);
+    const header = reason === noToken ? [] : ['--header', `X-Service-Token: ${serviceToken}`];
+    const { stdout, stderr } = await inspect('--method', 'tools/call', '--tool-name', name, ...args, ...header);
+    expect(stdout + stderr).toContain(reason);
+  });
+});
+
+/** Runs the command line of the Inspector; resolves when it ends, whatever its exit code. */
+async function inspect(...args: string[]): Promise<{ stdout: string; stderr: string }> {
   const home = mkdtempSync(join(tmpdir(), 'qstamp-inspector-'));
   onTestFinished(() => rmSync(home, { recursive: true }));
   const inspector = join(checkoutDir, 'node_modules/.bin/mcp-inspector');
-  const args = [inspector, '--cli', address().href, '--stored-auth-only', '--method', 'tools/list', '--strict'];
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env: { ...inherited, HOME: home }, cwd: home });
+  const command = [inspector, '--cli', address().href, '--stored-auth-only', ...args];
+  const ended = promisify(execFile)(process.execPath, command, { env: { ...inherited, HOME: home }, cwd: home });
+  return ended.catch((error: { stdout: string; stderr: string }) => error);
+}
+
+test('the command line of the Inspector lists the tools and finds no schema that an assistant would reject (M2)', async () => {
+  const { stdout, stderr } = await inspect('--method', 'tools/list', '--strict');
   expect(stderr).not.toMatch(/warning|error/i);
   expect((JSON.parse(stdout) as { tools: { name: string }[] }).tools.map(({ name }) => name)).toEqual(toolNames);
 });

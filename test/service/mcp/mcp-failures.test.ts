@@ -6,7 +6,7 @@ import { registerErrorHandler } from '../../../src/api/server/errors.ts';
 import { registerJsonBody } from '../../../src/api/server/json-body.ts';
 import { ServiceError } from '../../../src/shared/domain/service-error.ts';
 import { idleService } from '../../support/idle-service.ts';
-import { callTool, rpc } from '../../support/mcp.ts';
+import { callTool, failureOf, rpc } from '../../support/mcp.ts';
 import { eventually, randomHash, verifyById } from '../../support/requests.ts';
 import { addWorker } from '../../support/service.ts';
 
@@ -50,24 +50,20 @@ test('M7: an internal error is −32603 at HTTP 200, gives no reason, and affect
 test('E9, E10: an expected failure is a result with the text of REST and the time to retry', async () => {
   const failure = new ServiceError('overloaded', 'Too many stamps are waiting.', { retryAfterSeconds: 7, cause: new Error('inner') });
   const { answers } = await callBroken(failure);
-  expect(answers[0].result).toMatchObject({
-    isError: true,
-    structuredContent: {
-      code: 'overloaded',
-      detail: 'Too many stamps are waiting.',
-      retry_after_seconds: 7,
-      request_id: expect.any(String),
-    },
+  expect(failureOf(answers[0].result)).toEqual({
+    code: 'overloaded',
+    detail: 'Too many stamps are waiting.',
+    retry_after_seconds: 7,
+    request_id: expect.any(String),
   });
 });
 
 test('E11: a stamp that takes too long gives an error with its id, and becomes readable later', async () => {
   const service = await idleService();
   const hash = randomHash();
-  const { isError, structuredContent } = await callTool(service, 'service_stamp_hash', { sha256_hex: hash });
-  expect(isError).toBe(true);
-  const { token_id } = structuredContent;
-  expect(structuredContent).toMatchObject({ code: 'stamp_pending', verify_url: `/api/v1/verify/v1/token/${token_id}` });
+  const failure = failureOf(await callTool(service, 'service_stamp_hash', { sha256_hex: hash }));
+  const { token_id } = failure;
+  expect(failure).toMatchObject({ code: 'stamp_pending', verify_url: `/api/v1/verify/v1/token/${token_id}` });
   await addWorker(service);
   const { body } = await eventually(async () => {
     const answer = await verifyById(service, token_id);

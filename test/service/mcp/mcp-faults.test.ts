@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { faultOf, postMcp, rpc, stampCall } from '../../support/mcp.ts';
+import { faultOf, mcpResult, modernCall, postMcp, postModern, rpc, stampCall } from '../../support/mcp.ts';
 import { answerOn, openTo, postHead } from '../../support/raw-http.ts';
 import { internalHeaders } from '../../support/requests.ts';
 import { serviceToken, sharedService } from '../../support/service.ts';
@@ -62,11 +62,9 @@ describe('M7: −32600 for input that is not a request', () => {
     ['{"id":1,"method":"ping"}', 1],
     ['{"jsonrpc":"2.0","id":{},"method":"ping"}', null],
     ['{"jsonrpc":"2.0","id":true,"method":"ping"}', null],
-    ['{"jsonrpc":"2.0","id":1e999,"method":"ping"}', null],
-    ['{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}', null],
     ['{"jsonrpc":"2.0","id":1,"method":null}', 1],
     ['{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}', 1],
-    ['{"jsonrpc":"2.0","id":1,"method":"ping","params":null}', 1],
+    ['{"jsonrpc":"2.0","id":1,"method":"ping","params":1.0}', 1],
   ])('%s', async (body, id) => {
     expect(faultOf(await post(body))).toEqual({ status: 200, id, code: -32600 });
   });
@@ -116,10 +114,15 @@ describe('M7: 401 and −32000 for tools/call without a valid token', () => {
     expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
   });
 
-  test('M14: a wrong token, also for a tool that needs no token', async () => {
-    const call = rpc('tools/call', { name: 'stamp_file_hashes', arguments: { files: [{ sha256_hex: 'a'.repeat(64) }] } }, 'call');
-    expect(faultOf(await post(call, { 'x-service-token': 'nobody' }))).toEqual(unauthorized);
-    expect((await post(call)).status).toBe(200);
+  test('M14: for every tool, in both revisions', async () => {
+    const { tools } = (await mcpResult(service, rpc('tools/list'))) as { tools: { name: string }[] };
+    expect(tools.length).toBe(10);
+    for (const { name } of tools) {
+      for (const headers of [{}, { 'x-service-token': 'nobody' }]) {
+        expect(faultOf(await post(rpc('tools/call', { name, arguments: {} }, 'call'), headers)), name).toEqual(unauthorized);
+        expect(faultOf(await postModern(service, modernCall(name, {}), headers)), name).toEqual({ ...unauthorized, id: 1 });
+      }
+    }
   });
 
   test('whatever else is wrong with the call', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { faultOf, postMcp, rpc, stampCall } from '../../support/mcp.ts';
-import { internalHeaders } from '../../support/requests.ts';
+import { faultOf, modernCall, modernRequest, postMcp, postModern, rpc, stampCall, streaming } from '../../support/mcp.ts';
+import { internalHeaders, type JsonObject } from '../../support/requests.ts';
 import { sharedService } from '../../support/service.ts';
 
 const service = await sharedService();
@@ -8,9 +8,11 @@ const service = await sharedService();
 const post = (body: unknown, headers?: Record<string, string>) => postMcp(service, body, headers);
 
 describe('media types', () => {
-  test('E8: a body that is not declared as JSON is 415, as a JSON-RPC error', async () => {
+  test('E8: a body that is not declared as JSON is −32700, and the message names the content type', async () => {
     for (const type of ['text/plain', 'json', '/json', 'x y z', 'application/json, text/plain', '']) {
-      expect(faultOf(await post(rpc('ping'), { 'content-type': type })), type).toEqual({ status: 415, id: null, code: -32600 });
+      const answer = await post(rpc('ping'), { 'content-type': type });
+      expect(faultOf(answer), type).toEqual({ status: 200, id: null, code: -32700 });
+      expect(answer.text).toContain('Send Content-Type: application/json.');
     }
   });
 
@@ -23,12 +25,14 @@ describe('media types', () => {
   );
 });
 
-describe('M7: notifications get 202 without a body', () => {
+const withoutId = ({ id: _, ...message }: JsonObject) => message;
+
+describe('M7: notifications get 202 without a body if the client takes a stream, else 200 with {}', () => {
   test.each([
     ['one that is known', { jsonrpc: '2.0', method: 'notifications/initialized' }],
     ['with params', { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }],
     ['one that is not known', { jsonrpc: '2.0', method: 'whatever' }],
-    ['a call without an id, which does nothing', { ...stampCall(), id: undefined }],
+    ['a call without an id, which does nothing', withoutId(stampCall())],
     [
       'a batch of them',
       [
@@ -37,8 +41,24 @@ describe('M7: notifications get 202 without a body', () => {
       ],
     ],
   ])('%s', async (_what, message) => {
-    const { status, headers, text } = await post(message);
-    expect([status, text, headers.get('content-length')]).toEqual([202, '', '0']);
+    for (const accept of [streaming.accept, 'Text/Event-Stream;q=0.5', 'text/html,text/event-stream']) {
+      const { status, headers, text } = await post(message, { ...internalHeaders, accept });
+      expect([status, text, headers.get('content-length')]).toEqual([202, '', '0']);
+    }
+    for (const accept of ['application/json', '*/*', 'text/*', 'text/event-streams', 'x-text/event-stream', '']) {
+      const { status, headers, text } = await post(message, { ...internalHeaders, accept });
+      expect([accept, status, text, headers.get('content-type')]).toEqual([accept, 200, '{}', 'application/json; charset=utf-8']);
+    }
+  });
+
+  test('a call without an id needs a token too: in both revisions, and in a batch', async () => {
+    const unauthorized = { status: 401, id: null, code: -32000 };
+    for (const headers of [streaming, {}, { 'x-service-token': 'wrong' }]) {
+      expect(faultOf(await post(withoutId(stampCall()), headers))).toEqual(unauthorized);
+      expect(faultOf(await postModern(service, withoutId(modernCall('verify_file_hash', {})), headers))).toEqual(unauthorized);
+    }
+    const { status, body } = await post([rpc('ping'), withoutId(stampCall())]);
+    expect([status, body]).toEqual([401, [expect.objectContaining({ result: {} }), expect.objectContaining({ id: null })]]);
   });
 
   test('a notification name with an id is a request', async () => {
@@ -99,6 +119,21 @@ describe('M7: batches are answered in order', () => {
   });
 });
 
-test.each([0, -1, 1.5, '', 'ü', '1', null, 9007199254740991])('the id %j comes back unchanged', async (id) => {
-  expect((await post(rpc('ping', undefined, id))).body).toEqual({ jsonrpc: '2.0', id, result: {} });
+test.each(['0', '-1', '1.5', '""', '"ü"', '"1"', 'null', '9007199254740993', '12345678901234567890', '1.0', '-0', '1e2', '1E+400'])(
+  'M7: the id %s comes back with its characters',
+  async (id) => {
+    expect((await post(`{"jsonrpc":"2.0","method":"ping","id": ${id} }`)).text).toBe(`{"jsonrpc":"2.0","id":${id},"result":{}}`);
+    expect((await post(`[{"jsonrpc":"2.0","id":${id},"method":"ping"},{"jsonrpc":"2.0","id":${id}}]`)).text).toMatch(
+      new RegExp(`^\\[\\{"jsonrpc":"2.0","id":${RegExp.escape(id)},"result.*"id":${RegExp.escape(id)},"error`),
+    );
+    const modern = `{"jsonrpc":"2.0","id":${id},${JSON.stringify(withoutId(modernRequest('none'))).slice(1)}`;
+    expect((await post(modern, { 'mcp-protocol-version': '2026-07-28' })).text).toContain(`"id":${id},"error"`);
+  },
+);
+
+test.each(['null', '[]', '{}'])('M7: the params %s mean none', async (params) => {
+  expect((await post(`{"jsonrpc":"2.0","id":1,"method":"ping","params":${params}}`)).body).toEqual({ jsonrpc: '2.0', id: 1, result: {} });
+  const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`;
+  expect(faultOf(await post(call, internalHeaders))).toEqual({ status: 200, id: 1, code: -32602 });
+  expect(faultOf(await post(call))).toEqual({ status: 401, id: 1, code: -32000 });
 });

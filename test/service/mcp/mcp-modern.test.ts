@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { modernCall, modernRequest, postMcp, postModern, rpc } from '../../support/mcp.ts';
+import { modernCall, modernRequest, postMcp, postModern, rpc, streaming } from '../../support/mcp.ts';
 import { internalHeaders, type JsonObject, randomHash } from '../../support/requests.ts';
 import { sharedService } from '../../support/service.ts';
 
@@ -38,7 +38,8 @@ describe('M11: a request that names 2026-07-28 is answered in it', () => {
 
   test('a call gets a complete answer, with its data and links to the stamp', async () => {
     const hash = randomHash();
-    const { status, body } = await postModern(service, modernCall('stamp_file_hashes', { files: [{ name: 'a.txt', sha256_hex: hash }] }));
+    const call = modernCall('stamp_file_hashes', { files: [{ name: 'a.txt', sha256_hex: hash }] });
+    const { status, body } = await postModern(service, call, internalHeaders);
     expect(status).toBe(200);
     const { resultType, content, structuredContent, isError } = (body as { result: JsonObject }).result;
     expect({ resultType, isError }).toEqual({ resultType: 'complete', isError: false });
@@ -49,11 +50,12 @@ describe('M11: a request that names 2026-07-28 is answered in it', () => {
     ]);
   });
 
-  test('traceparent and unknown members change nothing; a notification is 202', async () => {
+  test('traceparent and unknown members change nothing; a notification is 202, or 200 with {}', async () => {
     const meta = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: 'a=b', more: 1 };
     expect((await postModern(service, modernRequest('server/discover', {}, meta))).status).toBe(200);
     const { id, ...notification } = modernRequest('notifications/cancelled', { requestId: 1 });
-    expect(await postModern(service, notification)).toMatchObject({ status: 202, text: '' });
+    expect(await postModern(service, notification, streaming)).toMatchObject({ status: 202, text: '' });
+    expect(await postModern(service, notification)).toMatchObject({ status: 200, text: '{}' });
   });
 
   const faultOf = ({ status, body }: { status: number; body: unknown }) => {
@@ -101,6 +103,7 @@ describe('M11: a request that names 2026-07-28 is answered in it', () => {
     const names = ['  verify_file_hash ', `=?base64?${Buffer.from('verify_file_hash').toString('base64')}?=`];
     for (const name of names) {
       const answer = await postModern(service, modernCall('verify_file_hash', { sha256_hex: randomHash(), token: 'AAAA' }), {
+        ...internalHeaders,
         'mcp-name': name,
       });
       expect(answer).toMatchObject({ status: 200, body: { result: { isError: false } } });

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshAddress, limitedService } from '../../support/limited-service.ts';
 import { startMailServer } from '../../support/mail.ts';
-import { callTool, modernCall, postMcp, postModern, rpc, type ToolResult } from '../../support/mcp.ts';
+import { callTool, failureOf, faultOf, modernCall, postMcp, postModern, rpc, type ToolResult } from '../../support/mcp.ts';
 import { getJson, internalHeaders, type JsonObject, randomHash, sha256, stampInternal, verifyById } from '../../support/requests.ts';
-import { type RunningService, type Service, sharedService, startService } from '../../support/service.ts';
+import { ownProduct, type RunningService, type Service, sharedService, startService } from '../../support/service.ts';
 import { postToDoor } from '../../support/tsa-door.ts';
 import { ask } from '../../support/tsa-lab.ts';
 import { providersSettings, startTsa } from '../../support/tsa-service.ts';
@@ -24,13 +24,17 @@ afterAll(async () => {
   for (const close of closers.toReversed()) await close();
 });
 
-/** Both protocol revisions, called without a service token. */
+/** Both protocol revisions. */
 const eras: [string, (name: string, given: JsonObject) => Promise<ToolResult>][] = [
   [
     '2024-11-05',
-    async (name, given) => ((await postMcp(service, rpc('tools/call', { name, arguments: given }))).body as { result: ToolResult }).result,
+    async (name, given) =>
+      ((await postMcp(service, rpc('tools/call', { name, arguments: given }), internalHeaders)).body as { result: ToolResult }).result,
   ],
-  ['2026-07-28', async (name, given) => ((await postModern(service, modernCall(name, given))).body as { result: ToolResult }).result],
+  [
+    '2026-07-28',
+    async (name, given) => ((await postModern(service, modernCall(name, given), internalHeaders)).body as { result: ToolResult }).result,
+  ],
 ];
 
 describe('W15: workflow metadata comes back exactly as sent', () => {
@@ -39,7 +43,7 @@ describe('W15: workflow metadata comes back exactly as sent', () => {
   const start = (metadata: string) =>
     `{"user_email":"client@example.com","agent_id":"a","briefing_hash":"${randomHash()}", "briefing_metadata" : ${metadata}}`;
   const post = (path: string, body: string) =>
-    service.fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    service.fetch(path, { method: 'POST', headers: { 'content-type': 'application/json', ...internalHeaders }, body });
   const stateOf = async ({ workflow_id, workflow_token }: Record<string, unknown>) =>
     (await service.fetch(`/api/v1/workflow/${workflow_id}`, { headers: { authorization: `Workflow ${workflow_token}` } })).text();
 
@@ -72,7 +76,7 @@ describe('W15: workflow metadata comes back exactly as sent', () => {
   });
 });
 
-describe.each(eras)('M13: a whole workflow by tools alone, without a service token, in %s', (era, call) => {
+describe.each(eras)('M13: a whole workflow by tools alone in %s', (era, call) => {
   const done = async (name: string, given: JsonObject) => {
     const { isError, structuredContent, content } = await call(name, given);
     expect(structuredContent, name).not.toHaveProperty('code');
@@ -94,7 +98,7 @@ describe.each(eras)('M13: a whole workflow by tools alone, without a service tok
     expect(await done('workflow_status', { workflow_id })).toMatchObject({ status: 'pending', output_count: 2 });
     expect(await done('workflow_status', { workflow_id, workflow_token })).toMatchObject({ agent_id: 'assistant' });
     const early = await call('workflow_bundle', { workflow_id });
-    expect(early).toMatchObject({ isError: true, structuredContent: { code: 'conflict' } });
+    expect(failureOf(early)).toMatchObject({ code: 'conflict' });
     expect(await done('verify_file_hash', { sha256_hex: files[0]!, workflow_id })).toMatchObject({
       verified: false,
       sequence_number: 1,
@@ -195,11 +199,7 @@ describe('M13: verify_file_hash', () => {
 });
 
 describe('M13: refusals of the tools', () => {
-  const refused = async (name: string, given: JsonObject) => {
-    const { isError, structuredContent } = await callTool(service, name, given);
-    expect(isError).toBe(true);
-    return structuredContent;
-  };
+  const refused = async (name: string, given: JsonObject) => failureOf(await callTool(service, name, given));
   const workflow_id = '01890a5d-ac96-774b-bcce-b302099a8057';
 
   test.each([
@@ -240,28 +240,38 @@ describe('M13: refusals of the tools', () => {
     }
   });
 
-  test('R1, R2: callers without a service token share limits and counters with REST; products have no such limit', async () => {
+  test('M7: beyond a limit of REST the answer is −32029 with the id of the request, 429 and the time to wait', async () => {
     const limited = await limitedService();
-    const from = freshAddress();
-    const stampsOf = async () => {
-      const { body } = await getJson(limited, '/api/v1/internal/stats/daily?days=1', internalHeaders);
-      const rows = body as unknown as { caller_kind: string; stamps: number }[];
-      return ['agent', 'mcp'].map((kind) => rows.find(({ caller_kind }) => caller_kind === kind)?.stamps ?? 0);
-    };
-    const [agents = 0, products = 0] = await stampsOf();
-    const files = (count: number) => ({ files: Array.from({ length: count }, () => ({ sha256_hex: randomHash() })) });
-    const stamp = async (count: number, headers = {}) => {
-      const { body } = await postMcp(limited, rpc('tools/call', { name: 'stamp_file_hashes', arguments: files(count) }), {
-        ...from,
-        ...headers,
-      });
-      return (body as { result: ToolResult }).result.structuredContent;
-    };
-    expect(await stamp(5)).toMatchObject({ code: 'rate_limited', retry_after_seconds: expect.any(Number) });
-    expect(await stamp(4)).toMatchObject({ stamped: 4 });
-    expect(await stamp(1)).toMatchObject({ code: 'rate_limited' });
-    expect(await stamp(5, internalHeaders)).toMatchObject({ stamped: 5 });
-    expect(await stampsOf()).toEqual([agents + 4, products + 5]);
-    expect((await stampInternal(limited, { hash: randomHash() }, from)).status).toBe(201);
+    const from = { ...freshAddress(), ...internalHeaders };
+    const start = { name: 'workflow_start', arguments: { user_email: 'a@example.com', agent_id: 'a', briefing_hash: randomHash() } };
+    const call = (id: unknown) => rpc('tools/call', start, id);
+    for (let count = 0; count < 4; count += 1) expect((await postMcp(limited, call(count), from)).status).toBe(200);
+    const { body: batch, status } = await postMcp(limited, [call(4), call(5)], from);
+    expect([status, (batch as object[]).map((answer) => ('error' in answer ? 'limited' : 'done')).toSorted()]).toEqual([
+      200,
+      ['done', 'limited'],
+    ]);
+    const refused = await postMcp(limited, call('six'), from);
+    expect(faultOf(refused)).toEqual({ status: 429, id: 'six', code: -32029 });
+    const seconds = Number(refused.headers.get('retry-after'));
+    expect(seconds).toBeGreaterThan(3_500);
+    expect(refused.body).toMatchObject({
+      error: { message: expect.stringMatching(/^At most 5 requests/), data: { code: 'rate_limited', retry_after_seconds: seconds } },
+    });
+    expect(faultOf(await postModern(limited, modernCall('workflow_start', start.arguments), from))).toEqual({
+      status: 429,
+      id: 1,
+      code: -32029,
+    });
+    const [first] = (await postMcp(limited, [call('a'), call('b')], from)).body as [unknown];
+    expect(faultOf({ status: 429, body: first })).toEqual({ status: 429, id: 'a', code: -32029 });
+  });
+
+  test('M13: stamps of a product count for it, by any tool', async () => {
+    const { headers } = ownProduct();
+    const call = rpc('tools/call', { name: 'stamp_file_hashes', arguments: { files: [{ sha256_hex: randomHash() }] } });
+    const { body } = await postMcp(service, call, headers);
+    const [{ token_id }] = (body as { result: ToolResult }).result.structuredContent.files as [{ token_id: string }];
+    expect((await getJson(service, '/api/v1/internal/v1/stamps', headers)).body).toMatchObject({ items: [{ token_id }], total: 1 });
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { callTool, mcpResult, postMcp, rpc } from '../../support/mcp.ts';
+import { callTool, failureOf, faultOf, mcpResult, postMcp, rpc, type ToolResult } from '../../support/mcp.ts';
 import { getJson, internalHeaders, randomHash, sha256, stampInternal, verifyById } from '../../support/requests.ts';
 import { sharedService } from '../../support/service.ts';
 
@@ -75,15 +75,22 @@ describe('tools/call', () => {
     expect(body.items).toEqual([expect.objectContaining({ token_id })]);
   });
 
-  test('M3: content is sealed whichever tier is named (S6), and can be fetched again', async () => {
+  test('M3: content is sealed, with line breaks in its base64 too (S2), and can be fetched again', async () => {
     const content = Buffer.from('for the assistant');
     const { structuredContent } = await callTool(service, 'service_stamp_content', {
-      content_b64: content.toString('base64'),
-      tier: 'basic',
+      content_b64: content.toString('base64').replace(/.{8}/g, '$&\n'),
+      tier: 'sealed',
       more: 1,
     });
     expect(structuredContent).toMatchObject({ tier: 'sealed', content_sha256: sha256(content) });
     expect(await (await service.fetch(String(structuredContent.sealed_storage_url))).text()).toBe('for the assistant');
+  });
+
+  test.each(['basic', 'plus', 'gold', '', 'SEALED', 7, {}])('M3: content with the tier %j is −32602', async (tier) => {
+    const call = rpc('tools/call', { name: 'service_stamp_content', arguments: { content_b64: 'AAAA', tier } }, 'x');
+    const answer = await postMcp(service, call, internalHeaders);
+    expect(faultOf(answer)).toEqual({ status: 200, id: 'x', code: -32602 });
+    expect(answer.text).toContain('tier');
   });
 
   test('a token that does not verify gives a result with its reason, not an error (V3)', async () => {
@@ -106,7 +113,7 @@ describe('tools/call', () => {
     expect(again.text).toBe(first.text);
     expect([first, again].map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true']);
     const clash = await call(randomHash());
-    expect(clash.body).toMatchObject({ result: { isError: true, structuredContent: { code: 'idempotency_key_reused' } } });
+    expect(failureOf((clash.body as { result: ToolResult }).result)).toMatchObject({ code: 'idempotency_key_reused' });
     expect(clash.headers.has('idempotent-replayed')).toBe(false);
   });
 
@@ -127,25 +134,20 @@ describe('M6: bad arguments give a result that names the field', () => {
     ['service_stamp_hash', { sha256_hex: hash, tier: 'gold' }, 'tier'],
     ['service_stamp_hash', { sha256_hex: hash, metadata: { a: 1 } }, 'metadata'],
     ['service_stamp_hash', 'text', 'arguments'],
-    ['service_stamp_content', { content_b64: 'AA AA' }, 'content_b64'],
+    ['service_stamp_content', { content_b64: 'AA-A' }, 'content_b64'],
     ['service_verify_token', {}, 'token_id'],
   ])('%s %j: %s', async (name, given, field) => {
-    const { isError, content, structuredContent } = await callTool(service, name, given);
-    expect(isError).toBe(true);
-    expect(JSON.parse(content[0]?.text ?? '')).toEqual(structuredContent);
-    expect(JSON.stringify(structuredContent.detail)).toContain(field);
+    const { detail } = failureOf(await callTool(service, name, given));
+    expect(JSON.stringify(detail)).toContain(field);
   });
 
   test('errors also name metadata above 4 KB (S4) and content above SEALED_MAX_BYTES (S3)', async () => {
     const large = { sha256_hex: hash, metadata: { a: 'x'.repeat(4096) } };
-    expect(await callTool(service, 'service_stamp_hash', large)).toMatchObject({
-      isError: true,
-      structuredContent: { detail: [{ loc: ['arguments', 'metadata'] }] },
-    });
+    expect(failureOf(await callTool(service, 'service_stamp_hash', large))).toMatchObject({ detail: [{ loc: ['arguments', 'metadata'] }] });
     const content_b64 = Buffer.alloc(100_001).toString('base64');
-    expect(await callTool(service, 'service_stamp_content', { content_b64 })).toMatchObject({
-      isError: true,
-      structuredContent: { code: 'payload_too_large', detail: expect.stringContaining('content_b64') },
+    expect(failureOf(await callTool(service, 'service_stamp_content', { content_b64 }))).toMatchObject({
+      code: 'payload_too_large',
+      detail: expect.stringContaining('content_b64'),
     });
   });
 

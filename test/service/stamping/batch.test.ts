@@ -117,7 +117,7 @@ describe('L1: many hashes in one request', () => {
     });
   });
 
-  test('E4, E8: without a token it is 401; a body of 10 MiB is 413, a body that is not JSON 415', async () => {
+  test('E4, E8: without a token it is 401; a body of 10 MiB is 413, a body that is not declared as JSON 422', async () => {
     expect((await postJson(service, path, ofHashes(hashes(2)))).status).toBe(401);
     const large = await service.fetch(path, {
       method: 'POST',
@@ -126,7 +126,7 @@ describe('L1: many hashes in one request', () => {
     });
     expect([large.status, await large.json()]).toEqual([413, expect.objectContaining({ code: 'payload_too_large' })]);
     const text = await service.fetch(path, { method: 'POST', headers: { ...internalHeaders, 'content-type': 'text/plain' }, body: '[]' });
-    expect([text.status, await text.text()]).toEqual([415, expect.stringContaining('application/x-ndjson')]);
+    expect([text.status, await text.text()]).toEqual([422, expect.stringContaining('application/x-ndjson')]);
   });
 });
 

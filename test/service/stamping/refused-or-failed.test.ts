@@ -40,7 +40,7 @@ function refusals({ id, headers }: StartedWorkflow): readonly Case[] {
     [stamp, post(JSON.stringify({ hash: randomHash() }), used), 409, 'idempotency_key_reused'],
     [`/api/v1/workflow/${id}/resend`, post(undefined, headers), 409, 'conflict'],
     [link, asBrowser, 410, 'gone'],
-    ['/api/v1/verify/v1/raw?details=true', post('x', { 'content-type': 'text/plain' }), 415, 'unsupported_media_type'],
+    ['/api/v1/verify/v1/raw', post('x', { 'content-encoding': 'gzip' }), 415, 'unsupported_media_type'],
     ['/status', {}, 429, 'rate_limited'],
     [`/api/v1/workflow/${id}/complete`, post(undefined, headers), 502, 'tier_unavailable'],
     [link, { headers: { 'sec-purpose': 'prefetch' } }, 503, 'prefetch_refused'],

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { publicNameFault, publicNameOf } from '../../../src/shared/domain/public-name.ts';
+import { publicNameOf } from '../../../src/shared/domain/public-name.ts';
 import { sharedService } from '../../support/service.ts';
 import {
   completeWorkflow,
@@ -27,39 +27,36 @@ describe('W24: a name is shown only if its holder made it public, and only as pl
   ])('shows %j', (name) => expect(shown({ name, public: true })).toBe(name));
 
   it.each([
-    ['https://evil.example', /link/],
-    ['see www.evil.example', /link/],
-    ['evil.example/login', /link/],
-    ['javascript:alert(1)', /link/],
-    ['to client@example.com', /e-mail/],
-    ['for john@163.com', /e-mail/],
-    ['john\uff20example.com', /e-mail/],
-    ['//evil.example', /link/],
-    ['evil.example?x=1', /link/],
-    ['evil.example:8080', /link/],
-    ['http:\u200d//evil.example', /link/],
-    ['192.0.2.1/x', /link/],
-    ['evil.xn--p1ai/x', /link/],
-    ['\u200d', /not empty/],
-    ['\u3164', /not empty/],
-    ['\u2800', /not empty/],
-    ['x'.repeat(101), /100 characters/],
-    ['two\nlines', /control characters/],
-    ['three\u202eeerht', /control characters/],
-    [' ', /not empty/],
-    [7, /a text/],
-    [['cover.png'], /a text/],
-  ])('does not show %j', (name, fault) => {
-    expect(publicNameFault({ name, public: true }, 'name')).toMatch(fault);
-    expect(shown({ name, public: true })).toBeNull();
-  });
+    'https://evil.example',
+    'see www.evil.example',
+    'evil.example/login',
+    'javascript:alert(1)',
+    'to client@example.com',
+    'for john@163.com',
+    'john\uff20example.com',
+    '//evil.example',
+    'evil.example?x=1',
+    'evil.example:8080',
+    'http:\u200d//evil.example',
+    '192.0.2.1/x',
+    'evil.xn--p1ai/x',
+    '\u200d',
+    '\u3164',
+    '\u2800',
+    'x'.repeat(101),
+    'two\nlines',
+    'three\u202eeerht',
+    ' ',
+    7,
+    ['cover.png'],
+    null,
+    { text: 'cover.png' },
+    '\ud800',
+  ])('does not show %j', (name) => expect(shown({ name, public: true })).toBeNull());
 
   it.each([{ name: 'a' }, { name: 'a', public: 'true' }, { name: 'a', public: 1 }, { public: true }, { title: 'a', public: true }])(
-    'does not show %j, and accepts it',
-    (metadata) => {
-      expect(publicNameFault(metadata, 'name')).toBeUndefined();
-      expect(shown(metadata)).toBeNull();
-    },
+    'does not show %j',
+    (metadata) => expect(shown(metadata)).toBeNull(),
   );
 });
 
@@ -80,15 +77,25 @@ test('W24: the page shows names that are public, says that they are not proved, 
   expect(await readPage(service, `/workflow/${workflow.id}`)).not.toMatch(/Cover of|cover&lt;/);
 });
 
-test('W24: a public name that would not be shown is refused, and the answer says why', async () => {
+test('W24: metadata with a name that cannot be shown is accepted like any other', async () => {
+  const service = await sharedService();
+  const hidden = ['https://evil.example', 'a\u0000b\nc', 'x'.repeat(3_000), '\u202eabc', '', 7, null, { a: [1] }];
+  const workflow = await startWorkflow(service, { briefing_metadata: { title: 'see www.evil.example', public: true } });
+  for (const title of hidden) {
+    expect((await startWorkflowRaw(service, startRequest({ briefing_metadata: { title, public: true } }))).status).toBe(201);
+  }
+  for (const name of hidden) {
+    expect((await stampOutput(service, workflow, { output_metadata: { name, public: true } })).status).toBe(201);
+  }
+  const page = await readPage(service, `/workflow/${workflow.id}`);
+  expect(page).not.toContain('evil.example');
+  expect(page).not.toContain('Task, named by the agent');
+  expect(page).toContain(`id="output-${hidden.length}"`);
+});
+
+test('W3: a type is shown as plain text, apart from its surroundings', async () => {
   const service = await sharedService();
   const workflow = await startWorkflow(service);
-  const link = { name: 'https://evil.example', public: true };
-  const output = await stampOutput(service, workflow, { output_metadata: link });
-  expect(output.status).toBe(422);
-  expect(JSON.stringify(output.body)).toContain('a public name must not contain a link or an e-mail address');
-  expect(output.body.detail).toMatchObject([{ loc: ['body', 'output_metadata', 'name'] }]);
-  const start = await startWorkflowRaw(service, startRequest({ briefing_metadata: { title: 'a\u0000b', public: true } }));
-  expect(start.status).toBe(422);
-  expect(start.body.detail).toMatchObject([{ loc: ['body', 'briefing_metadata', 'title'], type: 'value_error' }]);
+  expect((await stampOutput(service, workflow, { output_type: 'Entwurf <b>\u202e' })).status).toBe(201);
+  expect(await readPage(service, `/workflow/${workflow.id}`)).toContain('<bdi>Entwurf &lt;b&gt;\u202e</bdi>');
 });

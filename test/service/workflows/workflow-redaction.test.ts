@@ -11,7 +11,7 @@ import { dumpRedis } from '../../support/redis-dump.ts';
 import { eventually, getJson, verifyById } from '../../support/requests.ts';
 import { type Service, startService } from '../../support/service.ts';
 import { dumpDatabase, keysIn } from '../../support/thief.ts';
-import { completeWorkflow, openLink, redactWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
+import { completeWorkflow, openLink, redactWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
 let mail: MailServer;
 let service: Service;
@@ -69,13 +69,13 @@ test('W10: the address is never in plain text: database, queue, limits, logs; af
   expectNoTrace(await everythingOf(service));
   await completeWorkflow(service, workflow);
 
-  const answer = { workflow_id: workflow.id, status: 'redacted', user_email: '[REDACTED]' };
+  const answer = { workflow_id: workflow.id, status: 'completed', user_email: '[REDACTED]' };
   expect(await redactWorkflow(service, workflow)).toMatchObject({ status: 200, body: answer });
   expect(await redactWorkflow(service, workflow)).toMatchObject({ status: 200, body: answer });
 
   expectNoTrace(await everythingOf(service));
   const html = await (await service.fetch(`/workflow/${workflow.id}`)).text();
-  expect(html).toContain('Erased on request');
+  expect(html.match(/\[REDACTED\], erased on request/g)).toHaveLength(2);
   expect(html).not.toContain('privacy.example');
   const stampIds = [...html.matchAll(/verify\/v1\/token\/([0-9a-f-]{36})/g)].map(([, id]) => id);
   expect(stampIds).toHaveLength(3);
@@ -137,4 +137,21 @@ test('W10: redaction destroys the key: copied data opens with the old key only, 
   );
   const left = [...keysIn(await dumpDatabase(db)), ...keysIn(service.settings.MASTER_KEY)].map((bytes) => createSecretKey(bytes));
   for (const key of [...ours, ...left]) expect(opens(key)).toEqual([]);
+});
+
+test('W10: redaction does not change the status of a workflow', async () => {
+  const soon = await startService({ settings: { SMTP_URL: mail.url, WORKFLOW_TTL_HOURS: '1' } });
+  const redact = async (workflow: StartedWorkflow) => (await redactWorkflow(soon, workflow)).body.status;
+  const pending = await startWorkflow(soon);
+  expect([await redact(pending), await redact(pending)]).toEqual(['pending', 'pending']);
+  const active = await startWorkflow(soon);
+  await openLink(await mail.linkFor(active.id));
+  expect([await redact(active), await redact(active)]).toEqual(['active', 'active']);
+  const expired = await startWorkflow(soon);
+  await collectionOf(await openDatabase(soon), 'workflows').updateOne({ _id: expired.id }, { $set: { expiresAt: new Date() } });
+  expect([await redact(expired), await redact(expired)]).toEqual(['expired', 'expired']);
+  for (const workflow of [pending, active, expired]) {
+    const { status } = (await getJson(soon, `/api/v1/workflow/${workflow.id}`)).body;
+    expect(await redact(workflow)).toBe(status);
+  }
 });

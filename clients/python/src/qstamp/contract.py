@@ -224,7 +224,8 @@ class WorkflowResendResponse:
 @dataclass(frozen=True, kw_only=True)
 class WorkflowRedactResponse:
     workflow_id: str
-    status: Literal["redacted"]
+    status: Literal["pending", "active", "completed", "expired"]
+    """of the workflow: redaction does not change it"""
     user_email: Literal["[REDACTED]"]
 
 

@@ -1,4 +1,4 @@
-import type { CallTool } from '../call-tool.ts';
+import { type CallTool, productOf } from '../call-tool.ts';
 import {
   clip,
   errorResponse,
@@ -51,17 +51,20 @@ async function runMethod(methods: RpcMethods, { method, params }: RpcMessage, co
 }
 
 /**
- * The revision of the published interface (M1). Faults of the protocol are JSON-RPC errors with HTTP 200; only a missing token is 401. The headers
- * `Accept` and `MCP-Protocol-Version` are ignored. It answers every body that does not belong to a later revision, even a body that is not JSON-RPC.
+ * The revision of the published interface (M1). Faults of the protocol are JSON-RPC errors with HTTP 200; only a missing token is 401, and a rate
+ * limit 429. The header `MCP-Protocol-Version` is ignored. It answers every body that does not belong to a later revision, even a body that is not JSON-RPC.
  */
 export function createFirstRevision(tools: readonly Tool[], callTool: CallTool): Revision {
   const methods = createMethods(tools, callTool);
 
-  /** Answers one message. Returns undefined for a notification, which is never run: the known notifications need no work. */
+  /** Answers one message. Returns undefined for a notification, which is never run: the known notifications need no work. A call needs its token. */
   async function answerMessage(value: unknown, context: RpcContext): Promise<RpcResponse | undefined> {
     try {
       const message = readMessage(value);
-      if (message.id === undefined) return undefined;
+      if (message.id === undefined) {
+        if (message.method === 'tools/call') productOf(context);
+        return undefined;
+      }
       return resultResponse(message.id, await runMethod(methods, message, context));
     } catch (error) {
       if (error instanceof RpcError) {
@@ -99,12 +102,14 @@ export function createFirstRevision(tools: readonly Tool[], callTool: CallTool):
   return {
     answer: async ({ body }, context) => {
       const answer = await answerBody(body, context);
-      if (answer === undefined) return { status: 202 };
-      return { status: needsToken(answer) ? 401 : 200, body: answer };
+      return answer === undefined ? { status: 202 } : { status: statusOf([answer].flat()), body: answer };
     },
   };
 }
 
-function needsToken(answer: RpcResponse | readonly RpcResponse[]): boolean {
-  return [answer].flat().some((response) => 'error' in response && response.error.code === rpcErrors.unauthorized);
+/** 401 if any request needs a token, 429 if a rate limit stopped all of them, else 200. */
+function statusOf(answers: readonly RpcResponse[]): number {
+  const codes = answers.map((answer) => ('error' in answer ? answer.error.code : undefined));
+  if (codes.includes(rpcErrors.unauthorized)) return 401;
+  return codes.every((code) => code === rpcErrors.rateLimited) ? 429 : 200;
 }

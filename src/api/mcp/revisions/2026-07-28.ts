@@ -1,5 +1,5 @@
 import { version } from '../../../shared/contract/version.ts';
-import type { CallTool } from '../call-tool.ts';
+import { type CallTool, productOf } from '../call-tool.ts';
 import { errorResponse, idOf, isObject, RpcError, type RpcMessage, readMessage, resultResponse, rpcErrors, rpcFault } from '../json-rpc.ts';
 import type { Tool } from '../tools/tool.ts';
 import type { McpAnswer, McpHeaders, McpRequest, Revision, RpcContext } from './revision.ts';
@@ -88,6 +88,12 @@ function checkHeaders({ method, params }: RpcMessage, headers: McpHeaders): void
   if (given === undefined || decodedHeader(given) !== name) throw mismatch('the header Mcp-Name must be params.name of the body');
 }
 
+/** The HTTP status of faults of a method. All others are answered with 200. */
+const statusOfCode = new Map<number, number>([
+  [rpcErrors.unauthorized, 401],
+  [rpcErrors.rateLimited, 429],
+]);
+
 /** How long a client may cache the list of tools: it changes only with a release. */
 const listTtlMs = 3_600_000;
 const cached = { ttlMs: listTtlMs, cacheScope: 'public' } as const;
@@ -130,7 +136,7 @@ export function createModernRevision(tools: readonly Tool[], callTool: CallTool)
   function refuse(id: unknown, error: unknown, context: RpcContext): McpAnswer {
     if (error instanceof ModernRefusal || error instanceof RpcError) {
       const fault = error instanceof ModernRefusal ? error.fault : error;
-      const status = error instanceof ModernRefusal ? error.status : fault.code === rpcErrors.unauthorized ? 401 : 200;
+      const status = error instanceof ModernRefusal ? error.status : (statusOfCode.get(fault.code) ?? 200);
       context.note(rpcFault(fault));
       return { status, body: errorResponse(idOf({ id }), fault) };
     }
@@ -145,8 +151,10 @@ export function createModernRevision(tools: readonly Tool[], callTool: CallTool)
       try {
         if (Array.isArray(body)) throw refusal(400, rpcErrors.invalidRequest, 'Invalid Request: this revision has no batches');
         const message = readMessage(body);
-        const { id } = message;
-        return id === undefined ? { status: 202 } : await answerRequest({ ...message, id }, request, context);
+        const { id, method } = message;
+        if (id !== undefined) return await answerRequest({ ...message, id }, request, context);
+        if (method === 'tools/call') productOf(context);
+        return { status: 202 };
       } catch (error) {
         const isShapeless = error instanceof RpcError && error.code === rpcErrors.invalidRequest;
         return refuse(isObject(body) ? body.id : null, isShapeless ? new ModernRefusal(400, error) : error, context);

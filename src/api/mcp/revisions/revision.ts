@@ -6,10 +6,6 @@ import type { RpcResponse } from '../json-rpc.ts';
 export interface RpcContext {
   /** The product of the service token; undefined without a valid token. */
   readonly product: string | undefined;
-  /** The request has a service token that is not valid. */
-  readonly hasWrongToken: boolean;
-  /** The name of a caller without a service token. */
-  readonly agent: string;
   readonly requestId: string;
   /** The header `Idempotency-Key`. */
   readonly headerKey: string | undefined;
@@ -31,6 +27,7 @@ export interface McpRequest {
 
 export interface McpAnswer {
   readonly status: number;
+  /** Undefined if the request had only notifications. */
   readonly body?: RpcResponse | readonly RpcResponse[];
 }
 

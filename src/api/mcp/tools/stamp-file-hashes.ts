@@ -44,20 +44,18 @@ export function createStampFilesTool({ stampMany, links }: { readonly stampMany:
     description:
       'Obtain trusted time-stamps for files, up to 500 at once: proof that each existed at the time of its stamp. Compute the SHA-256 of each file yourself ' +
       '(for example with sha256sum) and give the 64 hexadecimal characters in lower case; never send a file. Returns for each file, in the same order, token_id and verify_url (keep ' +
-      'them: you need them to verify the stamp later), issued_at, tsp_provider and is_qualified, or an error. If a client should see a whole piece of work, use workflow_start instead. Needs no token.',
+      'them: you need them to verify the stamp later), issued_at, tsp_provider and is_qualified, or an error. If a client should see a whole piece of work, use workflow_start instead.',
     annotations: { ...stampingAnnotations, title: 'Stamp files by their hashes' },
     arguments: stampFilesArguments,
     answer: stampFilesAnswer,
-    needsToken: false,
-    hasKeysOfAddress: true,
-    run: async ({ files, tier }, { product, agent, requestId, idempotencyKey, guards, onReplayed }) => {
+    run: async ({ files, tier }, { product, requestId, idempotencyKey, guards, onReplayed }) => {
       const { outcomes, isReplayed } = await stampMany({
         entries: files.map(({ sha256_hex }, index) => ({
           index,
           order: { imprint: sha256Imprint(sha256_hex), content: undefined, tier, metadata: undefined },
         })),
-        caller: product === undefined ? { kind: 'agent' } : { kind: 'mcp', product },
-        callerId: product === undefined ? agent : `product:${product}`,
+        caller: { kind: 'mcp', product },
+        callerId: `product:${product}`,
         requestId,
         idempotencyKey,
         paymentClaim: undefined,

@@ -3,6 +3,7 @@ import { type StampOrder, type StampRequest, type StampToken, stampRequestFor, s
 import { verificationResult } from '../../../shared/contract/verify.ts';
 import type { Stamping } from '../../stamps/index.ts';
 import type { Verification } from '../../verification/index.ts';
+import { isObject, RpcError, rpcErrors } from '../json-rpc.ts';
 import { createTool, type Tool, type ToolCall } from './tool.ts';
 
 const hashOrder = stampHashArguments
@@ -24,14 +25,14 @@ export function createStampHashTool({ stamping }: { readonly stamping: Pick<Stam
   });
 }
 
-/** The tool that stores content. The tier is always sealed (M3). */
+/** The tool that stores content. The tier is always sealed: another one is −32602 (M3). */
 export function createStampContentTool(deps: { readonly stamping: Pick<Stamping, 'stamp'>; readonly sealedMaxBytes: number }): Tool {
   const { stamping, sealedMaxBytes } = deps;
   const order = stampRequestFor({ tier: 'sealed', sealedMaxBytes });
   const contentOrder = stampContentArguments
     .transform(({ content_b64, metadata }): StampRequest => ({ content_b64, metadata }))
     .pipe(order);
-  return createTool({
+  const tool = createTool({
     name: 'service_stamp_content',
     description:
       `Store content of at most ${sealedMaxBytes} bytes and obtain a trusted time-stamp for its SHA-256 hash (tier sealed). Returns ` +
@@ -43,6 +44,14 @@ export function createStampContentTool(deps: { readonly stamping: Pick<Stamping,
     isOfContract: true,
     run: async (sealed, call) => stampFor(call, stamping, sealed),
   });
+  return {
+    ...tool,
+    call: async (given, call) => {
+      const { tier = null } = isObject(given) ? given : {};
+      if (tier === null || tier === 'sealed') return tool.call(given, call);
+      throw new RpcError(rpcErrors.invalidParams, 'Invalid params: the tier of service_stamp_content is always sealed');
+    },
+  };
 }
 
 export function createVerifyTokenTool({ verification }: { readonly verification: Pick<Verification, 'byId' | 'raw'> }): Tool {

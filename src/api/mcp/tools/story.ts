@@ -17,7 +17,7 @@ import {
 /** The services that the tools call. */
 export type ToolServices = Stamps & VerificationServices & { readonly workflows: Workflows };
 
-/** All tools except the three of the published interface, in the order in which an assistant needs them (M13). None needs a service token. */
+/** All tools except the three of the published interface, in the order in which an assistant needs them (M13). */
 export function createStoryTools(context: ServerContext & ToolServices): readonly Tool[] {
   const ports = { ...context, links: createLinks(context.baseUrl) };
   return [

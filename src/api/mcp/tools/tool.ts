@@ -1,17 +1,17 @@
 import type { z } from 'zod';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
+import { statusOf } from '../../server/error-status.ts';
 import { errorBody } from '../../server/errors.ts';
 import { type Fault, faultOf, validationFault } from '../../server/outcome.ts';
 import { type ValidationItem, validationItems } from '../../server/validation-items.ts';
 import type { CallGuards } from '../call-guards.ts';
+import { rateLimitError } from '../json-rpc.ts';
 import { answerSchemaOf, inputSchemaOf } from './json-schema.ts';
 
 /** The caller of a tool, and everything in the call except the arguments. */
 export interface ToolCall {
-  /** The product of the service token; undefined only if the tool needs no token. */
-  readonly product: string | undefined;
-  /** The name of a caller without a service token. */
-  readonly agent: string;
+  /** The product of the service token. */
+  readonly product: string;
   readonly requestId: string;
   /** `_meta.idempotency_key` of the call, or the header. */
   readonly idempotencyKey: string | undefined;
@@ -25,10 +25,13 @@ export interface ToolCall {
   readonly note: (fault: Fault) => void;
 }
 
-/** The result of `tools/call` (M5): the same object twice, as text for the assistant and as data for the program. */
+/**
+ * The result of `tools/call` (M5): the same object twice, as text for the assistant and as data for the program. An error is only text: clients check
+ * data against the tool's `outputSchema`, and would hide the reason.
+ */
 export interface ToolResult {
   readonly content: readonly [{ readonly type: 'text'; readonly text: string }];
-  readonly structuredContent: Readonly<Record<string, unknown>>;
+  readonly structuredContent?: Readonly<Record<string, unknown>>;
   readonly isError: boolean;
 }
 
@@ -65,11 +68,11 @@ export interface Tool {
   readonly definition: ToolDefinition;
   /** The definition for clients of later revisions, always with `outputSchema`. */
   readonly modernDefinition: ToolDefinition;
-  /** Whether only callers with a service token may use it. */
-  readonly needsToken: boolean;
-  /** Whether the idempotency key of a caller without a service token belongs to the caller's address. */
-  readonly hasKeysOfAddress: boolean;
-  /** Runs the tool. If a failure has a reason that the assistant can use, it becomes a result with `isError`. Only unexpected errors are thrown. */
+  /**
+   * Runs the tool. If a failure has a reason that the assistant can use, it becomes a result with `isError`.
+   *
+   * @throws RpcError −32029 beyond a rate limit; every unexpected error
+   */
   call(given: unknown, call: ToolCall): Promise<CalledTool>;
 }
 
@@ -83,10 +86,6 @@ export interface ToolOptions<Schema extends z.ZodType, Answer extends z.ZodType>
    * `outputSchema`.
    */
   readonly isOfContract?: true;
-  /** False if callers without a service token may use the tool; default true. */
-  readonly needsToken?: false;
-  /** See `Tool`; default false. */
-  readonly hasKeysOfAddress?: true;
   readonly run: (given: z.output<Schema>, call: ToolCall) => Promise<z.output<Answer> & object>;
   readonly links?: (answer: z.output<Answer>) => readonly ResourceLink[];
 }
@@ -94,14 +93,11 @@ export interface ToolOptions<Schema extends z.ZodType, Answer extends z.ZodType>
 /** Creates a tool. The contract of its arguments checks them, and the JSON Schema is made from the same contract. */
 export function createTool<Schema extends z.ZodType, Answer extends z.ZodType>(options: ToolOptions<Schema, Answer>): Tool {
   const { name, description, annotations, arguments: contract, answer, isOfContract, run, links = () => [] } = options;
-  const { needsToken = true, hasKeysOfAddress = false } = options;
   const inputSchema = inputSchemaOf(contract);
   const modernDefinition = { name, description, inputSchema, outputSchema: answerSchemaOf(answer), annotations };
   return {
     definition: isOfContract ? { name, description, inputSchema, annotations } : modernDefinition,
     modernDefinition,
-    needsToken,
-    hasKeysOfAddress,
     call: async (given, call) => {
       try {
         const parsed = contract.safeParse(given);
@@ -111,20 +107,22 @@ export function createTool<Schema extends z.ZodType, Answer extends z.ZodType>(o
           return failed({ detail });
         }
         const answered = await run(parsed.data, call);
-        return { result: resultOf(answered as Readonly<Record<string, unknown>>, false), links: links(answered) };
+        const text = JSON.stringify(answered);
+        const structuredContent = answered as Readonly<Record<string, unknown>>;
+        return { result: { content: [{ type: 'text', text }], structuredContent, isError: false }, links: links(answered) };
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
+        if (statusOf[error.code] === 429) throw rateLimitError(error, call.requestId);
         return failed(failureOf(error, call));
       }
     },
   };
 }
 
-function resultOf(value: Readonly<Record<string, unknown>>, isError: boolean): ToolResult {
-  return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value, isError };
-}
-
-const failed = (value: Readonly<Record<string, unknown>>): CalledTool => ({ result: resultOf(value, true), links: [] });
+const failed = (reason: Readonly<Record<string, unknown>>): CalledTool => ({
+  result: { content: [{ type: 'text', text: JSON.stringify(reason) }], isError: true },
+  links: [],
+});
 
 /** The same items as in a 422 of the REST API, but without `input`: the assistant knows its input, and each word costs it money. */
 function faultsOf(error: z.ZodError, given: unknown): Omit<ValidationItem, 'input'>[] {

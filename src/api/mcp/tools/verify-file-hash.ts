@@ -73,7 +73,7 @@ export function createVerifyFileTool(deps: {
     name: 'verify_file_hash',
     description:
       'Check that a file is the one that was time-stamped. Compute the SHA-256 of the file as it is now (sha256_hex) and give exactly one of token_id, token or workflow_id. Returns verified; when true, issued_at is the time at which ' +
-      'the file existed; when false, reason says why: the file is different, the stamp is not valid or is a test stamp, or the workflow is still open. Needs no service token.',
+      'the file existed; when false, reason says why: the file is different, the stamp is not valid or is a test stamp, or the workflow is still open.',
     annotations: {
       title: 'Verify a file by its hash',
       readOnlyHint: true,
@@ -83,9 +83,7 @@ export function createVerifyFileTool(deps: {
     },
     arguments: verifyFileArguments,
     answer: verifyFileAnswer,
-    needsToken: false,
     run: async ({ sha256_hex: hash, token_id, token, workflow_id }, { guards }) => {
-      await guards.verification();
       if (typeof workflow_id === 'string') return inWorkflow(hash, workflow_id, guards);
       if (typeof token_id === 'string') return ofStamp(hash, await verification.byId(token_id));
       return ofStamp(hash, await verification.raw(token ?? '', hash));

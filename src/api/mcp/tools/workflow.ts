@@ -29,16 +29,14 @@ export function createWorkflowStartTool(deps: {
       'Start a workflow: a piece of work for a client. Its results are time-stamped one after the other and closed under one root. Call it once, before the first result. ' +
       'It mails the client a link that confirms the address, so give only an address that your user named (user_email). briefing_hash is the SHA-256 of the task as given; agent_id names you. ' +
       'Leave tier at standard unless your user asks for another: in the tiers verified and qualified nothing can be stamped until the client has confirmed the e-mail address. Returns workflow_id and workflow_token: keep both until workflow_complete; ' +
-      'the token is a secret and is shown only once. Needs no service token.',
+      'the token is a secret and is shown only once.',
     annotations: { title: 'Start a workflow', readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
     arguments: workflowStartArguments,
     answer: workflowStartAnswer,
-    needsToken: false,
-    hasKeysOfAddress: true,
-    run: async (request, { product, agent, requestId, idempotencyKey, guards, onReplayed }) => {
+    run: async (request, { product, requestId, idempotencyKey, guards, onReplayed }) => {
       const { answer, isReplayed } = await workflows.start({
         request,
-        callerId: starterIdOf(product, agent.slice('agent:'.length)),
+        callerId: starterIdOf(product),
         requestId,
         idempotencyKey,
         passLimit: () => guards.start(request.user_email),
@@ -60,7 +58,7 @@ export function createWorkflowStatusTool(deps: {
     name: 'workflow_status',
     description:
       'Read the state of a workflow: status (`pending` until the client has confirmed the e-mail address, then `active`, `completed` or `expired`), output_count, merkle_root and times. With workflow_token also whether the mail was ' +
-      'sent. It only reads the record and verifies nothing. Needs no service token.',
+      'sent. It only reads the record and verifies nothing.',
     annotations: {
       title: 'Read the state of a workflow',
       readOnlyHint: true,
@@ -70,7 +68,6 @@ export function createWorkflowStatusTool(deps: {
     },
     arguments: workflowStatusArguments,
     answer: workflowStatusAnswer,
-    needsToken: false,
     run: async ({ workflow_id: id, workflow_token: token }, { guards }) => {
       const isHolder = typeof token === 'string';
       const workflow = await guards.lookUp(() => (isHolder ? workflows.open(id, token) : workflows.find(id)));
@@ -93,10 +90,9 @@ export function createWorkflowOutputTool(deps: {
     annotations: { ...stampingAnnotations, title: 'Stamp a result of a workflow' },
     arguments: workflowOutputArguments,
     answer: workflowOutputAnswer,
-    needsToken: false,
-    run: async ({ workflow_id, workflow_token, ...request }, { product, agent, requestId, idempotencyKey, guards, onReplayed }) => {
+    run: async ({ workflow_id, workflow_token, ...request }, { product, requestId, idempotencyKey, guards, onReplayed }) => {
       const workflow = await guards.lookUp(() => workflows.open(workflow_id, workflow_token));
-      const callerId = product === undefined ? agent : `product:${product}`;
+      const callerId = `product:${product}`;
       const passLimit = () => guards.outputs(workflow._id, 1);
       const { answer, isReplayed } = await workflows.stampOutput({ workflow, request, callerId, requestId, idempotencyKey, passLimit });
       if (isReplayed) onReplayed();
@@ -124,7 +120,6 @@ export function createWorkflowCompleteTool(deps: {
     annotations: { title: 'Complete a workflow', readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
     arguments: workflowCompleteArguments,
     answer: workflowCompleteAnswer,
-    needsToken: false,
     run: async ({ workflow_id: id, workflow_token }, { requestId, idempotencyKey, guards, onReplayed }) => {
       const workflow = await guards.lookUp(() => workflows.open(id, workflow_token));
       const answer = await workflows.complete(workflow, { requestId, baseUrl: baseUrl() });
@@ -142,7 +137,7 @@ export function createWorkflowBundleTool(deps: { readonly workflows: Pick<Workfl
     name: 'workflow_bundle',
     description:
       'Get the address of the evidence of a completed workflow: one zip with chain, proofs, time-stamps, certificates and a script that checks it without this service. Give bundle_url to everybody who has to keep the ' +
-      'proof. Fails with conflict while the workflow is open: call workflow_complete first. Needs no token.',
+      'proof. Fails with conflict while the workflow is open: call workflow_complete first.',
     annotations: {
       title: 'Get the evidence of a workflow',
       readOnlyHint: true,
@@ -152,7 +147,6 @@ export function createWorkflowBundleTool(deps: { readonly workflows: Pick<Workfl
     },
     arguments: workflowBundleArguments,
     answer: workflowBundleAnswer,
-    needsToken: false,
     run: async ({ workflow_id: id }, { guards }) => {
       const state = await workflows.state(await guards.lookUp(() => workflows.find(id)), false);
       const { status, output_count, merkle_root, completed_at } = state;
