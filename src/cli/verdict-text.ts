@@ -61,6 +61,7 @@ export function tellVerdict(
     ...(subject.input === undefined ? ['a file: only the token was verified'] : []),
     ...unreadText(subject.unread ?? []),
     ...together.not_checked,
+    ...(qualification?.notChecked ?? []),
   ];
   const json = {
     subject: name,
