@@ -54,14 +54,15 @@ export async function judgeToken(
   const isRevoked = !result.ok && result.code === 'certificate_revoked';
   const listed = isRevoked ? undefined : await judgeByLists(lists ?? [], { trust, nowMs, verifyBy });
   // Whatever the user's trust anchors say: a listed key in wrong hands proves nothing.
-  if (listed && !listed.ok) return { verdict: 'not_valid', reason: listed.code, stated: undefined, ...nothingSaid };
+  if (listed && !listed.ok && (listed.code === 'certificate_revoked' || !result.ok))
+    return { verdict: 'not_valid', reason: listed.code, stated: undefined, ...nothingSaid };
   if (result.ok) {
     const said = qualificationBy(lists ?? [], result, nowMs);
     // The user's trust anchors may lead to another chain than the one that the lists grant.
-    const qualification = said && !isQualified(said) && listed ? qualificationBy(lists ?? [], listed, nowMs) : said;
+    const qualification = said && !isQualified(said) && listed?.ok ? qualificationBy(lists ?? [], listed, nowMs) : said;
     return { verdict: 'valid', reason: undefined, stated: result, ...(lists && { qualification }) };
   }
-  if (listed) {
+  if (listed?.ok) {
     const qualification = qualificationBy(lists ?? [], listed, nowMs);
     return { verdict: 'valid', reason: undefined, stated: listed, isTrustedByList: true, qualification };
   }
@@ -80,7 +81,8 @@ export async function judgeToken(
 
 /**
  * Verifies with the services of each group of lists as further trust anchors. Each token of a record that only they cover must be qualified itself.
- * Returns the refusal if a service, or a certificate below it, was revoked. Returns undefined if no group makes it valid.
+ * Returns the refusal if a service, or a certificate below it, was revoked, or if no group makes it valid and a service that is no CA certified the
+ * signer. Otherwise returns undefined if no group makes it valid.
  */
 async function judgeByLists(
   lists: readonly ListIndex[],
@@ -99,13 +101,17 @@ async function judgeByLists(
     return said !== null && isQualified(said);
   };
   let valid: Verified | undefined;
+  let refused: VerifyResult | undefined;
   for (const services of lists.map((index) => index.trustWith(trust))) {
     for (const [ofFirst, ofRenewals] of [
       [services, trust],
       [trust, services],
     ] as const) {
       const result = await verifyBy(ofFirst, [ofRenewals]);
-      if (!result.ok && result.code === 'certificate_revoked' && ofFirst === services) return result;
+      if (!result.ok && ofFirst === services) {
+        if (result.code === 'certificate_revoked') return result;
+        if (result.code === 'issuer_not_ca') refused ??= result;
+      }
       if (!result.ok) continue;
       const tokens: readonly (Verified & { readonly trustedBy: readonly TrustStore[] })[] = result.record?.tokens ?? [
         { ...result, trustedBy: [ofFirst] },
@@ -113,7 +119,7 @@ async function judgeByLists(
       if (tokens.every((token, i) => token.trustedBy.includes(trust) || isGranted(token, tokens[i + 1]))) valid ??= result;
     }
   }
-  return valid;
+  return valid ?? refused;
 }
 
 /** What the lists say about verified evidence (V12). Null: nothing. */

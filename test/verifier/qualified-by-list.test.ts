@@ -235,6 +235,8 @@ describe('a thief with the key of a listed service', () => {
       expect(await judgeWith([], [crlOf(listed)])(token)).toMatchObject(revoked);
       expect(await judgeWith([stranger.certificate], [crlOf(listed)])(token)).toMatchObject(revoked);
     }
+    const byFresh = tokenBy(issueSigner(listed, { nowMs }), [ca(undefined, { key, name: 'Development TSA' }).certificate]);
+    expect(await judgeWith([], [])(byFresh.toString('base64'))).toMatchObject({ ok: false, code: 'issuer_not_ca' });
   });
 });
 

@@ -226,6 +226,8 @@ export function createTokenJudge(deps: {
     const isListed = named.length === 0 && listed?.qualification !== undefined;
     if (isListed && listed.result.ok && isQualified(listed.qualification) && !listed.result.grantedWithMods)
       return ofStranger(listed.result, providerName);
+    // A service that is no CA has certified the signer.
+    if (listed?.result.ok === false && listed.result.code === 'issuer_not_ca') refusals.push(listed.result);
     const refusal = refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
     if (verdictOf(refusal.code) === 'not_valid') return refusal;
     // Not proved by any trust store. If the token is also wrong regardless of trust, that is the answer.
