@@ -63,6 +63,7 @@ export function tellVerdict(
     ...together.not_checked,
     ...(qualification?.notChecked ?? []),
   ];
+  const shownNotChecked = isValid ? notChecked : (qualification?.notChecked ?? []);
   const json = {
     subject: name,
     verdict,
@@ -94,7 +95,7 @@ export function tellVerdict(
   const details = [
     ...detailsOf(subject, judgement, last),
     ...qualifiedText(qualification),
-    ...(isValid && notChecked.length > 0 ? [`not checked: ${withMilliseconds(notChecked.join('; '))}`] : []),
+    ...(shownNotChecked.length > 0 ? [`not checked: ${withMilliseconds(shownNotChecked.join('; '))}`] : []),
     ...(online ? [`the service says: ${isValid ? said : `${said.replace(/\.$/, '')} (this proves nothing)`}`] : []),
   ];
   return { json, line: `${judged}: ${headline(subject, judgement, reason)}`, details, verdict };
