@@ -52,7 +52,9 @@ export async function judgeToken(
 
   const result = await verifyBy(trust);
   const isRevoked = !result.ok && result.code === 'certificate_revoked';
-  const listed = isRevoked ? undefined : await judgeByLists(lists ?? [], { trust, nowMs, verifyBy });
+  // The first token of a record may rest on the user's trust anchors, and only its renewals on the lists.
+  const mayBeMixed = !result.ok && isEvidenceRecord(token);
+  const listed = isRevoked ? undefined : await judgeByLists(lists ?? [], { trust, nowMs, verifyBy, mayBeMixed });
   // Whatever the user's trust anchors say: a listed key in wrong hands proves nothing.
   if (listed && !listed.ok && (listed.code === 'certificate_revoked' || !result.ok))
     return { verdict: 'not_valid', reason: listed.code, stated: undefined, ...nothingSaid };
@@ -90,9 +92,11 @@ async function judgeByLists(
     trust,
     nowMs,
     verifyBy,
+    mayBeMixed,
   }: {
     trust: TrustStore;
     nowMs: number;
+    mayBeMixed: boolean;
     verifyBy: (trust: TrustStore, renewalTrust: readonly TrustStore[]) => ReturnType<typeof verifyToken>;
   },
 ): Promise<VerifyResult | undefined> {
@@ -103,16 +107,14 @@ async function judgeByLists(
   let valid: Verified | undefined;
   let refused: VerifyResult | undefined;
   for (const services of lists.map((index) => index.trustWith(trust))) {
-    for (const [ofFirst, ofRenewals] of [
-      [services, trust],
-      [trust, services],
-    ] as const) {
+    const pairs = [[services, trust] as const, ...(mayBeMixed ? [[trust, services] as const] : [])];
+    for (const [ofFirst, ofRenewals] of pairs) {
       const result = await verifyBy(ofFirst, [ofRenewals]);
-      if (!result.ok && ofFirst === services) {
+      if (!result.ok) {
         if (result.code === 'certificate_revoked') return result;
         if (result.code === 'issuer_not_ca') refused ??= result;
+        continue;
       }
-      if (!result.ok) continue;
       const tokens: readonly (Verified & { readonly trustedBy: readonly TrustStore[] })[] = result.record?.tokens ?? [
         { ...result, trustedBy: [ofFirst] },
       ];

@@ -74,7 +74,8 @@ export async function readGivenLists({ 'trusted-list': files = [], 'list-signers
         } else if (!(own.read.get(file) instanceof ListRefusal)) refusals.push(`${name ?? file}: ${list.message}`);
       }
       const older = newestLists(brought).newest.filter((list) => !all.newest.some(({ sha256 }) => sha256 === list.sha256));
-      return { lists: [...indexesOf(all.newest), ...indexesOf(older)], refusals };
+      const listOfLists = all.newest.filter(({ kind }) => kind === 'list_of_lists');
+      return { lists: [...indexesOf(all.newest), ...indexesOf([...listOfLists, ...older])], refusals };
     },
   };
 }
