@@ -52,8 +52,9 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
   const stated: SubjectJudgement = { ...root, verdict, reason, stated: root?.stated, online: undefined };
   const closingToken = closing?.stated;
   const { json, line, details } = tellVerdict(name, subject, stated, trust, closingToken && [closingToken]);
-  const notes = [...ownNotes(own), unsignedNote, ...moreNotes];
   const told = json as { readonly not_checked: readonly string[] };
+  const ofClosing = (closing?.qualification?.notChecked ?? []).filter((note) => !told.not_checked.includes(note));
+  const notes = [...ofClosing, ...ownNotes(own), unsignedNote, ...moreNotes];
   const isValid = verdict === 'valid';
   const outputs = countOf(record.output_count, 'output');
   const closedAt = closingToken ? rfc3339Of(closingToken.genTimeText) : null;

@@ -5,8 +5,9 @@ import { type BundleTools, hasClosingRecord, openBundle } from '../shared/proof/
 import type * as proof from '../shared/proof/judge-bundle.js';
 import { ZipFault } from '../shared/proof/zip-source.js';
 import { firstTokenOf, type TrustStore, type Verified } from '../shared/rfc3161/index.ts';
+import type { ListIndex } from '../shared/trust/lists/index.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
-import { imprintOf, type Judgement, judgeToken, type ListTrust } from './judge-token.ts';
+import { imprintOf, type Judgement, judgeToken } from './judge-token.ts';
 import { asZipFailure, inflate, openZipSource } from './zip-file.ts';
 
 export type BundleJudgement = proof.BundleJudgement<Judgement>;
@@ -71,7 +72,7 @@ const imprintsOf = ({ sha256, content }: proof.Stamped): readonly Imprint[] => {
 export const judgeStampBy = (
   trust: TrustStore,
   nowMs: number,
-  lists: readonly ListTrust[] | undefined,
+  lists: readonly ListIndex[] | undefined,
 ): Pick<proof.BundleJudge<Judgement>, 'judgeStamp' | 'firstTokenOf'> => ({
   firstTokenOf: (record) => firstTokenOf(Buffer.from(record)),
   judgeStamp: async (bytes, stamped) => {

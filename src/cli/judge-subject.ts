@@ -2,10 +2,11 @@ import type { VerificationResult } from '../shared/contract/verify.ts';
 import { reasonOf } from '../shared/domain/reasons.ts';
 import { type Imprint, type ImprintAlgorithm, isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
 import { recordAlgorithms, type TrustStore } from '../shared/rfc3161/index.ts';
+import type { ListIndex } from '../shared/trust/lists/index.ts';
 import type { Client } from './client.ts';
 import { type DigestOptions, digestInput } from './digest-input.ts';
 import { CommandFailure, misuse } from './failure.ts';
-import { imprintOf, type Judgement, judgeToken, type ListTrust } from './judge-token.ts';
+import { imprintOf, type Judgement, judgeToken } from './judge-token.ts';
 import type { Subject } from './subject.ts';
 
 /** The answer of the service, or the failure to get one. */
@@ -23,7 +24,7 @@ export interface SubjectJudgement extends Omit<Judgement, 'reason'> {
 export interface JudgeContext {
   readonly trust: TrustStore;
   /** Undefined: no trusted list was given. */
-  readonly lists: readonly ListTrust[] | undefined;
+  readonly lists: readonly ListIndex[] | undefined;
   /** Undefined: the service is not asked. */
   readonly client: Client | undefined;
   readonly stdin: AsyncIterable<Uint8Array>;

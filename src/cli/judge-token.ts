@@ -3,10 +3,10 @@ import { isQualified, type Qualification } from '../shared/domain/qualification.
 import { type ReasonCode, type Verdict, verdictOf } from '../shared/domain/reasons.ts';
 import type { Imprint } from '../shared/domain/stamp.ts';
 import {
-  createTrustStore,
   isEvidenceRecord,
   type TrustStore,
   type Verified,
+  type VerifyResult,
   verifyByItself,
   verifyEvidenceRecord,
   verifyToken,
@@ -30,30 +30,6 @@ export interface Judgement {
   readonly isTrustedByList?: boolean;
 }
 
-/** Trusted lists for judging tokens: their services, and these as trust anchors. */
-export interface ListTrust {
-  readonly index: ListIndex;
-  /** The trust store with these services, and with the user's certificates and revocation lists. */
-  storeWith(user: TrustStore): TrustStore;
-}
-
-/** The lists have no revocation lists. A certificate that the user's ones revoke must not be trusted because of a list. */
-export function listTrustOf(index: ListIndex): ListTrust {
-  const made = new WeakMap<TrustStore, TrustStore>();
-  const derOf = ({ der }: { readonly der: Buffer }) => der;
-  return {
-    index,
-    storeWith: (user) => {
-      const store = made.get(user) ?? {
-        ...createTrustStore({ anchors: [], namedKeys: index.trust.certificates, intermediates: user.certificates.map(derOf) }),
-        crls: user.crls,
-      };
-      made.set(user, store);
-      return store;
-    },
-  };
-}
-
 /**
  * Judges a token at its own genTime (V5), or an evidence record, with the anchors of `trust`, and with the services that a trusted list grants. It
  * returns a judgement for any bytes and never rejects.
@@ -66,28 +42,39 @@ export async function judgeToken(
   trust: TrustStore,
   nowMs: number,
   imprints: readonly Imprint[] = [],
-  lists?: readonly ListTrust[],
+  lists?: readonly ListIndex[],
 ): Promise<Judgement> {
   const nothingSaid = lists && { qualification: null };
   if (looksLikeMockToken(token)) return { verdict: 'not_proved', reason: 'mock_not_rfc3161', stated: undefined, ...nothingSaid };
   const digests = imprints.map(({ algorithm, digest }) => ({ algorithm, digest: Buffer.from(digest, 'hex') }));
   const verifyBy = (trust: TrustStore, renewalTrust: readonly TrustStore[] = []) =>
     isEvidenceRecord(token) ? verifyEvidenceRecord(token, { trust, nowMs, digests, renewalTrust }) : verifyToken(token, { trust, nowMs });
-  const said = (stated: Verified) => lists && { qualification: qualificationBy(lists, stated, nowMs) };
 
   const result = await verifyBy(trust);
-  if (result.ok) return { verdict: 'valid', reason: undefined, stated: result, ...said(result) };
-  for (const one of lists ?? []) {
-    const listed = await judgeByLists(one, lists ?? [], { trust, nowMs, verifyBy });
-    if (listed) return { verdict: 'valid', reason: undefined, stated: listed, isTrustedByList: true, ...said(listed) };
+  const isRevoked = !result.ok && result.code === 'certificate_revoked';
+  // The first token of a record may rest on the user's trust anchors, and only its renewals on the lists.
+  const mayBeMixed = !result.ok && isEvidenceRecord(token);
+  const listed = isRevoked ? undefined : await judgeByLists(lists ?? [], { trust, nowMs, verifyBy, mayBeMixed });
+  // Whatever the user's trust anchors say: a listed key in wrong hands proves nothing.
+  if (listed && !listed.ok && (listed.code === 'certificate_revoked' || !result.ok))
+    return { verdict: 'not_valid', reason: listed.code, stated: undefined, ...nothingSaid };
+  if (result.ok) {
+    const said = qualificationBy(lists ?? [], result, nowMs);
+    // The user's trust anchors may lead to another chain than the one that the lists grant.
+    const qualification = said && !isQualified(said) && listed?.ok ? qualificationBy(lists ?? [], listed, nowMs) : said;
+    return { verdict: 'valid', reason: undefined, stated: result, ...(lists && { qualification }) };
+  }
+  if (listed?.ok) {
+    const qualification = qualificationBy(lists ?? [], listed, nowMs);
+    return { verdict: 'valid', reason: undefined, stated: listed, isTrustedByList: true, qualification };
   }
   if (verdictOf(result.code) === 'not_valid') return { verdict: 'not_valid', reason: result.code, stated: undefined, ...nothingSaid };
-  const own = await verifyByItself(token, { nowMs, crls: trust.crls }, verifyBy);
+  const own = await verifyByItself(token, { nowMs, reader: trust }, verifyBy);
   if (own.ok) {
-    const says = said(own);
+    const said = qualificationBy(lists ?? [], own, nowMs);
     // Nothing is called qualified that is not proved.
-    const isCalledQualified = says?.qualification && isQualified(says.qualification);
-    return { verdict: 'not_proved', reason: result.code, stated: own, ...(isCalledQualified ? nothingSaid : says) };
+    const qualification = said && isQualified(said) ? null : said;
+    return { verdict: 'not_proved', reason: result.code, stated: own, ...(lists && { qualification }) };
   }
   // If the token is not valid even when its own signer is trusted, no trust anchor can make it valid.
   const reason = verdictOf(own.code) === 'not_valid' ? own.code : result.code;
@@ -95,43 +82,50 @@ export async function judgeToken(
 }
 
 /**
- * Verifies with the services of one group of lists as further trust anchors. Each token of a record that only they cover must be qualified itself.
- * Returns undefined if it is not valid.
+ * Verifies with the services of each group of lists as further trust anchors. Each token of a record that only they cover must be qualified itself.
+ * Returns the refusal if a service, or a certificate below it, was revoked, or if no group makes it valid and a service that is no CA certified the
+ * signer. Otherwise returns undefined if no group makes it valid.
  */
 async function judgeByLists(
-  { storeWith }: ListTrust,
-  lists: readonly ListTrust[],
+  lists: readonly ListIndex[],
   {
     trust,
     nowMs,
     verifyBy,
+    mayBeMixed,
   }: {
     trust: TrustStore;
     nowMs: number;
+    mayBeMixed: boolean;
     verifyBy: (trust: TrustStore, renewalTrust: readonly TrustStore[]) => ReturnType<typeof verifyToken>;
   },
-): Promise<Verified | undefined> {
-  const services = storeWith(trust);
-  for (const [ofFirst, ofRenewals] of [
-    [services, trust],
-    [trust, services],
-  ] as const) {
-    const result = await verifyBy(ofFirst, [ofRenewals]);
-    if (!result.ok) continue;
-    const tokens: readonly (Verified & { readonly trustedBy: readonly TrustStore[] })[] = result.record?.tokens ?? [
-      { ...result, trustedBy: [ofFirst] },
-    ];
-    const isGranted = (token: Verified, next: Verified | undefined) => {
-      const said = decide(lists, (index) => qualificationOf(token, [], index, next?.genTime ?? new Date(nowMs)));
-      return said !== null && isQualified(said);
-    };
-    if (tokens.every((token, i) => token.trustedBy.includes(trust) || isGranted(token, tokens[i + 1]))) return result;
+): Promise<VerifyResult | undefined> {
+  const isGranted = (token: Verified, next: Verified | undefined) => {
+    const said = decide(lists, (index) => qualificationOf(token, [], index, next?.genTime ?? new Date(nowMs)));
+    return said !== null && isQualified(said);
+  };
+  let valid: Verified | undefined;
+  let refused: VerifyResult | undefined;
+  for (const services of lists.map((index) => index.trustWith(trust))) {
+    const pairs = [[services, trust] as const, ...(mayBeMixed ? [[trust, services] as const] : [])];
+    for (const [ofFirst, ofRenewals] of pairs) {
+      const result = await verifyBy(ofFirst, [ofRenewals]);
+      if (!result.ok) {
+        if (result.code === 'certificate_revoked') return result;
+        if (result.code === 'issuer_not_ca') refused ??= result;
+        continue;
+      }
+      const tokens: readonly (Verified & { readonly trustedBy: readonly TrustStore[] })[] = result.record?.tokens ?? [
+        { ...result, trustedBy: [ofFirst] },
+      ];
+      if (tokens.every((token, i) => token.trustedBy.includes(trust) || isGranted(token, tokens[i + 1]))) valid ??= result;
+    }
   }
-  return undefined;
+  return valid ?? refused;
 }
 
-/** What the lists say about verified evidence (V12). */
-function qualificationBy(lists: readonly ListTrust[], verified: Verified, nowMs: number): Qualification | null {
+/** What the lists say about verified evidence (V12). Null: nothing. */
+function qualificationBy(lists: readonly ListIndex[], verified: Verified, nowMs: number): Qualification | null {
   const now = new Date(nowMs);
   return decide(lists, (index) =>
     qualificationOfEvidence(verified, {
@@ -145,8 +139,8 @@ function qualificationBy(lists: readonly ListTrust[], verified: Verified, nowMs:
 }
 
 /** The first group that knows the service with this key decides; an expired list only if no other group knows it. */
-function decide(lists: readonly ListTrust[], judge: (index: ListIndex) => Qualification): Qualification | null {
-  const said = lists.map(({ index }) => judge(index));
+function decide(lists: readonly ListIndex[], judge: (index: ListIndex) => Qualification): Qualification | null {
+  const said = lists.map(judge);
   const ofList = said.filter(({ basis }) => basis === 'list');
   const known = ofList.filter(({ reason }) => reason !== 'service_other_key');
   return known.find(({ reason }) => reason !== 'list_expired') ?? known[0] ?? ofList[0] ?? said[0] ?? null;

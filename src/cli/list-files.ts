@@ -1,34 +1,41 @@
 import { readFile } from 'node:fs/promises';
-import { basename } from 'node:path';
 import {
+  type ChosenLists,
+  chooseLists,
   createListIndex,
-  type ListReader,
+  type ListIndex,
   ListRefusal,
+  newestLists,
   openListThread,
-  readListOfLists,
   readSignersFile,
   type TrustedList,
 } from '../shared/trust/lists/index.ts';
 import { aboutFile } from './anchors.ts';
 import { CommandFailure, exitCodes, misuse } from './failure.ts';
-import { type ListTrust, listTrustOf } from './judge-token.ts';
 import type { OptionValues } from './options.ts';
 
 /** The trusted lists of one command, and the means to verify more of them. */
 export interface GivenLists {
   /** Undefined: no list was given, so nothing is said about qualified. */
-  readonly lists: readonly TrustedList[] | undefined;
+  readonly lists: readonly ListIndex[] | undefined;
   /** The files that cannot be read or are refused, each with its failure. */
   readonly failures: readonly (readonly [file: string, failure: CommandFailure])[];
-  /** Verifies the lists in a bundle by the same signers. Undefined: no signers were given. */
-  readonly verify: ((documents: ReadonlyMap<string, Uint8Array>) => Promise<ReadonlyMap<string, TrustedList | ListRefusal>>) | undefined;
+  /** Adds the lists in a bundle, by the same signers and rules. Undefined: no signers were given. */
+  readonly withBundle: ((documents: ReadonlyMap<string, Uint8Array>) => Promise<BundleLists>) | undefined;
+}
+
+interface BundleLists {
+  /** First all lists together, then those of the bundle: a service that was taken off its list later is still known by a list of that time. */
+  readonly lists: readonly ListIndex[];
+  /** The refusals of lists in the bundle, and of given lists that were not refused without the bundle. */
+  readonly refusals: readonly string[];
 }
 
 /** Reads and verifies the files of `--trusted-list`. @throws CommandFailure if `--list-signers` is missing or cannot be read */
 export async function readGivenLists({ 'trusted-list': files = [], 'list-signers': given }: OptionValues): Promise<GivenLists> {
   if (given === undefined) {
     if (files.length > 0) throw misuse('--trusted-list needs --list-signers: the certificates that may sign it');
-    return { lists: undefined, failures: [], verify: undefined };
+    return { lists: undefined, failures: [], withBundle: undefined };
   }
   const signers = await readListSigners(given);
   const documents = new Map<string, Uint8Array>();
@@ -41,41 +48,42 @@ export async function readGivenLists({ 'trusted-list': files = [], 'list-signers
       failures.push([file, new CommandFailure(error.exitCode, error.message.replace(`${file}: `, ''))]);
     }
   }
-  const read = async (these: ReadonlyMap<string, Uint8Array>) => {
+  const choose = async (these: ReadonlyMap<string, Uint8Array>): Promise<ChosenLists> => {
     const reader = openListThread();
     try {
-      return await readLists(these, signers, reader);
+      return await chooseLists(these, signers, reader);
     } finally {
       await reader.close();
     }
   };
-  /** The list of lists in a bundle names the signers of that time. A bundle has no pivots, so the given files help if it does not verify alone. */
-  const verify = async (others: ReadonlyMap<string, Uint8Array>) => {
-    const alone = await read(others);
-    if (documents.size === 0 || ![...alone.values()].some((list) => list instanceof ListRefusal)) return alone;
-    const together = await read(new Map([...documents, ...others]));
-    return new Map([...alone].map(([name, list]) => [name, list instanceof ListRefusal ? together.get(name)! : list]));
-  };
-  if (files.length === 0) return { lists: undefined, failures, verify };
-  const lists: TrustedList[] = [];
-  for (const [file, list] of await read(documents)) {
+  const own = await choose(documents);
+  for (const [file, list] of own.read)
     if (list instanceof ListRefusal) failures.push([file, new CommandFailure(exitCodes.notValid, list.message, { code: list.code })]);
-    else lists.push(list);
-  }
-  return { lists: newestOf(lists), failures, verify };
-}
-
-/** An older list would grant a service again that a newer one of the same country withdrew. */
-function newestOf(lists: readonly TrustedList[]): readonly TrustedList[] {
-  const newestFirst = lists.toSorted((a, b) => b.sequenceNumber - a.sequenceNumber);
-  return [...Map.groupBy(newestFirst, ({ territory }) => territory).values()].map(([newest]) => newest!);
+  return {
+    lists: files.length === 0 ? undefined : indexesOf(own.newest),
+    failures,
+    withBundle: async (others) => {
+      // A given file may have the name of a list in the bundle.
+      const all = await choose(new Map([...documents, ...[...others].map(([name, list]) => [`bundle:${name}`, list] as const)]));
+      const refusals: string[] = [];
+      const brought = new Map<string, TrustedList>();
+      for (const [file, list] of all.read) {
+        const [, name] = /^bundle:(.*)$/.exec(file) ?? [];
+        if (!(list instanceof ListRefusal)) {
+          if (name !== undefined && list.kind === 'country_list') brought.set(name, list);
+        } else if (!(own.read.get(file) instanceof ListRefusal)) refusals.push(`${name ?? file}: ${list.message}`);
+      }
+      const older = newestLists(brought).newest.filter((list) => !all.newest.some(({ sha256 }) => sha256 === list.sha256));
+      const listOfLists = all.newest.filter(({ kind }) => kind === 'list_of_lists');
+      return { lists: [...indexesOf(all.newest), ...indexesOf([...listOfLists, ...older])], refusals };
+    },
+  };
 }
 
 /** Prepares lists for judging tokens. Lists of lists alone say nothing about services. */
-export function listTrustsOf(lists: readonly TrustedList[] | undefined): readonly ListTrust[] | undefined {
-  if (lists === undefined) return undefined;
+function indexesOf(lists: readonly TrustedList[]): readonly ListIndex[] {
   const index = createListIndex(lists);
-  return index.isEmpty ? [] : [listTrustOf(index)];
+  return index.isEmpty ? [] : [index];
 }
 
 /** Reads the certificates of `--list-signers`, DER. @throws CommandFailure */
@@ -89,45 +97,4 @@ export async function readListSigners(paths: readonly string[]): Promise<readonl
     }
   };
   return (await Promise.all(paths.map(readOne))).flat();
-}
-
-/** Reads the lists of lists first, because they name the signers of the others. Without signers, any signer is taken. */
-export async function readLists(
-  documents: ReadonlyMap<string, Uint8Array>,
-  signers: readonly Uint8Array[] | undefined,
-  { read }: ListReader,
-): Promise<Map<string, TrustedList | ListRefusal>> {
-  const fetchPivot = async (address: string): Promise<Uint8Array> => {
-    const name = basename(address);
-    const [, pivot] = [...documents].find(([file]) => basename(file) === name) ?? [];
-    if (!pivot) throw new ListRefusal('list_pivot_broken', `${name} is not among the files.`);
-    return pivot;
-  };
-  const lists = new Map<string, TrustedList | ListRefusal>();
-  for (const [file, document] of documents) lists.set(file, await orRefusal(read(document, 'embedded')));
-  if (signers === undefined) return lists;
-
-  for (const [file, list] of lists) {
-    if (list instanceof ListRefusal || list.kind !== 'list_of_lists') continue;
-    lists.set(file, await orRefusal(readListOfLists(documents.get(file)!, signers, { read, fetchPivot })));
-  }
-  for (const [file, list] of lists) {
-    if (list instanceof ListRefusal || list.kind === 'list_of_lists') continue;
-    const named = [...signers, ...signersOf(lists, list.territory)];
-    lists.set(file, await orRefusal(read(documents.get(file)!, named)));
-  }
-  return lists;
-}
-
-const orRefusal = (list: Promise<TrustedList>): Promise<TrustedList | ListRefusal> =>
-  list.catch((error) => {
-    if (error instanceof ListRefusal) return error;
-    throw error;
-  });
-
-/** The signers that the newest list of lists names for a country. Pivots are older ones. */
-export function signersOf(lists: ReadonlyMap<string, TrustedList | ListRefusal>, country: string): readonly Uint8Array[] {
-  const read = [...lists.values()].flatMap((list) => (list instanceof ListRefusal ? [] : [list]));
-  const [newest] = read.filter(({ kind }) => kind === 'list_of_lists').sort((a, b) => b.sequenceNumber - a.sequenceNumber);
-  return newest?.pointers.filter(({ territory }) => territory === country).flatMap(({ signers }) => signers) ?? [];
 }

@@ -61,7 +61,9 @@ export function tellVerdict(
     ...(subject.input === undefined ? ['a file: only the token was verified'] : []),
     ...unreadText(subject.unread ?? []),
     ...together.not_checked,
+    ...(qualification?.notChecked ?? []),
   ];
+  const shownNotChecked = isValid ? notChecked : (qualification?.notChecked ?? []);
   const json = {
     subject: name,
     verdict,
@@ -93,7 +95,7 @@ export function tellVerdict(
   const details = [
     ...detailsOf(subject, judgement, last),
     ...qualifiedText(qualification),
-    ...(isValid && notChecked.length > 0 ? [`not checked: ${withMilliseconds(notChecked.join('; '))}`] : []),
+    ...(shownNotChecked.length > 0 ? [`not checked: ${withMilliseconds(shownNotChecked.join('; '))}`] : []),
     ...(online ? [`the service says: ${isValid ? said : `${said.replace(/\.$/, '')} (this proves nothing)`}`] : []),
   ];
   return { json, line: `${judged}: ${headline(subject, judgement, reason)}`, details, verdict };

@@ -4,7 +4,6 @@ import { bundleFiles } from '../shared/proof/bundle-files.js';
 import { judgeBundle, StampRefused } from '../shared/proof/judge-bundle.js';
 import { isSame } from '../shared/proof/octets.js';
 import { type TrustMaterial, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
-import { ListRefusal } from '../shared/trust/lists/index.ts';
 import { openTrust } from './anchors.ts';
 import { type SearchedBundle, tellBrokenBundle, tellBundle, tellFound, tellNotFound } from './bundle-text.ts';
 import type { Context } from './command.ts';
@@ -19,8 +18,7 @@ import {
   mayBeBundle,
   withBundle,
 } from './judge-bundle.ts';
-import type { ListTrust } from './judge-token.ts';
-import { type GivenLists, listTrustsOf } from './list-files.ts';
+import type { GivenLists } from './list-files.ts';
 import type { OptionValues } from './options.ts';
 import { stampBeside } from './subject.ts';
 import { countOf, type Outcome } from './terminal.ts';
@@ -88,25 +86,18 @@ async function trustFor(
   }
 }
 
-/**
- * The trusted lists for a bundle: the given ones, and those in it that the given signers signed. The given lists decide where they know a service;
- * a service that was taken off its list later is still known by the list in the bundle.
- */
-async function listsFor(
-  bundle: OpenedBundle,
-  given: GivenLists,
-): Promise<{ lists: readonly ListTrust[] | undefined; notes: readonly string[] }> {
-  const own = listTrustsOf(given.lists);
-  if (bundle.lists.length === 0) return { lists: own, notes: [] };
-  if (!given.verify)
-    return { lists: own, notes: ['the trusted lists in this bundle: give --list-signers with the certificates that may sign them'] };
+/** The trusted lists for a bundle: the given ones, and those in it, by the same rules. */
+async function listsFor(bundle: OpenedBundle, given: GivenLists): Promise<{ lists: GivenLists['lists']; notes: readonly string[] }> {
+  if (bundle.lists.length === 0) return { lists: given.lists, notes: [] };
+  if (!given.withBundle)
+    return {
+      lists: given.lists,
+      notes: ['the trusted lists in this bundle: give --list-signers with the certificates that may sign them'],
+    };
   const documents = new Map<string, Uint8Array>();
   for (const name of bundle.lists) documents.set(name, await bundle.bytesOfList(name));
-  const verified = await given.verify(documents);
-  const read = bundle.lists.map((name) => ({ name, list: verified.get(name)! }));
-  const notes = read.flatMap(({ name, list }) => (list instanceof ListRefusal ? [`${name}: ${list.message}`] : []));
-  const brought = listTrustsOf(read.flatMap(({ list }) => (list instanceof ListRefusal ? [] : [list])));
-  return { lists: [...(own ?? []), ...(brought ?? [])], notes };
+  const { lists, refusals } = await given.withBundle(documents);
+  return { lists, notes: refusals };
 }
 
 interface VerifiedBundles {

@@ -361,7 +361,7 @@ function refusedSignatures(): Cases {
     },
     list_altered: {
       'altered status': changedLater(swap(STATUS, 'Svcstatus/withdrawn')),
-      'altered territory': changedLater(swap('<SchemeTerritory>UT', '<SchemeTerritory>XX')),
+      'altered territory': changedLater(swap('<SchemeTerritory>SE', '<SchemeTerritory>XX')),
       'altered white space': changedLater(before('<SchemeTerritory>', ' ')),
       'altered status, with the digest corrected': changedLater((xml) => {
         const forged = list({ providers: PROVIDERS, beforeSigning: swap(STATUS, 'Svcstatus/withdrawn') });

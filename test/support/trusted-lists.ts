@@ -151,7 +151,7 @@ const unchanged = (xml: string): string => xml;
 // The list
 
 function listXml(options: ListOptions): string {
-  const { kind = 'country_list', territory = 'UT', nextUpdate = '2027-05-01T00:00:00Z' } = options;
+  const { kind = 'country_list', territory = kind === 'list_of_lists' ? 'EU' : 'SE', nextUpdate = '2027-05-01T00:00:00Z' } = options;
   const { pivots = [], pointers = [], providers = [] } = options;
   const operator = names('SchemeOperatorName', options.operatorName ?? 'Office of Tests');
   const rules = kind === 'list_of_lists' ? 'EUlistofthelists' : 'EUcommon';
@@ -207,7 +207,7 @@ function providerXml({ name, services }: NonNullable<ListOptions['providers']>[n
     <TrustServiceProvider>
       <TSPInformation>
         ${names('TSPName', name)}
-        ${names('TSPTradeName', 'VATUT-1')}
+        ${names('TSPTradeName', 'VATSE-1')}
         ${element('TSPAddress', ADDRESS)}
         ${element('TSPInformationURI', uri('https://provider.example/'))}
       </TSPInformation>
@@ -247,7 +247,7 @@ function names(parent: string, name: Names): string {
 }
 
 const ADDRESS = `<PostalAddresses><PostalAddress xml:lang="en"><StreetAddress>Street 1</StreetAddress><Locality>Town</Locality>
-    <CountryName>UT</CountryName></PostalAddress></PostalAddresses><ElectronicAddress>${uri('mailto:lists@office.example')}</ElectronicAddress>`;
+    <CountryName>SE</CountryName></PostalAddress></PostalAddresses><ElectronicAddress>${uri('mailto:lists@office.example')}</ElectronicAddress>`;
 
 // The signature
 

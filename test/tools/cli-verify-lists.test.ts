@@ -1,9 +1,11 @@
+import { createPublicKey } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { issueCrl, pem } from '../../src/tsa/certificate.ts';
+import type { SigningIdentity } from '../../src/shared/rfc3161/index.ts';
+import { basicConstraints, issueCertificate, issueCrl, pem } from '../../src/tsa/certificate.ts';
 import { createPki, issueSigner, type Pki } from '../../src/tsa/pki.ts';
 import { answerFor, folder, genTimeMs, hourMs, only, pki, tokenOf } from '../support/cli-verify-lab.ts';
 import { newListSigner } from '../support/list-server.ts';
-import { type ListedService, makeTrustedList } from '../support/trusted-lists.ts';
+import { type ListedService, type ListOptions, makeTrustedList } from '../support/trusted-lists.ts';
 
 const sweden = newListSigner('Sweden');
 const stranger = newListSigner('Stranger');
@@ -104,6 +106,90 @@ describe('qstamp verify --trusted-list', () => {
     expect((await by('se.xml')).code).toBe(1);
   });
 
+  test('two lists with one number and different contents are refused, whatever their order, and so is a list of a third country', async () => {
+    const other = listWith({ status: 'withdrawn', since: '2020-01-01T00:00:00Z', history });
+    const third = makeTrustedList({ territory: 'UA', signed: sweden });
+    const { run } = inFolder(listWith(), undefined, {
+      'other.xml': other,
+      'ua.xml': third,
+      'old.xml': listWith({}, { sequenceNumber: 60 }),
+    });
+    const by = (...lists: string[]) =>
+      run(['verify', ...lists.flatMap((list) => ['--trusted-list', list]), '--list-signers', 'se.pem', 'a']);
+    for (const files of [
+      ['se.xml', 'other.xml', 'old.xml'],
+      ['old.xml', 'other.xml', 'se.xml'],
+    ]) {
+      const { code, stdout, stderr } = await by(...files);
+      expect([code, stdout]).toEqual([1, expect.stringMatching(/^a: NOT PROVED/)]);
+      expect(stdout).not.toContain('Qualified');
+      expect(stderr.match(/list_number_reused/g)).toHaveLength(2);
+    }
+    expect((await by('se.xml', 'se.xml')).stdout).toContain(sentence);
+    expect((await by('se.xml', 'ua.xml')).stderr).toMatch(/^ua\.xml: list_not_european: /);
+  });
+
+  test('the newest list of lists names the signers; one that the given certificates signed needs no pivots; its dates are judged', async () => {
+    const europe = (sequenceNumber: number, signer: typeof sweden, of: ListOptions = {}) =>
+      makeTrustedList({
+        kind: 'list_of_lists',
+        sequenceNumber,
+        signed: commission,
+        pivots: ['https://lists.example/pivot-1.xml'],
+        pointers: [{ territory: 'SE', location: 'https://lists.example/se.xml', signers: [signer.certificate] }],
+        ...of,
+      });
+    const files = {
+      '3.xml': europe(3, sweden),
+      '4.xml': europe(4, stranger),
+      'expired.xml': europe(5, sweden, { nextUpdate: '2026-01-01T00:00:00Z' }),
+      'future.xml': europe(6, sweden, { issuedAt: '2126-01-01T00:00:00Z', nextUpdate: null }),
+    };
+    const { run } = inFolder(listWith(), undefined, files);
+    const by = (...lists: string[]) =>
+      run(['verify', ...['se.xml', ...lists].flatMap((list) => ['--trusted-list', list]), '--list-signers', 'eu.pem', 'a']);
+    const current = await by('3.xml');
+    expect(current).toMatchObject({ code: 0, stderr: '' });
+    expect(current.stdout).not.toContain('list of lists');
+    expect((await by('3.xml', '4.xml')).stderr).toMatch(/^se\.xml: list_wrong_signer: /);
+    expect((await by('expired.xml')).stdout).toMatch(
+      /not checked: .*the list of lists no\. 5 has expired, a newer one was due at 2026-01-01/,
+    );
+    expect((await by('future.xml')).stdout).toMatch(/not checked: .*the list of lists no\. 6 is in force: it is dated in the future/);
+  });
+
+  test('the United Kingdom’s last list qualifies no later time-stamp', async () => {
+    const list = makeTrustedList({
+      territory: 'UK',
+      issuedAt: '2020-12-31T22:59:59Z',
+      nextUpdate: null,
+      signed: sweden,
+      providers: [{ name: 'Y', services: [{ ...history[0]!, certificates: [pki.intermediate.certificate] }] }],
+    });
+    const { code, stdout } = await inFolder(list).run(['verify', ...given, 'a']);
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringContaining('Not qualified: United Kingdom’s trusted list no. 1 had expired at the time'),
+    ]);
+  });
+
+  test('says if the certificate on the list had expired before the time-stamp', async () => {
+    const template = { commonName: 'Time-Stamping CA', serial: 5n, notBeforeMs: 0, notAfterMs: genTimeMs - hourMs, extensions: [] };
+    const { privateKey, scheme } = pki.intermediate;
+    const key = { privateKey, publicKey: createPublicKey(privateKey), scheme };
+    const old = issueCertificate({ ...template, extensions: [basicConstraints(true)] }, key, pki.root).certificate;
+    const { run } = inFolder(listWith({ certificates: [old] }));
+    const shown = await run(['verify', ...given, 'a']);
+    expect([shown.code, shown.stdout]).toEqual([0, expect.stringContaining(sentence)]);
+    const says = 'its certificate on the trusted list expired at 2024-02-29T11:00:00.000Z';
+    expect(shown.stdout).toContain(says);
+    expect(only(await run(['verify', '--json', '--ca', 'root.pem', ...given, 'a'])).not_checked).toContainEqual(
+      expect.stringContaining(says),
+    );
+    const both = inFolder(listWith({ certificates: [old, pki.intermediate.certificate] }));
+    expect((await both.run(['verify', ...given, 'a'])).stdout).not.toContain('on the trusted list expired');
+  });
+
   test('says both if the service was withdrawn after the time-stamp', async () => {
     const { run } = inFolder(listWith({ status: 'withdrawn', since: '2025-05-01T00:00:00Z', history }));
     const { code, stdout } = await run(['verify', ...given, 'a']);
@@ -122,6 +208,41 @@ describe('qstamp verify --trusted-list', () => {
     const revoked = inFolder(listWith(), answerFor('a', { identity: of }).toString('base64'), { 'ca.crl': crl });
     expect((await revoked.run(['verify', ...given, 'a'])).code).toBe(0);
     const { code, stdout } = await revoked.run(['verify', ...given, '--crl', 'ca.crl', 'a']);
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/^a: NOT VALID, certificate_revoked/)]);
+  });
+});
+
+describe('a revoked key', () => {
+  const real = issueSigner(pki.intermediate, { nowMs: genTimeMs - hourMs, serial: 77n });
+  const key = { privateKey: real.privateKey, publicKey: createPublicKey(real.privateKey), scheme: real.scheme };
+  const selfIssued = issueSigner(real, { nowMs: genTimeMs - hourMs, key });
+  const fresh = issueSigner(real, { nowMs: genTimeMs - hourMs });
+  const by = (identity: SigningIdentity) =>
+    inFolder(listWith({}, { of: real.certificate }), answerFor('a', { identity: { ...identity, chain: [] } }).toString('base64'), {
+      'ca.crl': revoking(pki, 77),
+      'ca.pem': pem('CERTIFICATE', pki.intermediate.certificate),
+    });
+  const operator = ['--crl', 'ca.crl', '--intermediate', 'ca.pem'];
+
+  test.each([
+    ['its own certificate', real],
+    ['a certificate that its owner made', selfIssued],
+  ])('of a listed service makes nothing valid: %s', async (_, identity) => {
+    const { run } = by(identity);
+    expect((await run(['verify', ...given, 'a'])).code).toBe(0);
+    for (const options of [operator, [...operator, '--ca', 'root.pem'], [...operator, '--ca', 'other.pem']]) {
+      const { code, stdout } = await run(['verify', ...given, ...options, 'a']);
+      expect([code, stdout]).toEqual([1, expect.stringMatching(/^a: NOT VALID, certificate_revoked/)]);
+    }
+  });
+
+  test('certifies no other key', async () => {
+    const { code, stdout } = await by(fresh).run(['verify', ...given, 'a']);
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/^a: NOT VALID, issuer_not_ca/)]);
+  });
+
+  test('is named as revoked without a trust anchor too', async () => {
+    const { code, stdout } = await by(real).run(['verify', ...operator, 'a']);
     expect([code, stdout]).toEqual([1, expect.stringMatching(/^a: NOT VALID, certificate_revoked/)]);
   });
 });

@@ -1,10 +1,11 @@
+import { createPublicKey } from 'node:crypto';
 import { describe, expect, it, test } from 'vitest';
 import type { QualificationReason } from '../../src/shared/domain/qualification.ts';
 import { qualifiedSentence } from '../../src/shared/domain/qualified-sentence.ts';
-import { certificatesIn, createTrustStore } from '../../src/shared/rfc3161/index.ts';
+import { certificatesIn, createTrustStore, type SigningIdentity } from '../../src/shared/rfc3161/index.ts';
 import { createTokenJudge } from '../../src/shared/trust/judge.ts';
 import { createListIndex, openListThread } from '../../src/shared/trust/lists/index.ts';
-import { generateSigningKey } from '../../src/tsa/certificate.ts';
+import * as x509 from '../../src/tsa/certificate.ts';
 import { issueSigner } from '../../src/tsa/pki.ts';
 import { below, ca, FROM_MS, judgeRaw, tokenBy } from '../support/chain-lab.ts';
 import { newListSigner } from '../support/list-server.ts';
@@ -102,13 +103,14 @@ describe('a time-stamp is qualified if its signer, or a CA above it, is granted 
 });
 
 describe('the services of a list are trust anchors: names and keys (RFC 5280 §6.1.1 d)', () => {
-  const key = generateSigningKey('p-256');
+  const key = x509.generateSigningKey('p-256');
+  const noCertSign = [x509.basicConstraints(true), x509.keyUsage(x509.KEY_USAGE.digitalSignature)];
   const expired = ca(undefined, { key, name: 'Listed CA', notAfterMs: FROM_MS + DAY_MS });
   const signed = below(expired);
 
   test.each([
     ['an expired CA', [expired.certificate]],
-    ['the CA under another certificate of the same name and key', [ca(root, { key, name: 'Listed CA', extensions: [] }).certificate]],
+    ['the CA under another certificate of the same name and key', [ca(root, { key, name: 'Listed CA' }).certificate]],
     ['the signer itself', [signed.certificate]],
   ])('%s', async (_, namedKeys) => {
     const token = tokenBy(signed, [expired.certificate]);
@@ -122,12 +124,139 @@ describe('the services of a list are trust anchors: names and keys (RFC 5280 §6
   test.each([
     ['the name with another key', [ca(undefined, { name: 'Listed CA' }).certificate], 'chain_signature_invalid'],
     ['the key with another name', [ca(undefined, { key, name: 'Other CA' }).certificate], 'untrusted_root'],
+    ['a CA without basicConstraints', [ca(root, { key, name: 'Listed CA', extensions: [] }).certificate], 'issuer_not_ca'],
+    ['a CA that must not certify', [ca(root, { key, name: 'Listed CA', extensions: noCertSign }).certificate], 'issuer_not_ca'],
   ])('not: %s', async (_, namedKeys, code) => {
     expect(await judgeRaw(tokenBy(signed, []), { namedKeys: namedKeys.flatMap((der) => certificatesIn(der)) })).toMatchObject({
       ok: false,
       code,
     });
   });
+});
+
+describe('a thief with the key of a listed service', () => {
+  const key = x509.generateSigningKey('p-256');
+  const [nowMs, dayBefore] = [FROM_MS, LAB_NOW_MS - DAY_MS];
+  const listed = issueSigner(issuer, { nowMs, key });
+  const crlOf = (of: SigningIdentity, revokedAtMs = dayBefore, reason?: number, by = issuer) =>
+    x509.issueCrl(
+      {
+        number: 1n,
+        thisUpdateMs: LAB_NOW_MS,
+        nextUpdateMs: LAB_NOW_MS + DAY_MS,
+        revoked: [{ serialNumber: of.serialNumber, revokedAtMs, ...(reason === undefined ? {} : { reason }) }],
+      },
+      by,
+    );
+  const judgeBy = (token: Buffer, named: readonly SigningIdentity[], ...crls: readonly Buffer[]) =>
+    judgeRaw(token, {
+      namedKeys: named.flatMap(({ certificate }) => certificatesIn(certificate)),
+      intermediates: [issuer.certificate],
+      crls,
+    });
+  const revoked = { ok: false, code: 'certificate_revoked' };
+
+  const stranger = ca(undefined, { name: 'Stranger' });
+  const made: [string, SigningIdentity][] = [
+    ['the listed certificate itself', listed],
+    ['a certificate issued by the key itself', issueSigner(listed, { nowMs, key })],
+    ['another serial number, as if of the real CA', issueSigner({ ...issuer, privateKey: key.privateKey }, { nowMs, key })],
+    ['a certificate of another CA', issueSigner(stranger, { nowMs, key })],
+  ];
+  test.each(made)('%s: revoked like the listed certificate', async (_, identity) => {
+    const token = tokenBy(identity, []);
+    expect(await judgeBy(token, [listed])).toMatchObject({ ok: true });
+    expect(await judgeBy(token, [listed], crlOf(listed))).toMatchObject(revoked);
+    expect(await judgeBy(token, [listed], crlOf(listed, LAB_NOW_MS + DAY_MS, 1))).toMatchObject(revoked);
+    // The key was kept, so that only later tokens are not valid (V10).
+    expect(await judgeBy(token, [listed], crlOf(listed, LAB_NOW_MS + DAY_MS, 4))).toMatchObject({
+      ok: true,
+      revocation: [{ status: 'revoked', reason: 'superseded', certificate: { der: listed.certificate } }],
+    });
+    expect(await judgeBy(token, [listed], crlOf(listed, dayBefore, 4))).toMatchObject(revoked);
+  });
+
+  test('certifies nobody, whatever certificate stands for the key', async () => {
+    const fresh = issueSigner(listed, { nowMs });
+    const asCa = ca(undefined, { key, name: 'Development TSA' });
+    for (const above of [listed, asCa, ca(stranger, { key, name: 'Development TSA' })]) {
+      expect(await judgeBy(tokenBy(fresh, [above.certificate]), [listed])).toMatchObject({ ok: false, code: 'issuer_not_ca' });
+    }
+    const index = await indexOf([{ certificates: [listed.certificate] }]);
+    for (const chain of [[fresh.certificate], [fresh.certificate, asCa.certificate]])
+      expect(index.judge(chain, genTime, genTime)?.reason).toBe('service_other_key');
+  });
+
+  test('hides no revocation by a certificate that he makes for the listed CA', async () => {
+    const withKeyOf = { ...key, publicKey: createPublicKey(issuer.privateKey) };
+    const noLists = [x509.basicConstraints(true), x509.keyUsage(x509.KEY_USAGE.keyCertSign)];
+    const forged = ca(listed, { key: withKeyOf, name: 'Time-stamping CA', extensions: noLists });
+    const token = tokenBy(listed, [forged.certificate]);
+    expect(await judgeBy(token, [issuer])).toMatchObject({ ok: true });
+    expect(await judgeBy(token, [issuer], crlOf(listed))).toMatchObject(revoked);
+  });
+
+  test('a listed CA that was revoked makes no token valid', async () => {
+    const material = { namedKeys: certificatesIn(issuer.certificate), intermediates: [root.certificate] };
+    const token = tokenBy(signer, []);
+    expect(await judgeRaw(token, { ...material, crls: [crlOf(issuer, dayBefore, 1, root)] })).toMatchObject(revoked);
+    expect(await judgeRaw(token, { ...material, crls: [crlOf(signer, dayBefore, 1, root)] })).toMatchObject({ ok: true });
+  });
+
+  test('a second listed certificate of the key counts by itself, unless the key was lost', async () => {
+    const second = issueSigner(issuer, { nowMs, key });
+    const [bySecond, byOther] = [tokenBy(second, []), tokenBy(issueSigner(listed, { nowMs, key }), [])];
+    const both = [listed, second];
+    expect(await judgeBy(bySecond, both, crlOf(listed, dayBefore, 4))).toMatchObject({ ok: true, revocation: [{ status: 'good' }] });
+    expect(await judgeBy(byOther, both, crlOf(listed, dayBefore, 4))).toMatchObject(revoked);
+    expect(await judgeBy(bySecond, both, crlOf(listed, dayBefore, 1))).toMatchObject(revoked);
+    const renamed = issueSigner(issuer, { nowMs, key, commonName: 'New name' });
+    expect(await judgeBy(tokenBy(renamed, []), [listed, renamed], crlOf(listed, dayBefore, 1))).toMatchObject(revoked);
+    expect(await judgeBy(tokenBy(renamed, []), [listed, renamed], crlOf(listed, dayBefore, 4))).toMatchObject({ ok: true });
+  });
+
+  test('the list may be signed with a new key of the CA', async () => {
+    const newKey = ca(root, { name: 'Time-stamping CA', serial: 8n });
+    const crls = [crlOf(listed, dayBefore, 1, newKey)];
+    const intermediates = [issuer.certificate, newKey.certificate, root.certificate];
+    const token = tokenBy(made[1]![1], []);
+    expect(await judgeRaw(token, { namedKeys: certificatesIn(listed.certificate), intermediates, crls })).toMatchObject(revoked);
+  });
+
+  test('is found by the service too, by its revocation lists and certificates, also beside a trust anchor of its own', async () => {
+    const index = await indexOf([{ certificates: [listed.certificate] }]);
+    const judgeWith = (anchors: readonly Buffer[], crls: readonly Buffer[]) => {
+      const trust = { providers: [], extraTrust: createTrustStore({ anchors, intermediates: [issuer.certificate], crls }) };
+      return createTokenJudge({ trust, lists: () => index, mockKey: async () => null as never, clock: () => LAB_NOW_MS }).judge;
+    };
+    for (const [, identity] of made) {
+      const token = tokenBy(identity, []).toString('base64');
+      expect(await judgeWith([], [])(token)).toMatchObject({ ok: true, qualification: { status: 'qualified' } });
+      expect(await judgeWith([], [crlOf(listed)])(token)).toMatchObject(revoked);
+      expect(await judgeWith([stranger.certificate], [crlOf(listed)])(token)).toMatchObject(revoked);
+    }
+    const byFresh = tokenBy(issueSigner(listed, { nowMs }), [ca(undefined, { key, name: 'Development TSA' }).certificate]);
+    expect(await judgeWith([], [])(byFresh.toString('base64'))).toMatchObject({ ok: false, code: 'issuer_not_ca' });
+  });
+});
+
+test('a trust anchor takes nothing away that a list grants', async () => {
+  const other = ca(undefined, { name: 'Other root' });
+  const key = x509.generateSigningKey('p-256');
+  const [ofListed, ofOther] = [root, other].map((by) => ca(by, { key, name: 'Sub' }));
+  const stamping = below(ofListed!);
+  const token = tokenBy(stamping, [ofOther!.certificate, ofListed!.certificate]).toString('base64');
+  const index = await indexOf([{ certificates: [root.certificate] }]);
+  for (const anchors of [[], [other.certificate], [ofOther!.certificate], [stamping.certificate]]) {
+    const trust = { providers: [], extraTrust: createTrustStore({ anchors }) };
+    const { judge: judgeToken } = createTokenJudge({
+      trust,
+      lists: () => index,
+      mockKey: async () => null as never,
+      clock: () => LAB_NOW_MS,
+    });
+    expect(await judgeToken(token)).toMatchObject({ ok: true, qualification: { status: 'qualified', basis: 'list' } });
+  }
 });
 
 test('a listed service vouches for strangers’ tokens, but not for a stamp that names a configured provider', async () => {

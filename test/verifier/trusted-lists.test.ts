@@ -38,7 +38,41 @@ describe('the signature of a trusted list', async () => {
   it('can be checked with the embedded certificate', () => {
     const document = makeTrustedList({ signed: signer });
     expect(Buffer.from(readTrustedList(document, 'embedded').signer)).toEqual(signer.certificate);
-    expect(() => readTrustedList(Buffer.from(document.toString().replace('>UT<', '>XX<')), 'embedded')).toThrow('list_altered');
+    expect(() => readTrustedList(Buffer.from(document.toString().replace('>SE<', '>XX<')), 'embedded')).toThrow('list_altered');
+  });
+});
+
+describe('only lists of the EU are read', () => {
+  const beforeSigning = (xml: string) => xml.replace('TSLType/EUgeneric', 'TSLType/CClist');
+  const endOfUk = { territory: 'UK', issuedAt: '2020-12-31T22:59:59Z' };
+  const countries = 'AT BE BG CY CZ DE DK EE EL ES FI FR HR HU IE IS IT LI LT LU LV MT NL NO PL PT RO SE SI SK'.split(' ');
+
+  it.each<[string, ListOptions]>([
+    ...countries.map((territory): [string, ListOptions] => [territory, { territory }]),
+    ['the list of lists', { kind: 'list_of_lists', territory: 'EU' }],
+    ['the last list of the United Kingdom', { ...endOfUk, nextUpdate: null }],
+  ])('%s', (_, options) => {
+    expect(read(options).territory).toBe(options.territory);
+  });
+
+  it.each<[string, ListOptions]>([
+    ['a third country', { territory: 'UA' }],
+    ['Greece by its ISO code', { territory: 'GR' }],
+    ['a later list of the United Kingdom', { ...endOfUk, issuedAt: '2020-12-31T23:00:00Z' }],
+    ['a list of a country that names the EU', { territory: 'EU' }],
+    ['a list of lists of a country', { kind: 'list_of_lists', territory: 'SE' }],
+    ['a list of lists of a third country', { kind: 'list_of_lists', territory: 'PE' }],
+    ['another type', { beforeSigning }],
+    ['another list of lists', { kind: 'list_of_lists', beforeSigning: (xml) => xml.replace('TSLType/EUlist', 'TSLType/CClist') }],
+    ['a type of another place', { beforeSigning: (xml) => xml.replace('http://uri.etsi.org/TrstSvc/TrustedList/TSLType/', 'urn:x/') }],
+  ])('not: %s', (_, options) => {
+    expect(() => read(options)).toThrow('list_not_european');
+  });
+
+  it('leaves out pointers to lists of another type', () => {
+    const pointers = [{ territory: 'ZZ', location: 'https://lists.example/zz.xml', signers: [] }];
+    const { pointers: found } = read({ kind: 'list_of_lists', pointers, beforeSigning });
+    expect(found).toEqual([]);
   });
 });
 
@@ -165,7 +199,7 @@ describe('what a trusted list says', () => {
 
   it('has only elements of its own namespace and place', () => {
     const decoys = '<x:SchemeTerritory xmlns:x="urn:x">XX</x:SchemeTerritory><Other><SchemeTerritory>XX</SchemeTerritory></Other>';
-    expect(read({ beforeSigning: (xml) => xml.replace('<TSLVersionIdentifier>', `${decoys}$&`) }).territory).toBe('UT');
+    expect(read({ beforeSigning: (xml) => xml.replace('<TSLVersionIdentifier>', `${decoys}$&`) }).territory).toBe('SE');
   });
 });
 

@@ -11,7 +11,7 @@ import type { ProvedStamp, TokenDetails } from './stamp-model.ts';
 import { otherFileOf } from './verification.ts';
 import type { VerdictShown, VerifyPage } from './verify-model.ts';
 
-function detailsOf({ verified }: Vouched): TokenDetails | null {
+function detailsOf({ verified, qualification }: Vouched): TokenDetails | null {
   if (!verified) return null;
   const told = toldToken(verified);
   const { serial, chain, record } = verified;
@@ -26,7 +26,7 @@ function detailsOf({ verified }: Vouched): TokenDetails | null {
       validUntil: notAfter.toISOString(),
       revocation: told.revocation.find(({ sha256 }) => sha256 === fingerprint) ?? null,
     })),
-    notChecked: told.not_checked,
+    notChecked: [...told.not_checked, ...(qualification.notChecked ?? [])],
     certificatesEndedAt: told.certificates_ended_at,
     record: record === undefined ? null : { tokens: record.tokens.length, holdsUntil: record.holdsUntil.toISOString() },
   };

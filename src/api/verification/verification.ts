@@ -67,31 +67,30 @@ export function otherFileOf(judgement: StampJudgement, hash: string | undefined,
 const fileUnchecked = 'whether you have the right file: compare its hash with the imprint';
 const onlyHere = 'the time: this service made the mock token itself, and nobody else can check it';
 
-const toldOf = (verified: Vouched['verified'], isFileCompared: boolean) => {
+const toldOf = ({ verified, qualification }: Vouched, isFileCompared: boolean) => {
   const file = isFileCompared ? [] : [fileUnchecked];
   if (verified === undefined) return { not_checked: [...file, onlyHere] };
   const told = toldToken(verified);
-  return { ...told, not_checked: [...file, ...told.not_checked] };
+  return { ...told, not_checked: [...file, ...told.not_checked, ...(qualification.notChecked ?? [])] };
 };
 
-const resultOf = (
-  { issuedAt, imprint, provider, qualification, verified }: Vouched,
-  tokenId: string | null,
-  isFileCompared: boolean,
-): VerificationResult => ({
-  valid: true,
-  verdict: 'valid',
-  token_id: tokenId,
-  issued_at: issuedAt,
-  content_sha256: contentSha256Of(imprint),
-  imprint,
-  tsp_provider: provider ?? null,
-  is_qualified: isQualified(qualification),
-  qualified: qualifiedVerdictOf(qualification),
-  ...(verified?.record && { holds_until: verified.record.holdsUntil.toISOString() }),
-  ...toldOf(verified, isFileCompared),
-  reason: null,
-});
+const resultOf = (vouched: Vouched, tokenId: string | null, isFileCompared: boolean): VerificationResult => {
+  const { issuedAt, imprint, provider, qualification, verified } = vouched;
+  return {
+    valid: true,
+    verdict: 'valid',
+    token_id: tokenId,
+    issued_at: issuedAt,
+    content_sha256: contentSha256Of(imprint),
+    imprint,
+    tsp_provider: provider ?? null,
+    is_qualified: isQualified(qualification),
+    qualified: qualifiedVerdictOf(qualification),
+    ...(verified?.record && { holds_until: verified.record.holdsUntil.toISOString() }),
+    ...toldOf(vouched, isFileCompared),
+    reason: null,
+  };
+};
 
 /** Whether a result means that no stamp has the requested id. */
 export const isUnknownId = ({ reason }: VerificationResult): boolean => reason === reasonOf('unknown_token_id');

@@ -2,16 +2,18 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { pemOf } from '../../shared/rfc3161/index.ts';
 import {
+  chooseLists,
   type ListReader,
   ListRefusal,
   openListThread,
+  signersIn,
   stateOf,
   type TimeStampingService,
   type TrustedList,
 } from '../../shared/trust/lists/index.ts';
 import type { Command } from '../command.ts';
 import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
-import { readListSigners, readLists, signersOf } from '../list-files.ts';
+import { readListSigners } from '../list-files.ts';
 import { type Outcome, onOneLine, type Terminal } from '../terminal.ts';
 
 export const lists: Command = {
@@ -57,8 +59,8 @@ async function showLists(files: readonly string[], { signers, country, reader, t
       outcomes.push({ code: terminal.problem(file, error), word: 'not read' });
     }
   }
-  const lists = await readLists(documents, signers, reader);
-  for (const [file, list] of lists) {
+  const { read, newest } = await chooseLists(documents, signers, reader);
+  for (const [file, list] of read) {
     if (list instanceof ListRefusal) {
       terminal.result({ file, reason: list.message }, `${file}: ${list.message}`, [], 'not_valid');
       outcomes.push({ code: exitCodes.notValid, word: 'refused' });
@@ -68,7 +70,10 @@ async function showLists(files: readonly string[], { signers, country, reader, t
     outcomes.push({ code: exitCodes.ok, word: 'read' });
   }
   if (country === undefined) return terminal.summary(outcomes);
-  const named = signersOf(lists, country);
+  const named = signersIn(
+    newest.find(({ kind }) => kind === 'list_of_lists'),
+    country,
+  );
   if (named.length === 0) {
     const what = `no list of lists among the files names signers for "${country}"; codes are capitals, such as SE`;
     return terminal.problem(undefined, new CommandFailure(exitCodes.file, what));
@@ -114,6 +119,7 @@ function showList(file: string, list: TrustedList, isVerified: boolean, terminal
   const details = [
     `operator ${operatorName}`,
     `issued ${issuedAt}, ${nextUpdate === null ? 'closed: no update will come' : `next update ${nextUpdate}`}${state === 'expired' ? ': EXPIRED' : ''}`,
+    ...(Date.parse(issuedAt) > Date.now() ? ['dated in the FUTURE'] : []),
     `${signedBy} ${subject}, SHA-256 ${fingerprint}`,
     ...timeStampingServices.flatMap(serviceText),
   ];

@@ -5,7 +5,7 @@ import { standardInput } from '../digest-input.ts';
 import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
 import { judgeOutput } from '../judge-output.ts';
 import { type JudgeContext, judgeSubject, type SubjectJudgement } from '../judge-subject.ts';
-import { listTrustsOf, readGivenLists } from '../list-files.ts';
+import { readGivenLists } from '../list-files.ts';
 import { filesOf, folderRule } from '../operand-files.ts';
 import { tellOutput } from '../output-text.ts';
 import { findSubject } from '../subject.ts';
@@ -24,7 +24,7 @@ export const verify: Command = {
     'as outputs or as the briefing. It is enough if one bundle has the file. A file that is in none is verified by the stamp beside it.\n' +
     'With --trusted-list, time-stamps are judged by trusted lists of the EU too, and the verdict says whether they are qualified. A service that a list ' +
     'grants needs no other trust anchor. The list must be signed with a certificate of --list-signers, or with one that a list of lists among the ' +
-    'files names. A bundle may have its lists in it: then --list-signers is enough. Of several lists of a country the newest counts.\n' +
+    'files names. A bundle may have its lists in it: then --list-signers is enough. Of several lists of a country the newest counts, and if two have one number and different contents, none does.\n' +
     'A verdict is "valid", "NOT VALID", or "NOT PROVED": you trust no certificate that confirms it, or data for verification is missing.\n' +
     `Certificates are verified at the time of the stamp.\n${folderRule}\nA folder does not show which files were deleted from it.`,
   options: {
@@ -48,14 +48,14 @@ export const verify: Command = {
     const given = await readGivenLists(values);
     const refused = given.failures.map(([file, failure]): Outcome => ({ code: terminal.problem(file, failure), word: 'list refused' }));
     const bundles = await bundlesAmong(names, inFolders, values);
-    if (given.verify && values['trusted-list'] === undefined && bundles.length === 0) {
+    if (given.withBundle && values['trusted-list'] === undefined && bundles.length === 0) {
       throw misuse('--list-signers needs --trusted-list, except for a bundle that has its lists in it');
     }
     const files = names.filter((name) => !bundles.includes(name));
     const inBundles = bundles.length > 0 ? await verifyBundles(bundles, files, values, context, given) : { outcomes: [], stamped: files };
     const client = values.online ? connect() : undefined;
     const trust = await openTrust(anchorsFolder, values);
-    const lists = listTrustsOf(given.lists);
+    const { lists } = given;
     const outcomes: Outcome[] = [...refused, ...problems, ...inBundles.outcomes];
     const { stamped } = inBundles;
     let shown = '';

@@ -12,6 +12,8 @@ export interface Qualification {
   readonly listed: ListedService | null;
   /** Whether the token itself says that it is qualified (EN 319 422 §9.1). It is the claim of the provider. */
   readonly isClaimedByToken: boolean;
+  /** What the reader of a verdict should know about the lists, as phrases of `not_checked`. Undefined: nothing. */
+  readonly notChecked?: readonly string[];
 }
 
 /** A service on a trusted list, at the time of a time-stamp. Times are RFC 3339 in UTC. */

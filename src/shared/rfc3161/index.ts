@@ -89,6 +89,7 @@ export type { Certificate } from './x509/certificate.ts';
 export { isIssuerOf } from './x509/chain.ts';
 export { isCrlOf } from './x509/crl.ts';
 export { isSameName, nameText } from './x509/name.ts';
+export { isOfCa } from './x509/path-rules.ts';
 export { pemOf } from './x509/pem.ts';
 export { REVOCATION_UNKNOWN } from './x509/revocation.ts';
 export { certificatesIn, createTrustStore, type TrustMaterial, TrustMaterialError, type TrustStore } from './x509/trust-store.ts';

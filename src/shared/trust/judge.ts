@@ -169,7 +169,7 @@ export function createTokenJudge(deps: {
   /**
    * Judges an RFC 3161 token or an evidence record with the trust anchors of each possible provider: the named provider, or all providers if none is
    * named or the named provider is not configured any more. Then it tries `TRUST_ANCHORS_FILE` and the services of the trusted lists, but never for a
-   * stamp of a configured provider.
+   * stamp of a configured provider. A service of the lists that was revoked makes the token not valid in any case.
    *
    * A token may lead to trust anchors of several providers. So it is qualified only if all of these providers are, whatever name the stamp's record
    * has, and it is refused if the revocation lists show for one of them that a certificate was revoked. The status in a TSA's answer is not signed,
@@ -190,12 +190,16 @@ export function createTokenJudge(deps: {
       // An encoding error is the same for every provider, so the others need not be tried.
       if (!result.ok && result.code.startsWith('der_')) return result;
     }
-    const revoked = refusals.find(({ code }) => code === 'certificate_revoked');
-    if (revoked) return revoked;
+    const listed = await judgeByLists(presented);
+    const revoked = [...refusals, listed?.result].find((one) => one?.ok === false && one.code === 'certificate_revoked');
+    if (revoked?.ok === false) return revoked;
+    /** A trust anchor may lead to another chain than the one that the lists know. */
+    const withLists = (own: Qualification): Qualification =>
+      listed?.qualification && (own.basis !== 'list' || isQualified(listed.qualification)) ? listed.qualification : own;
     const ofPolicy = trusting.filter(({ provider, result }) => policyFits(provider, result));
     const first = ofPolicy.find(statusFits);
     if (first) {
-      const judged = qualify(first.result, isConfigured ? ofPolicy.map(({ provider }) => provider) : []);
+      const judged = withLists(qualify(first.result, isConfigured ? ofPolicy.map(({ provider }) => provider) : []));
       const isWord = judged.basis === 'operator' && isQualified(judged);
       const qualification =
         isWord && (await leadsToUnqualified(presented, candidates))
@@ -209,51 +213,49 @@ export function createTokenJudge(deps: {
     const otherPolicy = trusting.find((each) => !policyFits(each.provider, each.result) && statusFits(each));
     if (otherPolicy && named.length > 0) return { ok: false, code: 'policy_mismatch' };
     const ofStranger = (result: Verified, name?: string) =>
-      vouchedBy(result, { provider: name, isProviderKnown: false, qualification: qualify(result, []) });
+      vouchedBy(result, { provider: name, isProviderKnown: false, qualification: withLists(qualify(result, [])) });
     if (otherPolicy) return ofStranger(otherPolicy.result);
     if (trusting.length > 0) return { ok: false, code: 'granted_with_mods' };
     if (named.length === 0) {
       const extra = await verifyWith(presented, trust.extraTrust, false);
       if (extra.ok) return ofStranger(extra, providerName);
+      if (extra.code === 'certificate_revoked') return extra;
       refusals.push(extra);
     }
     // A service that a trusted list grants is a trust anchor too, but never for a stamp of a configured provider.
-    const listed = named.length === 0 ? await judgeByLists(presented, providerName) : undefined;
-    if (listed?.ok) return listed;
+    const isListed = named.length === 0 && listed?.qualification !== undefined;
+    if (isListed && listed.result.ok && isQualified(listed.qualification) && !listed.result.grantedWithMods)
+      return ofStranger(listed.result, providerName);
+    // A service that is no CA has certified the signer.
+    if (listed?.result.ok === false && listed.result.code === 'issuer_not_ca') refusals.push(listed.result);
     const refusal = refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
     if (verdictOf(refusal.code) === 'not_valid') return refusal;
     // Not proved by any trust store. If the token is also wrong regardless of trust, that is the answer.
-    const { crls } = trust.extraTrust;
-    const own = await verifyByItself(presented.bytes, { nowMs: clock(), crls }, (store) =>
+    const own = await verifyByItself(presented.bytes, { nowMs: clock(), reader: trust.extraTrust }, (store) =>
       // Renewals need no other trust store here: `store` has the certificates of all tokens in the record.
       verifyEvidence(presented.bytes, { ...contextOf(presented, store, true), renewalTrust: [] }),
     );
-    if (own.ok) return { ...refusal, stated: own, ...(listed && { qualification: listed.qualification }) };
+    if (own.ok) return { ...refusal, stated: own, ...(isListed && { qualification: listed.qualification }) };
     return verdictOf(own.code) === 'not_proved' ? refusal : own;
   }
 
   /**
-   * Verifies with the services of the lists as trust anchors, and with our revocation lists. Each token that only they cover must be granted itself.
-   * Returns undefined if no list has the service, and `ok: false` if a list has it but does not grant it for this time.
+   * Verifies with the services of the lists as trust anchors, and with our certificates and revocation lists. `qualification`: what the lists say, if
+   * they have the service, and if each further token that only they cover is granted itself.
    */
   async function judgeByLists(
     presented: Presented,
-    provider: string | undefined,
-  ): Promise<Vouched | { readonly ok: false; readonly qualification: Qualification } | undefined> {
+  ): Promise<{ readonly result: VerifyResult; readonly qualification?: Qualification } | undefined> {
     const index = lists();
     if (index.isEmpty) return undefined;
-    const services = { ...index.trust, crls: trust.extraTrust.crls };
-    const result = await verifyWith(presented, services, false);
-    if (!result.ok) return undefined;
+    const services = index.trustWith(trust.extraTrust);
+    const result = await verifyWith(presented, services, true);
+    if (!result.ok) return { result };
     const [, ...renewals] = result.record?.tokens ?? [];
     const areGranted = renewals.every(
       (token) => token.trustedBy.some((store) => store !== services) || isQualified(qualificationOf(token, [], index, new Date(clock()))),
     );
-    if (!areGranted) return undefined;
-    const qualification = qualify(result, [], services);
-    return isQualified(qualification)
-      ? vouchedBy(result, { provider, isProviderKnown: false, qualification })
-      : { ok: false, qualification };
+    return areGranted ? { result, qualification: qualify(result, [], services) } : { result };
   }
 
   return {

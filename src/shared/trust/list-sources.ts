@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { type Config, ConfigError } from '../runtime/config.ts';
-import { readSignersFile } from './lists/index.ts';
+import { isTerritory, readSignersFile } from './lists/index.ts';
 
 /** The settings for trusted lists. */
 export type ListConfig = Pick<Config, 'TRUSTED_LIST_URLS' | 'LOTL_SIGNERS_FILE' | 'TRUSTED_LISTS_FILE'>;
 
 /** Where trusted lists come from. */
 export interface ListSources {
-  /** The EU list of lists, at several addresses: the first good one is taken. */
+  /** The EU list of lists, at several addresses: the newest is taken. */
   readonly listOfLists: { readonly addresses: readonly string[]; readonly signers: readonly Uint8Array[] } | undefined;
   readonly lists: readonly ListSource[];
 }
@@ -22,9 +22,11 @@ export interface ListSource {
   readonly signers: readonly Uint8Array[];
 }
 
+const mustBeCountry = 'takes the code of a country with a trusted list of the EU, such as SE';
+
 const entry = z
   .strictObject({
-    territory: z.string('takes the code of a country, such as SE').regex(/^(?!EU)[A-Z]{2}$/, 'takes the code of a country, such as SE'),
+    territory: z.string(mustBeCountry).refine(isTerritory, mustBeCountry),
     url: z.url({ protocol: /^https?$/, error: 'takes an address that starts with http:// or https://' }).optional(),
     file: z.string('takes the path of a list').min(1).optional(),
     signers_file: z.string('takes the path of a PEM file with the certificates of the signers').min(1),

@@ -23,8 +23,16 @@ export function qualificationOf(
     existedBy,
   );
   if (found) {
-    const { reason, listed } = found;
-    return { status: reason ? 'not_qualified' : 'qualified', basis: 'list', reason: reason ?? null, listed, isClaimedByToken };
+    const { reason, listed, certificateEndedAt: end } = found;
+    const ended = `whether the provider still guarded its key: its certificate on the trusted list expired at ${end}, before the time-stamp; the list still decides`;
+    return {
+      status: reason ? 'not_qualified' : 'qualified',
+      basis: 'list',
+      reason: reason ?? null,
+      listed,
+      isClaimedByToken,
+      ...(end && { notChecked: [ended] }),
+    };
   }
   if (policy === developmentPolicy) return notQualified('development_tsa', isClaimedByToken);
   if (settings.length > 0 && settings.every((qualified) => qualified === true)) {
@@ -49,11 +57,18 @@ export interface QualificationSources {
   readonly now: Date;
 }
 
+/** Decides as `decide` does, and adds what is unsure about the list of lists now. */
+export function qualificationOfEvidence(verified: Verified, sources: QualificationSources): Qualification {
+  const qualification = decide(verified, sources);
+  const doubt = sources.lists.doubtAt(sources.now);
+  return doubt === null ? qualification : { ...qualification, notChecked: [...(qualification.notChecked ?? []), doubt] };
+}
+
 /**
  * Decides for a token or a whole record (V12): a record is qualified if it does not depend on a token that is not. Cut before the first renewal that is
  * not qualified, or even earlier, it must be valid now.
  */
-export function qualificationOfEvidence(verified: Verified, sources: QualificationSources): Qualification {
+function decide(verified: Verified, sources: QualificationSources): Qualification {
   const { lists, ofFirst, ofRenewal, holdsAlone, now } = sources;
   const [first, ...renewals] = verified.record?.tokens ?? [];
   const existedBy = (next: Verified | undefined) => next?.genTime ?? now;

@@ -4,19 +4,19 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import type { TrustedListStore } from '../../shared/store/trusted-lists.ts';
 import type { ListSource, ListSources } from '../../shared/trust/list-sources.ts';
 import {
+  european,
   isNewer,
+  isTerritory,
   type ListPointer,
   type ListReader,
   ListRefusal,
+  newestLists,
   openListThread,
   readListOfLists,
   stateOf,
   type TrustedList,
 } from '../../shared/trust/lists/index.ts';
 import { fetchList } from './fetch-list.ts';
-
-/** SchemeTerritory of the EU list of lists. */
-const european = 'EU';
 
 export interface RefreshDeps {
   readonly sources: ListSources;
@@ -82,7 +82,7 @@ export function createRefreshProcessor({ sources, trustedLists, clock, log }: Re
   };
 }
 
-/** Takes the first good list. @throws ListRefusal of the last address */
+/** Takes the newest list of all addresses: one of them may be behind. @throws ListRefusal if none is good, that of the last address */
 async function getListOfLists(
   { addresses, signers }: NonNullable<ListSources['listOfLists']>,
   { reader, log }: { readonly reader: ListReader; readonly log: Logger },
@@ -93,21 +93,29 @@ async function getListOfLists(
     if (!origins.includes(URL.parse(address)?.origin ?? '')) throw new ListRefusal('list_pivot_broken', 'It is on another server.');
     return fetchList({ address }, 'error');
   };
-  let refusal: unknown;
+  const fetched = new Map<string, FetchedList>();
+  let refusal: ListRefusal | undefined;
+  function refuse(address: string, why: ListRefusal): void {
+    if (addresses.length > 1) log.warn({ outcome: 'failed', code: why.code, address }, why.message);
+    refusal = why;
+  }
   for (const address of addresses) {
     try {
       const document = await fetchList({ address });
-      return { document, list: await readListOfLists(document, signers, { read: reader.read, fetchPivot }) };
+      fetched.set(address, { document, list: await readListOfLists(document, signers, { read: reader.read, fetchPivot }) });
     } catch (error) {
       if (!(error instanceof ListRefusal)) throw error;
-      if (addresses.length > 1) log.warn({ outcome: 'failed', code: error.code, address }, error.message);
-      refusal = error;
+      refuse(address, error);
     }
   }
-  throw refusal;
+  const { newest, refused } = newestLists(new Map([...fetched].map(([address, { list }]) => [address, list])));
+  for (const [address, why] of refused) refuse(address, why);
+  const chosen = [...fetched.values()].find(({ list }) => newest.includes(list));
+  if (!chosen) throw refusal ?? new ListRefusal('list_unreachable');
+  return chosen;
 }
 
 const isListOfCountry = ({ kind, mimeType, territory }: ListPointer): boolean =>
-  kind === 'country_list' && mimeType === trustedListType && territory !== european;
+  kind === 'country_list' && mimeType === trustedListType && isTerritory(territory);
 
 const sourceOf = ({ territory, location, signers }: ListPointer): ListSource => ({ territory, place: { address: location }, signers });

@@ -1,8 +1,10 @@
+import { createPublicKey } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { refreshLists } from '../../../src/operator/refresh-lists.ts';
 import { pemOf } from '../../../src/shared/rfc3161/index.ts';
+import { basicConstraints, issueCertificate } from '../../../src/tsa/certificate.ts';
 import { runOperator, temporaryFolder } from '../../support/command.ts';
 import { type ListServer, newListSigner, startListServer } from '../../support/list-server.ts';
 import { eventually, randomHash, stampAgent, verifyById, verifyRaw } from '../../support/requests.ts';
@@ -31,9 +33,21 @@ function publish(services: readonly ListedService[], nextUpdate = '2036-01-01T00
   server.publish('/se.xml', sweden, { territory: 'SE', sequenceNumber: number, nextUpdate, providers: [{ name: 'Acme', services }] });
 }
 
-async function start(provider: object): Promise<Service> {
+function publishListOfLists(sequenceNumber: number, issuedAt = '2026-11-01T00:00:00Z'): void {
   const pointers = [{ territory: 'SE', location: `${server.url}/se.xml`, signers: [sweden.certificate] }];
-  server.publish('/eu.xml', commission, { kind: 'list_of_lists', territory: 'EU', sequenceNumber: 1, nextUpdate: null, pointers });
+  server.publish('/eu.xml', commission, { kind: 'list_of_lists', sequenceNumber, issuedAt, nextUpdate: null, pointers });
+}
+
+/** A certificate of 1970 for the CA of a TSA. */
+function expired({ pki: { root, intermediate } }: RunningTsa): Buffer {
+  const { privateKey, scheme } = intermediate;
+  const template = { commonName: 'Time-Stamping CA', serial: 5n, notBeforeMs: 0, notAfterMs: 86_400_000 };
+  const key = { privateKey, publicKey: createPublicKey(privateKey), scheme };
+  return issueCertificate({ ...template, extensions: [basicConstraints(true)] }, key, root).certificate;
+}
+
+async function start(provider: object): Promise<Service> {
+  publishListOfLists(1);
   const pins = join(temporaryFolder(), 'pins.pem');
   writeFileSync(pins, pemOf('CERTIFICATE', commission.certificate));
   const settings = { ...providersSettings([{ tsa, ...provider }]), TRUSTED_LIST_URLS: `${server.url}/eu.xml`, LOTL_SIGNERS_FILE: pins };
@@ -133,6 +147,17 @@ test('a stranger’s token is valid and qualified if a list grants its service, 
     is_qualified: true,
     qualified: { basis: 'list', service: 'Others' },
   });
+
+  // The certificates on the list have expired, and the list of lists is dated in the future: API and page say so.
+  publish([service(), service({ name: 'Others', certificates: [expired(stranger)] })]);
+  publishListOfLists(2, '2126-01-01T00:00:00Z');
+  await runOperator(refreshLists, [], running.settings);
+  const says = ['its certificate on the trusted list expired at 1970-01-02T00:00:00.000Z', 'no. 2 is in force: it is dated in the future'];
+  const isSaid = (text: string) => says.every((one) => text.includes(one));
+  await eventually(async () => isSaid(String((await verifyRaw(running, body.token)).body.not_checked)), 20_000);
+  const form = { method: 'POST', headers: { Accept: 'application/xhtml+xml' }, body: new URLSearchParams({ token: String(body.token) }) };
+  expect(isSaid(await (await running.fetch('/verify', form)).text())).toBe(true);
+
   publish([
     service(),
     service({ name: 'Others', certificates: [stranger.pki.intermediate.certificate], status: 'withdrawn', since: '2024-01-01T00:00:00Z' }),

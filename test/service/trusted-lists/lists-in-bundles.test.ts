@@ -9,7 +9,7 @@ import { pemOf } from '../../../src/shared/rfc3161/index.ts';
 import { type Bundle, type BundleLab, runScript, startBundleLab, unzip, zipped } from '../../support/bundle-lab.ts';
 import { folderWith } from '../../support/cli-in-process.ts';
 import { jsonLines, runOperator } from '../../support/command.ts';
-import { type ListServer, newListSigner, startListServer } from '../../support/list-server.ts';
+import { type ListServer, newListSigner, type Signer, startListServer } from '../../support/list-server.ts';
 import { eventually, randomHash, stampInternal, verifyById } from '../../support/requests.ts';
 import { type ListedService, makeTrustedList } from '../../support/trusted-lists.ts';
 import { providersSettings, type RunningTsa, startTsa } from '../../support/tsa-service.ts';
@@ -151,6 +151,43 @@ describe('the evidence of a workflow with ?lists=1', () => {
     expect(jsonLines(byNewer)).toMatchObject([
       { verdict: 'valid', qualified: { status: 'qualified', list_number: 61 }, closing_record_qualified: { list_number: 61 } },
     ]);
+  });
+
+  test('are judged by the same rules as given lists, together with them', async () => {
+    const withLists = await unzip(await fetched('?lists=1'));
+    const europe = (sequenceNumber: number, signer: Signer) =>
+      makeTrustedList({
+        kind: 'list_of_lists',
+        sequenceNumber,
+        signed: commission,
+        pointers: [{ territory: 'SE', location: `${server.url}/se.xml`, signers: [signer.certificate] }],
+      });
+    const verdictOn = async (lists: Record<string, Buffer>, more: Record<string, Buffer>, signers: string) => {
+      const zip = await zipped(
+        new Map([...withLists, ...Object.entries(lists).map(([name, one]) => [`trusted-lists/${name}`, one] as const)]),
+      );
+      const given = Object.keys(more).flatMap((file) => ['--trusted-list', file]);
+      return (await inFolder(zip, more).run(['verify', 'bundle.zip', ...given, '--list-signers', signers])).stdout;
+    };
+    const withdrawnLater = listOf(62, withdrawnFrom(lab.tsa));
+    const isQualified = expect.stringContaining(sentence);
+    expect(await verdictOn({}, {}, 'se.pem')).toEqual(isQualified);
+    // The newest list of a country decides.
+    expect(await verdictOn({ 'SE-62.xml': withdrawnLater }, {}, 'se.pem')).toMatch(
+      /^bundle\.zip: NOT PROVED.*no\. 62 has the service “X” of Y as withdrawn/s,
+    );
+    expect(await verdictOn({ 'SE-62.xml': withdrawnLater }, { 'older.xml': list }, 'se.pem')).toContain('as withdrawn since');
+    // A list with the same number and another content is refused, and so is the other one.
+    const reused = await verdictOn({}, { 'other.xml': listOf(61, withdrawnFrom(lab.tsa)) }, 'se.pem');
+    expect(reused).toContain('not checked: trusted-lists/SE-61.xml: list_number_reused: ');
+    expect(reused).toContain('not checked: other.xml: list_number_reused: ');
+    expect(reused).not.toContain('Qualified: ');
+    // The newest list of lists names the signers.
+    expect(await verdictOn({}, { 'same.xml': europe(4, sweden) }, 'eu.pem')).toEqual(isQualified);
+    expect(await verdictOn({}, { 'newer.xml': europe(4, stranger) }, 'eu.pem')).toContain(
+      'not checked: trusted-lists/SE-61.xml: list_wrong_signer: ',
+    );
+    expect(await verdictOn({ 'EU-4.xml': europe(4, stranger) }, { 'older.xml': europe(3, sweden) }, 'eu.pem')).not.toEqual(isQualified);
   });
 
   test('without signers, or with those of a stranger, the lists in a bundle prove nothing', async () => {

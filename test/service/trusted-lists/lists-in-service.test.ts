@@ -109,8 +109,21 @@ describe('a wrong setting is one line that names it', () => {
     ['not a list', {}, / takes a list of entries$/],
     ['empty', [], / takes at least one entry$/],
     ['a country twice', [entry, entry], / takes each country once$/],
-    ['the list of lists', [{ ...entry, territory: 'EU' }], / \[0\]\.territory takes the code of a country, such as SE$/],
-    ['no country', [{ ...entry, territory: 'Sweden' }], / \[0\]\.territory takes the code of a country, such as SE$/],
+    [
+      'the list of lists',
+      [{ ...entry, territory: 'EU' }],
+      / \[0\]\.territory takes the code of a country with a trusted list of the EU, such as SE$/,
+    ],
+    [
+      'a third country',
+      [{ ...entry, territory: 'UA' }],
+      / \[0\]\.territory takes the code of a country with a trusted list of the EU, such as SE$/,
+    ],
+    [
+      'no country',
+      [{ ...entry, territory: 'Sweden' }],
+      / \[0\]\.territory takes the code of a country with a trusted list of the EU, such as SE$/,
+    ],
     ['neither address nor file', [{ ...entry, url: undefined }], / \[0\] takes either "url" or "file"$/],
     ['both', [{ ...entry, file: 'se.xml' }], / \[0\] takes either "url" or "file"$/],
     ['another protocol', [{ ...entry, url: 'ftp://lists.example/se.xml' }], / \[0\]\.url takes an address that starts with/],

@@ -107,17 +107,38 @@ describe('the list of lists', () => {
   test('is not taken from a signer who is not in the Official Journal, nor is a list of a country taken for it', async () => {
     publishListOfLists(3, {}, stranger);
     expect(await refresh()).toEqual({ EU: [undefined, 'list_wrong_signer'] });
-    server.publish('/eu.xml', commission, { territory: 'EU' });
+    server.publish('/eu.xml', commission, { territory: 'SE' });
     expect(await refresh()).toEqual({ EU: [undefined, 'list_malformed'] });
   });
 
-  test('is taken from the first address that has a good one', async () => {
-    publishListOfLists(3, { pointers: [own(commission)] });
-    sources = {
-      ...sources,
-      listOfLists: { addresses: [`${server.url}/none.xml`, `${server.url}/eu.xml`], signers: [commission.certificate] },
-    };
+  test('is the newest of several addresses, and refused if two have its number and different contents', async () => {
+    const at = (path: string, sequenceNumber: number, issuedAt?: string) =>
+      server.publish(path, commission, {
+        kind: 'list_of_lists',
+        territory: 'EU',
+        sequenceNumber,
+        pointers: [own(commission)],
+        ...(issuedAt && { issuedAt }),
+      });
+    const addresses = ['none', 'old', 'eu', 'old'].map((name) => `${server.url}/${name}.xml`);
+    sources = { ...sources, listOfLists: { addresses, signers: [commission.certificate] } };
+    at('/old.xml', 2);
+    at('/eu.xml', 3);
     expect(await refresh()).toEqual({ EU: [3] });
+    at('/old.xml', 4, '2026-11-02T00:00:00Z');
+    at('/eu.xml', 4, '2026-11-03T00:00:00Z');
+    expect(await refresh()).toEqual({ EU: [3, 'list_number_reused'] });
+  });
+
+  test('needs no pivot if the given certificates signed it', async () => {
+    publishListOfLists(3, { pivots: [`${server.url}/gone.xml`], pointers: [own(commission)] });
+    expect(await refresh()).toEqual({ EU: [3] });
+  });
+
+  test('leads only to lists of the EU', async () => {
+    publishListOfLists(3, { pointers: [own(commission), pointer('SE', sweden), pointer('UA', stranger)] });
+    publish('SE', sweden, 7);
+    expect(await refresh()).toEqual({ EU: [3], SE: [7] });
   });
 
   test('decides which countries are in force', async () => {

@@ -1,6 +1,5 @@
 import type { VerifyResult } from '../tsp/types.ts';
 import type { Certificate } from '../x509/certificate.ts';
-import type { RevocationList } from '../x509/crl.ts';
 import { isSameName } from '../x509/name.ts';
 import { createTrustStore, type TrustStore } from '../x509/trust-store.ts';
 import { verifyEvidence } from './verify.ts';
@@ -10,18 +9,21 @@ import { verifyEvidence } from './verify.ts';
  * token is refused then, all its certificates are anchors, so that the signer's certificate needs no chain. The result proves nothing about the
  * signer. It only shows that the token has no other fault, and where its chain ends.
  *
- * @param crls the reader's revocation lists, which revoke certificates regardless of trust
+ * @param reader the reader's trust store: its revocation lists revoke certificates regardless of trust, and its certificates show who signed the lists
  * @param verify judges the token or record with a trust store
  */
 export async function verifyByItself(
   given: Uint8Array,
-  { nowMs, crls }: { readonly nowMs: number; readonly crls: readonly RevocationList[] },
+  { nowMs, reader }: { readonly nowMs: number; readonly reader: TrustStore },
   verify: (trust: TrustStore) => Promise<VerifyResult>,
 ): Promise<VerifyResult> {
   const certificates = await certificatesOf(given, nowMs);
   const isIssuedHere = ({ issuer, subject }: Certificate) =>
     !isSameName(issuer, subject) && certificates.some((other) => isSameName(other.subject, issuer));
-  const trustIn = (anchors: readonly Certificate[]) => ({ ...createTrustStore({ anchors: anchors.map(({ der }) => der) }), crls });
+  const trustIn = (anchors: readonly Certificate[]) => {
+    const own = createTrustStore({ anchors: anchors.map(({ der }) => der) });
+    return { ...own, certificates: [...own.certificates, ...reader.certificates], crls: reader.crls };
+  };
   const chained = await verify(trustIn(certificates.filter((certificate) => !isIssuedHere(certificate))));
   return chained.ok ? chained : verify(trustIn(certificates));
 }

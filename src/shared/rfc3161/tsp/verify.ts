@@ -145,7 +145,8 @@ export async function judgeSigner(
   if (tstInfo.tsa !== undefined) checkTsaName(tstInfo.tsa, signer);
   const known = [...embedded.certificates, ...trust.certificates];
   const times = { genTime: tstInfo.genTime.microseconds, existedBy };
-  const lists = { times, nowMs, lists: trust.crls, configured: trust.certificates, embedded: embedded.certificates };
+  const { crls, certificates, namedKeysOf } = trust;
+  const lists = { times, nowMs, lists: crls, configured: certificates, embedded: embedded.certificates, namedKeysOf };
   let revocation: readonly RevocationStatus[] = [];
   const chain = chainOrUnreadable(embedded.unreadable, () =>
     trust.chainOf(signer, embedded.certificates, (candidate) => {

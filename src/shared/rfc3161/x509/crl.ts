@@ -190,12 +190,14 @@ export const CRL_REASONS: Readonly<Record<number, string>> = {
 /** The reasons that do not affect earlier signatures, because the key was not lost (RFC 3161 §4). */
 const KEY_KEPT: ReadonlySet<number> = new Set([0, 3, 4, 5]);
 
+/** Whether the key may be in wrong hands. Without a reason, this is assumed. */
+export const isKeyLost = ({ reason }: Pick<Revocation, 'reason'>): boolean => reason === undefined || !KEY_KEPT.has(reason);
+
 /**
  * Returns true if a revocation invalidates a signature that states the time `timeMs`. `existedByMs`: a time at which the signature existed according to
  * another proof. Undefined: there is no such proof.
  */
 export function isRevokedAt({ reason, ...dates }: Revocation, timeMs: number, existedByMs = Number.POSITIVE_INFINITY): boolean {
-  const isKeyLost = reason === undefined || !KEY_KEPT.has(reason);
   const sinceMs = Math.min(dates.revokedAtMs, dates.invalidSinceMs ?? dates.revokedAtMs);
-  return sinceMs <= (isKeyLost ? Math.max(timeMs, existedByMs) : timeMs);
+  return sinceMs <= (isKeyLost({ reason }) ? Math.max(timeMs, existedByMs) : timeMs);
 }

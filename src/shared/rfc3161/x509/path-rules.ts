@@ -5,7 +5,7 @@ import type { Certificate } from './certificate.ts';
 import { KEY_USAGE_BIT } from './certificate-extensions.ts';
 import type { Chain } from './chain.ts';
 import { checkNames } from './constrained-names.ts';
-import { isSelfIssued } from './name.ts';
+import { isSameName, isSelfIssued } from './name.ts';
 import { checkPolicies } from './policies.ts';
 import { type ChainTimes, isHarmful, type RevocationStatus } from './revocation.ts';
 
@@ -13,19 +13,33 @@ import { type ChainTimes, isHarmful, type RevocationStatus } from './revocation.
 
 /** An anchor that is a name and a key has no validity and no extensions (RFC 5280 §6.1.1 d), whatever its certificate says. */
 type IsNamedKey = (certificate: Certificate) => boolean;
+type NamedKeysOf = (certificate: Certificate) => readonly Certificate[];
+
+/** Whether a certificate says itself that its key may certify others. A root of version 1 cannot say it. */
+export const isOfCa = ({ extensions: { basicConstraints, keyUsage } }: Certificate): boolean =>
+  basicConstraints?.ca === true && keyUsage?.has(KEY_USAGE_BIT.keyCertSign) !== false;
 
 const judgedOf = (chain: Chain, isNamedKey: IsNamedKey): readonly Certificate[] => (isNamedKey(chain.at(-1)!) ? chain.slice(0, -1) : chain);
 
 /**
- * Checks the rules that do not depend on time: whether each certificate may certify the certificate below it (refusals 40–42).
+ * Checks the rules that do not depend on time: whether each certificate may certify the certificate below it (refusals 40–42). The certificate of an
+ * anchor that is a name and a key decides nothing, since anyone with this key can make one. The certificates in the trust store decide.
  *
  * @param areCaPurposesIgnored accepts a CA whose extended key usage does not include time-stamping (refusal 41)
  * @throws Refusal
  */
 export function checkAuthority(
   chain: Chain,
-  { areCaPurposesIgnored, isNamedKey }: { readonly areCaPurposesIgnored: boolean; readonly isNamedKey: IsNamedKey },
+  {
+    areCaPurposesIgnored,
+    isNamedKey,
+    namedKeysOf,
+  }: { readonly areCaPurposesIgnored: boolean; readonly isNamedKey: IsNamedKey; readonly namedKeysOf: NamedKeysOf },
 ): void {
+  const anchor = chain.at(-1)!;
+  const isOfAnchor = (one: Certificate) => isSameName(one.subject, anchor.subject) && isOfCa(one);
+  if (chain.length > 1 && isNamedKey(anchor) && !namedKeysOf(anchor).some(isOfAnchor))
+    refuse('issuer_not_ca', 'The issuer of a certificate is trusted as a signer of time-stamps, not as a CA.');
   const judged = judgedOf(chain, isNamedKey);
   for (const { extensions } of judged) {
     const [unknown] = extensions.unknownCritical;

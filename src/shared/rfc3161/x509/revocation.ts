@@ -2,7 +2,7 @@ import { sameDer } from '../asn1/der.ts';
 import { Refusal } from '../refusal/refusal.ts';
 import type { Certificate } from './certificate.ts';
 import { type Chain, isIssuedBy } from './chain.ts';
-import { isCrlOf, isRevokedAt, type Revocation, type RevocationList } from './crl.ts';
+import { isCrlOf, isKeyLost, isRevokedAt, type Revocation, type RevocationList } from './crl.ts';
 import { isSameName } from './name.ts';
 
 /** This module finds the status of each certificate of a chain in the available revocation lists (RFC 5280 §6.3, V10). */
@@ -44,15 +44,53 @@ export interface RevocationContext {
   readonly configured: readonly Certificate[];
   /** The certificates in the token. */
   readonly embedded: readonly Certificate[];
+  /** The certificates of anchors that are a name and a key, with the key of a certificate. */
+  namedKeysOf(certificate: Certificate): readonly Certificate[];
 }
 
 /**
  * Returns the status of each certificate below the anchor, or of the signer if it is the anchor itself. The status `revoked` includes revocations that
- * do not affect a signature at genTime, because the key was not lost: `isHarmful` tells which revocations do.
+ * do not affect a signature at genTime, because the key was not lost: `isHarmful` tells which revocations do. An anchor above the signer has a status
+ * only if its key is named and revoked.
  */
 export function revocationOf(chain: Chain, context: RevocationContext): readonly RevocationStatus[] {
-  const judged = chain.length === 1 ? chain : chain.slice(0, -1);
-  return judged.map((certificate, i) => statusOf(certificate, chain.slice(i + 1), context));
+  return chain.flatMap((certificate, i) => {
+    const above = chain.slice(i + 1);
+    const isJudged = i === 0 || above.length > 0;
+    const named = statusByNamedKeys(certificate, above, context);
+    if (named?.status === 'revoked') return named;
+    if (!isJudged) return [];
+    return named ?? statusOf(certificate, above, context);
+  });
+}
+
+/**
+ * Finds the status of a certificate whose key is named. Anyone who has the key can make more certificates for it, with other serial numbers or issuers,
+ * so the certificates in the trust store are judged too. Each of them counts for a certificate that is not in the trust store. For one that is, another
+ * one of the same key counts only if the key was lost.
+ *
+ * @returns undefined if the key is not named, or if nothing but the certificate itself counts
+ */
+function statusByNamedKeys(
+  certificate: Certificate,
+  above: readonly Certificate[],
+  context: RevocationContext,
+): RevocationStatus | undefined {
+  const named = context.namedKeysOf(certificate);
+  if (named.length === 0) return undefined;
+  const isItself = ({ fingerprint }: Certificate) => fingerprint === certificate.fingerprint;
+  const isNamesake = ({ subject }: Certificate) => isSameName(subject, certificate.subject);
+  const isKnown = named.some(isItself);
+  const others = named.filter((one) => !isItself(one)).map((one) => statusOf(one, [], context));
+  const statuses = [statusOf(certificate, above, context), ...others];
+  const revoked = statuses.flatMap((status) => {
+    if (status.status !== 'revoked') return [];
+    const counts = isItself(status.certificate) || isKeyLost(status.revocation) || (!isKnown && isNamesake(status.certificate));
+    return counts ? status : [];
+  });
+  const worst = revoked.find(({ revocation }) => isHarmful(revocation, context.times)) ?? revoked[0];
+  if (worst !== undefined) return worst;
+  return isKnown ? undefined : others.find((status) => isNamesake(status.certificate));
 }
 
 /** Returns true if a revocation invalidates a signature that was made at genTime. */
@@ -60,15 +98,16 @@ export function isHarmful(revocation: Revocation, { genTime, existedBy }: ChainT
   return isRevokedAt(revocation, Number(genTime / 1000n), existedBy === undefined ? undefined : Number(existedBy / 1000n));
 }
 
-/** Finds the status of one certificate. @param above the rest of the chain, from the issuer on; empty if the anchor itself signed */
+/** Finds the status of one certificate. @param above the rest of the chain, from the issuer on; empty for an anchor */
 function statusOf(certificate: Certificate, above: readonly Certificate[], context: RevocationContext): RevocationStatus {
   const { times, nowMs, lists } = context;
   const named = lists.filter(({ issuer }) => isSameName(issuer, certificate.issuer));
   const unknown = (why: RevocationUnknown): RevocationStatus => ({ certificate, status: 'unknown', why });
   if (named.length === 0) return unknown('no_list');
-  const issuers = issuersOf(certificate, above, context);
+  const known = above.length > 0 ? above : aboveAnchor(certificate, context);
+  const issuers = issuersOf(certificate, known, context);
   if (issuers.length === 0) return unknown('issuer_unknown');
-  const signed = named.filter((list) => issuers.some((issuer) => isCrlOf(list, issuer) && mayHaveSigned(issuer, list, above, context)));
+  const signed = named.filter((list) => issuers.some((issuer) => isCrlOf(list, issuer) && mayHaveSigned(issuer, list, known, context)));
   if (signed.length === 0) return unknown('other_signer');
 
   // If a list names the certificate, the certificate is revoked, whatever the scope of the list is.
@@ -103,29 +142,38 @@ function statusOf(certificate: Certificate, above: readonly Certificate[], conte
 const MAX_NAMESAKES = 8;
 
 /**
- * Returns the certificates whose keys may have signed the issuer's lists: the issuer in the chain, and configured certificates with its name that a
- * certificate of the chain certifies, because a CA may have changed its key (RFC 5280 §6.3.3 (f)). If the anchor itself signed, it returns the
- * certificates that issued the anchor.
+ * Returns the certificates above an anchor: those that issued it, and the configured ones that issued these. There is no chain above an anchor, so
+ * they are found among all certificates at hand.
  */
-function issuersOf(
-  certificate: Certificate,
-  above: readonly Certificate[],
-  { configured, embedded }: RevocationContext,
-): readonly Certificate[] {
-  const isNamesake = ({ subject }: Certificate) => isSameName(subject, certificate.issuer);
-  const [issuer] = above;
-  if (issuer === undefined) {
-    const known = [...configured.filter(isNamesake), ...embedded.filter(isNamesake).slice(0, MAX_NAMESAKES)];
-    return known.filter((one) => isIssued(certificate, one));
-  }
-  return [issuer, ...configured.filter((one) => isNamesake(one) && certifierOf(one, above) !== undefined)];
+function aboveAnchor(anchor: Certificate, { configured, embedded }: RevocationContext): readonly Certificate[] {
+  const isIssuerOf = (one: Certificate, below: Certificate) => isSameName(one.subject, below.issuer) && isIssued(below, one);
+  const namesakes = embedded.filter(({ subject }) => isSameName(subject, anchor.issuer)).slice(0, MAX_NAMESAKES);
+  const issuers = [...configured, ...namesakes].filter((one) => isIssuerOf(one, anchor));
+  return [...issuers, ...configured.filter((one) => issuers.some((issuer) => isIssuerOf(one, issuer)))];
 }
+
+/**
+ * Returns the certificates whose keys may have signed the issuer's lists: the issuer itself, and configured certificates with its name that a
+ * certificate above certifies, because a CA may have changed its key (RFC 5280 §6.3.3 (f)). The issuer may have several certificates with its key. The
+ * one in the chain may be made up, if the key is named, and may deny the right to sign lists.
+ */
+function issuersOf(certificate: Certificate, above: readonly Certificate[], { configured }: RevocationContext): readonly Certificate[] {
+  const [issuer] = above;
+  if (issuer === undefined) return [];
+  const isNamesake = ({ subject }: Certificate) => isSameName(subject, certificate.issuer);
+  return [
+    ...[...above, ...configured].filter((one) => isNamesake(one) && hasSameKey(one, issuer)),
+    ...configured.filter((one) => isNamesake(one) && certifierOf(one, above) !== undefined),
+  ];
+}
+
+const hasSameKey = (a: Certificate, b: Certificate): boolean => a.subjectPublicKeyInfo.equals(b.subjectPublicKeyInfo);
 
 const certifierOf = (certificate: Certificate, above: readonly Certificate[]): Certificate | undefined =>
   above.find((ca) => certificate.fingerprint === ca.fingerprint || isIssued(certificate, ca));
 
 /**
- * Returns true if this certificate may have signed the list: it is the issuer in the chain, or it has another key of the CA and is a CA certificate that
+ * Returns true if this certificate may have signed the list: it has the key of the issuer, or it has another key of the CA and is a CA certificate that
  * was valid when the list was made and was not revoked by its issuer.
  */
 function mayHaveSigned(
@@ -135,7 +183,7 @@ function mayHaveSigned(
   context: RevocationContext,
 ): boolean {
   const [own] = above;
-  if (own === undefined || own.fingerprint === issuer.fingerprint) return true;
+  if (own && hasSameKey(own, issuer)) return true;
   if (issuer.extensions.basicConstraints?.ca !== true || thisUpdateMs < issuer.notBeforeMs || thisUpdateMs > issuer.notAfterMs)
     return false;
   const certifier = certifierOf(issuer, above);

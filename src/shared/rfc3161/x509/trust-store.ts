@@ -12,7 +12,8 @@ export interface TrustMaterial {
   readonly anchors: readonly Material[];
   /**
    * Certificates that stand for trust anchors of a name and a key (RFC 5280 §6.1.1 d), such as the services of a trusted list: any certificate with the
-   * same subject and key is the anchor. Its validity, extensions and constraints are not judged. A signer needs the right purpose anyway.
+   * same subject and key is the anchor. Its validity, extensions and constraints are not judged. A signer needs the right purpose anyway. The
+   * certificates given here decide what the key may do: it certifies others only if one of them is that of a CA, and if one is revoked, so is the key.
    */
   readonly namedKeys?: readonly Certificate[];
   /** More certificates for building chains. They are not trusted themselves. */
@@ -26,6 +27,8 @@ export interface TrustMaterial {
 export interface TrustStore {
   /** Returns true for the certificate of an anchor that is a name and a key. */
   isNamedKey(certificate: Certificate): boolean;
+  /** Returns the certificates of anchors that are a name and a key, with the key of this certificate. Their names may differ. */
+  namedKeysOf(certificate: Certificate): readonly Certificate[];
   /** SHA-256 of the DER of each anchor, hex. */
   readonly anchorFingerprints: readonly string[];
   /** The anchors and the intermediate certificates. */
@@ -76,8 +79,8 @@ export function createTrustStore({
   const trusted = anchors.flatMap((one) => certificatesIn(one, 'trust anchor'));
   const certificates = [...trusted, ...namedKeys, ...intermediates.flatMap((one) => certificatesIn(one, 'intermediate certificate'))];
   const byKey = Map.groupBy(namedKeys, keyOf);
-  const isNamedKey = (certificate: Certificate) =>
-    byKey.get(keyOf(certificate))?.some(({ subject }) => isSameName(subject, certificate.subject)) === true;
+  const namedKeysOf = (certificate: Certificate) => byKey.get(keyOf(certificate)) ?? [];
+  const isNamedKey = (certificate: Certificate) => namedKeysOf(certificate).some(({ subject }) => isSameName(subject, certificate.subject));
   const trustedFingerprints = new Set(trusted.map(({ fingerprint }) => fingerprint));
   const name = 'revocation list';
   const lists = crls.flatMap((one) => blocksOf('X509 CRL', name, one).map((der) => reading(name, () => parseCrl(der))));
@@ -98,6 +101,7 @@ export function createTrustStore({
 
   return {
     isNamedKey,
+    namedKeysOf,
     anchorFingerprints: trusted.map((anchor) => anchor.fingerprint),
     certificates,
     crls: lists,
@@ -118,7 +122,7 @@ export function createTrustStore({
       if (trusted.length + namedKeys.length === 0) refuse('trust_store_empty', 'There is no trust anchor.');
       const isAnchor = (certificate: Certificate) => trustedFingerprints.has(certificate.fingerprint) || isNamedKey(certificate);
       const chain = findChain(signer, [...certificates, ...embedded], isAnchor, (candidate) => {
-        checkAuthority(candidate, { areCaPurposesIgnored, isNamedKey });
+        checkAuthority(candidate, { areCaPurposesIgnored, isNamedKey, namedKeysOf });
         accept(candidate);
       });
       if (embedded.length <= MAX_REMEMBERED_COMPANY) remember(knownChains, key, chain);

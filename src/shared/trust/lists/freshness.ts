@@ -29,3 +29,38 @@ export function isNewer(
   }
   throw new ListRefusal('list_number_reused', `The number is ${next.sequenceNumber}.`);
 }
+
+/**
+ * Chooses the newest list of each territory. If two lists have its number and different contents, nobody can tell which one is true: then none of this
+ * territory is chosen, because an older one may grant a service that was withdrawn since.
+ *
+ * @param lists by any name, such as that of the file
+ * @returns also the refusals of lists with a number that another one has
+ */
+export function newestLists<Name>(lists: ReadonlyMap<Name, TrustedList>): {
+  readonly newest: readonly TrustedList[];
+  readonly refused: ReadonlyMap<Name, ListRefusal>;
+} {
+  const newest: TrustedList[] = [];
+  const refused = new Map<Name, ListRefusal>();
+  for (const ofTerritory of Map.groupBy(lists, ([, { territory }]) => territory).values()) {
+    for (const [name, list] of ofTerritory) {
+      const others = ofTerritory.map(([, other]) => other).filter(({ sequenceNumber }) => sequenceNumber === list.sequenceNumber);
+      const refusal = refusalOf(() => others.forEach((other) => void isNewer(other, list)));
+      if (refusal) refused.set(name, refusal);
+    }
+    const [name, list] = ofTerritory.reduce((a, b) => (b[1].sequenceNumber > a[1].sequenceNumber ? b : a));
+    if (!refused.has(name)) newest.push(list);
+  }
+  return { newest, refused };
+}
+
+function refusalOf(check: () => void): ListRefusal | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    if (error instanceof ListRefusal) return error;
+    throw error;
+  }
+}

@@ -4,11 +4,13 @@ import {
   certificatesIn,
   createTrustStore,
   isIssuerOf,
+  isOfCa,
   isSameName,
   TrustMaterialError,
   type TrustStore,
 } from '../../rfc3161/index.ts';
-import type { ServicePeriod, TimeStampingService, TrustedList } from './trusted-list.ts';
+import { stateOf } from './freshness.ts';
+import { lastUpdateOf, type ServicePeriod, type TimeStampingService, type TrustedList } from './trusted-list.ts';
 
 /** A service of this type issues qualified time-stamps (ETSI TS 119 612 §5.5.1.1). */
 const qualifiedType = 'TSA/QTST';
@@ -22,6 +24,8 @@ export interface ListedJudgement {
   /** Undefined: qualified. */
   readonly reason: QualificationReason | undefined;
   readonly listed: ListedService;
+  /** The end of the certificate on the list, if it was before genTime. RFC 3339. */
+  readonly certificateEndedAt: string | null;
 }
 
 /** Trusted lists that were read, prepared for finding the service that signed a time-stamp. */
@@ -29,17 +33,22 @@ export interface ListIndex {
   readonly isEmpty: boolean;
   /** The list of lists among them. */
   readonly listOfLists: { readonly number: number; readonly sha256: string } | null;
-  /** The services for qualified time-stamps as trust anchors: names and keys. */
-  readonly trust: TrustStore;
   /**
-   * Judges by the key and the name of the signer, or of a CA above it, which may also be above the end of the chain. Returns undefined if no list knows
-   * any of them.
+   * The services for qualified time-stamps as trust anchors: names and keys. The certificates of `reader` help to build chains, and its revocation lists
+   * count: the trusted lists have none.
+   */
+  trustWith(reader: TrustStore): TrustStore;
+  /**
+   * Judges by the key and the name of the signer, or of a CA above it, which may also be above the end of the chain. A listed certificate that is not
+   * that of a CA is found only as the signer. Returns undefined if no list knows any of them.
    *
    * @param chain DER, from the signer upwards
    * @param genTime of the time-stamp
    * @param existedBy when the time-stamp was first proved to exist otherwise than by its own word
    */
   judge(chain: readonly Buffer[], genTime: Date, existedBy: Date): ListedJudgement | undefined;
+  /** What is unsure about the list of lists now; null: nothing. */
+  doubtAt(now: Date): string | null;
 }
 
 interface Entry {
@@ -56,21 +65,34 @@ export function createListIndex(lists: readonly TrustedList[]): ListIndex {
   const byKey = Map.groupBy(entries, ({ certificate }) => keyOf(certificate));
   const isForQualified = ({ periods }: TimeStampingService) => periods.some(({ type }) => type === qualifiedType);
   const anchors = entries.filter(({ service }) => isForQualified(service)).map(({ certificate }) => certificate);
-  const services = entries.map(({ certificate }) => certificate);
-  const trust = createTrustStore({ anchors: [], namedKeys: anchors });
+  const cas = entries.map(({ certificate }) => certificate).filter(isOfCa);
+  const { certificateOf } = createTrustStore({ anchors: [], namedKeys: anchors });
+  const made = new WeakMap<TrustStore, TrustStore>();
   return {
     isEmpty: countries.length === 0,
     listOfLists: listOfLists ? { number: listOfLists.sequenceNumber, sha256: listOfLists.sha256 } : null,
-    trust,
+    trustWith: (reader) => {
+      const intermediates = reader.certificates.map(({ der }) => der);
+      const store = made.get(reader) ?? { ...createTrustStore({ anchors: [], namedKeys: anchors, intermediates }), crls: reader.crls };
+      made.set(reader, store);
+      return store;
+    },
+    doubtAt: (now) => (listOfLists ? doubtAbout(listOfLists, now) : null),
     judge: (chain, genTime, existedBy) => {
-      const certificates = chain.map((der) => trust.certificateOf(der));
+      const certificates = chain.map((der) => certificateOf(der));
       const ofSubject = (one: Certificate) => (entry: Entry) => isSameName(entry.certificate.subject, one.subject);
+      const entriesFor = (one: Certificate) =>
+        (byKey.get(keyOf(one)) ?? []).filter((entry) => ofSubject(one)(entry) && (one === certificates[0] || isOfCa(entry.certificate)));
+      /** Those whose certificate had not ended come first: then nothing is unsure. */
       const judgedBy = (some: readonly Certificate[]) =>
-        some.flatMap((one) => (byKey.get(keyOf(one)) ?? []).filter(ofSubject(one))).map((entry) => judgeEntry(entry, genTime, existedBy));
+        some
+          .flatMap(entriesFor)
+          .map((entry) => judgeEntry(entry, genTime, existedBy))
+          .toSorted((a, b) => Number(a.certificateEndedAt !== null) - Number(b.certificateEndedAt !== null));
       const isGrant = ({ reason }: ListedJudgement) => reason === undefined;
       const granted = judgedBy(certificates).find(isGrant);
       if (granted) return granted;
-      const judged = judgedBy(continued(certificates, services));
+      const judged = judgedBy(continued(certificates, cas));
       if (judged.length > 0) return judged.find(isGrant) ?? judged[0];
       const namesake = certificates.flatMap((one) => entries.filter(ofSubject(one)))[0];
       return namesake && { ...judgeEntry(namesake, genTime, existedBy), reason: 'service_other_key' };
@@ -78,15 +100,22 @@ export function createListIndex(lists: readonly TrustedList[]): ListIndex {
   };
 }
 
-/** Continues a chain with the services that certified its end. A configured trust anchor may be below the CA that a list grants. */
-function continued(chain: readonly Certificate[], services: readonly Certificate[]): readonly Certificate[] {
-  const top = chain.at(-1);
-  const isNew = (one: Certificate) => !chain.some(({ fingerprint }) => fingerprint === one.fingerprint);
-  const above = top && chain.length < longestChain ? services.find((one) => isNew(one) && isIssuerOf(one, top)) : undefined;
-  return above ? continued([...chain, above], services) : chain;
+function doubtAbout({ sequenceNumber, issuedAt, nextUpdate }: TrustedList, now: Date): string | null {
+  const list = `the list of lists no. ${sequenceNumber}`;
+  if (Date.parse(issuedAt) > now.getTime()) return `whether ${list} is in force: it is dated in the future, ${issuedAt}`;
+  if (stateOf(nextUpdate, now.getTime()) !== 'expired') return null;
+  return `whether other certificates may sign the trusted lists now: ${list} has expired, a newer one was due at ${nextUpdate}`;
 }
 
-function judgeEntry({ list, service }: Entry, genTime: Date, existedBy: Date): ListedJudgement {
+/** Continues a chain with the listed CAs that certified its end. A configured trust anchor may be below the CA that a list grants. */
+function continued(chain: readonly Certificate[], cas: readonly Certificate[]): readonly Certificate[] {
+  const top = chain.at(-1);
+  const isNew = (one: Certificate) => !chain.some(({ fingerprint }) => fingerprint === one.fingerprint);
+  const above = top && chain.length < longestChain ? cas.find((one) => isNew(one) && isIssuerOf(one, top)) : undefined;
+  return above ? continued([...chain, above], cas) : chain;
+}
+
+function judgeEntry({ list, service, certificate: { notAfterMs } }: Entry, genTime: Date, existedBy: Date): ListedJudgement {
   const time = genTime.toISOString();
   const period = periodAt(service.periods, time);
   const proved = periodAt(service.periods, existedBy.toISOString());
@@ -94,6 +123,7 @@ function judgeEntry({ list, service }: Entry, genTime: Date, existedBy: Date): L
   const differs = proved !== undefined && proved.status !== period?.status;
   return {
     reason: reasonOf(list, service, period, time),
+    certificateEndedAt: notAfterMs < genTime.getTime() ? new Date(notAfterMs).toISOString() : null,
     listed: {
       territory: list.territory,
       listNumber: list.sequenceNumber,
@@ -111,14 +141,15 @@ function judgeEntry({ list, service }: Entry, genTime: Date, existedBy: Date): L
 }
 
 function reasonOf(
-  { nextUpdate }: TrustedList,
+  list: TrustedList,
   { periods }: TimeStampingService,
   period: ServicePeriod | undefined,
   time: string,
 ): QualificationReason | undefined {
   if (time < eidasStart) return 'before_eidas';
   if (!periods.some(({ type }) => type === qualifiedType)) return 'service_other_type';
-  if (nextUpdate !== null && time > nextUpdate) return 'list_expired';
+  const end = lastUpdateOf(list);
+  if (end !== null && time > end) return 'list_expired';
   if (period && isGranted(period)) return undefined;
   const wasGranted = periods.some((one) => isGranted(one) && one.since <= time);
   if (period === undefined || (!wasGranted && periods.some(isGranted))) return 'service_not_yet_granted';

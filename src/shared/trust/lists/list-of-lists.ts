@@ -3,7 +3,8 @@ import { ListRefusal, type TrustedList } from './trusted-list.ts';
 
 /**
  * Reads the list of lists. The certificates of its signers are published in the Official Journal. When signers change, the old ones sign a pivot: a
- * list of lists that names the new ones. So the way from the published certificates to the present list leads over all pivots since then.
+ * list of lists that names the new ones. So the way from the published certificates to the present list leads over all pivots since then. If one of
+ * the published certificates signed the present list itself, no pivot is needed.
  *
  * @param published the certificates from the Official Journal, DER
  * @param fetchPivot returns the pivot with this address, or throws a ListRefusal
@@ -17,10 +18,12 @@ export async function readListOfLists(
   // Not yet trusted: only the addresses of pivots are taken from it. What they lead to must have the right signatures.
   const { kind, pivotChains } = await read(document, 'embedded');
   if (kind !== 'list_of_lists') throw new ListRefusal('list_malformed', 'It is not a list of lists.');
-  for (const chain of pivotChains) {
+  // This is also the case if the present list is itself the newest pivot.
+  const direct = await followWay([document], published, read);
+  if (direct) return direct;
+  for (const chain of pivotChains.filter(({ length }) => length > 0)) {
     const pivots: Uint8Array[] = [];
     for (const address of chain) pivots.push(await fetchPivot(address));
-    // The present list may itself be the newest pivot. Then the old signers sign it.
     const way = [...pivots.filter((pivot) => !Buffer.from(pivot).equals(document)), document];
     const list = await followWay(way, published, read);
     if (list) return list;

@@ -1,13 +1,25 @@
 import { createHash } from 'node:crypto';
 import type { XmlDocument, XmlElement } from 'libxml2-wasm';
 import { rootName, type Signers, verifySignedXml } from './signed-xml.ts';
-import { type ListPointer, ListRefusal, type ServicePeriod, type TimeStampingService, type TrustedList } from './trusted-list.ts';
+import {
+  isEuropean,
+  type ListPointer,
+  ListRefusal,
+  type ServicePeriod,
+  type TimeStampingService,
+  type TrustedList,
+} from './trusted-list.ts';
 import { elements, isElement, only, parseXml } from './xml.ts';
 
 /** What the addresses of types and statuses begin with, now and before eIDAS. Others are kept as they are. */
 const typeAddress = /^http:\/\/uri\.etsi\.org\/TrstSvc\/Svctype\//;
 const statusAddress = /^http:\/\/uri\.etsi\.org\/TrstSvc\/(TrustedList|eSigDir-1999-93-EC-TrustedList)\/Svcstatus\//;
 const versions = ['5', '6'];
+/** The types of lists under eIDAS (ETSI TS 119 612 §5.3.3). Third countries have others, such as `CClist`. */
+const kinds: Readonly<Record<string, TrustedList['kind']>> = {
+  'http://uri.etsi.org/TrstSvc/TrustedList/TSLType/EUgeneric': 'country_list',
+  'http://uri.etsi.org/TrstSvc/TrustedList/TSLType/EUlistofthelists': 'list_of_lists',
+};
 /** Announcements reset the pivots. There were five pivots from 2019 to 2026. */
 const mostPivots = 32;
 /** The addresses that the list of lists gives for announcements of its signers in the Official Journal. */
@@ -37,16 +49,21 @@ function contentOf(xml: XmlDocument): Omit<TrustedList, 'sha256' | 'signer'> {
   const sequenceNumber = textOf(scheme, 'tsl:TSLSequenceNumber');
   if (!/^\d{1,9}$/.test(sequenceNumber)) throw malformed('The sequence number is not a number.');
   const nextUpdate = only(scheme, 'tsl:NextUpdate', malformed);
-  const kind = kindOf(scheme);
+  const territory = territoryOf(scheme);
+  const issuedAt = timeOf(scheme, 'tsl:ListIssueDateTime');
+  const type = typeOfList(scheme);
+  const kind = kinds[type];
+  if (kind === undefined || !isEuropean({ kind, territory, issuedAt }))
+    throw new ListRefusal('list_not_european', `It is of ${territory}, issued at ${issuedAt}, and of type ${type}.`);
   return {
     version: Number(version),
     kind,
-    territory: territoryOf(scheme),
+    territory,
     sequenceNumber: Number(sequenceNumber),
-    issuedAt: timeOf(scheme, 'tsl:ListIssueDateTime'),
+    issuedAt,
     nextUpdate: nextUpdate.firstChild === null ? null : timeOf(nextUpdate, 'tsl:dateTime'),
     operatorName: nameOf(scheme, 'tsl:SchemeOperatorName'),
-    pointers: elements(scheme, 'tsl:PointersToOtherTSL/tsl:OtherTSLPointer').map(pointerOf),
+    pointers: elements(scheme, 'tsl:PointersToOtherTSL/tsl:OtherTSLPointer').flatMap(pointerOf),
     pivotChains: kind === 'list_of_lists' ? pivotChainsOf(scheme) : [],
     timeStampingServices: elements(root, 'tsl:TrustServiceProviderList/tsl:TrustServiceProvider').flatMap(timeStampingServicesOf),
   };
@@ -65,15 +82,20 @@ function pivotChainsOf(scheme: XmlElement): string[][] {
   return chains.length > 0 ? chains : [pivots];
 }
 
-function pointerOf(pointer: XmlElement): ListPointer {
+/** Returns nothing for a pointer to a list of another type. */
+function pointerOf(pointer: XmlElement): readonly ListPointer[] {
   const information = 'tsl:AdditionalInformation/tsl:OtherInformation';
-  return {
-    location: textOf(pointer, 'tsl:TSLLocation'),
-    territory: textOf(pointer, `${information}/tsl:SchemeTerritory`),
-    kind: kindOf(pointer, `${information}/`),
-    mimeType: textOf(pointer, `${information}/more:MimeType`),
-    signers: certificatesOf(pointer, 'tsl:ServiceDigitalIdentities/tsl:ServiceDigitalIdentity'),
-  };
+  const kind = kinds[typeOfList(pointer, `${information}/`)];
+  if (kind === undefined) return [];
+  return [
+    {
+      location: textOf(pointer, 'tsl:TSLLocation'),
+      territory: textOf(pointer, `${information}/tsl:SchemeTerritory`),
+      kind,
+      mimeType: textOf(pointer, `${information}/more:MimeType`),
+      signers: certificatesOf(pointer, 'tsl:ServiceDigitalIdentities/tsl:ServiceDigitalIdentity'),
+    },
+  ];
 }
 
 function timeStampingServicesOf(provider: XmlElement): TimeStampingService[] {
@@ -99,8 +121,7 @@ const periodOf = (period: XmlElement): ServicePeriod => ({
 /** `http://uri.etsi.org/TrstSvc/Svctype/TSA/QTST` is `TSA/QTST`. */
 const typeOf = (period: XmlElement): string => textOf(period, 'tsl:ServiceTypeIdentifier').replace(typeAddress, '').replace(/\/$/, '');
 
-const kindOf = (parent: XmlElement, path = ''): TrustedList['kind'] =>
-  /listofthelists$/i.test(textOf(parent, `${path}tsl:TSLType`)) ? 'list_of_lists' : 'country_list';
+const typeOfList = (parent: XmlElement, path = ''): string => textOf(parent, `${path}tsl:TSLType`).replace(/\/$/, '');
 
 function territoryOf(scheme: XmlElement): string {
   const territory = textOf(scheme, 'tsl:SchemeTerritory');

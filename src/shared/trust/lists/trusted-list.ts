@@ -55,6 +55,24 @@ export interface ServicePeriod {
   readonly since: string;
 }
 
+/** The member states of the EU, and of the EEA, whose lists the list of lists names too. `EL` is Greece. */
+const memberStates = 'AT BE BG CY CZ DE DK EE EL ES FI FR HR HU IE IS IT LI LT LU LV MT NL NO PL PT RO SE SI SK'.split(' ');
+/** SchemeTerritory of the list of lists. */
+export const european = 'EU';
+/** The EU's law ended in the United Kingdom at this moment. The list of lists still names its last list from before. */
+const unitedKingdomEnd = '2020-12-31T23:00:00.000Z';
+
+/** Whether a country has, or had, a trusted list under eIDAS. */
+export const isTerritory = (territory: string): boolean => territory === 'UK' || memberStates.includes(territory);
+
+/** Whether a list with this type, of this territory and time is one under eIDAS. */
+export const isEuropean = ({ kind, territory, issuedAt }: Pick<TrustedList, 'kind' | 'territory' | 'issuedAt'>): boolean =>
+  kind === 'list_of_lists' ? territory === european : isTerritory(territory) && (territory !== 'UK' || issuedAt < unitedKingdomEnd);
+
+/** Until when a list says anything: its next update, or an earlier end of its scheme. Null: without end. */
+export const lastUpdateOf = ({ territory, nextUpdate }: Pick<TrustedList, 'territory' | 'nextUpdate'>): string | null =>
+  territory === 'UK' && (nextUpdate === null || nextUpdate > unitedKingdomEnd) ? unitedKingdomEnd : nextUpdate;
+
 /** The largest list that is read. The largest real ones have about 6 MB. */
 export const mostListBytes = 16 * 1024 * 1024;
 
@@ -62,6 +80,7 @@ export const mostListBytes = 16 * 1024 * 1024;
 export const LIST_FAULTS = {
   list_too_large: 'The file is larger than 16 MiB, or has more than a million tags.',
   list_malformed: 'The file is not a trusted list of version 5 or 6.',
+  list_not_european: 'It is not a list of the EU: its type, or its territory, is another one.',
   list_has_dtd: 'The file has a document type declaration, which a trusted list must not have.',
   list_unsigned: 'The list has no signature.',
   list_several_signatures: 'The list has more than one signature.',
@@ -73,7 +92,7 @@ export const LIST_FAULTS = {
   list_altered: 'The list was changed after it was signed.',
   list_pivot_broken: 'An older list of lists, which names the signers of the current one, is missing or refused.',
   list_number_fell: 'The sequence number is lower than that of the list in force.',
-  list_number_reused: 'The sequence number is that of the list in force, but the content differs.',
+  list_number_reused: 'Another list of this territory has the same sequence number, but its content differs.',
   list_expired: 'A newer list was overdue when the list was fetched.',
   list_unreachable: 'The list could not be fetched.',
 } as const;
