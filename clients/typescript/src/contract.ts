@@ -279,7 +279,6 @@ export type ReasonCode =
   | 'not_signed_data'
   | 'not_tst_info'
   | 'content_missing'
-  | 'cms_version'
   | 'tst_info_version'
   | 'tst_info_extension'
   | 'imprint_mismatch'

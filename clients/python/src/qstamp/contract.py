@@ -280,7 +280,6 @@ ReasonCode = Literal[
     "not_signed_data",
     "not_tst_info",
     "content_missing",
-    "cms_version",
     "tst_info_version",
     "tst_info_extension",
     "imprint_mismatch",

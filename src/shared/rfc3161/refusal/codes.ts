@@ -36,7 +36,6 @@ export const REFUSALS = closedSet({
   not_signed_data: { refusal: 10, sentence: 'The token is not CMS signed data.' },
   not_tst_info: { refusal: 11, sentence: 'The signed content is not of type TSTInfo.' },
   content_missing: { refusal: 12, sentence: 'The token does not contain the signed content.' },
-  cms_version: { sentence: 'A CMS version number does not fit the contents.' },
 
   // TSTInfo (RFC 3161 §2.4.2).
   tst_info_version: { refusal: 13, sentence: 'TSTInfo is not of version 1.' },

@@ -27,7 +27,7 @@ export interface CertificateIdentity {
   /** The name as text (RFC 4514). To compare certificates, use the fingerprint instead. */
   readonly subject: string;
   readonly issuer: string;
-  /** Hexadecimal, without leading zeros. */
+  /** Hexadecimal, without leading zeros. Some old certificates have a negative number. */
   readonly serialHex: string;
   /** SHA-256 of the DER certificate, hex. */
   readonly fingerprint: string;
