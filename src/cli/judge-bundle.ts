@@ -4,9 +4,9 @@ import { type Imprint, imprintAlgorithms, isSameImprint, sha256Imprint } from '.
 import { type BundleTools, hasClosingRecord, openBundle } from '../shared/proof/bundle.js';
 import type * as proof from '../shared/proof/judge-bundle.js';
 import { ZipFault } from '../shared/proof/zip-source.js';
-import { firstTokenOf, type TrustStore, type Verified } from '../shared/rfc3161/index.ts';
+import { firstTokenOf, type TrustStore } from '../shared/rfc3161/index.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
-import { imprintOf, type Judgement, judgeToken, type ListTrust } from './judge-token.ts';
+import { imprintSaidBy, type Judgement, judgeToken, type ListTrust } from './judge-token.ts';
 import { asZipFailure, inflate, openZipSource } from './zip-file.ts';
 
 export type BundleJudgement = proof.BundleJudgement<Judgement>;
@@ -76,8 +76,8 @@ export const judgeStampBy = (
   firstTokenOf: (record) => firstTokenOf(Buffer.from(record)),
   judgeStamp: async (bytes, stamped) => {
     const judged = await judgeToken(Buffer.from(bytes), trust, nowMs, imprintsOf(stamped), lists);
-    const isOfAnother = (stated: Verified) => !isSameImprint(imprintOf(stated), sha256Imprint(stamped.sha256));
-    if (judged.verdict === 'not_valid' || !judged.stated || !isOfAnother(judged.stated)) return judged;
+    const said = imprintSaidBy(judged);
+    if (judged.verdict === 'not_valid' || !said || isSameImprint(said, sha256Imprint(stamped.sha256))) return judged;
     return { verdict: 'not_valid', reason: 'imprint_mismatch', stated: undefined };
   },
 });

@@ -133,8 +133,7 @@ export async function verifyBundles(
   const outcomes: Outcome[] = [];
   const problem = (name: string, error: unknown) => outcomes.push({ code: terminal.problem(name, error), word: 'failed' });
   const print = ({ json, line, details, verdict }: ToldVerdict) => terminal.result(json, line, details, verdict);
-  const count = ({ verdict }: Pick<ToldVerdict, 'verdict'>) =>
-    outcomes.push({ code: verdict === 'valid' ? exitCodes.ok : exitCodes.notValid, word: verdictWords[verdict] });
+  const count = ({ verdict, code }: ToldVerdict) => outcomes.push({ code, word: verdictWords[verdict] });
   const digests = new Map<string, string>();
   for (const file of files) {
     try {

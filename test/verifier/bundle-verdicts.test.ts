@@ -1,16 +1,20 @@
-import { X509Certificate } from 'node:crypto';
+import { generateKeyPairSync, type KeyPairKeyObjectResult, sign, X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/cli/commands/verify.ts';
+import { objectIdentifier, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID, SCHEMES, type SignatureScheme, type TstInfoFields, tokenIn } from '../../src/shared/rfc3161/index.ts';
 import { pem } from '../../src/tsa/certificate.ts';
+import { issueSigner } from '../../src/tsa/pki.ts';
 import { anchorForgeries, replacedLater, resealed, sealForgeries } from '../support/bundle-forgeries.ts';
 import { type Bundle, type BundleLab, runScript, startBundleLab, withSums, zipped } from '../support/bundle-lab.ts';
-import { manipulations } from '../support/bundle-manipulations.ts';
+import { manipulations, stamps } from '../support/bundle-manipulations.ts';
 import { folderWith } from '../support/cli-in-process.ts';
 import { jsonLines } from '../support/command.ts';
 import { tries } from '../support/depth.ts';
 import { type AskPage, openVerifyPage } from '../support/page-verdict.ts';
+import { keys, scheme } from '../support/signature-lab.ts';
 import { revocationLists } from '../support/tsa-faults-chain.ts';
-import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
+import { type Case, createTsaLab, DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
 import { startTsa } from '../support/tsa-service.ts';
 
 /** One bundle and three judges with the same verdict: `verify.py`, the command, and the page /verify in a browser. */
@@ -109,6 +113,66 @@ describe('W22: all judges detect forgeries', () => {
     expect(command.verdict).toBe('not_valid');
     expect(script).toMatchObject({ code: 1, output: expect.stringMatching(/^[ -~\n]*\nDOES NOT HOLD: [ -~]*\n$/) });
     expect(page).toMatchObject({ verdict: 'not_valid', text: expect.stringContaining(forgery.code) });
+  });
+
+  /** Seals by this key, below the laboratory's CA. */
+  const sealedBy = (pair: KeyPairKeyObjectResult, how: SignatureScheme): Pick<Case, 'make'> => ({
+    make: ({ specimen }) => {
+      const key = { ...pair, scheme: how };
+      return specimen({ profile: { identity: issueSigner(tsaLab.pki.intermediate, { nowMs: Date.now() - DAY_MS, key }) } });
+    },
+  });
+  const { rsa } = keys;
+  // The types of Node.js do not have this key yet.
+  const mlDsa = generateKeyPairSync('ml-dsa-65' as 'ed25519');
+  const byMlDsa = scheme('sha512', sequence(objectIdentifier('2.16.840.1.101.3.4.3.18')), (data, key) => sign(null, data, key));
+  const trusting = () => tsaLab.pki.rootPem;
+
+  test('an algorithm that a judge does not know is no fault: it could not check', async () => {
+    const unknown = await judged(resealed(good, tsaLab, sealedBy(mlDsa, byMlDsa)), trusting());
+    expect(unknown.script).toMatchObject({ code: 2, output: expect.stringMatching(/\nCOULD NOT CHECK: [ -~]*algorithm[ -~]*\n$/) });
+    expect(unknown.command).toMatchObject({ verdict: 'not_proved', reason: expect.stringMatching(/^signature_algorithm_unknown: /) });
+    expect(unknown.page).toMatchObject({ verdict: 'not_proved', text: expect.stringContaining('signature_algorithm_unknown') });
+
+    // `openssl ts` knows neither of these, but the verifier does.
+    for (const [pair, how] of [
+      [rsa, SCHEMES.rsaPssSha256],
+      [generateKeyPairSync('ed25519'), SCHEMES.ed25519],
+    ] as const) {
+      const { script, command, page } = await judged(resealed(good, tsaLab, sealedBy(pair, how)), trusting());
+      expect([script.code, command.verdict, page.verdict]).toEqual([2, 'valid', 'valid']);
+    }
+
+    const usual = resealed(good, tsaLab, { make: ({ specimen }) => specimen() });
+    const half = withSums(new Map(usual).set('root.tst', resealed(good, tsaLab, sealedBy(mlDsa, byMlDsa)).get('root.tst')!));
+    const mixed = await judged(half, trusting());
+    expect([mixed.script.code, mixed.command.verdict, mixed.page.verdict]).toEqual([2, 'not_proved', 'not_proved']);
+  });
+
+  test('a time-stamp for another hash is a fault, whatever its algorithm is', async () => {
+    const unknown = resealed(good, tsaLab, sealedBy(mlDsa, byMlDsa));
+    const swapped = withSums(new Map(unknown).set('closing-record.tst', unknown.get('root.tst')!));
+    const { script, command, page } = await judged(swapped, trusting());
+    expect([script.code, command.verdict, page.verdict]).toEqual([1, 'not_valid', 'not_valid']);
+    expect(command.reason).toMatch(/^imprint_mismatch: /);
+    const answer = await lab.service.fetch('/api/v1/verify/v1/raw', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ token: unknown.get('root.tst')!.toString('base64'), hash: 'ab'.repeat(32) }),
+    });
+    expect(await answer.json()).toMatchObject({ valid: false, reason: expect.stringMatching(/^imprint_mismatch: /) });
+  });
+
+  test('an own time-stamp of an unknown hash algorithm is only listed', async () => {
+    const sha3 = (info: TstInfoFields) => ({
+      ...info,
+      imprint: { ...info.imprint, algorithmDer: sequence(objectIdentifier(OID.sha3_256)) },
+    });
+    const token = tokenIn(tsaLab.specimen({ ask: { nonce: undefined }, seams: { fields: sha3 } }).answer)!.toString('base64');
+    const { script, command, page } = await judged(stamps((a, _, c) => [a, `2 token ${token}`, c])(good, other));
+    expect([script.code, command.verdict, page.verdict]).toEqual([0, 'valid', 'valid']);
+    expect(command.own_stamps).toEqual({ valid: 2, not_proved: 1, none: 0 });
+    expect(script.output).toContain('\nNOT CHECKED: the own time-stamp of output 2 uses a hash algorithm that this script does not know\n');
   });
 
   test('a signer whose certificate was later replaced and revoked: the bundle is valid', async () => {

@@ -1,7 +1,7 @@
 // @ts-check
 // Judges an evidence bundle in the browser (W22). Only the time-stamps of the Merkle root and of the closing record are sent to the service, which verifies
 // their signers. Chain, tree, proofs, closing record and the hashes of all files are checked here, by the same rules as in the command.
-import { BerFault, DerFault } from './der.js';
+import { DerFault, UnjudgedFault } from './der.js';
 import { firstTokenOf, readImprint } from './evidence-imprint.js';
 import { hashers, sha256 } from './hashes.js';
 import { inflate } from './inflate.js';
@@ -67,12 +67,7 @@ function judgeHere(stamp, hash) {
     if (!isFor) return { verdict: 'not_valid', reason: 'imprint_mismatch', stated: undefined };
     return { verdict: 'not_proved', reason: undefined, stated: { genTime: new Date(genTime) } };
   } catch (error) {
-    if (error instanceof BerFault)
-      return {
-        verdict: 'not_proved',
-        reason: 'not_der: This page reads only time-stamps in DER; qstamp verify reads this one.',
-        stated: undefined,
-      };
+    if (error instanceof UnjudgedFault) return { verdict: 'not_proved', reason: error.message, stated: undefined };
     if (error instanceof DerFault) return { verdict: 'not_valid', reason: 'der_malformed', stated: undefined };
     throw error;
   }

@@ -1,6 +1,7 @@
 // @ts-check
 // Recomputes the record of a workflow: chain, Merkle root and closing record (W18). It loads nothing and shows nothing. Each fault is a sentence.
 
+import { UnjudgedFault } from './der.js';
 import { readImprint } from './evidence-imprint.js';
 import { checkLink, createMerkleTree, sha256, verifyInclusion } from './hashes.js';
 import { count } from './page-parts.js';
@@ -133,13 +134,15 @@ export function checkClosingRecord(octets, shown, chain) {
  * @param {Uint8Array} evidence
  * @param {{ hash: string, stampedAt: string }} shown
  * @param {string} what `Merkle root` or `closing record`
+ * @throws {UnjudgedFault} if the page cannot judge the token
  */
 export function checkImprint(evidence, { hash, stampedAt }, what) {
   try {
     const { isFor, genTime } = readImprint(evidence, octetsOfSha256(hash));
     if (!isFor) return [`The time-stamp of the ${what} is for a different hash.`];
     return isSameTime(genTime, stampedAt) ? [] : [`The time-stamp of the ${what} has a different time than this page.`];
-  } catch {
+  } catch (error) {
+    if (error instanceof UnjudgedFault) throw error;
     return [`The time-stamp of the ${what} cannot be read.`];
   }
 }

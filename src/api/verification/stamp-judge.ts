@@ -15,7 +15,7 @@ import { createTokenJudge, type Judgement, type TokenJudge, type Vouched } from 
 import { createListIndex, type ListIndex } from '../../shared/trust/lists/index.ts';
 import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
 
-export type StampJudgement = Vouched | Pick<Extract<Judgement, { ok: false }>, 'ok' | 'code' | 'stated' | 'qualification'>;
+export type StampJudgement = Vouched | Pick<Extract<Judgement, { ok: false }>, 'ok' | 'code' | 'stated' | 'claims' | 'qualification'>;
 
 /**
  * With these codes the renewals in an evidence record are not usable now, for example because a certificate is not valid. All other codes mean that

@@ -49,12 +49,14 @@ interface OtherFile {
 }
 
 /**
- * Returns why a token does not belong to the hashes of a file; undefined if it does, or if no imprint or hash is known. For a token that does not
- * verify, the imprint that it states is compared.
+ * Returns why a token does not belong to the hashes of a file; undefined if it does, or if no imprint or hash is known. For a token that is not
+ * proved, the imprint that it states is compared.
  */
 export function otherFileOf(judgement: StampJudgement, hash: string | undefined, given: readonly string[]): OtherFile | undefined {
   const verified = judgement.ok ? judgement.verified : judgement.stated;
-  const imprint = judgement.ok ? judgement.imprint : verified && imprintOf(verified);
+  const claims = judgement.ok || verdictOf(judgement.code) === 'not_valid' ? undefined : judgement.claims;
+  const stated = verified ?? claims;
+  const imprint = judgement.ok ? judgement.imprint : stated && imprintOf(stated);
   if (imprint === undefined || given.length === 0) return undefined;
   const ofAlgorithm = given.filter(({ length }) => length === digestCharacters[imprint.algorithm]);
   if (ofAlgorithm.length === 0 || (hash !== undefined && !ofAlgorithm.includes(hash))) return { code: 'imprint_algorithm_mismatch' };

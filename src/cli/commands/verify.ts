@@ -72,7 +72,7 @@ export const verify: Command = {
         const { told, judgement } = await (values.proof === undefined
           ? judgeStamped(name, values.token, judging)
           : judgeProved(name, values.proof, judging));
-        const code = codeOf(judgement);
+        const code = codeOf(told, judgement);
         // A valid stamp that the service does not confirm is no reason to be calm, so it gets the sign of a stamp that is not proved.
         const isDoubted = told.verdict === 'valid' && code !== exitCodes.ok;
         const details =
@@ -123,8 +123,8 @@ async function judgeProved(name: string, proofPath: string, context: JudgeContex
 }
 
 /** The exit code of a judgement. The answer of the service, or that there is none, counts only for what is valid here. */
-function codeOf({ verdict, online }: SubjectJudgement): ExitCode {
-  if (verdict !== 'valid') return exitCodes.notValid;
+function codeOf({ verdict, code }: ToldVerdict, { online }: SubjectJudgement): ExitCode {
+  if (verdict !== 'valid') return code;
   if (online instanceof CommandFailure) return online.exitCode;
   return online === undefined || online.valid ? exitCodes.ok : exitCodes.notValid;
 }

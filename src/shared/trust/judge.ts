@@ -10,7 +10,8 @@ import {
   type EvidenceContext,
   isEvidenceRecord,
   type RecordToken,
-  type Refused,
+  type RefusedToken,
+  type TokenClaims,
   type TrustStore,
   type Verified,
   type VerifyResult,
@@ -50,6 +51,8 @@ export type Judgement =
       readonly cause?: unknown;
       /** The contents of a correct token that no trust anchor covers. */
       readonly stated?: Verified;
+      /** The statement of a token that is not verified: it can only show that the token is for another document. */
+      readonly claims?: TokenClaims;
       /** What the trusted lists say, if a list knows the service but does not grant it. */
       readonly qualification?: Qualification;
     };
@@ -181,7 +184,7 @@ export function createTokenJudge(deps: {
     const named = trust.providers.filter(({ settings }) => settings.name === providerName);
     const candidates = named.length > 0 ? named : trust.providers;
     const isConfigured = providerName === undefined || named.length > 0;
-    const refusals: Refused[] = [];
+    const refusals: RefusedToken[] = [];
     const trusting: { provider: TrustedProvider; result: Verified }[] = [];
     for (const provider of candidates) {
       const result = await verifyWith(presented, provider.trust, true);

@@ -7,6 +7,7 @@ import { REAL_TOKENS, readReal } from '../../support/real-tokens.ts';
 
 type ReadImprint = (record: Uint8Array, digest: Uint8Array) => { readonly isFor: boolean; readonly genTime: string };
 
+const { UnjudgedFault } = await loadScript('der.js');
 const { readImprint }: { readImprint: ReadImprint } = await loadScript('evidence-imprint.js');
 
 describe('the imprints of a token, as read by the scripts of the pages (RFC 4998 §4.3, RFC 3161 §2.4.2)', () => {
@@ -48,6 +49,13 @@ describe('the imprints of a token, as read by the scripts of the pages (RFC 4998
     expect(readImprint(other, digests[1]!).isFor).toBe(false);
   });
 
+  it('an imprint of an unknown algorithm cannot be judged, and one of SHA-512 is for another hash', () => {
+    const token = tokenFor(digest.toString('hex'), time);
+    const of = (oid: string) => Buffer.from(token.toString('hex').replaceAll('608648016503040201', oid), 'hex');
+    expect(() => readImprint(of('608648016503040208'), digest)).toThrow(UnjudgedFault);
+    expect(readImprint(of('608648016503040203'), digest)).toMatchObject({ isFor: false });
+  });
+
   it('damaged data: nothing, whichever octet is changed', () => {
     const record = encodeEvidenceRecord('sha256', { token: tokenFor(digest.toString('hex'), time) });
     for (let at = 0; at < record.length; at += 3) {
@@ -59,7 +67,7 @@ describe('the imprints of a token, as read by the scripts of the pages (RFC 4998
           readImprint(octets, digest);
         } catch (error) {
           expect(String(error)).toMatch(
-            /no element|no definite length|cut off|something is missing|no time-stamp token|not SHA-256|more octets follow/,
+            /no element|no definite length|not_der|imprint_algorithm_unknown|cut off|something is missing|no time-stamp token|not SHA-256|more octets follow/,
           );
         }
       }

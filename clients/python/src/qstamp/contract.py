@@ -336,6 +336,7 @@ ReasonCode = Literal[
     "certificate_malformed",
     "key_too_weak",
     "signature_algorithm_weak",
+    "key_unknown",
     "signature_algorithm_unknown",
     "signature_algorithm_mismatch",
     "evidence_version",

@@ -37,7 +37,10 @@ export interface Company {
 /** A SignerInfo (RFC 5652 §5.3). */
 export interface SignerInfo {
   readonly sid: SignerIdentifier;
-  readonly digestAlgorithm: DigestAlgorithm;
+  /** `signerDigestOf` judges it later. So a token for another document is refused as such, whatever its algorithms are. */
+  readonly digestAlgorithm: AlgorithmIdentifier;
+  /** Whether SignedData announces this digest (RFC 5652 §5.1). */
+  readonly isAnnounced: boolean;
   readonly digestAlgorithmDer: Der;
   readonly signatureAlgorithm: AlgorithmIdentifier;
   readonly signatureAlgorithmDer: Der;
@@ -90,15 +93,14 @@ export function signedDataOf(token: Der): SignedData {
   if (another !== undefined) refuse('signer_not_single', `There are ${signerInfos.length} SignerInfos.`);
   const signer = signerInfoOf(signerInfo);
   const announced = digestAlgorithms.children.map((child) => algorithmIdentifierOf(child, 'a digest algorithm of SignedData'));
-  const isAnnounced = announced.every(hasNoParameters) && announced.some(({ oid }) => oid === OID[signer.digestAlgorithm]);
-  if (!isAnnounced) refuse('signature_algorithm_mismatch', 'The digest of the signer is not among those of SignedData.');
+  const isAnnounced = announced.every(hasNoParameters) && announced.some(({ oid }) => oid === signer.digestAlgorithm.oid);
   const certificates = choices.filter(({ tag }) => tag === TAG.sequence);
   const company = {
     hasOtherCertificates: certificates.length < choices.length,
     hasRevocationData: crls.length > 0,
     hasUnsignedAttributes: signer.unsignedAttributes !== undefined,
   };
-  return { eContent, certificates, company, signer };
+  return { eContent, certificates, company, signer: { ...signer, isAnnounced } };
 }
 
 /** The tags of CertificateChoices (RFC 5652 §10.2.2): X.509, extended, attribute certificates of version 1 and 2, and other forms. */
@@ -135,7 +137,7 @@ function eContentOf(element: Der): Buffer {
   return contentsOf(octets);
 }
 
-function signerInfoOf(element: Der): SignerInfo {
+function signerInfoOf(element: Der): Omit<SignerInfo, 'isAnnounced'> {
   const members = membersOf(element, 'SignerInfo');
   members.take(TAG.integer, 'version');
   const sid = signerIdentifierOf(members.any('sid'));
@@ -155,7 +157,7 @@ function signerInfoOf(element: Der): SignerInfo {
   }
   return {
     sid,
-    digestAlgorithm: digestOf(algorithmIdentifierOf(digestAlgorithmDer, 'digestAlgorithm'), 'digestAlgorithm', SIGNATURE_CODES),
+    digestAlgorithm: algorithmIdentifierOf(digestAlgorithmDer, 'digestAlgorithm'),
     digestAlgorithmDer,
     signatureAlgorithm: algorithmIdentifierOf(signatureAlgorithmDer, 'signatureAlgorithm'),
     signatureAlgorithmDer,
@@ -163,6 +165,13 @@ function signerInfoOf(element: Der): SignerInfo {
     signature,
     unsignedAttributes,
   };
+}
+
+/** Returns the digest of a signature (refusal 46). @throws Refusal if it is weak, not known or not announced */
+export function signerDigestOf({ digestAlgorithm, isAnnounced }: SignerInfo): DigestAlgorithm {
+  const digest = digestOf(digestAlgorithm, 'digestAlgorithm', SIGNATURE_CODES);
+  if (!isAnnounced) refuse('signature_algorithm_mismatch', 'The digest of the signer is not among those of SignedData.');
+  return digest;
 }
 
 function signerIdentifierOf(element: Der): SignerIdentifier {
