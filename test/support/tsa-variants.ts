@@ -81,6 +81,8 @@ export const GOOD_VARIANTS: readonly Case[] = [
   fraction('1'),
   fraction('123456'),
   fraction('123456789'),
+  fraction('000000000123456789'),
+  fraction(`${'0'.repeat(120)}1`),
   good('genTime without a fraction', { timeMs: Math.floor(LAB_NOW_MS / 1000) * 1000 }),
   good('a TSTInfo extension that nobody knows and that is not critical', fields({ extensions: [extension('2.999.3161.14', false, NULL)] })),
   good(

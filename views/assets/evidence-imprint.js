@@ -34,8 +34,11 @@ function tstInfoOf(token) {
   return readElement(withTag([only(withTag(content, 0xa0))], octetString).contents);
 }
 
-/** Converts a GeneralizedTime, for example `20261121093101.4Z`, to RFC 3339. @param {string} text */
-const timeOf = (text) => text.replace(/^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)((?:\.\d+)?)Z$/, '$1-$2-$3T$4:$5:$6$7Z');
+/**
+ * Converts a GeneralizedTime, for example `20261121093101.4Z`, to RFC 3339, in milliseconds: browsers misread fractions of more than nine digits.
+ * @param {string} text
+ */
+const timeOf = (text) => text.replace(/^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)((?:\.\d{1,3})?)\d*Z$/, '$1-$2-$3T$4:$5:$6$7Z');
 
 /** Reads the only element in these bytes. @param {Uint8Array} octets */
 function wholeOf(octets) {

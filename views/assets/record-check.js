@@ -6,7 +6,7 @@ import { readImprint } from './evidence-imprint.js';
 import { checkLink, createMerkleTree, sha256, verifyInclusion } from './hashes.js';
 import { count } from './page-parts.js';
 import { readClosingRecord } from './proof/closing-record.js';
-import { hexOf, isSha256Hex, octetsOfSha256 } from './proof/octets.js';
+import { hexOf, isSha256Hex, octetsOfSha256, signedTextOf } from './proof/octets.js';
 import { chainStart } from './proof/output-chain.js';
 
 /**
@@ -106,8 +106,7 @@ const isSameTime = (a, b) => a === b || (a !== null && b !== null && Date.parse(
 export function checkClosingRecord(octets, shown, chain) {
   if (hexOf(sha256(octets)) !== shown.closingRecord?.hash)
     return ['The SHA-256 of the published closing record differs from the one on this page.'];
-  const text = new TextDecoder().decode(octets);
-  const record = readClosingRecord(text);
+  const record = readClosingRecord(signedTextOf(octets));
   if (!record) return ['The closing record is not in its canonical form.'];
   const isShown = {
     workflow_id: record.workflow_id === shown.workflowId,

@@ -1,13 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { preferHeaders } from '../../shared/contract/parameters.ts';
 import { rawVerifyRequest, tokenIdPath, verificationResult, verifyRequest } from '../../shared/contract/verify.ts';
+import { TrustMaterialError } from '../../shared/rfc3161/index.ts';
 import { prefersPage } from '../server/accept.ts';
 import { beforeBody } from '../server/before-body.ts';
 import { tokenBodyLimit } from '../server/body-reader.ts';
 import type { ServerContext } from '../server/context.ts';
 import { json, type OperationContract } from '../server/operation.ts';
 import { readPrefer } from '../server/prefer.ts';
-import { createRequestParser } from '../server/validation.ts';
+import { createRequestParser, RequestValidationError } from '../server/validation.ts';
 import type { UntilKnown } from './outcome-wait.ts';
 import type { StampPages } from './stamp-pages.ts';
 import { isUnknownId, type Verification } from './verification.ts';
@@ -48,6 +49,14 @@ const productContract = {
   errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;
 
+/** The maximum size of the revocation lists in a request. Reading them costs about as much as reading a token of this size. */
+const mostListBytes = 1024 * 1024;
+
+const listsRefused = (why: string) =>
+  new RequestValidationError([
+    { type: 'value_error', loc: ['body', 'revocation_lists'], msg: `Value error, the lists ${why}`, input: null, ctx: { error: {} } },
+  ]);
+
 const parseById = createRequestParser(byIdContract);
 const parseRaw = createRequestParser(rawContract);
 const parseProduct = createRequestParser(productContract);
@@ -85,8 +94,12 @@ export function registerVerifyRoutes(
     return reply.page('verify', shown);
   });
   app.post('/api/v1/verify/v1/raw', { onRequest, bodyLimit: tokenBodyLimit, config: { contract: rawContract } }, async (request) => {
-    const { token, hash, hashes } = parseRaw(request).body;
-    return verification.raw(token, hash, hashes);
+    const { token, hash, hashes, revocation_lists } = parseRaw(request).body;
+    const crls = (revocation_lists ?? []).map((list) => Buffer.from(list, 'base64'));
+    if (crls.reduce((sum, { length }) => sum + length, 0) > mostListBytes) throw listsRefused('should have at most 1 MiB in all');
+    return verification.raw(token, hash, hashes, crls).catch((error: unknown) => {
+      throw error instanceof TrustMaterialError ? listsRefused(`cannot be used: ${error.message}`) : error;
+    });
   });
 
   app.post(

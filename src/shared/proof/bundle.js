@@ -2,7 +2,7 @@
 // Reads an evidence bundle (W22). Checks that it has exactly the expected files, and that they match SHA256SUMS. judge-bundle.js judges the contents.
 import { blocksOf, bundleFiles, isListFile, listedFiles, sealFiles, sealNames } from './bundle-files.js';
 import { readClosingRecord } from './closing-record.js';
-import { concatOctets, hexOf } from './octets.js';
+import { concatOctets, hexOf, signedTextOf } from './octets.js';
 import { openZip } from './zip.js';
 import { ZipFault } from './zip-source.js';
 
@@ -83,7 +83,7 @@ export async function openBundle(source, tools) {
   }
 
   const recordOctets = await readSmall(entryOf(bundleFiles.closingRecord), mostSmallBytes);
-  const record = readClosingRecord(new TextDecoder().decode(recordOctets));
+  const record = readClosingRecord(signedTextOf(recordOctets));
   if (!record) throw malformed('closing-record.json is no closing record in canonical form.');
   const filesOf = (/** @type {import('./bundle-files.js').SealName} */ name) => ({
     hasToken: entries.has(sealFiles(name).token),

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { buildHashTree, encodeEvidenceRecord } from '../../../src/shared/rfc3161/index.ts';
+import { buildHashTree, encodeEvidenceRecord, tokenIn } from '../../../src/shared/rfc3161/index.ts';
 import { loadScript } from '../../support/browser-script.ts';
 import { tokenFor } from '../../support/page-record.ts';
 import { REAL_TOKENS, readReal } from '../../support/real-tokens.ts';
+import { createTsaLab } from '../../support/tsa-lab.ts';
 
 type ReadImprint = (record: Uint8Array, digest: Uint8Array) => { readonly isFor: boolean; readonly genTime: string };
 
@@ -47,6 +48,12 @@ describe('the imprints of a token, as read by the scripts of the pages (RFC 4998
       token: tokenFor(digest.toString('hex'), time),
     });
     expect(readImprint(other, digests[1]!).isFor).toBe(false);
+  });
+
+  it('a fraction of more than nine digits is cut to milliseconds', () => {
+    const genTime = '20261121100230.0000000001234567891Z';
+    const { answer } = createTsaLab().specimen({ ask: { digest }, seams: { fields: (good) => ({ ...good, genTime }) } });
+    expect(readImprint(tokenIn(answer)!, digest)).toEqual({ isFor: true, genTime: '2026-11-21T10:02:30.000Z' });
   });
 
   it('an imprint of an unknown algorithm cannot be judged, and one of SHA-512 is for another hash', () => {
