@@ -1,5 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync, type KeyPairKeyObjectResult, sign, X509Certificate } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { verify } from '../../src/cli/commands/verify.ts';
 import { objectIdentifier, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID, SCHEMES, type SignatureScheme, type TstInfoFields, tokenIn } from '../../src/shared/rfc3161/index.ts';
@@ -70,6 +74,67 @@ describe('W22: a good bundle holds', () => {
   test('with seals from the laboratory of the forgeries', async () => {
     const { script, command, page } = await judged(resealed(good, tsaLab, { make: ({ specimen }) => specimen() }), tsaLab.pki.rootPem);
     expect([script.code, command.verdict, page.verdict]).toEqual([0, 'valid', 'valid']);
+  });
+});
+
+describe('W22: a bundle that was unpacked and packed again holds', () => {
+  const inFolder = (files: Bundle) => new Map([...files].map(([name, content]) => [`evidence/${name}`, content] as const));
+  const added: Bundle = new Map(
+    ['.DS_Store', 'proofs/.DS_Store', '__MACOSX/._README.txt', '__MACOSX/proofs/._1.txt', 'Thumbs.db', 'stamps/desktop.ini'].map((name) => [
+      name,
+      Buffer.from('of a file manager'),
+    ]),
+  );
+  /** Packs files by a program, in a folder of its own. */
+  const packedBy = (files: Bundle, program: string, args: readonly string[]) => {
+    const folder = mkdtempSync(join(tmpdir(), 'qstamp-repacked-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    for (const [name, content] of files) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      writeFileSync(join(folder, name), content);
+    }
+    const names = [...new Set([...files.keys()].map((name) => name.split('/')[0]!))];
+    execFileSync(program, [...args, ...names], { cwd: folder, stdio: 'pipe' });
+    return readFileSync(join(folder, 'packed.zip'));
+  };
+  const zip64 =
+    'import os, sys, zipfile\nwith zipfile.ZipFile("packed.zip", "w", zipfile.ZIP_DEFLATED) as z:\n for top in sys.argv[1:]:\n' +
+    '  for path, _, names in os.walk(top):\n   for name in names:\n    with z.open(os.path.join(path, name), "w", force_zip64=True) as out: out.write(open(os.path.join(path, name), "rb").read())';
+
+  test.each<[how: string, pack: () => Promise<Buffer> | Buffer, ignored: RegExp]>([
+    ['with what file managers add', () => zipped(new Map([...good, ...added])), /\.DS_Store, .*and|__MACOSX/],
+    ['in one folder, with what file managers add', () => zipped(inFolder(new Map([...good, ...added]))), /: evidence\/, /],
+    ['by zip', () => packedBy(good, 'zip', ['-qr', 'packed.zip']), /: (\w+\/, ){2}\w+\/$/],
+    ['by zip as a stream, stored, in one folder', () => packedBy(inFolder(good), 'zip', ['-0qr', '-fd', 'packed.zip']), /: evidence\/, /],
+    ['by zip in the format for more than 4 GB', () => packedBy(good, 'zip', ['-qr', '-fz', 'packed.zip']), /: (\w+\/, ){2}\w+\/$/],
+    ['by Python, with folders', () => packedBy(good, 'python3', ['-m', 'zipfile', '-c', 'packed.zip']), /: (\w+\/, ){2}\w+\/$/],
+    [
+      'by Python in one folder, in the format for more than 4 GB',
+      () => packedBy(inFolder(good), 'python3', ['-c', zip64]),
+      /: evidence\/$/,
+    ],
+  ])('%s', async (_how, pack, ignored) => {
+    const zip = await pack();
+    const command = await judgedByCommand(zip, lab.tsa.pki.rootPem);
+    expect(command).toMatchObject({ verdict: 'valid', not_checked: expect.arrayContaining([expect.stringMatching(ignored)]) });
+    const page = await askPage(lab.service.url, zip);
+    expect(page.verdict).toBe('valid');
+    expect(page.text).toContain('added by other programs, and not a part of the bundle');
+  });
+
+  test('also unpacked: the script ignores what file managers add', async () => {
+    const { code } = await runScript(new Map([...good, ...added, ['../root.pem', Buffer.from(lab.tsa.pki.rootPem)]]), ['--ca', 'root.pem']);
+    expect(code).toBe(0);
+  });
+
+  test.each<[what: string, files: () => Bundle]>([
+    ['another file', () => new Map([...good, ['approval.txt', Buffer.from('The client approves.')]])],
+    ['another folder with a file', () => new Map([...inFolder(good), ['other/approval.txt', Buffer.from('The client approves.')]])],
+    ['two closing records', () => new Map([...good, ...inFolder(good)])],
+  ])('but not with %s', async (_what, files) => {
+    const zip = await zipped(files());
+    const command = await judgedByCommand(zip, lab.tsa.pki.rootPem);
+    expect(command.verdict).not.toBe('valid');
   });
 });
 

@@ -6,7 +6,7 @@ import { firstTokenOf, readImprint } from './evidence-imprint.js';
 import { hashers, sha256 } from './hashes.js';
 import { inflate } from './inflate.js';
 import { BundleFault, hasClosingRecord, malformed, openBundle } from './proof/bundle.js';
-import { bundleFiles } from './proof/bundle-files.js';
+import { bundleFiles, ignoredText } from './proof/bundle-files.js';
 import { judgeBundle, StampRefused } from './proof/judge-bundle.js';
 import { base64Of, hexOf, octetsOfSha256 } from './proof/octets.js';
 import { blobSource, ZipFault } from './proof/zip-source.js';
@@ -58,7 +58,7 @@ export async function judgeBundleFile(file, wanted, onOutput) {
       wanted,
       onOutput: (/** @type {number} */ number) => onOutput(number, total),
     };
-    return { ...(await judgeBundle(bundle, judge)), notes: lists ? [] : [tooLarge] };
+    return { ...(await judgeBundle(bundle, judge)), notes: [...(lists ? [] : [tooLarge]), ...ignoredText(bundle.ignored)] };
   } catch (error) {
     if (error instanceof BundleFault) return { fault: `${error.code}: ${error.message}` };
     if (error instanceof StampRefused) return { fault: `${error.code.replace(/\.$/, '')} (${error.what}).` };
