@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 /** Runs a command of src/cli, or an operator command of src/operator, with Node 24: the running Node or the one in the dependencies. */
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import module from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import util from 'node:util';
 import { findNode24, isNode24 } from '../scripts/stack/packaged-node.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
@@ -58,7 +59,9 @@ if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
     const { [name]: run } = await importSource('operator', `${command}.ts`);
     // Read the same settings as `npm start`.
     const envFile = path.join(root, '.env');
-    if (existsSync(envFile)) process.loadEnvFile(envFile);
+    // `process.loadEnvFile` takes a byte order mark for a part of the first name.
+    const given = existsSync(envFile) ? util.parseEnv(readFileSync(envFile, 'utf8').trim()) : {};
+    for (const [name, value] of Object.entries(given)) process.env[name] ??= value;
     const { env: environment, stdout, stderr } = process;
     process.exitCode = await run({ args, environment, stdout, stderr });
   } else {

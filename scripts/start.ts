@@ -1,7 +1,7 @@
 /** `npm start`: runs Redis, MongoDB, the API and one worker on this machine until Ctrl-C. The state is in `.local/`. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadEnvFile } from 'node:process';
+import { parseEnv } from 'node:util';
 import { developmentToken, withSecretFiles } from '../src/shared/runtime/config.ts';
 import type { ServiceProcess } from './service-processes.ts';
 import { checkoutDir, findCacheDir, localDir, type StackContext } from './stack/context.ts';
@@ -72,7 +72,9 @@ function untilEnd(
 
 async function run(signal: AbortSignal): Promise<number> {
   const envFile = join(checkoutDir, '.env');
-  if (existsSync(envFile)) loadEnvFile(envFile);
+  // `process.loadEnvFile` takes a byte order mark for a part of the first name.
+  const given = existsSync(envFile) ? parseEnv(readFileSync(envFile, 'utf8').trim()) : {};
+  for (const [name, value] of Object.entries(given)) process.env[name] ??= value;
   if (process.env.NODE_ENV === 'production') {
     process.stderr.write('npm start is for development; for production see docs/operators/operations.md, "Without Docker".\n');
   }

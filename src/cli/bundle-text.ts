@@ -6,11 +6,12 @@ import { toldCertificate, toldToken } from '../shared/domain/told-token.ts';
 import { BundleFault } from '../shared/proof/bundle.js';
 import { StampRefused, verdictOf } from '../shared/proof/judge-bundle.js';
 import type { TrustStore, Verified } from '../shared/rfc3161/index.ts';
+import { exitCodes } from './failure.ts';
 import type { BundleJudgement, FoundOutput } from './judge-bundle.ts';
 import type { SubjectJudgement } from './judge-subject.ts';
 import type { Judgement } from './judge-token.ts';
 import { countOf, withMilliseconds } from './terminal.ts';
-import { type ToldVerdict, tellVerdict } from './verdict-text.ts';
+import { exitCodeOf, type ToldVerdict, tellVerdict } from './verdict-text.ts';
 
 /** The result for a bundle whose files or stamps do not verify. */
 export function tellBrokenBundle(name: string, fault: BundleFault | StampRefused): ToldVerdict {
@@ -21,12 +22,17 @@ export function tellBrokenBundle(name: string, fault: BundleFault | StampRefused
     line: `${name}: NOT VALID, ${reason}`,
     details,
     verdict: 'not_valid',
+    code: exitCodes.notValid,
   };
 }
 
 function ownNotes({ notProved, none }: BundleJudgement['own']): string[] {
   return [
-    ...(notProved > 0 ? [`the own time-stamps of ${countOf(notProved, 'output')}: you trust no certificate that confirms them`] : []),
+    ...(notProved > 0
+      ? [
+          `the own time-stamps of ${countOf(notProved, 'output')}: you trust no certificate that confirms them, or they could not be checked`,
+        ]
+      : []),
     ...(none > 0 ? [`the own time-stamps of ${countOf(none, 'output')}: there is none in this bundle`] : []),
   ];
 }
@@ -51,7 +57,7 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
   const subject = { input: name, token: undefined, stampId: undefined, record: undefined };
   const stated: SubjectJudgement = { ...root, verdict, reason, stated: root?.stated, online: undefined };
   const closingToken = closing?.stated;
-  const { json, line, details } = tellVerdict(name, subject, stated, trust, closingToken && [closingToken]);
+  const { json, line, details, code } = tellVerdict(name, subject, stated, trust, closingToken && [closingToken]);
   const told = json as { readonly not_checked: readonly string[] };
   const ofClosing = (closing?.qualification?.notChecked ?? []).filter((note) => !told.not_checked.includes(note));
   const notes = [...ofClosing, ...ownNotes(own), unsignedNote, ...moreNotes];
@@ -88,6 +94,7 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
       ...notes.map((note) => `not checked: ${note}`),
     ],
     verdict,
+    code,
   };
 }
 
@@ -156,13 +163,17 @@ function fileJson(path: string, sha256: string, verdict: Verdict, reason: string
 }
 
 function tellPlace(path: string, sha256: string, place: Place): ToldVerdict {
-  const { verdict } = verdictOf(place.judgement);
+  const { verdict, reason: ofBundle } = verdictOf(place.judgement);
   const isValid = verdict === 'valid';
-  const reason = isValid ? null : 'bundle_not_proved: You trust no certificate that confirms the bundle.';
+  const code = exitCodeOf(verdict, ofBundle);
+  const why =
+    code === exitCodes.unjudged ? 'A time-stamp of the bundle could not be checked.' : 'You trust no certificate that confirms the bundle.';
+  const reason = isValid ? null : `bundle_not_proved: ${why}`;
   const json = fileJson(path, sha256, verdict, reason, place);
   const headline = isValid ? `valid, existed at ${withMilliseconds(json.issued_at ?? '')}; ` : `NOT PROVED, ${reason} It would be `;
   return {
     verdict,
+    code,
     json,
     line: `${path}: ${headline}${placeText(place)}`,
     details: isValid && json.not_checked.length > 0 ? [`not checked: ${withMilliseconds(json.not_checked.join('; '))}`] : [],
@@ -175,7 +186,8 @@ export function tellNotFound(path: string, sha256: string, bundles: readonly Sea
   const reason = broken
     ? `bundle_not_valid: ${broken.name} is not valid, so it says nothing about this file.`
     : 'not_in_bundle: The file is neither an output nor the briefing of a workflow here, or it has changed.';
-  return { json: fileJson(path, sha256, 'not_valid', reason), line: `${path}: NOT VALID, ${reason}`, details: [], verdict: 'not_valid' };
+  const [verdict, code] = ['not_valid', exitCodes.notValid] as const;
+  return { json: fileJson(path, sha256, verdict, reason), line: `${path}: NOT VALID, ${reason}`, details: [], verdict, code };
 }
 
 /** The results for a file: one for each bundle that proves it. If no bundle proves it, one for each bundle that contains its hash. */

@@ -19,7 +19,7 @@ const surroundings = `Environment
 Exit codes (for several results: the smallest that is not 0)
   0  done; every verified subject is valid
   1  a verified subject is not valid, or not proved
-  2  the command line cannot be understood
+  2  the command line cannot be understood, or a subject has an algorithm that is not known
   3  the service refused the request
   4  the service cannot be reached, or could not do it now
   5  a local file cannot be read or written, or would be overwritten

@@ -5,6 +5,8 @@ export const exitCodes = {
   notValid: 1,
   /** The command line cannot be understood. */
   usage: 2,
+  /** Something could not be checked, because the verifier does not know an algorithm. */
+  unjudged: 2,
   /** The service refused the request. */
   refused: 3,
   /** The service cannot be reached, or cannot serve the request now. */

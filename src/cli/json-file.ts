@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { asFailure, CommandFailure, exitCodes } from './failure.ts';
 import { type SaveFileOptions, saveFile } from './save-file.ts';
 
-/** Parses a JSON text. Returns undefined if the text is not JSON. */
+/** Parses a JSON text. Returns undefined if the text is not JSON. Some editors write a byte order mark, and JSON has none: it is ignored. */
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch {
     return undefined;
   }

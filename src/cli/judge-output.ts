@@ -8,7 +8,7 @@ import { digestInput } from './digest-input.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 import { parseJson, readText } from './json-file.ts';
 import type { JudgeContext, SubjectJudgement } from './judge-subject.ts';
-import { imprintOf, judgeToken } from './judge-token.ts';
+import { imprintSaidBy, judgeToken } from './judge-token.ts';
 
 /** The judgement of a file and its Merkle proof. */
 export interface OutputJudgement {
@@ -54,7 +54,8 @@ export async function judgeOutput(path: string, proofPath: string, context: Judg
     ...found,
     judgement: { verdict: 'not_valid', reason, stated: judged.stated, isTokenProved: judged.verdict === 'valid', online: undefined },
   });
-  if (judged.stated && !isSameImprint(imprintOf(judged.stated), stamped)) return refuse('imprint_mismatch');
+  const said = imprintSaidBy(judged);
+  if (said && !isSameImprint(said, stamped)) return refuse('imprint_mismatch');
   const isOwn = record.workflow_id === proof.workflow_id && proof.sequence_number === proof.leaf_index + 1;
   const inclusion = {
     treeSize: proof.tree_size,

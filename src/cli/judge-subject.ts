@@ -6,7 +6,7 @@ import type { ListIndex } from '../shared/trust/lists/index.ts';
 import type { Client } from './client.ts';
 import { type DigestOptions, digestInput } from './digest-input.ts';
 import { CommandFailure, misuse } from './failure.ts';
-import { imprintOf, type Judgement, judgeToken } from './judge-token.ts';
+import { imprintSaidBy, type Judgement, judgeToken } from './judge-token.ts';
 import type { Subject } from './subject.ts';
 
 /** The answer of the service, or the failure to get one. */
@@ -50,7 +50,7 @@ export async function judgeSubject(subject: Subject, context: JudgeContext): Pro
   const [first, ...others] = token === undefined ? [] : recordAlgorithms(token);
   const imprints = input === undefined || first === undefined ? [] : await imprintsOfInput(input, [first, ...others]);
   const judged = token === undefined ? noToken : await judgeToken(token, trust, nowMs, imprints, lists);
-  const wanted = judged.stated ? imprintOf(judged.stated) : record && sha256Imprint(record.sha256);
+  const wanted = imprintSaidBy(judged) ?? (record && sha256Imprint(record.sha256));
   const found = imprints[0] ?? (input === undefined ? undefined : (await imprintsOfInput(input, [wanted?.algorithm ?? 'sha256']))[0]);
   const differs = judged.verdict !== 'not_valid' && found !== undefined && wanted !== undefined && !isSameImprint(found, wanted);
   const online = client && (await askService(client, token, stampId, found));

@@ -2,8 +2,10 @@ import { looksLikeMockToken } from '../shared/domain/mock-token.ts';
 import { isQualified, type Qualification } from '../shared/domain/qualification.ts';
 import { type ReasonCode, type Verdict, verdictOf } from '../shared/domain/reasons.ts';
 import type { Imprint } from '../shared/domain/stamp.ts';
+import { imprintOf } from '../shared/domain/told-token.ts';
 import {
   isEvidenceRecord,
+  type TokenClaims,
   type TrustStore,
   type Verified,
   type VerifyResult,
@@ -24,6 +26,8 @@ export interface Judgement {
    * certificate, which the user would have to trust.
    */
   readonly stated: Verified | undefined;
+  /** The statement of a token that is not proved and could not be verified: it can only show that the token is for another file. */
+  readonly claims?: TokenClaims | undefined;
   /** What the trusted lists say. Null: nothing. Undefined: no list was given. */
   readonly qualification?: Qualification | null;
   /** The token is valid because a trusted list grants its service, and not by the user's trust anchors. */
@@ -78,7 +82,8 @@ export async function judgeToken(
   }
   // If the token is not valid even when its own signer is trusted, no trust anchor can make it valid.
   const reason = verdictOf(own.code) === 'not_valid' ? own.code : result.code;
-  return { verdict: verdictOf(reason), reason, stated: undefined, ...nothingSaid };
+  const verdict = verdictOf(reason);
+  return { verdict, reason, stated: undefined, claims: verdict === 'not_proved' ? result.claims : undefined, ...nothingSaid };
 }
 
 /**
@@ -146,4 +151,8 @@ function decide(lists: readonly ListIndex[], judge: (index: ListIndex) => Qualif
   return known.find(({ reason }) => reason !== 'list_expired') ?? known[0] ?? ofList[0] ?? said[0] ?? null;
 }
 
-export { imprintOf } from '../shared/domain/told-token.ts';
+/** Returns the imprint that a token states; undefined if it cannot be read, or if the token is not valid. */
+export function imprintSaidBy({ stated, claims }: Pick<Judgement, 'stated' | 'claims'>): Imprint | undefined {
+  const said = stated ?? claims;
+  return said && imprintOf(said);
+}

@@ -13,6 +13,9 @@ export const folderRule =
   'A folder means all files in it and its subfolders, sorted by path, except hidden files and folders, symbolic links, ' +
   'files that hold a workflow token, and stamps: *.qstamp.json, and FILE.tsr, FILE.tst, FILE.ers and FILE.asics beside FILE.';
 
+/** Whether a folder is judged as a whole, and not file by file. */
+type IsWhole = (folder: string) => boolean;
+
 interface OperandFiles {
   readonly files: string[];
   /** Those of `files` that the user did not name. */
@@ -22,16 +25,16 @@ interface OperandFiles {
 
 /**
  * Replaces each folder among the operands by its files, see `folderRule`. Other operands are returned as they are, in the given order. A folder that
- * has no such file or cannot be read is reported as a problem.
+ * has no such file or cannot be read is reported as a problem. A folder for which `isWhole` is true stays one name.
  */
-export async function filesOf(operands: readonly string[], terminal: Terminal): Promise<OperandFiles> {
+export async function filesOf(operands: readonly string[], terminal: Terminal, isWhole: IsWhole = () => false): Promise<OperandFiles> {
   const files: string[] = [];
   const inFolders = new Set<string>();
   const problems: Outcome[] = [];
   for (const operand of operands) {
     try {
-      if (await isFolder(operand)) {
-        for (const path of await filesIn(operand)) {
+      if ((await isFolder(operand)) && !isWhole(operand)) {
+        for (const path of await filesIn(operand, isWhole)) {
           files.push(path);
           inFolders.add(path);
         }
@@ -47,19 +50,20 @@ export async function filesOf(operands: readonly string[], terminal: Terminal): 
 const isFolder = async (operand: string): Promise<boolean> =>
   operand !== standardInput && ((await stat(operand).catch(() => undefined))?.isDirectory() ?? false);
 
-async function filesIn(folder: string): Promise<string[]> {
-  const files = (await Array.fromAsync(everyFileIn(folder))).filter(
+async function filesIn(folder: string, isWhole: IsWhole): Promise<string[]> {
+  const files = (await Array.fromAsync(everyFileIn(folder, isWhole))).filter(
     (path) => !isStampRecordPath(path) && !isStampOfFileBeside(path, existsSync),
   );
   if (files.length === 0) throw new CommandFailure(exitCodes.file, 'no file in this folder (hidden files, links and stamps do not count)');
   return files.sort();
 }
 
-async function* everyFileIn(folder: string): AsyncGenerator<string> {
+async function* everyFileIn(folder: string, isWhole: IsWhole): AsyncGenerator<string> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     if (entry.name.startsWith('.') || entry.name === workflowFileName) continue;
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) yield* everyFileIn(path);
+    if (entry.isDirectory() && isWhole(path)) yield path;
+    else if (entry.isDirectory()) yield* everyFileIn(path, isWhole);
     // A workflow file of another name holds a secret too, and nobody means it when naming its folder.
     else if (entry.isFile() && !(await isWorkflowFile(path))) yield path;
   }

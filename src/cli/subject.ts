@@ -122,7 +122,8 @@ async function readTokenFile(path: string): Promise<Buffer> {
   try {
     if ((await file.stat()).size > mostTokenBytes) throw new CommandFailure(exitCodes.file, `${path} is too large for a token`);
     const bytes = await file.readFile();
-    return tokenOf(bytes.toString('latin1')) ?? bytes;
+    // `bytesOfTokenText` takes a byte order mark for white space.
+    return tokenOf(bytes.toString('utf8')) ?? bytes;
   } finally {
     await file.close();
   }

@@ -2,9 +2,9 @@ import { qualifiedVerdictOf } from '../shared/contract/verify.ts';
 import { rfc3339Of } from '../shared/domain/gen-time.ts';
 import type { Qualification } from '../shared/domain/qualification.ts';
 import { laterStatusSentence, qualifiedSentence } from '../shared/domain/qualified-sentence.ts';
-import { adviceOf, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
+import { adviceOf, isUnjudged, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
 import { hashNameOf } from '../shared/domain/stamp.ts';
-import { type ToldToken, toldToken } from '../shared/domain/told-token.ts';
+import { imprintOf, type ToldToken, toldToken } from '../shared/domain/told-token.ts';
 import {
   type Certificate,
   isEvidenceRecord,
@@ -15,9 +15,8 @@ import {
 } from '../shared/rfc3161/index.ts';
 import { readableFingerprint, readableName } from './anchors.ts';
 import { standardInput } from './digest-input.ts';
-import { CommandFailure } from './failure.ts';
+import { CommandFailure, type ExitCode, exitCodes } from './failure.ts';
 import type { OnlineAnswer, SubjectJudgement } from './judge-subject.ts';
-import { imprintOf } from './judge-token.ts';
 import { describeStampRecord } from './stamp-record.ts';
 import type { Subject } from './subject.ts';
 import { countOf, withMilliseconds } from './terminal.ts';
@@ -28,6 +27,13 @@ export interface ToldVerdict {
   readonly line: string;
   readonly details: readonly string[];
   readonly verdict: Verdict;
+  readonly code: ExitCode;
+}
+
+/** The exit code for a verdict. `reason`: its code. */
+export function exitCodeOf(verdict: Verdict, reason: string | undefined): ExitCode {
+  if (verdict === 'valid') return exitCodes.ok;
+  return isUnjudged(reason) ? exitCodes.unjudged : exitCodes.notValid;
 }
 
 /** The verdicts in words, for a summary. */
@@ -98,7 +104,8 @@ export function tellVerdict(
     ...(shownNotChecked.length > 0 ? [`not checked: ${withMilliseconds(shownNotChecked.join('; '))}`] : []),
     ...(online ? [`the service says: ${isValid ? said : `${said.replace(/\.$/, '')} (this proves nothing)`}`] : []),
   ];
-  return { json, line: `${judged}: ${headline(subject, judgement, reason)}`, details, verdict };
+  const code = exitCodeOf(verdict, judgement.reason);
+  return { json, line: `${judged}: ${headline(subject, judgement, reason)}`, details, verdict, code };
 }
 
 /** The member `qualified`, as in answers of the service. */

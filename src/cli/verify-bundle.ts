@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { BundleFault, mostSmallBytes, type OpenedBundle } from '../shared/proof/bundle.js';
-import { bundleFiles } from '../shared/proof/bundle-files.js';
+import { bundleFiles, ignoredText } from '../shared/proof/bundle-files.js';
 import { judgeBundle, StampRefused } from '../shared/proof/judge-bundle.js';
 import { isSame } from '../shared/proof/octets.js';
 import { type TrustMaterial, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
@@ -12,6 +12,7 @@ import { CommandFailure, exitCodes, misuse } from './failure.ts';
 import {
   asBundleFault,
   type BundleJudgement,
+  isBundleFolder,
   isBundlePath,
   isCertainlyBundle,
   judgeStampBy,
@@ -25,7 +26,7 @@ import { countOf, type Outcome } from './terminal.ts';
 import { type ToldVerdict, verdictWords } from './verdict-text.ts';
 
 /**
- * Finds the evidence bundles among the names: zip files without a stamp beside them. If there are several, a zip file without a closing record counts
+ * Finds the evidence bundles among the names: unpacked bundles, and zip files without a stamp beside them. If there are several, a zip file without a closing record counts
  * as an ordinary file, unless all have none. A zip file in a folder counts only if it has a closing record.
  */
 export async function bundlesAmong(
@@ -36,7 +37,7 @@ export async function bundlesAmong(
   if (token !== undefined || proof !== undefined) return [];
   const zips: string[] = [];
   for (const name of names) {
-    if (!isBundlePath(name) || (await stampBeside(name)) !== undefined) continue;
+    if (!isBundlePath(name) || (!isBundleFolder(name) && (await stampBeside(name)) !== undefined)) continue;
     if (!inFolders.has(name) || (await isCertainlyBundle(name))) zips.push(name);
   }
   if (zips.length < 2) return zips;
@@ -124,8 +125,7 @@ export async function verifyBundles(
   const outcomes: Outcome[] = [];
   const problem = (name: string, error: unknown) => outcomes.push({ code: terminal.problem(name, error), word: 'failed' });
   const print = ({ json, line, details, verdict }: ToldVerdict) => terminal.result(json, line, details, verdict);
-  const count = ({ verdict }: Pick<ToldVerdict, 'verdict'>) =>
-    outcomes.push({ code: verdict === 'valid' ? exitCodes.ok : exitCodes.notValid, word: verdictWords[verdict] });
+  const count = ({ verdict, code }: ToldVerdict) => outcomes.push({ code, word: verdictWords[verdict] });
   const digests = new Map<string, string>();
   for (const file of files) {
     try {
@@ -147,7 +147,12 @@ export async function verifyBundles(
         wanted: new Set(digests.values()),
         onOutput,
       });
-      const told = tellBundle(path, judgement, trust, [...notes, ...listNotes, ...(await scriptNotes(bundle))]);
+      const told = tellBundle(path, judgement, trust, [
+        ...notes,
+        ...listNotes,
+        ...(await scriptNotes(bundle)),
+        ...ignoredText(bundle.ignored),
+      ]);
       print(told);
       count(told);
       return judgement;

@@ -118,6 +118,7 @@ export const manipulations: readonly Manipulation[] = [
     /time-stamp of closing-record is for another hash/, record((text) => text.replace(/"completed_at":"20../, '"completed_at":"2019'))],
   ['the closing record is not in canonical form', 'bundle_malformed',
     /closing record in canonical form/, record((text) => text.replace(',', ', '))],
+  ['the closing record begins with a byte order mark', 'bundle_malformed', /closing record in canonical form/, record((text) => `\uFEFF${text}`)],
   ['the closing record has a line more', 'bundle_malformed', /closing record in canonical form/, record((text) => `${text}\n{}`)],
   ['a path is one too long', 'inclusion_proof_invalid',
     /inclusion proof of output 2 leads elsewhere/, proofs((a, b, c) => [a, `${b} ${'ab'.repeat(32)}`, c])],

@@ -33,6 +33,13 @@ function tryParse(contents: Buffer): Der | undefined {
   }
 }
 
+/** The positions of the version numbers of SignedData and SignerInfo in the DER of a token. Nobody signs them, and they have no effect. */
+export function versionPlaces(token: Uint8Array): readonly number[] {
+  const signedData = parseDer(token).children[1]!.children[0]!;
+  const signerInfo = signedData.children.at(-1)!.children[0]!;
+  return [signedData, signerInfo].map(({ children: [version] }) => version!.content);
+}
+
 export function encoded(element: MutableDer): Buffer {
   return tlv(element.tag, ...(element.children.length > 0 ? element.children.map(encoded) : [element.contents]));
 }

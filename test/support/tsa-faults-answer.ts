@@ -134,8 +134,6 @@ export const ANSWER_FAULTS: readonly FaultyCase[] = [
   fault('not_signed_data', 'ContentInfo is not signedData', token({ contentType: OID.data })),
   fault('not_tst_info', 'eContentType is id-data', ofData),
   fault('not_tst_info', 'eContentType is id-data, and the signed contentType agrees', ofDataAndSaysSo),
-  fault('cms_version', 'SignedData version 1 although the content is not id-data', token({ version: 1 })),
-  fault('cms_version', 'SignerInfo version 3 with an issuer and serial number', signerInfo({ version: 3 })),
   fault(
     'content_missing',
     'empty eContent',

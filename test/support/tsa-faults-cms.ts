@@ -144,7 +144,7 @@ export const CMS_FAULTS: readonly FaultyCase[] = [
   essCertId('signing_certificate_hash_unknown', 'a hash algorithm that nobody knows', (s) =>
     encodeSigningCertificateV2(hashOf(s), s.issuerName, s.serialNumber, der.sequence(der.objectIdentifier('2.999.3161.36'))),
   ),
-  essCertId('signing_certificate_hash_unknown', 'MD5', (s) =>
+  essCertId('signature_algorithm_weak', 'MD5', (s) =>
     encodeSigningCertificateV2(digestData('md5', s.certificate), s.issuerName, s.serialNumber, der.sequence(der.objectIdentifier(OID.md5))),
   ),
 ];

@@ -88,6 +88,6 @@ export const TSTINFO_FAULTS: readonly FaultyCase[] = [
   fault('accuracy_malformed', 'accuracy of 1 000 millis', fields({ accuracy: { millis: 1000 } })),
   fault('accuracy_malformed', 'accuracy of 1 000 micros', fields({ accuracy: { micros: 1000 } })),
   fault('accuracy_malformed', 'accuracy of less than nothing', fields({ accuracy: { seconds: -1 } })),
-  fault('serial_malformed', 'a negative serial number', fields({ serial: -1n })),
   fault('serial_malformed', 'a serial number of 161 bits', fields({ serial: 1n << 160n })),
+  fault('serial_malformed', 'a negative serial number of 161 bits', fields({ serial: -(1n << 160n) })),
 ];

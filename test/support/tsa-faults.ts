@@ -10,7 +10,7 @@ import type { FaultyCase } from './tsa-lab.ts';
  * it was not given. That is why agreement with it is not enough.
  */
 const codesLetThrough = new Set<ReasonCode>([
-  ...(['granted_with_mods', 'status_contradictory', 'cms_version', 'signer_certificate_ambiguous', 'certificate_revoked'] as const),
+  ...(['granted_with_mods', 'status_contradictory', 'signer_certificate_ambiguous', 'certificate_revoked'] as const),
   ...(['der_length', 'der_too_large', 'der_too_deep', 'nonce_too_large', 'nonce_unexpected', 'intermediate_eku'] as const),
   ...(['tst_info_extension', 'gen_time_outside_window', 'gen_time_future', 'accuracy_malformed', 'serial_malformed'] as const),
   ...(['imprint_algorithm_unknown', 'content_type_attribute', 'signed_attribute_repeated', 'algorithm_protection_mismatch'] as const),

@@ -7,7 +7,18 @@ import { encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue/encod
 import { digestData, digestIdentifier } from '../../src/shared/rfc3161/x509/digests.ts';
 import { extendedKeyUsage, extension, keyIdentifier } from '../../src/tsa/certificate.ts';
 import { createPki, issueIntermediate, issueSigner } from '../../src/tsa/pki.ts';
-import { attributes, fields, good, moreCertificates, signedBy, signerInfo, signingCertificate, token, tstInfo } from './tsa-changes.ts';
+import {
+  attributes,
+  fields,
+  good,
+  moreCertificates,
+  response,
+  signedBy,
+  signerInfo,
+  signingCertificate,
+  token,
+  tstInfo,
+} from './tsa-changes.ts';
 import { below, revocationLists } from './tsa-faults-chain.ts';
 import { type Case, DAY_MS, LAB_NOW_MS, type SpecimenOptions, type TsaLab } from './tsa-lab.ts';
 
@@ -56,6 +67,11 @@ export const GOOD_VARIANTS: readonly Case[] = [
   good('TSTInfo.tsa is the signer', { profile: { includeTsaName: true } }),
   good('signingTime', { profile: { includeSigningTime: true } }),
   good('no nonce was asked for', { ask: { nonce: undefined } }),
+  good('a failInfo in which no bit is set', response({ failInfo: [] })),
+  good('a negative serial number', fields({ serial: -5n })),
+  good('a negative serial number of 160 bits', fields({ serial: 1n - (1n << 160n) })),
+  good('SignedData of version 1', token({ version: 1 })),
+  good('SignerInfo of version 3, although it has an issuer and a serial number', signerInfo({ version: 3 })),
   good('a negative nonce', { ask: { nonce: -5n } }),
   good('a nonce of 160 bits', { ask: { nonce: 1n << 159n } }),
   good('NULL parameters of the digest', { ask: { nullParameters: true } }),
@@ -65,6 +81,8 @@ export const GOOD_VARIANTS: readonly Case[] = [
   fraction('1'),
   fraction('123456'),
   fraction('123456789'),
+  fraction('000000000123456789'),
+  fraction(`${'0'.repeat(120)}1`),
   good('genTime without a fraction', { timeMs: Math.floor(LAB_NOW_MS / 1000) * 1000 }),
   good('a TSTInfo extension that nobody knows and that is not critical', fields({ extensions: [extension('2.999.3161.14', false, NULL)] })),
   good(

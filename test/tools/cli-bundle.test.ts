@@ -1,4 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { verify } from '../../src/cli/commands/verify.ts';
 import { workflowBundle } from '../../src/cli/commands/workflow.ts';
@@ -263,7 +264,8 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., without the service', () => {
   const having = (name: string, content: Buffer) => zipped(new Map([...good.files, [name, content] as const]));
   const damaged = () => {
     const zip = Buffer.from(good.zip);
-    zip[zip.indexOf('verify.py') + 200]! ^= 1;
+    // The octets follow their name. No block of deflate has this type (RFC 1951 §3.2.3).
+    zip[zip.indexOf('verify.py') + 'verify.py'.length] = 0x07;
     return zip;
   };
   const rubbish: [what: string, says: string, make: () => Uint8Array | Promise<Uint8Array>][] = [
@@ -280,6 +282,51 @@ describe('W22: qstamp verify BUNDLE.zip FILE..., without the service', () => {
     const { code, said, stderr } = await judge(await make());
     expect([code, stderr, said.length]).toEqual([1, '', 1]);
     expect(said[0]?.error).toMatchObject({ message: expect.stringContaining(says) });
+  });
+
+  /** A folder with the unpacked bundle in `unpacked`. */
+  const unpacked = (more: Readonly<Record<string, string>> = {}, files: Bundle = good.files) => {
+    const folder = inFolder();
+    for (const [name, content] of [...files, ...Object.entries(more)]) {
+      const path = folder.path(`unpacked/${name}`);
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, content);
+    }
+    return folder;
+  };
+
+  test('an unpacked bundle is judged like the zip file, also inside a folder', async () => {
+    const { run, path } = unpacked({ '.DS_Store': 'x', '__MACOSX/._README.txt': 'x' });
+    const { code, stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'unpacked', 'b']);
+    expect([code, ...jsonLines({ stdout })]).toMatchObject([
+      0,
+      { subject: 'unpacked', verdict: 'valid', claimed: { workflow_id: good.workflow.id } },
+      { subject: 'b', verdict: 'valid', bundle: 'unpacked', sequence_numbers: [2] },
+    ]);
+    const added = 'added by other programs, and not a part of the bundle: ';
+    const named = jsonLines({ stdout })[0]?.not_checked as string[];
+    expect(
+      named
+        .find((item) => item.startsWith(added))
+        ?.slice(added.length)
+        .split(', ')
+        .sort(),
+    ).toEqual(['.DS_Store', '__MACOSX/', '__MACOSX/._README.txt', 'certificates/', 'proofs/', 'stamps/'].sort());
+    const outer = await run(['verify', '--json', '--ca', 'root.pem', path('.')]);
+    expect(jsonLines(outer).find(({ subject }) => String(subject).endsWith('unpacked'))).toMatchObject({ verdict: 'valid' });
+  });
+
+  test('an unpacked bundle that was changed is not valid', async () => {
+    const bent = await unpacked({ 'outputs.txt': 'x' }).run(['verify', '--json', '--ca', 'root.pem', 'unpacked']);
+    expect([bent.code, jsonLines(bent)[0]]).toMatchObject([
+      1,
+      { verdict: 'not_valid', reason: expect.stringMatching(/^bundle_changed|^chain/) },
+    ]);
+    const more = await unpacked({ 'approval.txt': 'x' }).run(['verify', '--json', '--ca', 'root.pem', 'unpacked']);
+    expect([more.code, jsonLines(more)[0]]).toMatchObject([1, { reason: 'bundle_malformed: approval.txt does not belong to a bundle.' }]);
+    const without = new Map([...good.files].filter(([name]) => name !== 'root.bin'));
+    const less = await unpacked({}, without).run(['verify', '--json', '--ca', 'root.pem', 'unpacked']);
+    expect([less.code, jsonLines(less)[0]]).toMatchObject([1, { reason: 'bundle_malformed: root.bin is missing.' }]);
   });
 
   test('a stamped zip file is judged by its stamp', async () => {

@@ -1,8 +1,11 @@
+import { generateKeyPairSync, sign } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { readableFingerprint } from '../../src/cli/anchors.ts';
 import { verify } from '../../src/cli/commands/verify.ts';
+import { objectIdentifier, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { issueCrl } from '../../src/tsa/certificate.ts';
+import { issueSigner } from '../../src/tsa/pki.ts';
 import { folderWith } from '../support/cli-in-process.ts';
 import {
   answerFor,
@@ -19,6 +22,7 @@ import {
   tokenId,
   tokenOf,
 } from '../support/cli-verify-lab.ts';
+import { scheme } from '../support/signature-lab.ts';
 
 describe('without the service', () => {
   test('valid by a named anchor, with genTime and the list of what was not checked', async () => {
@@ -62,6 +66,22 @@ describe('without the service', () => {
       chain_ends_at: null,
     });
     expect(outcome.stdout.trim()).not.toContain('\n');
+  });
+
+  test('V11: an algorithm that it does not know is not proved: exit code 2; but another file is not valid: exit code 1', async () => {
+    // The types of Node.js do not have this key yet.
+    const pair = generateKeyPairSync('ml-dsa-65' as 'ed25519');
+    const mlDsa = scheme('sha512', sequence(objectIdentifier('2.16.840.1.101.3.4.3.18')), (data, key) => sign(null, data, key));
+    const identity = issueSigner(pki.intermediate, { nowMs: genTimeMs - hourMs, key: { ...pair, scheme: mlDsa } });
+    const { run } = folder(tokenOf('a', { identity }), { b: 'b', 'b.tsr': answerFor('a', { identity }) });
+    const outcome = await run(['verify', '--json', '--ca', 'root.pem', 'a']);
+    expect([outcome.code, only(outcome)]).toMatchObject([
+      2,
+      { verdict: 'not_proved', reason: expect.stringMatching(/^signature_algorithm_unknown: .* could not be checked\.$/) },
+    ]);
+    const other = await run(['verify', '--json', '--ca', 'root.pem', 'b']);
+    expect([other.code, only(other)]).toMatchObject([1, { verdict: 'not_valid', reason: expect.stringMatching(/^imprint_mismatch: /) }]);
+    expect((await run(['verify', '--ca', 'root.pem', 'a', 'b'])).code).toBe(1);
   });
 
   test('V9: without an anchor it is not proved: exit code 1, the fingerprint to compare, and no claim', async () => {

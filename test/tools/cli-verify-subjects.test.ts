@@ -20,6 +20,18 @@ describe('verification without the service', () => {
     expect(stdout).toContain('not checked: a file: only the token was verified');
   });
 
+  test('a byte order mark in a file that people may have edited is ignored', async () => {
+    const mark = '\uFEFF';
+    const files = {
+      'token.b64': `${mark}${tokenOf('a')}\n`,
+      'a.qstamp.json': `${mark}${recordOf('a', tokenOf('a'))}`,
+      'root.pem': mark + pki.rootPem,
+    };
+    const { run } = folder(tokenOf('a'), files);
+    for (const line of [['a'], ['a', '--token', 'token.b64']])
+      expect((await run(['verify', '--ca', 'root.pem', ...line])).stdout).toMatch(/^a: valid, /);
+  });
+
   test('V6: a BER token from a foreign document, with the certificates that it lacks', async () => {
     const read = (name: string) => readFileSync(new URL(`../fixtures/real-tokens/t/1a17295b84f874d7${name}`, import.meta.url));
     const { run } = folderWith([verify], { 'a.tst': read('.tst'), 'root.pem': read('-anchor.pem'), 'ca.pem': read('-inter.pem') });

@@ -1,38 +1,37 @@
-import { X509Certificate } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { execFileSync } from 'node:child_process';
+import { generateKeyPairSync, type KeyPairKeyObjectResult, sign, X509Certificate } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { verify } from '../../src/cli/commands/verify.ts';
-import { pem } from '../../src/tsa/certificate.ts';
+import { objectIdentifier, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID, SCHEMES, type SignatureScheme, type TstInfoFields, tokenIn } from '../../src/shared/rfc3161/index.ts';
+import { issueSigner } from '../../src/tsa/pki.ts';
 import { anchorForgeries, replacedLater, resealed, sealForgeries } from '../support/bundle-forgeries.ts';
 import { type Bundle, type BundleLab, runScript, startBundleLab, withSums, zipped } from '../support/bundle-lab.ts';
-import { manipulations } from '../support/bundle-manipulations.ts';
+import { manipulations, stamps } from '../support/bundle-manipulations.ts';
 import { folderWith } from '../support/cli-in-process.ts';
 import { jsonLines } from '../support/command.ts';
 import { tries } from '../support/depth.ts';
 import { type AskPage, openVerifyPage } from '../support/page-verdict.ts';
-import { revocationLists } from '../support/tsa-faults-chain.ts';
-import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
+import { keys, scheme } from '../support/signature-lab.ts';
+import { type Case, createTsaLab, DAY_MS } from '../support/tsa-lab.ts';
 import { startTsa } from '../support/tsa-service.ts';
 
 /** One bundle and three judges with the same verdict: `verify.py`, the command, and the page /verify in a browser. */
 
 const ends: (() => void | Promise<void>)[] = [];
 const tsaLab = createTsaLab();
-/** Like `tsaLab`, but its certificates were revoked. */
-const revokedLab = createTsaLab();
 let lab: BundleLab;
 let askPage: AskPage;
 let good: Bundle;
 let other: Bundle;
 beforeAll(async () => {
   const tsa = await startTsa({ onEnd: (close) => void ends.push(close) });
-  // The service also trusts the roots of the laboratories, and has the revocations of one of them.
-  const rootPem = [tsa, tsaLab, revokedLab].map(({ pki }) => pki.rootPem).join('');
-  const crl = Buffer.from(
-    revocationLists(revokedLab, LAB_NOW_MS - DAY_MS, { signer: true, intermediate: true })
-      .map((list) => pem('X509 CRL', list))
-      .join(''),
-  );
-  lab = await startBundleLab((close) => void ends.push(close), { crl }, { ...tsa, pki: { ...tsa.pki, rootPem } });
+  // The service also trusts the roots of the laboratories. It knows revocations only from the bundles.
+  const rootPem = [tsa, tsaLab].map(({ pki }) => pki.rootPem).join('');
+  lab = await startBundleLab((close) => void ends.push(close), {}, { ...tsa, pki: { ...tsa.pki, rootPem } });
   askPage = await openVerifyPage((close) => void ends.push(close));
   [good, other] = (await Promise.all([lab.completed(['a', 'b', 'c'], 'do it'), lab.completed(['x', 'y', 'z'])])).map(
     ({ files }) => files,
@@ -56,8 +55,9 @@ async function judged(bundle: Bundle, rootPem = lab.tsa.pki.rootPem) {
   return { script, command: await judgedByCommand(zip, rootPem), page: await askPage(lab.service.url, zip) };
 }
 
-/** In `npm test` all three judge every third row; the command, which is the cheapest, judges each. */
-const shownToAll = <Row>(rows: readonly Row[]) => rows.filter((_, index) => index % tries(1, 3) === 0);
+/** In `npm test` all three judge every third row and each revocation; the command, which is the cheapest, judges each row. */
+const shownToAll = <Row extends object>(rows: readonly Row[]) =>
+  rows.filter((row, index) => index % tries(1, 3) === 0 || ('code' in row && row.code === 'certificate_revoked'));
 
 describe('W22: a good bundle holds', () => {
   test.each([0, 1, 7, 130])('of %i outputs', async (count) => {
@@ -77,6 +77,67 @@ describe('W22: a good bundle holds', () => {
   });
 });
 
+describe('W22: a bundle that was unpacked and packed again holds', () => {
+  const inFolder = (files: Bundle) => new Map([...files].map(([name, content]) => [`evidence/${name}`, content] as const));
+  const added: Bundle = new Map(
+    ['.DS_Store', 'proofs/.DS_Store', '__MACOSX/._README.txt', '__MACOSX/proofs/._1.txt', 'Thumbs.db', 'stamps/desktop.ini'].map((name) => [
+      name,
+      Buffer.from('of a file manager'),
+    ]),
+  );
+  /** Packs files by a program, in a folder of its own. */
+  const packedBy = (files: Bundle, program: string, args: readonly string[]) => {
+    const folder = mkdtempSync(join(tmpdir(), 'qstamp-repacked-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    for (const [name, content] of files) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      writeFileSync(join(folder, name), content);
+    }
+    const names = [...new Set([...files.keys()].map((name) => name.split('/')[0]!))];
+    execFileSync(program, [...args, ...names], { cwd: folder, stdio: 'pipe' });
+    return readFileSync(join(folder, 'packed.zip'));
+  };
+  const zip64 =
+    'import os, sys, zipfile\nwith zipfile.ZipFile("packed.zip", "w", zipfile.ZIP_DEFLATED) as z:\n for top in sys.argv[1:]:\n' +
+    '  for path, _, names in os.walk(top):\n   for name in names:\n    with z.open(os.path.join(path, name), "w", force_zip64=True) as out: out.write(open(os.path.join(path, name), "rb").read())';
+
+  test.each<[how: string, pack: () => Promise<Buffer> | Buffer, ignored: RegExp]>([
+    ['with what file managers add', () => zipped(new Map([...good, ...added])), /\.DS_Store, .*and|__MACOSX/],
+    ['in one folder, with what file managers add', () => zipped(inFolder(new Map([...good, ...added]))), /: evidence\/, /],
+    ['by zip', () => packedBy(good, 'zip', ['-qr', 'packed.zip']), /: (\w+\/, ){2}\w+\/$/],
+    ['by zip as a stream, stored, in one folder', () => packedBy(inFolder(good), 'zip', ['-0qr', '-fd', 'packed.zip']), /: evidence\/, /],
+    ['by zip in the format for more than 4 GB', () => packedBy(good, 'zip', ['-qr', '-fz', 'packed.zip']), /: (\w+\/, ){2}\w+\/$/],
+    ['by Python, with folders', () => packedBy(good, 'python3', ['-m', 'zipfile', '-c', 'packed.zip']), /: (\w+\/, ){2}\w+\/$/],
+    [
+      'by Python in one folder, in the format for more than 4 GB',
+      () => packedBy(inFolder(good), 'python3', ['-c', zip64]),
+      /: evidence\/$/,
+    ],
+  ])('%s', async (_how, pack, ignored) => {
+    const zip = await pack();
+    const command = await judgedByCommand(zip, lab.tsa.pki.rootPem);
+    expect(command).toMatchObject({ verdict: 'valid', not_checked: expect.arrayContaining([expect.stringMatching(ignored)]) });
+    const page = await askPage(lab.service.url, zip);
+    expect(page.verdict).toBe('valid');
+    expect(page.text).toContain('added by other programs, and not a part of the bundle');
+  });
+
+  test('also unpacked: the script ignores what file managers add', async () => {
+    const { code } = await runScript(new Map([...good, ...added, ['../root.pem', Buffer.from(lab.tsa.pki.rootPem)]]), ['--ca', 'root.pem']);
+    expect(code).toBe(0);
+  });
+
+  test.each<[what: string, files: () => Bundle]>([
+    ['another file', () => new Map([...good, ['approval.txt', Buffer.from('The client approves.')]])],
+    ['another folder with a file', () => new Map([...inFolder(good), ['other/approval.txt', Buffer.from('The client approves.')]])],
+    ['two closing records', () => new Map([...good, ...inFolder(good)])],
+  ])('but not with %s', async (_what, files) => {
+    const zip = await zipped(files());
+    const command = await judgedByCommand(zip, lab.tsa.pki.rootPem);
+    expect(command.verdict).not.toBe('valid');
+  });
+});
+
 describe('W22: all judges detect forgeries', () => {
   test('the command finds each manipulation', async () => {
     for (const [what, reason, , bend] of manipulations) {
@@ -93,22 +154,78 @@ describe('W22: all judges detect forgeries', () => {
     expect(page.verdict).toBe('not_valid');
   });
 
-  const makerOf = (code: string) => (code === 'certificate_revoked' ? revokedLab : tsaLab);
-
   test('the command finds each forgery', async () => {
     for (const forgery of sealForgeries) {
-      const maker = makerOf(forgery.code);
-      const { reason } = await judgedByCommand(await zipped(resealed(good, maker, forgery)), maker.pki.rootPem);
+      const { reason } = await judgedByCommand(await zipped(resealed(good, tsaLab, forgery)), tsaLab.pki.rootPem);
       expect(reason, forgery.name).toMatch(new RegExp(`^${forgery.code}`));
     }
   });
 
   test.each(shownToAll(sealForgeries))('by a signer: $name', async (forgery) => {
-    const maker = makerOf(forgery.code);
-    const { script, command, page } = await judged(resealed(good, maker, forgery), maker.pki.rootPem);
+    const { script, command, page } = await judged(resealed(good, tsaLab, forgery), tsaLab.pki.rootPem);
     expect(command.verdict).toBe('not_valid');
     expect(script).toMatchObject({ code: 1, output: expect.stringMatching(/^[ -~\n]*\nDOES NOT HOLD: [ -~]*\n$/) });
     expect(page).toMatchObject({ verdict: 'not_valid', text: expect.stringContaining(forgery.code) });
+  });
+
+  /** Seals by this key, below the laboratory's CA. */
+  const sealedBy = (pair: KeyPairKeyObjectResult, how: SignatureScheme): Pick<Case, 'make'> => ({
+    make: ({ specimen }) => {
+      const key = { ...pair, scheme: how };
+      return specimen({ profile: { identity: issueSigner(tsaLab.pki.intermediate, { nowMs: Date.now() - DAY_MS, key }) } });
+    },
+  });
+  const { rsa } = keys;
+  // The types of Node.js do not have this key yet.
+  const mlDsa = generateKeyPairSync('ml-dsa-65' as 'ed25519');
+  const byMlDsa = scheme('sha512', sequence(objectIdentifier('2.16.840.1.101.3.4.3.18')), (data, key) => sign(null, data, key));
+  const trusting = () => tsaLab.pki.rootPem;
+
+  test('an algorithm that a judge does not know is no fault: it could not check', async () => {
+    const unknown = await judged(resealed(good, tsaLab, sealedBy(mlDsa, byMlDsa)), trusting());
+    expect(unknown.script).toMatchObject({ code: 2, output: expect.stringMatching(/\nCOULD NOT CHECK: [ -~]*algorithm[ -~]*\n$/) });
+    expect(unknown.command).toMatchObject({ verdict: 'not_proved', reason: expect.stringMatching(/^signature_algorithm_unknown: /) });
+    expect(unknown.page).toMatchObject({ verdict: 'not_proved', text: expect.stringContaining('signature_algorithm_unknown') });
+
+    // `openssl ts` knows neither of these, but the verifier does.
+    for (const [pair, how] of [
+      [rsa, SCHEMES.rsaPssSha256],
+      [generateKeyPairSync('ed25519'), SCHEMES.ed25519],
+    ] as const) {
+      const { script, command, page } = await judged(resealed(good, tsaLab, sealedBy(pair, how)), trusting());
+      expect([script.code, command.verdict, page.verdict]).toEqual([2, 'valid', 'valid']);
+    }
+
+    const usual = resealed(good, tsaLab, { make: ({ specimen }) => specimen() });
+    const half = withSums(new Map(usual).set('root.tst', resealed(good, tsaLab, sealedBy(mlDsa, byMlDsa)).get('root.tst')!));
+    const mixed = await judged(half, trusting());
+    expect([mixed.script.code, mixed.command.verdict, mixed.page.verdict]).toEqual([2, 'not_proved', 'not_proved']);
+  });
+
+  test('a time-stamp for another hash is a fault, whatever its algorithm is', async () => {
+    const unknown = resealed(good, tsaLab, sealedBy(mlDsa, byMlDsa));
+    const swapped = withSums(new Map(unknown).set('closing-record.tst', unknown.get('root.tst')!));
+    const { script, command, page } = await judged(swapped, trusting());
+    expect([script.code, command.verdict, page.verdict]).toEqual([1, 'not_valid', 'not_valid']);
+    expect(command.reason).toMatch(/^imprint_mismatch: /);
+    const answer = await lab.service.fetch('/api/v1/verify/v1/raw', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ token: unknown.get('root.tst')!.toString('base64'), hash: 'ab'.repeat(32) }),
+    });
+    expect(await answer.json()).toMatchObject({ valid: false, reason: expect.stringMatching(/^imprint_mismatch: /) });
+  });
+
+  test('an own time-stamp of an unknown hash algorithm is only listed', async () => {
+    const sha3 = (info: TstInfoFields) => ({
+      ...info,
+      imprint: { ...info.imprint, algorithmDer: sequence(objectIdentifier(OID.sha3_256)) },
+    });
+    const token = tokenIn(tsaLab.specimen({ ask: { nonce: undefined }, seams: { fields: sha3 } }).answer)!.toString('base64');
+    const { script, command, page } = await judged(stamps((a, _, c) => [a, `2 token ${token}`, c])(good, other));
+    expect([script.code, command.verdict, page.verdict]).toEqual([0, 'valid', 'valid']);
+    expect(command.own_stamps).toEqual({ valid: 2, not_proved: 1, none: 0 });
+    expect(script.output).toContain('\nNOT CHECKED: the own time-stamp of output 2 uses a hash algorithm that this script does not know\n');
   });
 
   test('a signer whose certificate was later replaced and revoked: the bundle is valid', async () => {

@@ -67,12 +67,19 @@ describe('a reason that its reader can do something about', () => {
   it('has one sentence that says what to do', () => {
     const codes = (Object.keys(REASONS) as ReasonCode[]).filter((code) => adviceOf(code) !== undefined);
     expect(codes).toEqual([
+      'imprint_algorithm_unknown',
       'imprint_algorithm_weak',
+      'signing_certificate_hash_unknown',
       'key_too_weak',
       'signature_algorithm_weak',
+      'key_unknown',
+      'signature_algorithm_unknown',
       'evidence_hash_needed',
       'evidence_new_hash_needed',
     ]);
-    for (const code of codes) expect(adviceOf(code)).toMatch(/^(Have the document stamped again|Verify it together with its file).*\.$/);
+    for (const code of codes)
+      expect(adviceOf(code)).toMatch(
+        /^(Have the document stamped again|Verify it together with its file|It may be valid: a verifier that knows).*\.$/,
+      );
   });
 });

@@ -51,6 +51,13 @@ describe.each([false, true])('zip files, in the format for more than 4 GB: %s', 
   });
 });
 
+test('a byte order mark in a name stays, so that it is not the name without it', async () => {
+  const zip = new ZipFile();
+  zip.addBuffer(Buffer.from('a'), '\uFEFFa');
+  zip.end();
+  expect([...(await open(await buffer(zip.outputStream))).entries.keys()]).toEqual(['\uFEFFa']);
+});
+
 test('both end records of a large zip file must name the same directory', async () => {
   const zip = await zipOf(true);
   const largeEnd = zip.indexOf('PK\x06\x06', 0, 'latin1');

@@ -1,6 +1,7 @@
 // @ts-check
 // The browser also checks the record of a workflow: it recomputes the record from the published data, and compares it with this page and with the
 // imprints in the tokens.
+import { UnjudgedFault } from './der.js';
 import { announce, bold, count, find, icon } from './page-parts.js';
 import { hexOf } from './proof/octets.js';
 import { LoadFault, loadClosingRecord, loadEvidence, loadOutputs } from './published-record.js';
@@ -38,7 +39,7 @@ async function walkChain(shown, progress) {
 }
 
 /**
- * Runs one step and shows its result in a sentence, also if data could not be loaded. Returns the faults.
+ * Runs one step and shows its result in a sentence, also if data could not be loaded or judged. Returns the faults.
  *
  * @param {string} name
  * @param {() => Promise<{ faults: string[], done: string }>} work
@@ -58,9 +59,9 @@ async function takeStep(name, work) {
     say(faults.length === 0 ? 'check' : 'cross', faults.length === 0 ? done : faults.join(' '));
     return faults;
   } catch (error) {
-    if (!(error instanceof LoadFault)) throw error;
+    if (!(error instanceof LoadFault || error instanceof UnjudgedFault)) throw error;
     item.classList.add('is-unchecked');
-    say('warning', bold('Not checked:'), ` ${error.message}.`);
+    say('warning', bold('Not checked:'), ` ${error.message.replace(/\.$/, '')}.`);
     return [];
   }
 }

@@ -135,14 +135,18 @@ function bundleVerdict(judgement) {
   );
 }
 
-/** Shows the contents of the closing record, and the checked and unchecked facts. @param {BundleJudgement} judgement */
-function bundleDetails({ record, root, closing, own }) {
+/** Shows the contents of the closing record, and the checked and unchecked facts. @param {BundleJudgement & { notes: readonly string[] }} judgement */
+function bundleDetails({ record, root, closing, own, notes }) {
   const title = made('h2', 'What was checked');
   title.id = 'bundle-details';
   const confirmed = record.confirmed_at === null ? 'not confirmed' : `confirmed ${shownTime(new Date(record.confirmed_at))}`;
   const checked = [
     'Your browser recomputed the chain, the Merkle tree, each inclusion proof, and every hash in SHA256SUMS.',
-    ...(root || closing ? ['We verified the time-stamps of the Merkle root and of the closing record. Nothing else was sent to us.'] : []),
+    ...(root || closing
+      ? [
+          'We verified the time-stamps of the Merkle root and of the closing record, with the revocation lists in the bundle. Nothing else was sent to us.',
+        ]
+      : []),
     `The closing record says: workflow ${record.workflow_id}, tier ${record.tier}, started ${shownTime(new Date(record.created_at))}, e-mail address ${confirmed}, completed ${shownTime(new Date(record.completed_at))}.`,
   ];
   const stamped = own.valid + own.notProved;
@@ -150,7 +154,8 @@ function bundleDetails({ record, root, closing, own }) {
     ...(stamped > 0 ? [`the signers of the outputs’ own time-stamps (${stamped}): we checked only that they are for these outputs`] : []),
     ...(own.none > 0 ? [`own time-stamps of ${count(own.none, 'output')}: there is none in this bundle`] : []),
     ...new Set([root, closing].flatMap((seal) => seal?.notChecked ?? [])),
-    'the certificates and revocation lists in the bundle: we used our own',
+    'the certificates in the bundle: we used our own',
+    ...notes,
     'output types, stamp ids, README.txt and verify.py: no signature covers them',
   ];
   const whole = made(

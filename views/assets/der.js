@@ -6,15 +6,15 @@
 
 /** The bytes are not DER, or do not have the expected structure. */
 export class DerFault extends Error {}
-/** The bytes are BER but not DER. Other programs may be able to read them. */
-export class BerFault extends DerFault {}
+/** The pages cannot judge these bytes, but other programs may: they are BER, or use an algorithm that is not known here. The message is a reason. */
+export class UnjudgedFault extends DerFault {}
 
 /** Reads the first element of some bytes. @param {Uint8Array} octets @returns {Element} */
 export function readElement(octets) {
   const [tag, short] = octets;
   if (tag === undefined || short === undefined || (tag & 0x1f) === 0x1f) throw new DerFault('no element');
   const lengthOctets = short < 0x80 ? 0 : short & 0x7f;
-  if (short === 0x80) throw new BerFault('no definite length');
+  if (short === 0x80) throw new UnjudgedFault('not_der: This page reads only time-stamps in DER; qstamp verify reads this one.');
   if (lengthOctets > 4) throw new DerFault('no definite length');
   let length = short;
   if (lengthOctets > 0) length = octets.subarray(2, 2 + lengthOctets).reduce((sum, octet) => sum * 256 + octet, 0);

@@ -1,5 +1,5 @@
 // @ts-check
-import { childrenOf, DerFault, readElement, withTag } from './der.js';
+import { childrenOf, DerFault, readElement, UnjudgedFault, withTag } from './der.js';
 import { sha256 } from './hashes.js';
 import { rootOf } from './proof/hash-tree.js';
 import { hexOf, isSame } from './proof/octets.js';
@@ -9,8 +9,15 @@ const integer = 0x02;
 const octetString = 0x04;
 const oid = 0x06;
 const generalizedTime = 0x18;
-/** Contents of the OIDs id-sha256 (RFC 5754 §2.2) and id-ct-TSTInfo (RFC 3161 §2.4.2), hexadecimal. */
-const oids = { sha256: '608648016503040201', tstInfo: '2a864886f70d0109100104' };
+/** Contents of the OIDs of hash algorithms (RFC 3370, RFC 5754) and of id-ct-TSTInfo (RFC 3161 §2.4.2), hexadecimal. */
+const oids = {
+  sha256: '608648016503040201',
+  sha384: '608648016503040202',
+  sha512: '608648016503040203',
+  tstInfo: '2a864886f70d0109100104',
+};
+/** MD2, MD4, MD5 and SHA-1. */
+const broken = ['2a864886f70d0202', '2a864886f70d0204', '2a864886f70d0205', '2b0e03021a'];
 
 /** @param {import('./der.js').Element} element */
 const only = (element) => childrenOf(element)[0] ?? raise();
@@ -27,8 +34,11 @@ function tstInfoOf(token) {
   return readElement(withTag([only(withTag(content, 0xa0))], octetString).contents);
 }
 
-/** Converts a GeneralizedTime, for example `20261121093101.4Z`, to RFC 3339. @param {string} text */
-const timeOf = (text) => text.replace(/^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)((?:\.\d+)?)Z$/, '$1-$2-$3T$4:$5:$6$7Z');
+/**
+ * Converts a GeneralizedTime, for example `20261121093101.4Z`, to RFC 3339, in milliseconds: browsers misread fractions of more than nine digits.
+ * @param {string} text
+ */
+const timeOf = (text) => text.replace(/^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)((?:\.\d{1,3})?)\d*Z$/, '$1-$2-$3T$4:$5:$6$7Z');
 
 /** Reads the only element in these bytes. @param {Uint8Array} octets */
 function wholeOf(octets) {
@@ -53,7 +63,8 @@ export const firstTokenOf = (octets) => firstTimeStampOf(wholeOf(octets)).token.
  * @param {Uint8Array} octets
  * @param {Uint8Array} digest the SHA-256 to look for
  * @returns {{ isFor: boolean, genTime: string }} whether the token is for the digest; its genTime, RFC 3339
- * @throws {DerFault} if the bytes are neither a token nor an evidence record, or the algorithm of the imprint is not SHA-256
+ * @throws {DerFault} if the bytes are neither a token nor an evidence record, or the algorithm of the imprint is broken
+ * @throws {UnjudgedFault} if the bytes are BER, or the algorithm of the imprint is not known here
  */
 export function readImprint(octets, digest) {
   const whole = wholeOf(octets);
@@ -61,12 +72,15 @@ export function readImprint(octets, digest) {
   const { token, tree } = isRecord ? firstTimeStampOf(whole) : { token: whole, tree: undefined };
   const members = childrenOf(tstInfoOf(token));
   const imprint = childrenOf(withTag(members, sequence));
-  if (hexOf(only(withTag(imprint, sequence)).contents) !== oids.sha256) throw new DerFault('its imprint is not SHA-256');
+  const algorithm = hexOf(only(withTag(imprint, sequence)).contents);
+  if (broken.includes(algorithm)) throw new DerFault('the algorithm of its imprint is broken');
+  if (algorithm !== oids.sha256 && algorithm !== oids.sha384 && algorithm !== oids.sha512)
+    throw new UnjudgedFault('imprint_algorithm_unknown: The hash algorithm of a time-stamp is not known here, so it could not be checked.');
   const hashed = withTag(imprint, octetString).contents;
   const lists = tree ? childrenOf(tree).map((list) => childrenOf(list).map(({ contents }) => contents)) : [[digest]];
   const isFirst = lists[0]?.some((hash) => isSame(hash, digest)) ?? false;
   return {
-    isFor: isFirst && isSame(rootOf(sha256, lists), hashed),
+    isFor: algorithm === oids.sha256 && isFirst && isSame(rootOf(sha256, lists), hashed),
     genTime: timeOf(new TextDecoder().decode(withTag(members, generalizedTime).contents)),
   };
 }

@@ -1,11 +1,12 @@
 // @ts-check
 // Recomputes the record of a workflow: chain, Merkle root and closing record (W18). It loads nothing and shows nothing. Each fault is a sentence.
 
+import { UnjudgedFault } from './der.js';
 import { readImprint } from './evidence-imprint.js';
 import { checkLink, createMerkleTree, sha256, verifyInclusion } from './hashes.js';
 import { count } from './page-parts.js';
 import { readClosingRecord } from './proof/closing-record.js';
-import { hexOf, isSha256Hex, octetsOfSha256 } from './proof/octets.js';
+import { hexOf, isSha256Hex, octetsOfSha256, signedTextOf } from './proof/octets.js';
 import { chainStart } from './proof/output-chain.js';
 
 /**
@@ -105,8 +106,7 @@ const isSameTime = (a, b) => a === b || (a !== null && b !== null && Date.parse(
 export function checkClosingRecord(octets, shown, chain) {
   if (hexOf(sha256(octets)) !== shown.closingRecord?.hash)
     return ['The SHA-256 of the published closing record differs from the one on this page.'];
-  const text = new TextDecoder().decode(octets);
-  const record = readClosingRecord(text);
+  const record = readClosingRecord(signedTextOf(octets));
   if (!record) return ['The closing record is not in its canonical form.'];
   const isShown = {
     workflow_id: record.workflow_id === shown.workflowId,
@@ -133,13 +133,15 @@ export function checkClosingRecord(octets, shown, chain) {
  * @param {Uint8Array} evidence
  * @param {{ hash: string, stampedAt: string }} shown
  * @param {string} what `Merkle root` or `closing record`
+ * @throws {UnjudgedFault} if the page cannot judge the token
  */
 export function checkImprint(evidence, { hash, stampedAt }, what) {
   try {
     const { isFor, genTime } = readImprint(evidence, octetsOfSha256(hash));
     if (!isFor) return [`The time-stamp of the ${what} is for a different hash.`];
     return isSameTime(genTime, stampedAt) ? [] : [`The time-stamp of the ${what} has a different time than this page.`];
-  } catch {
+  } catch (error) {
+    if (error instanceof UnjudgedFault) throw error;
     return [`The time-stamp of the ${what} cannot be read.`];
   }
 }

@@ -21,13 +21,12 @@ from datetime import datetime, timezone
 class DoesNotHold(Exception): pass
 class CannotCheck(Exception): pass
 HERE = os.path.dirname(os.path.abspath(__file__))
-listed = {}  # from SHA256SUMS: the SHA-256 of each file, by its name
+listed, unchecked = {}, []  # the SHA-256 of each file in SHA256SUMS; why a time-stamp could not be checked
 not_checked = ["output types, stamp ids, README.txt, this script, and files that are not listed: no signature covers them",
                "revocation by lists that are not in this bundle, and who signed those that are in it",
                "policies and purposes of certification authorities, curves of keys, names of signature algorithms",
                "fields of time-stamps other than hash, time and signer: versions, attributes, accuracy, extensions"]
 RECORDS = "renewals of evidence records, whether one was due, and members beside hash tree and token: qstamp verify checks them"
-
 def check_bundle(ca, files):
     """Checks the whole bundle. Returns the proved statement, and the trusted certificates."""
     check_sums()
@@ -41,30 +40,30 @@ def check_bundle(ca, files):
     trusted = pem_in(read(ca) if ca else part("certificates/anchors.pem"))
     others = [der for name in ("anchors", "others") for der in pem_in(part(f"certificates/{name}.pem"))]
     lists = [revocation_list_of(der) for der in pem_in(part("certificates/revocation-lists.pem"), b"X509 CRL")]
-    times = {}
+    times = dict.fromkeys(("root", "closing-record"), record["completed_at"])
     for name, digest in (("root", sha256(part("root.bin"))), ("closing-record", sha256(part("closing-record.json")))):
+        what, stamp = f"the time-stamp of {name}", f"{name}.ers" if f"{name}.ers" in listed else f"{name}.tst"
         require(f"{name}.tst" in listed, f"no authority confirms it: this bundle has no time-stamp of {name}")
-        stamp = part(f"{name}.ers") if f"{name}.ers" in listed else part(f"{name}.tst")
-        token = opened(stamp, {"sha256": digest}, f"the time-stamp of {name}")
+        token = tried(unchecked, opened, part(stamp), {"sha256": digest}, what)
+        if not token: continue
         require(token.octets == part(f"{name}.tst"), f"{name}.tst is not the token in {name}.ers")
-        times[name] = judge(token, f"the time-stamp of {name}", trusted, others, lists)
-        print(f"ok: the time-stamp of {name} is of {times[name]}")
+        times[name] = token.time
+        if tried(unchecked, judge, token, what, trusted, others, lists): print(f"ok: {what} is of {token.time}")
     require(times["root"] == record["completed_at"], "the root was not stamped at the recorded time")
     require(times["root"][:19] <= times["closing-record"][:19], "the closing record was stamped before the root")
     are_found = [tell(path, sha256(read(path)), outputs, record["briefing_hash"]) for path in files]
     require(all(are_found), "not every file is an output of this workflow, or its briefing")
+    if unchecked: raise CannotCheck(unchecked[0])  # only now, because a fault counts more
     return f"these {len(outputs)} outputs, in this order, existed at {times['root']}", trusted
 def tell(path, digest, outputs, briefing):
     told = [f"output {number}" for number, output in enumerate(outputs, 1) if output == digest]
     if digest.hex() == briefing: told.append("the briefing: the task of the agent")
     print(f"{shown(path)} is {' and '.join(told) or 'NO OUTPUT of this workflow, and not its briefing'}")
     return told != []
-
 def check_stamp(ca, stamp, path=None, *others):
     if not ca or not path or others: raise CannotCheck("--stamp needs one file, and --ca with the certificates that you trust")
     token = opened(read(stamp), {name: hashlib.new(name, read(path)).digest() for name in HASHES.values()}, shown(stamp))
     return f"{shown(path)} existed at {judge(token, shown(stamp), pem_in(read(ca)))}", pem_in(read(ca))
-
 PARTS = re.compile(r"README\.txt|verify\.py|closing-record\.(json|tst|ers)|root\.(bin|tst|ers)|outputs\.txt"
                    r"|(proofs|stamps)/[0-9]+\.txt|certificates/(anchors|others|revocation-lists)\.pem")
 def check_sums():
@@ -76,7 +75,6 @@ def check_sums():
         require(sha256(part(name)).hex() == digest, f"{name} is not the file that SHA256SUMS lists")
     require(list(listed)[:3] == ["README.txt", "verify.py", "closing-record.json"], "SHA256SUMS does not begin with the right files")
     print("ok: each file in SHA256SUMS has the listed hash")
-
 def part(name):
     require(name in listed, f"{name} is missing, or SHA256SUMS does not list it")
     return read(os.path.join(HERE, name))
@@ -84,7 +82,6 @@ def lines_of(name): return [line.split(" ") for line in lines_in(part(name), nam
 def lines_in(octets, name):
     require(octets == b"" or octets[-1:] == b"\n", f"{name} does not end with a line")
     return octets.decode("latin-1").split("\n")[:-1]
-
 HASH, TIME = '"[0-9a-f]{64}"', '"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3}Z"'
 MEMBERS = {"agent_commitment": f"{HASH}|null", "briefing_hash": HASH, "chain_hash": HASH, "completed_at": TIME,
            "confirmed_at": f"{TIME}|null", "created_at": TIME, "email_commitment": f"{HASH}|null", "format": '"qstamp-closing-record/1"',
@@ -114,15 +111,11 @@ def check_chain(record):
     require(end.hex() == record["chain_hash"], "the chain ends with a different hash than the closing record says")
     require(root.hex() == record["merkle_root"], "the Merkle root of the outputs is not that of the closing record")
     return outputs, levels
-
-def parents(nodes):
-    """The level above: pairs from the left; a node without a partner moves up unchanged (RFC 9162, section 2.1.1)."""
+def parents(nodes):  # the level above: pairs from the left; a node without a partner moves up (RFC 9162, section 2.1.1)
     return [sha256(b"\1", *nodes[at:at + 2]) if at + 1 < len(nodes) else nodes[at] for at in range(0, len(nodes), 2)]
-def path_of(number, levels):
-    """The inclusion path of an output: its sibling on each level."""
+def path_of(number, levels):  # the inclusion path of an output: its sibling on each level
     siblings = [(level, (number - 1 >> height) ^ 1) for height, level in enumerate(levels)]
     return [level[place].hex() for level, place in siblings if place < len(level)]
-
 def check_outputs(outputs, levels):
     """Checks the inclusion proof of each output, and that its own time-stamp is for it."""
     stamped = 0
@@ -135,7 +128,7 @@ def check_outputs(outputs, levels):
         require(proofs[place][1:] == path_of(number, levels), f"the inclusion proof of output {number} leads elsewhere")
         what = f"the own time-stamp of output {number}"
         require((kind, len(stamp)) in (("none", 0), ("token", 1), ("record", 1)), f"{what} is of an unknown kind")
-        if stamp: opened(base64.b64decode(stamp[0], validate=True), {"sha256": output}, what)
+        if stamp: tried(not_checked, opened, base64.b64decode(stamp[0], validate=True), {"sha256": output}, what)
         stamped += len(stamp)
     blocks = sum(name.startswith(("proofs/", "stamps/")) for name in listed)
     require(blocks == 2 * -(-len(outputs) // 1000), "there are proofs or stamps of more outputs than there are")
@@ -143,6 +136,9 @@ def check_outputs(outputs, levels):
     for count, why in ((stamped, "who signed them: qstamp verify checks that"), (len(outputs) - stamped, "there is none in this bundle")):
         if count: not_checked.append(f"own time-stamps of outputs ({count}): {why}")
 # ---- Time-stamps (RFC 3161) and evidence records (RFC 4998), judged at their own time
+def tried(noted, check, *arguments):  # the result of a check; if it cannot check, its reason is noted
+    try: return check(*arguments)
+    except CannotCheck as fault: noted.append(str(fault))
 def judge(token, what, trusted, others=(), lists=()):
     """Finds the signer of a token and checks that it may sign time-stamps. Returns the time. `others` help to find its issuers."""
     if not trusted: raise CannotCheck("no certificate is trusted: give one with --ca, in PEM")
@@ -164,28 +160,30 @@ def judge(token, what, trusted, others=(), lists=()):
             with open(path, "wb") as file: file.write(content)
         code, said = openssl("ts", "-verify", "-token_in", "-in", paths[0], "-digest", token.imprint.hex(), "-CAfile", paths[1],
                              "-untrusted", paths[2], "-partial_chain", "-auth_level", "2", "-attime", str(int(token.moment.timestamp())))
-    if "asn1 encoding routines" in said: raise CannotCheck(f"OpenSSL cannot read {what}: qstamp verify can")
-    why = re.findall(r"error:\w+:[^:]*:[^:]*:([^:]*):[^:]*:\d+:(.*)", said)
-    require(code == 0 and "Verification: OK" in said, f"{what} does not verify: {shown(' '.join(why[0] if why else [said]))}")
+    why = "; ".join(" ".join(each).strip() for each in re.findall(r"(?m)^\w+:error:\w+:([^:]*):[^:]*:([^:]*):[^:]*:\d+:(.*)", said))
+    # openssl ts cannot check RSA-PSS by a usual RSA key, and no keys but these: it calls each such signature a failure
+    is_known = candidates[0].key in (EC, RSA_PSS) or candidates[0].key == RSA and token.signature != RSA_PSS
+    if code and (not is_known if "signature failure" in why else UNKNOWN.search(why)):
+        raise CannotCheck(f"OpenSSL of this machine cannot read {what}, or an algorithm in it: {shown(why)}")
+    require(code == 0 and "Verification: OK" in said, f"{what} does not verify: {shown(why or said)}")
     return token.time
-
 def check_signer(certificate, token, what):
     """RFC 3161, section 2.3. OpenSSL checks that the purpose is critical, and the allowed use of the key."""
-    require(token.signature_hash in HASHES, f"{what} is signed with a hash algorithm that is broken or unknown")
+    hash_name(token.signature_hash, what)
     purposes, constraints = ([each.contents for one in elements(certificate.extensions.get(name, b"")) for each in inside(one)]
                              for name in (EXTENDED_KEY_USAGE, BASIC_CONSTRAINTS))
     require(purposes == [TIME_STAMPING], f"the signer's certificate of {what} is not only for time-stamping")
     require(constraints in ([], [b"\0"]), f"the signer of {what} is a certification authority")
-
 def opened(stamp, digests, what):
     """The token in a time-stamp or evidence record. It must be for the digest of its algorithm."""
     try: octets, lists = unpacked(stamp); token = token_of(octets)
     except (ValueError, IndexError): raise DoesNotHold(f"{what} is not a time-stamp token, or has extra octets after it")
-    root = digest = digests.get(token.algorithm)
+    algorithm = hash_name(token.algorithm, what)
+    root = digest = digests.get(algorithm)
     for place, hashes in enumerate(lists):  # RFC 4998, section 4.3: each list is hashed with the hash of those before
         require(place > 0 or digest in hashes, f"{what} is for another hash: its hash tree does not contain this one")
         together = sorted([root, *hashes] if place > 0 else hashes)
-        root = together[0] if len(together) == 1 else hashlib.new(token.algorithm, b"".join(together)).digest()
+        root = together[0] if len(together) == 1 else hashlib.new(algorithm, b"".join(together)).digest()
     require(root == token.imprint, f"{what} is for another hash")
     return token
 def unpacked(stamp):
@@ -199,13 +197,19 @@ def unpacked(stamp):
     return token.whole, [[each.contents for each in inside(one)] for one in lists]
 # ---- The parts of tokens, certificates and revocation lists that matter here: DER (X.690)
 Element = namedtuple("Element", "tag contents whole")
-Token = namedtuple("Token", "octets algorithm imprint moment time certificates signer signature_hash")
-Certificate = namedtuple("Certificate", "der serial issuer subject extensions")
+Token = namedtuple("Token", "octets algorithm imprint moment time certificates signer signature_hash signature")
+Certificate = namedtuple("Certificate", "der serial issuer subject key extensions")
 EXTENDED_KEY_USAGE, BASIC_CONSTRAINTS, REASON, INVALID_SINCE = (bytes([0x55, 29, n]) for n in (37, 19, 21, 24))  # 2.5.29.n
 TIME_STAMPING = bytes.fromhex("2b06010505070308")  # 1.3.6.1.5.5.7.3.8
 KEY_WAS_KEPT = 0, 3, 4, 5  # reasons of revocation that leave older signatures valid (RFC 3161, section 4)
+RSA, RSA_PSS, EC = map(bytes.fromhex, ("2a864886f70d010101", "2a864886f70d01010a", "2a8648ce3d0201"))  # RFC 8017, RFC 5480
+BROKEN = [*map(bytes.fromhex, ("2a864886f70d0202", "2a864886f70d0204", "2a864886f70d0205", "2b0e03021a"))]  # MD2, MD4, MD5, SHA-1
+UNKNOWN = re.compile(r"asn1 encoding routines|decode error|not supported for|(unsupported|unknown)( \w+)* (algorithm|type|digest|nid)")
 HASHES = {bytes.fromhex(f"60864801650304020{n}"): f"sha{size}" for n, size in ((1, 256), (2, 384), (3, 512))}  # 2.16.840.1.101.3.4.2.n
-
+def hash_name(identifier, what):
+    if identifier in BROKEN: raise DoesNotHold(f"{what} uses a hash algorithm that is broken")
+    if identifier not in HASHES: raise CannotCheck(f"{what} uses a hash algorithm that this script does not know")
+    return HASHES[identifier]
 def elements(octets):
     """A sequence of elements. ValueError or IndexError: the octets are something else."""
     found, at = [], 0
@@ -222,7 +226,6 @@ def elements(octets):
 def inside(element, tag=0x30):
     if element.tag != tag: raise ValueError
     return elements(element.contents)
-
 def token_of(octets):
     """A TimeStampToken (RFC 3161, section 2.4.2; RFC 5652, section 5): its statements and its signer."""
     (content_info,) = elements(octets)
@@ -232,18 +235,18 @@ def token_of(octets):
     _, _, imprint, _, gen_time, *_ = inside(tst_info)
     algorithm, digest = inside(imprint)
     (signer,) = inside(signers, 0x31)
-    _, identifier, hash_algorithm, *_ = inside(signer)
+    _, identifier, hash_algorithm, *others = inside(signer)
+    (signature,) = [inside(each)[0].contents for each in others if each.tag == 0x30]
     certificates = [each.whole for one in sets if one.tag == 0xa0 for each in elements(one.contents) if each.tag == 0x30]
     moment, fraction = moment_of(gen_time), (gen_time.contents[15:-1].decode("ascii") + "000")[:3]  # milliseconds
     issuer, serial = inside(identifier)
-    return Token(octets, HASHES.get(inside(algorithm)[0].contents), digest.contents, moment, f"{moment:%Y-%m-%dT%H:%M:%S}.{fraction}Z",
-                 certificates, [folded(issuer), serial.whole], inside(hash_algorithm)[0].contents)
-def certificate_of(der):
-    """RFC 5280, section 4.1."""
-    serial, _, issuer, _, subject, _, *others = [each for each in inside(inside(elements(der)[0])[0]) if each.tag != 0xa0]
+    return Token(octets, inside(algorithm)[0].contents, digest.contents, moment, f"{moment:%Y-%m-%dT%H:%M:%S}.{fraction}Z",
+                 certificates, [folded(issuer), serial.whole], inside(hash_algorithm)[0].contents, signature)
+def certificate_of(der):  # RFC 5280, section 4.1
+    serial, _, issuer, _, subject, key, *others = [each for each in inside(inside(elements(der)[0])[0]) if each.tag != 0xa0]
     extensions = [inside(each) for one in others if one.tag == 0xa3 for each in inside(elements(one.contents)[0])]
     values = {name.contents: value.contents for name, *_, value in extensions}
-    return Certificate(der, serial.whole, folded(issuer), folded(subject), values)
+    return Certificate(der, serial.whole, folded(issuer), folded(subject), inside(inside(key)[0])[0].contents, values)
 def revocation_list_of(der):
     """RFC 5280, section 5.1: the issuer, and the revoked serial numbers with time and reason."""
     _, issuer, _, *others = [each for each in inside(inside(elements(der)[0])[0]) if each.tag != 2]
@@ -274,18 +277,16 @@ def openssl(*arguments, given=b""):
     run = subprocess.run(["openssl", *arguments], input=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          env={**os.environ, "OPENSSL_CONF": os.devnull})
     return run.returncode, run.stdout.decode("ascii", "replace")
-def shown(text):
-    """Foreign text in quotes, so that it cannot look like a line of this script."""
+def shown(text):  # foreign text in quotes, so that it cannot look like a line of this script
     return ascii(" ".join(text[:300].split()))
-
 def main():
     parser = argparse.ArgumentParser(usage=__doc__, allow_abbrev=False, add_help=False)
     for option in ("--ca", "--stamp"): parser.add_argument(option)
     given, files = parser.parse_known_args()  # every argument that is not an option names a file
     files = [each for each in files if each != "--"]
     try:
-        is_new = sys.version_info >= (3, 8) and re.match(r"OpenSSL ([3-9]|\d\d)\.", openssl("version")[1])
-        if not is_new: raise CannotCheck("this script needs Python 3.8 and OpenSSL 3, or newer ones")
+        if sys.version_info < (3, 8) or not re.match(r"OpenSSL ([3-9]|\d\d)\.", openssl("version")[1]):
+            raise CannotCheck("this script needs Python 3.8 and OpenSSL 3, or newer ones")
         proved, trusted = check_stamp(given.ca, given.stamp, *files) if given.stamp else check_bundle(given.ca, files)
     except DoesNotHold as fault: print(f"DOES NOT HOLD: {fault}"); return 1
     except (CannotCheck, OSError, MemoryError) as fault: print(f"COULD NOT CHECK: {ascii(str(fault))[1:-1]}"); return 2
@@ -296,5 +297,4 @@ def main():
         print(f"trusted, as {'you say' if given.ca else 'this bundle says'}: {shown(subject)}, SHA-256 {sha256(der).hex(':').upper()}")
     print(f"HOLDS: {proved}" if given.ca else f"HOLDS IF YOU TRUST the certificates listed above: {proved}")
     return 0 if given.ca else 3
-
 sys.exit(main())

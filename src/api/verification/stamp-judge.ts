@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { evidenceRecordOf, newImprintsOf, renewalsOf } from '../../shared/domain/evidence.ts';
 import { isQualified, type Qualification } from '../../shared/domain/qualification.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
-import { type Imprint, isSameImprint } from '../../shared/domain/stamp.ts';
+import { isSameImprint } from '../../shared/domain/stamp.ts';
 import { repliedQualificationOf, type StampedReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
 import { tokenIn, type Verified, withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
@@ -15,7 +15,7 @@ import { createTokenJudge, type Judgement, type TokenJudge, type Vouched } from 
 import { createListIndex, type ListIndex } from '../../shared/trust/lists/index.ts';
 import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
 
-export type StampJudgement = Vouched | Pick<Extract<Judgement, { ok: false }>, 'ok' | 'code' | 'stated' | 'qualification'>;
+export type StampJudgement = Vouched | Pick<Extract<Judgement, { ok: false }>, 'ok' | 'code' | 'stated' | 'claims' | 'qualification'>;
 
 /**
  * With these codes the renewals in an evidence record are not usable now, for example because a certificate is not valid. All other codes mean that
@@ -56,16 +56,16 @@ export function createStampJudge(deps: {
     return given && stored && withoutCertificates(Buffer.from(stored, 'base64')).equals(given) ? stored : undefined;
   }
 
-  async function judgeGiven(token: string, provider?: string, expected?: Imprint, others?: readonly Imprint[]): Promise<Judgement> {
-    const judgement = await tokenJudge.judge(token, provider, expected, others);
+  async function judgeGiven(...[token, provider, expected, others, crls]: Parameters<TokenJudge['judge']>): Promise<Judgement> {
+    const judgement = await tokenJudge.judge(token, provider, expected, others, crls);
     if (judgement.ok || judgement.code !== 'signer_certificate_missing' || provider !== undefined) return judgement;
     const stored = await storedFormOf(token);
-    return stored === undefined ? judgement : tokenJudge.judge(stored, undefined, expected);
+    return stored === undefined ? judgement : tokenJudge.judge(stored, undefined, expected, undefined, crls);
   }
 
-  /** Verifies a token. `others`: imprints of the same document as `expected`, in other algorithms. */
-  async function judgeToken(token: string, provider?: string, expected?: Imprint, others?: readonly Imprint[]): Promise<Judgement> {
-    const judgement = await judgeGiven(token, provider, expected, others);
+  /** Verifies a token, see `TokenJudge`. @throws TrustMaterialError */
+  async function judgeToken(...given: Parameters<TokenJudge['judge']>): Promise<Judgement> {
+    const judgement = await judgeGiven(...given);
     if (!judgement.ok && judgement.code === 'verifier_failed') log.error({ err: judgement.cause }, 'the verifier failed on a token');
     return judgement;
   }

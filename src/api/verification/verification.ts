@@ -20,8 +20,10 @@ export interface Verification {
    * Checks whether a text is a valid token, and whether it belongs to the file with the given hashes. It returns a result for any text.
    *
    * @param hashes hashes of the same file in other algorithms: a record that was renewed with a new algorithm needs the hash in this algorithm
+   * @param crls revocation lists, DER, that count beside those of the service
+   * @throws TrustMaterialError if one of `crls` cannot be read, or was not signed by its issuer
    */
-  raw(token: string, hash?: string | null, hashes?: readonly string[] | null): Promise<VerificationResult>;
+  raw(token: string, hash?: string | null, hashes?: readonly string[] | null, crls?: readonly Uint8Array[]): Promise<VerificationResult>;
 }
 
 const invalid = (code: ReasonCode, tokenId: string | null = null, advice = adviceOf(code)): VerificationResult => ({
@@ -49,12 +51,14 @@ interface OtherFile {
 }
 
 /**
- * Returns why a token does not belong to the hashes of a file; undefined if it does, or if no imprint or hash is known. For a token that does not
- * verify, the imprint that it states is compared.
+ * Returns why a token does not belong to the hashes of a file; undefined if it does, or if no imprint or hash is known. For a token that is not
+ * proved, the imprint that it states is compared.
  */
 export function otherFileOf(judgement: StampJudgement, hash: string | undefined, given: readonly string[]): OtherFile | undefined {
   const verified = judgement.ok ? judgement.verified : judgement.stated;
-  const imprint = judgement.ok ? judgement.imprint : verified && imprintOf(verified);
+  const claims = judgement.ok || verdictOf(judgement.code) === 'not_valid' ? undefined : judgement.claims;
+  const stated = verified ?? claims;
+  const imprint = judgement.ok ? judgement.imprint : stated && imprintOf(stated);
   if (imprint === undefined || given.length === 0) return undefined;
   const ofAlgorithm = given.filter(({ length }) => length === digestCharacters[imprint.algorithm]);
   if (ofAlgorithm.length === 0 || (hash !== undefined && !ofAlgorithm.includes(hash))) return { code: 'imprint_algorithm_mismatch' };
@@ -116,10 +120,10 @@ export function createVerification(deps: {
       const judgement = await stampJudge.judgeStamp(stamp);
       return judgement.ok ? resultOf(judgement, tokenId, false) : invalid(judgement.code, tokenId);
     },
-    raw: async (token, hash, hashes) => {
+    raw: async (token, hash, hashes, crls) => {
       const given = [hash ?? [], hashes ?? []].flat();
       const [first, ...others] = given.flatMap((one) => imprintOfDigest(one) ?? []);
-      const judgement = await stampJudge.judgeToken(token, undefined, first, others);
+      const judgement = await stampJudge.judgeToken(token, undefined, first, others, crls);
       // A different file is the first reason to refuse, even if the token does not verify either.
       const fault = otherFileOf(judgement, hash ?? undefined, given);
       if (fault !== undefined) return invalid(fault.code, null, fault.advice);

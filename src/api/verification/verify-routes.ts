@@ -9,13 +9,14 @@ import {
   verificationResult,
   verifyRequest,
 } from '../../shared/contract/verify.ts';
+import { TrustMaterialError } from '../../shared/rfc3161/index.ts';
 import { varyByBrowser, wantsPage } from '../server/accept.ts';
 import { beforeBody } from '../server/before-body.ts';
 import { tokenBodyLimit } from '../server/body-reader.ts';
 import type { ServerContext } from '../server/context.ts';
 import { json, type OperationContract } from '../server/operation.ts';
 import { readPrefer, wantsDetails } from '../server/prefer.ts';
-import { createRequestParser } from '../server/validation.ts';
+import { createRequestParser, RequestValidationError } from '../server/validation.ts';
 import type { UntilKnown } from './outcome-wait.ts';
 import type { StampPages } from './stamp-pages.ts';
 import { isUnknownId, type Verification } from './verification.ts';
@@ -61,6 +62,14 @@ const productContract = {
   errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;
 
+/** The maximum size of the revocation lists in a request. Reading them costs about as much as reading a token of this size. */
+const mostListBytes = 1024 * 1024;
+
+const listsRefused = (why: string) =>
+  new RequestValidationError([
+    { type: 'value_error', loc: ['body', 'revocation_lists'], msg: `Value error, the lists ${why}`, input: null, ctx: { error: {} } },
+  ]);
+
 const parseById = createRequestParser(byIdContract);
 const parseRaw = createRequestParser(rawContract);
 const parseProduct = createRequestParser(productContract);
@@ -104,7 +113,13 @@ export function registerVerifyRoutes(
   });
   app.post('/api/v1/verify/v1/raw', { onRequest, bodyLimit: tokenBodyLimit, config: { contract: rawContract } }, async (request) => {
     const { query, body } = parseRaw(request);
-    return shownTo(request, query, await verification.raw(body.token, body.hash, body.hashes));
+    const { token, hash, hashes, revocation_lists } = body;
+    const crls = (revocation_lists ?? []).map((list) => Buffer.from(list, 'base64'));
+    if (crls.reduce((sum, { length }) => sum + length, 0) > mostListBytes) throw listsRefused('should have at most 1 MiB in all');
+    const result = await verification.raw(token, hash, hashes, crls).catch((error: unknown) => {
+      throw error instanceof TrustMaterialError ? listsRefused(`cannot be used: ${error.message}`) : error;
+    });
+    return shownTo(request, query, result);
   });
 
   app.post(

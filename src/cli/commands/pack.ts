@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import { imprintOf } from '../../shared/domain/told-token.ts';
 import { isEvidenceRecord } from '../../shared/rfc3161/index.ts';
 import { openTrust } from '../anchors.ts';
 import type { Command } from '../command.ts';
@@ -6,9 +7,9 @@ import { writeContainer } from '../container-write.ts';
 import { standardInput } from '../digest-input.ts';
 import { CommandFailure, exitCodes, misuse } from '../failure.ts';
 import { judgeSubject } from '../judge-subject.ts';
-import { imprintOf } from '../judge-token.ts';
 import { findSubject } from '../subject.ts';
 import type { Outcome } from '../terminal.ts';
+import { exitCodeOf } from '../verdict-text.ts';
 
 export const pack: Command = {
   name: 'pack',
@@ -35,10 +36,13 @@ export const pack: Command = {
         advance(count, 3 * total);
       };
       const context = { trust, lists: undefined, client: undefined, stdin, onBytes, nowMs: Date.now() };
-      const { verdict, stated } = await judgeSubject({ ...subject, input: path }, context);
+      const { verdict, stated, reason } = await judgeSubject({ ...subject, input: path }, context);
       if (verdict === 'not_valid')
         throw new CommandFailure(exitCodes.notValid, 'its stamp is not valid, or is for another file; nothing is packed');
-      if (!stated) throw new CommandFailure(exitCodes.notValid, 'its stamp has no time-stamp token; nothing is packed');
+      if (!stated) {
+        const why = reason === 'no_token' ? 'its stamp has no time-stamp token' : 'its stamp could not be checked';
+        throw new CommandFailure(exitCodeOf(verdict, reason), `${why}; nothing is packed`);
+      }
       const target = `${path}.asics`;
       try {
         const proof = subject.token && isEvidenceRecord(subject.token) ? subject.token : stated.token;

@@ -3,6 +3,7 @@ import type { Command } from '../command.ts';
 import { asContainerFault, isContainerPath, openContainer } from '../container-read.ts';
 import { standardInput } from '../digest-input.ts';
 import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
+import { isBundleFolder } from '../judge-bundle.ts';
 import { judgeOutput } from '../judge-output.ts';
 import { type JudgeContext, judgeSubject, type SubjectJudgement } from '../judge-subject.ts';
 import { readGivenLists } from '../list-files.ts';
@@ -20,7 +21,7 @@ export const verify: Command = {
   details:
     'Verifies on this machine and sends nothing, unless you give --online. The stamp of FILE is FILE.qstamp.json, FILE.tsr, ' +
     'FILE.tst or FILE.ers; FILE.asics contains both. A token is base64; an id needs --online.\n' +
-    'BUNDLE.zip is the evidence of a workflow. If you name a bundle, the command looks for the other files in it, ' +
+    'BUNDLE.zip is the evidence of a workflow; FOLDER may be the same, unpacked. If you name a bundle, the command looks for the other files in it, ' +
     'as outputs or as the briefing. It is enough if one bundle has the file. A file that is in none is verified by the stamp beside it.\n' +
     'With --trusted-list, time-stamps are judged by trusted lists of the EU too, and the verdict says whether they are qualified. A service that a list ' +
     'grants needs no other trust anchor. The list must be signed with a certificate of --list-signers, or with one that a list of lists among the ' +
@@ -40,7 +41,7 @@ export const verify: Command = {
   run: async (operands, values, context) => {
     const { terminal, connect, stdin, anchorsFolder } = context;
     if (operands.length === 0) throw misuse('name at least one file, token or id');
-    const { files: names, inFolders, problems } = await filesOf(operands, terminal);
+    const { files: names, inFolders, problems } = await filesOf(operands, terminal, isBundleFolder);
     if (values.token !== undefined && names.length > 1) throw misuse('--token is the stamp of one file');
     if (values.proof !== undefined && (names.length > 1 || values.token !== undefined || values.online)) {
       throw misuse('--proof takes one file, and neither --token nor --online');
@@ -72,7 +73,7 @@ export const verify: Command = {
         const { told, judgement } = await (values.proof === undefined
           ? judgeStamped(name, values.token, judging)
           : judgeProved(name, values.proof, judging));
-        const code = codeOf(judgement);
+        const code = codeOf(told, judgement);
         // A valid stamp that the service does not confirm is no reason to be calm, so it gets the sign of a stamp that is not proved.
         const isDoubted = told.verdict === 'valid' && code !== exitCodes.ok;
         const details =
@@ -123,8 +124,8 @@ async function judgeProved(name: string, proofPath: string, context: JudgeContex
 }
 
 /** The exit code of a judgement. The answer of the service, or that there is none, counts only for what is valid here. */
-function codeOf({ verdict, online }: SubjectJudgement): ExitCode {
-  if (verdict !== 'valid') return exitCodes.notValid;
+function codeOf({ verdict, code }: ToldVerdict, { online }: SubjectJudgement): ExitCode {
+  if (verdict !== 'valid') return code;
   if (online instanceof CommandFailure) return online.exitCode;
   return online === undefined || online.valid ? exitCodes.ok : exitCodes.notValid;
 }

@@ -31,6 +31,13 @@ export const rawVerifyRequest = z
       .describe(
         'the file’s hashes in more algorithms: needed if the evidence record was renewed with another algorithm than it began with',
       ),
+    revocation_lists: z
+      .array(text())
+      .max(64)
+      .nullish()
+      .describe(
+        'revocation lists that count beside those of the service, such as those in an evidence bundle: base64 of DER, 1 MiB in all. A list of a known issuer must have its signature',
+      ),
   })
   .meta({ id: 'RawVerifyRequest' });
 export type RawVerifyRequest = z.output<typeof rawVerifyRequest>;

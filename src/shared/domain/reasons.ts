@@ -33,21 +33,33 @@ export const adviceOf = (code: ReasonCode): string | undefined => REASONS[code].
 export const reasonOf = (code: ReasonCode): string => `${code}: ${REASONS[code].sentence}`;
 
 /**
- * The verdicts of API, command and page (V11). `not_proved`: no trust anchor covers the token, or something needed for the check is missing. The
- * reason says which of them.
+ * The verdicts of API, command and page (V11). `not_proved`: no trust anchor covers the token, something needed for the check is missing, or the
+ * verifier does not know an algorithm. The reason says which of them.
  */
 export const verdicts = ['valid', 'not_valid', 'not_proved'] as const;
 export type Verdict = (typeof verdicts)[number];
 
-/** Refusals that do not say that the token is wrong: something for the check is missing, such as a trust anchor, or the verifier failed. */
+/** Refusals that say only that this verifier could not check: it does not know an algorithm, or it failed. */
+const unjudged: ReadonlySet<string> = new Set<ReasonCode>([
+  'imprint_algorithm_unknown',
+  'key_unknown',
+  'signature_algorithm_unknown',
+  'signing_certificate_hash_unknown',
+  'verifier_failed',
+]);
+
+/** Returns true if a reason says that the verifier could not check, and nothing about the token. */
+export const isUnjudged = (code: string | undefined): boolean => code !== undefined && unjudged.has(code);
+
+/** Refusals because something for the check is missing, such as a trust anchor. */
 const outOfReach: ReadonlySet<ReasonCode> = new Set([
   'untrusted_root',
   'trust_store_empty',
   'signer_certificate_missing',
   'evidence_new_hash_needed',
   'evidence_hash_needed',
-  'verifier_failed',
 ]);
 
 /** Returns the verdict for a reason. */
-export const verdictOf = (code: ReasonCode): Exclude<Verdict, 'valid'> => (outOfReach.has(code) ? 'not_proved' : 'not_valid');
+export const verdictOf = (code: ReasonCode): Exclude<Verdict, 'valid'> =>
+  outOfReach.has(code) || isUnjudged(code) ? 'not_proved' : 'not_valid';

@@ -63,8 +63,11 @@ function notCheckedOf({ revocation, certificatesEndedAt, unchecked }: Verified):
   ];
 }
 
-/** Returns the imprint of a verified token, with its digest in hexadecimal. */
-export const imprintOf = ({ imprint: { algorithm, digest } }: Verified): Imprint => ({ algorithm, digest: digest.toString('hex') });
+/** Returns the imprint of a token, with its digest in hexadecimal. */
+export const imprintOf = ({ imprint: { algorithm, digest } }: Pick<Verified, 'imprint'>): Imprint => ({
+  algorithm,
+  digest: digest.toString('hex'),
+});
 
 export const toldToken = (verified: Verified) => ({
   signer: toldCertificate(verified.signer),

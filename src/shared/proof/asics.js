@@ -1,5 +1,6 @@
 // @ts-check
 // Reads ASiC-S containers (EN 319 162-1 §4.3). A container is a zip file with one file and a proof of the time at which this file existed.
+import { signedTextOf } from './octets.js';
 import { openZip } from './zip.js';
 import { ZipFault } from './zip-source.js';
 
@@ -45,7 +46,7 @@ export async function openContainer(source, inflate) {
   const { entries, read, readSmall } = await openZip(source, { inflate, mostEntries, checkHead });
   const mimetype = entries.get('mimetype');
   if (mimetype?.at !== 0) throw new ZipFault('its first entry is not mimetype');
-  const type = new TextDecoder().decode(await readSmall(mimetype, 128));
+  const type = signedTextOf(await readSmall(mimetype, 128));
   if (type === fullContainerType) throw new ZipFault('it is an ASiC-E container, for signatures and for several files');
   if (type !== containerType) throw new ZipFault('its mimetype names another type');
   const [data, ...others] = [...entries.values()].filter(({ name }) => name !== 'mimetype' && !/^META-INF\//i.test(name));

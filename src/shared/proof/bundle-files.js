@@ -37,6 +37,44 @@ export const listFile = ({ territory, sequenceNumber }) => `trusted-lists/${terr
 /** @param {string} name */
 export const isListFile = (name) => /^trusted-lists\/[A-Z]{2}-(0|[1-9][0-9]{0,8})\.xml$/.test(name);
 
+/**
+ * Returns true for entries that programs add if somebody unpacks a bundle and packs it again: folders, and files of the file managers of macOS and
+ * Windows. They are ignored. @param {string} name @param {number} size
+ */
+function isAdded(name, size) {
+  const parts = name.split('/');
+  const last = parts.at(-1);
+  return (last === '' && size === 0) || parts.includes('__MACOSX') || /^(\.DS_Store|Thumbs\.db|desktop\.ini)$/i.test(last ?? '');
+}
+
+/**
+ * Finds the files of a bundle among the entries of a zip file or a folder. `ignored`: the names of entries that are not read, and the folder if all files
+ * of the bundle are in one common folder.
+ *
+ * @template {{ readonly size: number }} Entry
+ * @param {ReadonlyMap<string, Entry>} entries
+ * @returns {{ files: ReadonlyMap<string, Entry>, ignored: readonly string[] }}
+ */
+export function filesAmong(entries) {
+  const all = [...entries];
+  const ignored = all.flatMap(([name, { size }]) => (isAdded(name, size) ? [name] : []));
+  const files = all.filter(([name, { size }]) => !isAdded(name, size));
+  const folder = /^[^/]+\//.exec(files[0]?.[0] ?? '')?.[0];
+  const isInFolder = folder && entries.has(folder + bundleFiles.closingRecord) && files.every(([name]) => name.startsWith(folder));
+  if (!isInFolder) return { files: new Map(files), ignored };
+  return {
+    files: new Map(files.map(([name, entry]) => [name.slice(folder.length), entry])),
+    ignored: [...new Set([folder, ...ignored])],
+  };
+}
+
+/** The item of *not checked* for ignored entries; empty if there are none. @param {readonly string[]} ignored */
+export function ignoredText(ignored) {
+  if (ignored.length === 0) return [];
+  const more = ignored.length > 6 ? ` and ${ignored.length - 6} more` : '';
+  return [`added by other programs, and not a part of the bundle: ${ignored.slice(0, 6).join(', ')}${more}`];
+}
+
 /** The names of the seals: the two hashes that are stamped for the whole workflow. */
 export const sealNames = /** @type {const} */ (['closing-record', 'root']);
 /** @typedef {typeof sealNames[number]} SealName */

@@ -1,8 +1,8 @@
 // @ts-check
 // Reads an evidence bundle (W22). Checks that it has exactly the expected files, and that they match SHA256SUMS. judge-bundle.js judges the contents.
-import { blocksOf, bundleFiles, isListFile, listedFiles, sealFiles, sealNames } from './bundle-files.js';
+import { blocksOf, bundleFiles, filesAmong, isListFile, listedFiles, sealFiles, sealNames } from './bundle-files.js';
 import { readClosingRecord } from './closing-record.js';
-import { concatOctets, hexOf } from './octets.js';
+import { concatOctets, hexOf, signedTextOf } from './octets.js';
 import { openZip } from './zip.js';
 import { ZipFault } from './zip-source.js';
 
@@ -27,6 +27,7 @@ import { ZipFault } from './zip-source.js';
  * @property {(name: string) => number} sizeOf returns the unpacked size of a file in octets, according to the zip file
  * @property {(name: string) => Promise<void>} check reads a file only to compare it with SHA256SUMS
  * @property {readonly string[]} lists the names of the trusted lists
+ * @property {readonly string[]} ignored the names of entries that other programs added; they are not read
  * @property {(name: string) => Promise<Uint8Array>} bytesOfList reads a trusted list; only its own signature protects it
  * @property {BundleTools} tools
  */
@@ -48,7 +49,8 @@ export class BundleFault extends Error {
 /** @param {string} sentence */
 export const malformed = (sentence) => new BundleFault('bundle_malformed', sentence);
 
-const mostEntries = 4_096;
+/** Maximum number of entries. A bundle has at most half of it, but the program that packed it again may add as many. */
+export const mostEntries = 8_192;
 /** Maximum size of a file that is read as a whole, in octets. */
 export const mostSmallBytes = 8 * 1024 * 1024;
 /** Maximum number and size of the trusted lists. A bundle rests on few of them. */
@@ -62,7 +64,7 @@ const asciiOf = (octets) => new TextDecoder('latin1').decode(octets);
 
 /** Resolves to true if a zip file has a closing record, so that it may be a bundle. @param {import('./zip-source.js').ZipSource} source @param {import('./zip.js').Inflate} inflate @throws {ZipFault} */
 export const hasClosingRecord = async (source, inflate) =>
-  (await openZip(source, { inflate, mostEntries })).entries.has(bundleFiles.closingRecord);
+  filesAmong((await openZip(source, { inflate, mostEntries })).entries).files.has(bundleFiles.closingRecord);
 
 /**
  * Opens an evidence bundle. Memory use does not grow with its outputs.
@@ -74,16 +76,40 @@ export const hasClosingRecord = async (source, inflate) =>
  * @throws {BundleFault} if it is a bundle with a fault
  */
 export async function openBundle(source, tools) {
-  const { entries, read, readSmall } = await openZip(source, { inflate: tools.inflate, mostEntries });
+  const { entries, read } = await openZip(source, { inflate: tools.inflate, mostEntries });
+  return openUnpacked(new Map([...entries].map(([name, entry]) => [name, { size: entry.size, read: () => read(entry) }])), tools);
+}
+
+/**
+ * A file of a bundle. `read` returns at most `size` octets. @typedef {{ readonly size: number, readonly read: () => AsyncIterable<Uint8Array> }}
+ * BundleFile
+ */
+
+/**
+ * Opens the evidence bundle in these files, by their paths. A folder has a path that ends with a slash, and no size.
+ *
+ * @param {ReadonlyMap<string, BundleFile>} unpacked
+ * @param {BundleTools} tools
+ * @returns {Promise<OpenedBundle>}
+ * @throws {ZipFault | BundleFault} like `openBundle`
+ */
+export async function openUnpacked(unpacked, tools) {
+  const { files: entries, ignored } = filesAmong(unpacked);
   /** @param {string} name */
   function entryOf(name) {
     const entry = entries.get(name);
     if (!entry) throw new ZipFault(`it has no ${name}`);
     return entry;
   }
+  /** @param {string} name @param {number} mostBytes */
+  async function readSmall(name, mostBytes) {
+    const { size, read } = entryOf(name);
+    if (size > mostBytes) throw new ZipFault(`${name} is too large`);
+    return wholeOf(read());
+  }
 
-  const recordOctets = await readSmall(entryOf(bundleFiles.closingRecord), mostSmallBytes);
-  const record = readClosingRecord(new TextDecoder().decode(recordOctets));
+  const recordOctets = await readSmall(bundleFiles.closingRecord, mostSmallBytes);
+  const record = readClosingRecord(signedTextOf(recordOctets));
   if (!record) throw malformed('closing-record.json is no closing record in canonical form.');
   const filesOf = (/** @type {import('./bundle-files.js').SealName} */ name) => ({
     hasToken: entries.has(sealFiles(name).token),
@@ -101,12 +127,12 @@ export async function openBundle(source, tools) {
   const known = new Set([...expected, ...lists, bundleFiles.sums]);
   const unknown = [...entries.keys()].find((name) => !known.has(name));
   if (unknown !== undefined) throw malformed(`${unknown} does not belong to a bundle.`);
-  const sums = readSums(asciiOf(await readSmall(entryOf(bundleFiles.sums), mostSmallBytes)), expected);
+  const sums = readSums(asciiOf(await readSmall(bundleFiles.sums, mostSmallBytes)), expected);
 
   /** @param {string} name */
   async function* readListed(name) {
     const hash = tools.createSha256();
-    for await (const piece of read(entryOf(name))) {
+    for await (const piece of entryOf(name).read()) {
       hash.update(piece);
       yield piece;
     }
@@ -118,13 +144,12 @@ export async function openBundle(source, tools) {
     recordOctets,
     seals,
     lists,
-    bytesOfList: (name) => readSmall(entryOf(name), mostListBytes),
+    ignored,
+    bytesOfList: (name) => readSmall(name, mostListBytes),
     tools,
     bytesOf: async (name) => {
       if (entryOf(name).size > mostSmallBytes) throw new ZipFault(`${name} is too large`);
-      const pieces = [];
-      for await (const piece of readListed(name)) pieces.push(piece);
-      return concatOctets(pieces);
+      return wholeOf(readListed(name));
     },
     linesOf: (name) => splitLines(name, readListed(name)),
     sizeOf: (name) => entryOf(name).size,
@@ -132,6 +157,13 @@ export async function openBundle(source, tools) {
       for await (const _ of readListed(name));
     },
   };
+}
+
+/** @param {AsyncIterable<Uint8Array>} pieces */
+async function wholeOf(pieces) {
+  const read = [];
+  for await (const piece of pieces) read.push(piece);
+  return concatOctets(read);
 }
 
 /** Reads the hash of each file from the text of SHA256SUMS. @param {string} text @param {readonly string[]} expected @returns {ReadonlyMap<string, string>} */

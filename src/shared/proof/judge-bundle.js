@@ -14,9 +14,11 @@ import { chainStart, createOutputChain } from './output-chain.js';
  * The result for one time-stamp.
  *
  * @typedef {object} StampJudgement
- * @property {'valid' | 'not_proved' | 'not_valid'} verdict `not_proved`: the time-stamp has no fault, but no trust anchor covers it
+ * @property {'valid' | 'not_proved' | 'not_valid'} verdict `not_proved`: no fault was found, but no trust anchor covers the time-stamp, or it could not
+ *   be checked
  * @property {string | undefined} reason a reason code, if it is not valid
  * @property {{ readonly genTime: Date } | undefined} stated the contents of the time-stamp, if it could be read
+ * @property {{ readonly genTime: Date } | undefined} [claims] the same for a time-stamp that could be read but not checked
  */
 
 /**
@@ -104,7 +106,7 @@ export async function judgeBundle(bundle, judge) {
   const closing = await judgeSeal(bundle, 'closing-record', { sha256: sha256Of(recordOctets), content: recordOctets }, judge);
   const preimage = await bundle.bytesOf(bundleFiles.rootPreimage);
   const root = await judgeSeal(bundle, 'root', { sha256: record.merkle_root, content: preimage }, judge);
-  checkTimes(record, root?.stated, closing?.stated);
+  checkTimes(record, root?.stated ?? root?.claims, closing?.stated ?? closing?.claims);
   if (sha256Of(preimage) !== record.merkle_root) throw new BundleFault('root_mismatch', 'The SHA-256 of root.bin is not the Merkle root.');
   const { own, found } = await judgeOutputs(bundle, judge);
   for (const name of [bundleFiles.trustAnchors, bundleFiles.otherCertificates, bundleFiles.revocationLists]) await bundle.check(name);

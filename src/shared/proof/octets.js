@@ -58,6 +58,9 @@ export function concatOctets(parts) {
   return whole;
 }
 
+/** Decodes UTF-8 as it was signed: a byte order mark stays, so that it is not accepted. @param {Uint8Array} octets */
+export const signedTextOf = (octets) => new TextDecoder('utf-8', { ignoreBOM: true }).decode(octets);
+
 /** @param {Uint8Array} octets */
 export const base64Of = (octets) => btoa(Array.from(octets, (octet) => String.fromCharCode(octet)).join(''));
 

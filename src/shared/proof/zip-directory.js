@@ -129,7 +129,7 @@ export function largeNumbers(fields, extra) {
 /** @param {Uint8Array} rawName */
 function nameOf(rawName) {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(rawName);
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(rawName);
   } catch {
     return new TextDecoder('windows-1252').decode(rawName);
   }

@@ -74,8 +74,10 @@ export { tokenIn } from './tsp/token.ts';
 export {
   type CertificateIdentity,
   type RecordToken,
+  type RefusedToken,
   type ResponseContext,
   type RevocationAnswer,
+  type TokenClaims,
   type TokenContext,
   UNCHECKED,
   type Unchecked,

@@ -228,6 +228,7 @@ export function withSecretFiles(environment: Environment): Record<string, string
     if (!file) continue;
     if (environment[name]) throw new ConfigError(`${name}_FILE: got a file, but ${name} is set too; set only one of them`);
     try {
+      // `trim` also removes a byte order mark.
       settings[name] = readFileSync(file, 'utf8').trim();
     } catch {
       throw new ConfigError(`${name}_FILE: got "${file}"; it takes the path of a readable file`);

@@ -6,11 +6,13 @@ import { type ReasonCode, verdictOf } from '../domain/reasons.ts';
 import { type Imprint, sha256Imprint } from '../domain/stamp.ts';
 import { bytesOfTokenText } from '../domain/token-text.ts';
 import {
+  createTrustStore,
   type Imprint as DerImprint,
   type EvidenceContext,
   isEvidenceRecord,
   type RecordToken,
-  type Refused,
+  type RefusedToken,
+  type TokenClaims,
   type TrustStore,
   type Verified,
   type VerifyResult,
@@ -50,6 +52,8 @@ export type Judgement =
       readonly cause?: unknown;
       /** The contents of a correct token that no trust anchor covers. */
       readonly stated?: Verified;
+      /** The statement of a token that is not verified: it can only show that the token is for another document. */
+      readonly claims?: TokenClaims;
       /** What the trusted lists say, if a list knows the service but does not grant it. */
       readonly qualification?: Qualification;
     };
@@ -59,9 +63,18 @@ export interface TokenJudge {
   /**
    * Judges any text. A token is base64 of a mock token, a TimeStampToken, a TimeStampResp or an EvidenceRecord. `provider` is the recorded name: if
    * this provider is configured, only its trust anchors count. An evidence record may cover several hashes: `expected` is the hash to check, and
-   * `otherDigests` are digests of the same document in the algorithms of later chains. Both are ignored for other tokens.
+   * `otherDigests` are digests of the same document in the algorithms of later chains. Both are ignored for other tokens. `crls`: revocation lists,
+   * DER, that count beside the configured ones.
+   *
+   * @throws TrustMaterialError if one of `crls` cannot be read, or was not signed by its issuer
    */
-  judge(token: string, provider?: string, expected?: Imprint, otherDigests?: readonly Imprint[]): Promise<Judgement>;
+  judge(
+    token: string,
+    provider?: string,
+    expected?: Imprint,
+    otherDigests?: readonly Imprint[],
+    crls?: readonly Uint8Array[],
+  ): Promise<Judgement>;
 }
 
 /** Every DER structure of RFC 3161 starts with a SEQUENCE. */
@@ -100,6 +113,16 @@ const policyFits = ({ settings }: TrustedProvider, { policy }: Verified): boolea
  */
 const statusFits = ({ provider, result }: { readonly provider: TrustedProvider; readonly result: Verified }): boolean =>
   !result.grantedWithMods || provider.settings.acceptGrantedWithMods === true;
+
+/** Adds revocation lists to each trust store. The caches of the stores stay in use: whether a chain is revoked is judged each time. */
+function withRevocationLists({ providers, extraTrust }: TrustSettings, given: readonly Uint8Array[]): TrustSettings {
+  const { crls } = createTrustStore({ anchors: [], intermediates: extraTrust.certificates.map(({ der }) => der), crls: given });
+  const withLists = (store: TrustStore): TrustStore => ({ ...store, crls: [...store.crls, ...crls] });
+  return {
+    providers: providers.map((provider) => ({ ...provider, trust: withLists(provider.trust) })),
+    extraTrust: withLists(extraTrust),
+  };
+}
 
 export function createTokenJudge(deps: {
   trust: TrustSettings;
@@ -181,7 +204,7 @@ export function createTokenJudge(deps: {
     const named = trust.providers.filter(({ settings }) => settings.name === providerName);
     const candidates = named.length > 0 ? named : trust.providers;
     const isConfigured = providerName === undefined || named.length > 0;
-    const refusals: Refused[] = [];
+    const refusals: RefusedToken[] = [];
     const trusting: { provider: TrustedProvider; result: Verified }[] = [];
     for (const provider of candidates) {
       const result = await verifyWith(presented, provider.trust, true);
@@ -259,7 +282,9 @@ export function createTokenJudge(deps: {
   }
 
   return {
-    judge: async (token, provider, expected, otherDigests = []) => {
+    judge: async (token, provider, expected, otherDigests = [], crls = []) => {
+      if (crls.length > 0)
+        return createTokenJudge({ ...deps, trust: withRevocationLists(trust, crls) }).judge(token, provider, expected, otherDigests);
       const bytes = bytesOfTokenText(token);
       if (bytes === undefined) return { ok: false, code: 'not_base64' };
       if (looksLikeMockToken(bytes))

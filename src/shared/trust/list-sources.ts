@@ -55,7 +55,8 @@ function readListsFile(path: string): ListSource[] {
   const wrong = (what: string) => new ConfigError(`TRUSTED_LISTS_FILE: ${path}${what}`);
   let given: unknown;
   try {
-    given = JSON.parse(readFileSync(path, 'utf8'));
+    // `trim` also removes a byte order mark, which some editors write and JSON does not have.
+    given = JSON.parse(readFileSync(path, 'utf8').trim());
   } catch (error) {
     throw wrong(` cannot be read as JSON (${String(error instanceof Error ? error.message : error).replace(/\s+/g, ' ')})`);
   }

@@ -142,7 +142,8 @@ const wrong = (file: string, place: string, what: string) => new ConfigError(`TS
 
 function readJson(file: string): unknown {
   try {
-    return JSON.parse(readFileSync(file, 'utf8'));
+    // Some editors write a byte order mark, which JSON does not have. `trim` removes it too.
+    return JSON.parse(readFileSync(file, 'utf8').trim());
   } catch (error) {
     // The parser's message quotes the file and may have several lines, but a ConfigError has only one line.
     throw wrong(file, '', `cannot be read as JSON (${String(error instanceof Error ? error.message : error).replace(/\s+/g, ' ')})`);

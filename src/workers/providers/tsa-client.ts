@@ -55,13 +55,18 @@ function retryAfterMsOf(headers: ResponseHead): number | undefined {
   return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined;
 }
 
+/** RFC 3161 §3.4 says nothing about the status. Sigstore's server answers 201, as our own `/api/v1/timestamp` does. */
+const statusesTaken: ReadonlySet<number> = new Set([200, 201]);
+/** The first type is that of RFC 3161 §3.4. Some TSAs write the second. */
+const typesTaken: ReadonlySet<string> = new Set(['application/timestamp-reply', 'application/timestamp-response']);
+
 function refusalOfHead(status: number, headers: ResponseHead): TransportError | undefined {
-  if (status !== 200) {
+  if (!statusesTaken.has(status)) {
     const isRetryable = status === 429 || status >= 500;
     return new TransportError('http_status', `the TSA answered HTTP ${status}`, { isRetryable, retryAfterMs: retryAfterMsOf(headers) });
   }
   const type = (headerOf(headers, 'content-type') ?? '').split(';')[0]?.trim().toLowerCase();
-  if (type !== 'application/timestamp-reply') {
+  if (!typesTaken.has(type ?? '')) {
     return new TransportError('content_type', `the TSA answered with content type "${type}"`, { isRetryable: false });
   }
   return undefined;

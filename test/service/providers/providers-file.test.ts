@@ -30,6 +30,10 @@ function refusalOf(content: unknown): string {
   return 'accepted';
 }
 
+test('a byte order mark, which some editors write, is ignored', () => {
+  expect(load(`\uFEFF${JSON.stringify([acme])}`).providers).toMatchObject([{ settings: { name: 'acme' } }]);
+});
+
 describe('an unusable providers file gives one line with the provider, the member and the file', () => {
   test.each<[string, unknown, string]>([
     ['a list without lists', [{ ...acme, qualified: 'from_list' }], '(acme).qualified: got "from_list"; that needs TRUSTED_LIST_URLS'],

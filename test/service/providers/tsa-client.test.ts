@@ -112,6 +112,15 @@ describe('asking a TSA (RFC 3161 §3.4)', () => {
     expect((await faultOf(clientOf(`http://${address}/busy`))).retryAfterMs).toBe(3_000);
   });
 
+  test.for([
+    [201, 'application/timestamp-reply'],
+    [200, 'application/timestamp-response'],
+    [201, 'Application/Timestamp-Response; charset=binary'],
+  ] as const)('takes status %i with %s: sigstore and other TSAs answer so', async ([status, type]) => {
+    const { address } = await serve((_, response) => void response.writeHead(status, { 'content-type': type }).end('an answer'));
+    expect((await ask(clientOf(`http://${address}/`))).toString()).toBe('an answer');
+  });
+
   test('an answer of 64 KiB is read', async () => {
     const { address } = await serve((_, response) => void response.writeHead(200, replyType).end(Buffer.alloc(64 * 1024)));
     expect((await ask(clientOf(`http://${address}/`))).length).toBe(64 * 1024);
@@ -146,8 +155,10 @@ describe('a TSA that fails', () => {
   test.for<[name: string, fault: string, isRetryable: boolean, answer: RequestListener]>([
     ['a 503 may be asked again', 'http_status', true, reply(503)],
     ['a 400 is not asked again', 'http_status', false, reply(400)],
+    ['a 202 has no time-stamp yet', 'http_status', false, reply(202, replyType)],
     ['a redirect is not followed', 'http_status', false, reply(302, { location: '/' })],
     ['a page is no answer', 'content_type', false, reply(200, { 'content-type': 'text/html' }, '<p>')],
+    ['a page with status 201 is no answer', 'content_type', false, reply(201, { 'content-type': 'text/html' }, '<p>')],
     ['an answer beyond 64 KiB is not read to its end', 'oversized', false, tooLong],
     ['an answer that breaks off is asked for again', 'cut_off', true, cutOff],
     ['a connection that ends is asked again', 'unreachable', true, (request) => void request.socket.destroy()],

@@ -95,7 +95,7 @@ describe('a wrong setting gives one line: the variable, its value, and the allow
 
 describe('a secret from a file', () => {
   test('is read without its line break', () => {
-    expect(loadConfig({ ...servers, SERVICE_TOKENS_FILE: secretFile('acme:from-a-file\n') }).SERVICE_TOKENS).toEqual([
+    expect(loadConfig({ ...servers, SERVICE_TOKENS_FILE: secretFile('\uFEFFacme:from-a-file\n') }).SERVICE_TOKENS).toEqual([
       { product: 'acme', token: 'from-a-file' },
     ]);
     const { MASTER_KEY } = loadConfig({ ...servers, MASTER_KEY: '', MASTER_KEY_FILE: secretFile(`${masterKey}\n`) });

@@ -96,7 +96,7 @@ export function isSortedSet(elements: readonly Der[]): boolean {
  * are removed. Returns undefined for any other text, and if the date or time does not exist.
  */
 export function microsecondsOfTime(text: string): bigint | undefined {
-  const match = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d{0,99}[1-9]))?Z$/.exec(text);
+  const match = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d*[1-9]))?Z$/.exec(text);
   if (match === null) return undefined;
   const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [number, number, number, number, number, number];
   const date = new Date(0);

@@ -9,7 +9,7 @@ import { type SignatureAlgorithm, sameAlgorithm, signerAlgorithmOf } from '../x5
 import type { Certificate } from '../x509/certificate.ts';
 import { isSignatureOf } from '../x509/public-key.ts';
 import { type Attributes, signedBytesOf } from './attributes.ts';
-import type { SignedData, SignerInfo } from './signed-data.ts';
+import { type SignedData, type SignerInfo, signerDigestOf } from './signed-data.ts';
 
 /** This module checks the signature of a token, and the attributes that bind it to the content (RFC 5652 §5.4, §5.6, §11). */
 
@@ -29,7 +29,7 @@ export function checkMessageDigest(attributes: Attributes, { eContent, signer }:
   if (value?.tag !== TAG.octetString || another !== undefined) {
     refuse('message_digest_attribute', 'The messageDigest attribute is absent or does not have exactly one value.');
   }
-  if (!hash(signer.digestAlgorithm, eContent, 'buffer').equals(contentsOf(value))) {
+  if (!hash(signerDigestOf(signer), eContent, 'buffer').equals(contentsOf(value))) {
     refuse('message_digest_mismatch', 'The digest of the content is not the one that was signed.');
   }
 }
@@ -60,7 +60,7 @@ export function checkAlgorithmProtection(attributes: Attributes, signer: SignerI
  * @param sworn the signer's certificate according to the signed attributes, if it differs from `signer`
  */
 export async function checkSignature(signerInfo: SignerInfo, signer: Certificate, sworn: Certificate | undefined): Promise<void> {
-  const algorithm = signerAlgorithmOf(signerInfo.signatureAlgorithm, signerInfo.digestAlgorithm, 'signatureAlgorithm');
+  const algorithm = signerAlgorithmOf(signerInfo.signatureAlgorithm, signerDigestOf(signerInfo), 'signatureAlgorithm');
   const signed = signedBytesOf(signerInfo);
   if (await isSignatureOf(signer.publicKey(), algorithm, signed, signerInfo.signature)) return;
   if (sworn !== undefined && (await isSignatureBy(sworn, algorithm, signed, signerInfo.signature))) {

@@ -1,5 +1,5 @@
 import { contentsOf, type Der, derOf, parseDer } from '../asn1/der.ts';
-import { isSortedSet, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
+import { isSortedSet, oidOf } from '../asn1/der-values.ts';
 import { contextConstructed, integer, sequence } from '../asn1/der-writer.ts';
 import { inside, membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
@@ -37,7 +37,10 @@ export interface Company {
 /** A SignerInfo (RFC 5652 §5.3). */
 export interface SignerInfo {
   readonly sid: SignerIdentifier;
-  readonly digestAlgorithm: DigestAlgorithm;
+  /** `signerDigestOf` judges it later. So a token for another document is refused as such, whatever its algorithms are. */
+  readonly digestAlgorithm: AlgorithmIdentifier;
+  /** Whether SignedData announces this digest (RFC 5652 §5.1). */
+  readonly isAnnounced: boolean;
   readonly digestAlgorithmDer: Der;
   readonly signatureAlgorithm: AlgorithmIdentifier;
   readonly signatureAlgorithmDer: Der;
@@ -61,7 +64,10 @@ function checkCount(elements: readonly Der[], most: number, what: string): void 
   if (elements.length > most) refuse('der_too_large', `The token has more than ${most} ${what}.`);
 }
 
-/** Reads a ContentInfo with SignedData over TSTInfo (refusals 10–12, 24–26). */
+/**
+ * Reads a ContentInfo with SignedData over TSTInfo (refusals 10–12, 24–26). The version numbers of SignedData and SignerInfo are not compared with the
+ * contents (RFC 5652 §5.1, §5.3): nobody signs them, they change no meaning, and OpenSSL ignores them too.
+ */
 export function signedDataOf(token: Der): SignedData {
   const contentInfo = membersOf(token, 'ContentInfo');
   const contentType = oidOf(contentInfo.take(TAG.oid, 'contentType'), 'contentType');
@@ -70,7 +76,7 @@ export function signedDataOf(token: Der): SignedData {
   contentInfo.end();
 
   const members = membersOf(inside(content, 'content'), 'SignedData');
-  const version = smallIntegerOf(members.take(TAG.integer, 'version'));
+  members.take(TAG.integer, 'version');
   const digestAlgorithms = members.take(TAG.set, 'digestAlgorithms');
   const eContent = eContentOf(members.take(TAG.sequence, 'encapContentInfo'));
   const choices = members.optional(TAG.contextConstructed(0))?.children ?? [];
@@ -80,35 +86,25 @@ export function signedDataOf(token: Der): SignedData {
 
   checkCount(choices, MAX_CERTIFICATES, 'certificates');
   checkCount(digestAlgorithms.children, MAX_DIGEST_ALGORITHMS, 'digest algorithms');
-  const expectedVersion = versionFor(choices, crls);
-  // Some TSAs include OCSP responses but use the version for a token without them. This is accepted, because the version is not signed.
-  const isOlder = version === versionFor(choices, []);
-  if (version !== expectedVersion && !isOlder) refuse('cms_version', `SignedData is of version ${version} instead of ${expectedVersion}.`);
+  if (choices.some(({ tag }) => !CHOICES.has(tag))) refuse('der_malformed', 'One of the certificates is not a certificate.');
 
   const [signerInfo, another] = signerInfos;
   if (signerInfo === undefined) refuse('signer_missing', 'There is no SignerInfo.');
   if (another !== undefined) refuse('signer_not_single', `There are ${signerInfos.length} SignerInfos.`);
   const signer = signerInfoOf(signerInfo);
   const announced = digestAlgorithms.children.map((child) => algorithmIdentifierOf(child, 'a digest algorithm of SignedData'));
-  const isAnnounced = announced.every(hasNoParameters) && announced.some(({ oid }) => oid === OID[signer.digestAlgorithm]);
-  if (!isAnnounced) refuse('signature_algorithm_mismatch', 'The digest of the signer is not among those of SignedData.');
+  const isAnnounced = announced.every(hasNoParameters) && announced.some(({ oid }) => oid === signer.digestAlgorithm.oid);
   const certificates = choices.filter(({ tag }) => tag === TAG.sequence);
   const company = {
     hasOtherCertificates: certificates.length < choices.length,
     hasRevocationData: crls.length > 0,
     hasUnsignedAttributes: signer.unsignedAttributes !== undefined,
   };
-  return { eContent, certificates, company, signer };
+  return { eContent, certificates, company, signer: { ...signer, isAnnounced } };
 }
 
-/** The tags of CertificateChoices other than X.509 certificates (RFC 5652 §10.2.2). */
-const CHOICE = {
-  extended: TAG.contextConstructed(0),
-  attributeV1: TAG.contextConstructed(1),
-  attributeV2: TAG.contextConstructed(2),
-  other: TAG.contextConstructed(3),
-} as const;
-const CHOICES: ReadonlySet<number> = new Set([TAG.sequence, ...Object.values(CHOICE)]);
+/** The tags of CertificateChoices (RFC 5652 §10.2.2): X.509, extended, attribute certificates of version 1 and 2, and other forms. */
+const CHOICES: ReadonlySet<number> = new Set([TAG.sequence, ...[0, 1, 2, 3].map(TAG.contextConstructed)]);
 
 /**
  * Removes the certificates from a TimeStampToken, for clients that did not request them (RFC 3161 §2.4.2). The certificates are not signed, so the
@@ -122,16 +118,9 @@ export function withoutCertificates(token: Uint8Array): Buffer {
   const [version, ...rest] = signedData.children.filter(({ tag }) => tag !== TAG.contextConstructed(0));
   if (contentType === undefined || version === undefined) refuse('der_malformed', 'SignedData is empty.');
   const crls = rest.find(({ tag }) => tag === TAG.contextConstructed(1))?.children ?? [];
-  const stripped = sequence(integer(versionFor([], crls)), ...rest.map(derOf));
+  // RFC 5652 §5.1: without certificates, the version is 5 if there is revocation data that is not a CRL.
+  const stripped = sequence(integer(crls.some(({ tag }) => tag !== TAG.sequence) ? 5 : 3), ...rest.map(derOf));
   return sequence(derOf(contentType), contextConstructed(0, stripped));
-}
-
-/** Returns the version that SignedData must have (RFC 5652 §5.1). The content of a token is never id-data. */
-function versionFor(certificates: readonly Der[], crls: readonly Der[]): 3 | 4 | 5 {
-  const unknown = certificates.find(({ tag }) => !CHOICES.has(tag));
-  if (unknown !== undefined) refuse('der_malformed', 'One of the certificates is not a certificate.');
-  if (crls.some(({ tag }) => tag !== TAG.sequence) || certificates.some(({ tag }) => tag === CHOICE.other)) return 5;
-  return certificates.some(({ tag }) => tag === CHOICE.attributeV2) ? 4 : 3;
 }
 
 /** Reads the signed content from an EncapsulatedContentInfo (RFC 5652 §5.2). */
@@ -148,9 +137,9 @@ function eContentOf(element: Der): Buffer {
   return contentsOf(octets);
 }
 
-function signerInfoOf(element: Der): SignerInfo {
+function signerInfoOf(element: Der): Omit<SignerInfo, 'isAnnounced'> {
   const members = membersOf(element, 'SignerInfo');
-  const version = smallIntegerOf(members.take(TAG.integer, 'version'));
+  members.take(TAG.integer, 'version');
   const sid = signerIdentifierOf(members.any('sid'));
   const digestAlgorithmDer = members.take(TAG.sequence, 'digestAlgorithm');
   const signedAttributes = members.optional(TAG.contextConstructed(0));
@@ -160,10 +149,6 @@ function signerInfoOf(element: Der): SignerInfo {
   members.end();
   checkCount(unsignedAttributes?.children ?? [], MAX_UNSIGNED_ATTRIBUTES, 'unsigned attributes');
 
-  // RFC 5652 §5.3 defines the version. Some TSAs write 2 instead of 1. The version is not signed, and other verifiers ignore it.
-  const expectedVersion = sid.kind === 'issuerAndSerialNumber' ? 1 : 3;
-  if (version !== expectedVersion && !(version === 2 && expectedVersion === 1))
-    refuse('cms_version', `SignerInfo is of version ${version} instead of ${expectedVersion}.`);
   if (signedAttributes === undefined || signedAttributes.children.length === 0) {
     refuse('signed_attributes_missing', 'SignerInfo has no signed attributes.');
   }
@@ -172,7 +157,7 @@ function signerInfoOf(element: Der): SignerInfo {
   }
   return {
     sid,
-    digestAlgorithm: digestOf(algorithmIdentifierOf(digestAlgorithmDer, 'digestAlgorithm'), 'digestAlgorithm', SIGNATURE_CODES),
+    digestAlgorithm: algorithmIdentifierOf(digestAlgorithmDer, 'digestAlgorithm'),
     digestAlgorithmDer,
     signatureAlgorithm: algorithmIdentifierOf(signatureAlgorithmDer, 'signatureAlgorithm'),
     signatureAlgorithmDer,
@@ -180,6 +165,13 @@ function signerInfoOf(element: Der): SignerInfo {
     signature,
     unsignedAttributes,
   };
+}
+
+/** Returns the digest of a signature (refusal 46). @throws Refusal if it is weak, not known or not announced */
+export function signerDigestOf({ digestAlgorithm, isAnnounced }: SignerInfo): DigestAlgorithm {
+  const digest = digestOf(digestAlgorithm, 'digestAlgorithm', SIGNATURE_CODES);
+  if (!isAnnounced) refuse('signature_algorithm_mismatch', 'The digest of the signer is not among those of SignedData.');
+  return digest;
 }
 
 function signerIdentifierOf(element: Der): SignerIdentifier {

@@ -18,7 +18,7 @@ export interface CertificateId {
   readonly issuerSerial: { readonly issuer: Buffer; readonly serialNumber: Buffer } | undefined;
 }
 
-const HASH_CODES = { weak: 'signing_certificate_hash_unknown', unknown: 'signing_certificate_hash_unknown' } as const;
+const HASH_CODES = { weak: 'signature_algorithm_weak', unknown: 'signing_certificate_hash_unknown' } as const;
 
 /** Reads a list of certificates for each version of the attribute. The first certificate in a list is that of the signer (refusals 33, 36). */
 export function signingCertificatesOf(attributes: ReadonlyMap<string, readonly Der[]>): readonly (readonly CertificateId[])[] {

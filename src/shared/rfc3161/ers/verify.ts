@@ -8,6 +8,7 @@ import type {
   Microseconds,
   RecordToken,
   RevocationAnswer,
+  TokenClaims,
   TokenContext,
   Unchecked,
   Verified,
@@ -77,10 +78,12 @@ const viewOf = (given: Uint8Array): Buffer => Buffer.from(given.buffer, given.by
  * Never rejects, whatever the bytes are.
  */
 export async function verifyEvidenceRecord(given: Uint8Array, context: EvidenceRecordContext): Promise<VerifyResult> {
+  let claims: TokenClaims | undefined;
   try {
     const record = readEvidenceRecord(viewOf(given));
     const digests = context.digests ?? [];
     const coverage = coverageOf(record, digests);
+    claims = { imprint: coverage.imprint, genTime: new Date(coverage.timeStamps[0]!.token.tstInfo.genTime.milliseconds) };
     checkOrder(coverage.timeStamps);
     // A later chain may have renewed the record in time, but this can be checked only with the document's digest in the algorithm of this chain.
     const ended = coverage.hasLaterChains ? 'evidence_new_hash_needed' : 'evidence_expired';
@@ -90,7 +93,7 @@ export async function verifyEvidenceRecord(given: Uint8Array, context: EvidenceR
     });
     return verdictOf(record, coverage, [first!, ...renewals], digests.length > 0);
   } catch (error) {
-    return refusedBy(error);
+    return { ...refusedBy(error), ...(claims && { claims }) };
   }
 }
 

@@ -11,6 +11,7 @@ export interface CodeMeaning {
 /** Returns a set of codes unchanged, so that TypeScript checks the meanings and makes a type from the names. */
 export const closedSet = <Code extends string>(codes: Readonly<Record<Code, CodeMeaning>>): Readonly<Record<Code, CodeMeaning>> => codes;
 
+const byAnotherVerifier = 'It may be valid: a verifier that knows this algorithm can check it.';
 const withItsFile = 'Verify it together with its file: the command "qstamp verify" reads both, and the API takes the hashes of the file.';
 
 /** Why a token or a TSA's answer is refused. A code never changes its meaning. */
@@ -36,7 +37,6 @@ export const REFUSALS = closedSet({
   not_signed_data: { refusal: 10, sentence: 'The token is not CMS signed data.' },
   not_tst_info: { refusal: 11, sentence: 'The signed content is not of type TSTInfo.' },
   content_missing: { refusal: 12, sentence: 'The token does not contain the signed content.' },
-  cms_version: { sentence: 'A CMS version number does not fit the contents.' },
 
   // TSTInfo (RFC 3161 §2.4.2).
   tst_info_version: { refusal: 13, sentence: 'TSTInfo is not of version 1.' },
@@ -44,7 +44,10 @@ export const REFUSALS = closedSet({
   imprint_mismatch: { refusal: 15, sentence: 'The token is for another hash.' },
   imprint_algorithm_mismatch: { refusal: 16, sentence: 'The token is for a hash of another algorithm.' },
   imprint_length: { refusal: 17, sentence: 'The message imprint does not have the length of its hash algorithm.' },
-  imprint_algorithm_unknown: { sentence: 'The hash algorithm of the message imprint is not accepted.' },
+  imprint_algorithm_unknown: {
+    sentence: 'The hash algorithm of the message imprint is not known here, so it could not be checked.',
+    advice: byAnotherVerifier,
+  },
   imprint_algorithm_weak: {
     refusal: 18,
     sentence: 'The hash algorithm of the message imprint is broken.',
@@ -84,7 +87,11 @@ export const REFUSALS = closedSet({
   signing_certificate_missing: { refusal: 33, sentence: 'The signature does not cover the identity of the signer’s certificate.' },
   signing_certificate_hash_mismatch: { refusal: 34, sentence: 'The signed hash belongs to another certificate than the signer’s.' },
   signing_certificate_issuer_mismatch: { refusal: 35, sentence: 'The signed issuer and serial number belong to another certificate.' },
-  signing_certificate_hash_unknown: { refusal: 36, sentence: 'The hash algorithm for the signer’s certificate is unknown.' },
+  signing_certificate_hash_unknown: {
+    refusal: 36,
+    sentence: 'The hash algorithm for the signer’s certificate is not known here, so it could not be checked.',
+    advice: byAnotherVerifier,
+  },
 
   // The signer’s certificate (RFC 3161 §2.3).
   eku_missing: { refusal: 37, sentence: 'The signer’s certificate is not for time-stamping.' },
@@ -112,7 +119,7 @@ export const REFUSALS = closedSet({
   // Keys and algorithms.
   key_too_weak: {
     refusal: 46,
-    sentence: 'A key is too short, or not of a kind that is accepted.',
+    sentence: 'A key is too short, or has a form that is not safe.',
     advice: 'Have the document stamped again by a TSA with an RSA key of at least 2 048 bits, or with a key on P-256, P-384 or P-521.',
   },
   signature_algorithm_weak: {
@@ -120,7 +127,16 @@ export const REFUSALS = closedSet({
     sentence: 'A signature uses a hash algorithm that is broken.',
     advice: 'Have the document stamped again by a TSA that signs with SHA-256 or better: this signature can be forged.',
   },
-  signature_algorithm_unknown: { refusal: 46, sentence: 'A signature algorithm is not accepted.' },
+  key_unknown: {
+    refusal: 46,
+    sentence: 'A key is of a kind or a size that is not known here, so its signature could not be checked.',
+    advice: byAnotherVerifier,
+  },
+  signature_algorithm_unknown: {
+    refusal: 46,
+    sentence: 'A signature algorithm is not known here, so the signature could not be checked.',
+    advice: byAnotherVerifier,
+  },
   signature_algorithm_mismatch: { refusal: 46, sentence: 'The algorithms of a signature do not match each other or the key.' },
 
   // Evidence records (RFC 4998).

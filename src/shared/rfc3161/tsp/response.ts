@@ -24,7 +24,7 @@ export function grantedTokenOf(element: Der, acceptGrantedWithMods: boolean): Gr
     refuse('not_granted', `The status is ${explain()}.`);
   }
   if (token === undefined) refuse('token_missing', `The status is ${explain()}, but there is no token.`);
-  if (failures !== undefined) refuse('status_contradictory', `The status is ${explain()}, but there is a token.`);
+  if (failures.length > 0) refuse('status_contradictory', `The status is ${explain()}, but there is a token.`);
   const grantedWithMods = status === PKI_STATUS.grantedWithMods;
   if (grantedWithMods && !acceptGrantedWithMods) refuse('granted_with_mods', `The status is ${explain()}.`);
   return { token, grantedWithMods };
@@ -37,7 +37,7 @@ export function grantedTokenOf(element: Der, acceptGrantedWithMods: boolean): Gr
 export function requestFaultOf(response: Uint8Array): RequestFault | undefined {
   try {
     const { failures } = statusOf(membersOf(parseDer(response), 'TimeStampResp').take(TAG.sequence, 'status'));
-    return REQUEST_FAULTS.find((fault) => failures?.includes(fault));
+    return REQUEST_FAULTS.find((fault) => failures.includes(fault));
   } catch (error) {
     if (error instanceof Refusal) return undefined;
     throw error;
@@ -47,8 +47,8 @@ export function requestFaultOf(response: Uint8Array): RequestFault | undefined {
 /** The maximum number of texts from a TSA that are quoted. */
 const MAX_STATUS_TEXTS = 8;
 
-/** Reads a PKIStatusInfo with its texts. `failures` is undefined if it has no failInfo. */
-function statusOf(element: Der): { status: number; explain: () => string; failures: string[] | undefined } {
+/** Reads a PKIStatusInfo with its texts. A failInfo in which no bit is set says the same as none. */
+function statusOf(element: Der): { status: number; explain: () => string; failures: readonly string[] } {
   const members = membersOf(element, 'PKIStatusInfo');
   const status = smallIntegerOf(members.take(TAG.integer, 'status'));
   const freeText = members.optional(TAG.sequence);
@@ -59,6 +59,6 @@ function statusOf(element: Der): { status: number; explain: () => string; failur
     // The text is untrusted, so it is quoted. Then it cannot look like our own text.
     return JSON.stringify(contentsOf(child).toString('utf8').slice(0, 200));
   });
-  const failures = failInfo && [...namedBitsOf(failInfo, 'failInfo')].map(failureName);
-  return { status, explain: () => [`${statusName(status)} (${status})`, ...(failures ?? []), ...texts].join(', '), failures };
+  const failures = failInfo === undefined ? [] : [...namedBitsOf(failInfo, 'failInfo')].map(failureName);
+  return { status, explain: () => [`${statusName(status)} (${status})`, ...failures, ...texts].join(', '), failures };
 }

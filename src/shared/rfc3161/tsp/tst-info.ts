@@ -54,10 +54,11 @@ export function tstInfoOf(eContent: Buffer, expected: Imprint | undefined): TstI
   };
 }
 
+/** Reads the serial number. RFC 3161 says nothing about its sign. */
 function serialOf(element: Der): bigint {
   const serial = integerOf(element, 'serialNumber');
-  if (serial < 0n || serial >> MAX_SERIAL_BITS > 0n)
-    refuse('serial_malformed', `The serial number is not one of 0 to ${MAX_SERIAL_BITS} bits.`);
+  if ((serial < 0n ? -serial : serial) >> MAX_SERIAL_BITS > 0n)
+    refuse('serial_malformed', `The serial number has more than ${MAX_SERIAL_BITS} bits.`);
   return serial;
 }
 

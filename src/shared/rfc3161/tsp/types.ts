@@ -27,7 +27,7 @@ export interface CertificateIdentity {
   /** The name as text (RFC 4514). To compare certificates, use the fingerprint instead. */
   readonly subject: string;
   readonly issuer: string;
-  /** Hexadecimal, without leading zeros. */
+  /** Hexadecimal, without leading zeros. Some old certificates have a negative number. */
   readonly serialHex: string;
   /** SHA-256 of the DER certificate, hex. */
   readonly fingerprint: string;
@@ -132,7 +132,16 @@ export const UNCHECKED = {
 
 export type Unchecked = keyof typeof UNCHECKED;
 
-export type VerifyResult = Verified | Refused;
+/** The statement of a token that was refused. Nobody verified it: it can only show that a token is for another document. */
+export interface TokenClaims {
+  readonly imprint: Imprint;
+  readonly genTime: Date;
+}
+
+/** A token or evidence record that was refused. `claims`: undefined if its statement cannot be read. For a record, it is that of its first token. */
+export type RefusedToken = Refused & { readonly claims?: TokenClaims };
+
+export type VerifyResult = Verified | RefusedToken;
 
 /** The context for every verification. */
 export interface VerifyContext {

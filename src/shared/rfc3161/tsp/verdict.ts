@@ -1,4 +1,5 @@
-import { contentsOf, parseDer } from '../asn1/der.ts';
+import { parseDer } from '../asn1/der.ts';
+import { integerOf } from '../asn1/der-values.ts';
 import type { Company } from '../cms/signed-data.ts';
 import type { Certificate } from '../x509/certificate.ts';
 import type { Chain } from '../x509/chain.ts';
@@ -94,9 +95,7 @@ function identityOf(certificate: Certificate): CertificateIdentity {
     identity = {
       subject: nameText(certificate.subject),
       issuer: nameText(certificate.issuer),
-      serialHex: contentsOf(parseDer(certificate.serialNumber))
-        .toString('hex')
-        .replace(/^0+(?=.)/, ''),
+      serialHex: integerOf(parseDer(certificate.serialNumber), 'serialNumber').toString(16),
       fingerprint: certificate.fingerprint,
       notBefore: new Date(certificate.notBeforeMs),
       notAfter: new Date(certificate.notAfterMs),

@@ -19,7 +19,7 @@ import { requestOf } from './request.ts';
 import { checkNonce, checkPolicy, checkTime, checkWindow } from './statement.ts';
 import { checkSignedForm, type OpenedToken, openResponse, openToken } from './token.ts';
 import { type TstInfo, tstInfoOf } from './tst-info.ts';
-import type { Microseconds, ResponseContext, TokenContext, Verified, VerifyContext, VerifyResult } from './types.ts';
+import type { Microseconds, ResponseContext, TokenClaims, TokenContext, Verified, VerifyContext, VerifyResult } from './types.ts';
 import { verifiedOf } from './verdict.ts';
 
 /**
@@ -73,12 +73,15 @@ export async function verifyResponse(response: Uint8Array, context: ResponseCont
 
 /** Verifies a token: a TimeStampToken in DER or BER, or the DER of a whole TimeStampResp (V6). Never rejects, whatever the bytes are. */
 export async function verifyToken(token: Uint8Array, context: TokenContext): Promise<VerifyResult> {
+  let claims: TokenClaims | undefined;
   try {
     const read = readToken(openToken(token, context.acceptGrantedWithMods ?? false), context.expected);
+    const { imprint, genTime } = read.tstInfo;
+    claims = { imprint, genTime: new Date(genTime.milliseconds) };
     checkTime(read.tstInfo, context);
     return await judgeSigner(read, context, { isEmbeddingRequired: false, isImprintChecked: context.expected !== undefined });
   } catch (error) {
-    return refusedBy(error);
+    return { ...refusedBy(error), ...(claims && { claims }) };
   }
 }
 

@@ -19,7 +19,12 @@ const DIGESTS: ReadonlyMap<string, DigestAlgorithm> = new Map([
   [OID.sha512, 'sha512'],
 ]);
 
-const BROKEN_DIGESTS: ReadonlySet<string> = new Set([OID.md5, OID.sha1]);
+const BROKEN_DIGESTS: ReadonlyMap<string, string> = new Map([
+  [OID.md2, 'MD2'],
+  [OID.md4, 'MD4'],
+  [OID.md5, 'MD5'],
+  [OID.sha1, 'SHA-1'],
+]);
 
 /** An AlgorithmIdentifier (RFC 5280 §4.1.1.2). */
 export interface AlgorithmIdentifier {
@@ -48,7 +53,8 @@ export function digestOf(
   name: string,
   codes: { readonly weak: RefusalCode; readonly unknown: RefusalCode },
 ): DigestAlgorithm {
-  if (BROKEN_DIGESTS.has(algorithm.oid)) refuse(codes.weak, `${name} is ${algorithm.oid === OID.sha1 ? 'SHA-1' : 'MD5'}.`);
+  const broken = BROKEN_DIGESTS.get(algorithm.oid);
+  if (broken !== undefined) refuse(codes.weak, `${name} is ${broken}.`);
   const digest = DIGESTS.get(algorithm.oid);
   if (digest === undefined) refuse(codes.unknown, `${name} is ${algorithm.oid}.`);
   if (!hasNoParameters(algorithm)) refuse('der_malformed', `${name} has parameters.`);
@@ -80,7 +86,10 @@ const SIGNATURES: ReadonlyMap<string, SignatureAlgorithm> = new Map<string, Sign
   [OID.ed448, { family: 'ed448', digest: undefined }],
 ]);
 
-const BROKEN_SIGNATURES: ReadonlySet<string> = new Set([OID.md5WithRsa, OID.sha1WithRsa, OID.ecdsaWithSha1]);
+const BROKEN_SIGNATURES: ReadonlySet<string> = new Set([
+  ...[OID.md2WithRsa, OID.md4WithRsa, OID.md5WithRsa, OID.sha1WithRsa, OID.sha1WithRsaOfOiw],
+  ...[OID.ecdsaWithSha1, OID.dsaWithSha1],
+]);
 
 /** Returns the algorithm of a signature on a certificate or CRL (RFC 5280 §4.1.1.2). */
 export function signatureAlgorithmOf(algorithm: AlgorithmIdentifier, name: string): SignatureAlgorithm {
@@ -106,8 +115,8 @@ export function signerAlgorithmOf(algorithm: AlgorithmIdentifier, digest: Digest
 }
 
 /**
- * Reads RSASSA-PSS-params (RFC 4055 §3.1). The defaults use SHA-1, so both hash algorithms must be present. MGF1 must use the digest of the signature,
- * as RFC 4055 recommends and all implementations do.
+ * Reads RSASSA-PSS-params (RFC 4055 §3.1). The defaults use SHA-1, so both hash algorithms must be present. A mask of MGF1 with another digest than
+ * that of the signature cannot be judged here. RFC 4055 allows it but recommends the same digest, and implementations use the same.
  */
 export function pssAlgorithmOf(parameters: Der | undefined, name: string): PssAlgorithm {
   if (parameters === undefined) refuse('signature_algorithm_mismatch', `${name} has no parameters.`);
@@ -125,8 +134,7 @@ export function pssAlgorithmOf(parameters: Der | undefined, name: string): PssAl
     refuse('signature_algorithm_unknown', `${name} has a mask generation function that is not known.`);
   }
   const maskDigest = digestOf(algorithmIdentifierOf(generator.parameters, name), name, SIGNATURE_CODES);
-  if (maskDigest !== digest)
-    refuse('signature_algorithm_mismatch', `${name} has ${digest} for the message and ${maskDigest} for the mask.`);
+  if (maskDigest !== digest) refuse('signature_algorithm_unknown', `${name} has ${digest} for the message and ${maskDigest} for the mask.`);
   const saltElement = salt === undefined ? undefined : inside(salt, name);
   if (saltElement !== undefined && saltElement.tag !== TAG.integer)
     refuse('der_malformed', `${name} has a salt length that is not a number.`);

@@ -150,26 +150,35 @@ function scopeOf(element: Der): ListScope {
   return { only: users ? 'users' : cas ? 'cas' : undefined, isOfSomeReasons: reasons !== undefined, points: point && fullNamesOf(point) };
 }
 
-const knownSigners = new WeakMap<RevocationList, WeakMap<Certificate, boolean>>();
+/** Whether a certificate signed a list. `unknown`: its algorithm or its key is not known here. */
+type SignedBy = boolean | 'unknown';
 
-/** Returns true if `issuer` signed the list and may sign lists (RFC 5280 §6.3.3 (f), (g)). The result is cached, because lists are long. */
-export function isCrlOf(list: RevocationList, issuer: Certificate): boolean {
-  const known = knownSigners.get(list) ?? new WeakMap<Certificate, boolean>();
+const knownSigners = new WeakMap<RevocationList, WeakMap<Certificate, SignedBy>>();
+
+/** Returns true if `issuer` signed the list and may sign lists (RFC 5280 §6.3.3 (f), (g)). */
+export const isCrlOf = (list: RevocationList, issuer: Certificate): boolean => signedBy(list, issuer) === true;
+
+/** Returns true if it is not known whether `issuer` signed the list, because an algorithm is not known here. */
+export const mayBeCrlOf = (list: RevocationList, issuer: Certificate): boolean => signedBy(list, issuer) === 'unknown';
+
+/** The result is cached, because lists are long. */
+function signedBy(list: RevocationList, issuer: Certificate): SignedBy {
+  const known = knownSigners.get(list) ?? new WeakMap<Certificate, SignedBy>();
   knownSigners.set(list, known);
-  const isSigner = known.get(issuer) ?? isSignedBy(list, issuer);
-  known.set(issuer, isSigner);
-  return isSigner;
+  const found = known.get(issuer) ?? findSignedBy(list, issuer);
+  known.set(issuer, found);
+  return found;
 }
 
-function isSignedBy(list: RevocationList, issuer: Certificate): boolean {
+function findSignedBy(list: RevocationList, issuer: Certificate): SignedBy {
   const { keyUsage } = issuer.extensions;
   if (!isSameName(list.issuer, issuer.subject) || keyUsage?.has(KEY_USAGE_BIT.cRLSign) === false) return false;
   try {
     const algorithm = signatureAlgorithmOf(list.signatureAlgorithm, 'the signature of the list');
     return isSignatureOfSync(issuer.publicKey(), algorithm, list.signed, list.signature);
   } catch (error) {
-    if (error instanceof Refusal) return false; // The key or the algorithm is not accepted.
-    throw error;
+    if (!(error instanceof Refusal)) throw error;
+    return error.code === 'signature_algorithm_unknown' || error.code === 'key_unknown' ? 'unknown' : false;
   }
 }
 

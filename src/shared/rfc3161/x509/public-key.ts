@@ -16,11 +16,17 @@ export interface PublicKey {
 }
 
 const MIN_RSA_BITS = 2048;
-/** Larger keys are refused, because verification with them is so slow that tokens could keep a core busy. */
+/** Larger keys are not judged, because verification with them is so slow that tokens could keep a core busy. */
 const MAX_RSA_BITS = 8192;
 const CURVES: ReadonlySet<string> = new Set([OID.p256, OID.p384, OID.p521, OID.brainpoolP256r1, OID.brainpoolP384r1, OID.brainpoolP512r1]);
 
-/** Reads the key in a SubjectPublicKeyInfo (RFC 5280 §4.1.2.7). Refuses a weak key as `key_too_weak` (refusal 46). */
+/** The size of a coordinate on P-256, the smallest curve that is strong enough, in octets. */
+const MIN_COORDINATE_OCTETS = 32;
+
+/**
+ * Reads the key in a SubjectPublicKeyInfo (RFC 5280 §4.1.2.7). Refuses a weak key as `key_too_weak`, and a key that cannot be judged here as
+ * `key_unknown` (refusal 46).
+ */
 export function publicKeyOf(spki: Der): PublicKey {
   const members = membersOf(spki, 'subjectPublicKeyInfo');
   const algorithm = algorithmIdentifierOf(members.take(TAG.sequence, 'algorithm'), 'the algorithm of the key');
@@ -39,15 +45,20 @@ export function publicKeyOf(spki: Der): PublicKey {
         pss: parameters === undefined ? undefined : pssAlgorithmOf(parameters, 'the key'),
       };
     case OID.ecPublicKey: {
-      const curve = parameters?.tag === TAG.oid ? oidOf(parameters, 'the curve of the key') : 'unnamed';
-      if (!CURVES.has(curve)) refuse('key_too_weak', `The curve ${curve} is not accepted.`);
+      // RFC 5480 §2.1.1 forbids parameters instead of a name: a forger can choose them so that the key of another fits.
+      if (parameters?.tag !== TAG.oid) refuse('key_too_weak', 'The curve of the key has no name.');
+      const curve = oidOf(parameters, 'the curve of the key');
+      if (!CURVES.has(curve)) {
+        const isShort = coordinateOctetsOf(bits) < MIN_COORDINATE_OCTETS;
+        refuse(isShort ? 'key_too_weak' : 'key_unknown', `The curve ${curve} is not accepted.`);
+      }
       return { family: 'ec', key: keyObjectOf(spki), pss: undefined };
     }
     case OID.ed25519:
     case OID.ed448:
       return { family: oid === OID.ed25519 ? 'ed25519' : 'ed448', key: keyObjectOf(spki), pss: undefined };
     default:
-      return refuse('key_too_weak', `Keys of the algorithm ${oid} are not accepted.`);
+      return refuse('key_unknown', `Keys of the algorithm ${oid} are not accepted.`);
   }
 }
 
@@ -58,10 +69,15 @@ function checkRsa(octets: Buffer): void {
   const exponent = integerOf(members.take(TAG.integer, 'publicExponent'), 'publicExponent');
   members.end();
   const bits = modulus > 0n ? modulus.toString(2).length : 0;
-  if (bits < MIN_RSA_BITS || bits > MAX_RSA_BITS) refuse('key_too_weak', `The RSA key has ${bits} bits.`);
-  // FIPS 186-5 §A.1.1 requires an odd exponent above 2^16, but old roots use 3. A huge exponent is refused, because it only costs time.
-  if (exponent < 3n || exponent % 2n === 0n || exponent >= 1n << 64n) refuse('key_too_weak', 'The RSA key has an impossible exponent.');
+  if (bits < MIN_RSA_BITS) refuse('key_too_weak', `The RSA key has ${bits} bits.`);
+  // FIPS 186-5 §A.1.1 requires an odd exponent above 2^16, but old roots use 3.
+  if (exponent < 3n || exponent % 2n === 0n) refuse('key_too_weak', 'The RSA key has an impossible exponent.');
+  // A huge exponent is not judged, because it only costs time.
+  if (bits > MAX_RSA_BITS || exponent >= 1n << 64n) refuse('key_unknown', `The RSA key is too large: it has ${bits} bits.`);
 }
+
+/** Returns the size of a coordinate of an ECPoint, in octets. A point has two of them, or one if it is compressed (SEC 1 §2.3.3). */
+const coordinateOctetsOf = (point: Buffer): number => (point.length - 1) / (point[0] === 0x04 ? 2 : 1);
 
 function keyObjectOf(spki: Der): KeyObject {
   try {

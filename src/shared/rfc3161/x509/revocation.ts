@@ -2,7 +2,7 @@ import { sameDer } from '../asn1/der.ts';
 import { Refusal } from '../refusal/refusal.ts';
 import type { Certificate } from './certificate.ts';
 import { type Chain, isIssuedBy } from './chain.ts';
-import { isCrlOf, isKeyLost, isRevokedAt, type Revocation, type RevocationList } from './crl.ts';
+import { isCrlOf, isKeyLost, isRevokedAt, mayBeCrlOf, type Revocation, type RevocationList } from './crl.ts';
 import { isSameName } from './name.ts';
 
 /** This module finds the status of each certificate of a chain in the available revocation lists (RFC 5280 §6.3, V10). */
@@ -11,6 +11,7 @@ import { isSameName } from './name.ts';
 export const REVOCATION_UNKNOWN = {
   no_list: 'no revocation list of its issuer is available',
   issuer_unknown: 'the certificate of its issuer, needed to check a list, is not available',
+  unknown_algorithm: 'the list of its issuer is signed with an algorithm that is not known here',
   other_signer: 'the list with the name of its issuer has no valid signature of the issuer',
   not_covered: 'the list of its issuer covers other certificates',
   future: 'the list of its issuer is dated in the future',
@@ -108,7 +109,10 @@ function statusOf(certificate: Certificate, above: readonly Certificate[], conte
   const issuers = issuersOf(certificate, known, context);
   if (issuers.length === 0) return unknown('issuer_unknown');
   const signed = named.filter((list) => issuers.some((issuer) => isCrlOf(list, issuer) && mayHaveSigned(issuer, list, known, context)));
-  if (signed.length === 0) return unknown('other_signer');
+  if (signed.length === 0) {
+    const isUnjudged = named.some((list) => issuers.some((issuer) => mayBeCrlOf(list, issuer)));
+    return unknown(isUnjudged ? 'unknown_algorithm' : 'other_signer');
+  }
 
   // If a list names the certificate, the certificate is revoked, whatever the scope of the list is.
   const serial = certificate.serialNumber.toString('hex');

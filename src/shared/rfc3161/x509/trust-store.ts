@@ -1,7 +1,7 @@
 import { Refusal, refuse } from '../refusal/refusal.ts';
 import { type Certificate, fingerprintOf, parseCertificate } from './certificate.ts';
 import { type Chain, findChain } from './chain.ts';
-import { isCrlOf, parseCrl, type RevocationList } from './crl.ts';
+import { isCrlOf, mayBeCrlOf, parseCrl, type RevocationList } from './crl.ts';
 import { isSameName } from './name.ts';
 import { checkAuthority } from './path-rules.ts';
 
@@ -86,8 +86,9 @@ export function createTrustStore({
   const lists = crls.flatMap((one) => blocksOf('X509 CRL', name, one).map((der) => reading(name, () => parseCrl(der))));
   for (const list of lists) {
     // The issuer of a list may be found only in a token. But if its certificate is configured, it must have signed the list.
+    // If its algorithm is not known here, the list revokes nothing, but it is no fault.
     const known = certificates.filter((certificate) => isSameName(certificate.subject, list.issuer));
-    if (known.length > 0 && !known.some((issuer) => isCrlOf(list, issuer))) {
+    if (known.length > 0 && !known.some((issuer) => isCrlOf(list, issuer) || mayBeCrlOf(list, issuer))) {
       throw new TrustMaterialError(`The ${name} was not signed by its issuer.`);
     }
   }

@@ -144,7 +144,8 @@ function textOf(parent: XmlElement, path: string): string {
 
 function timeOf(parent: XmlElement, path: string): string {
   const text = textOf(parent, path);
-  const time = Date.parse(text);
+  // V8 misreads fractions of more than nine digits.
+  const time = Date.parse(text.replace(/(\.\d{3})\d+/, '$1'));
   const [, day = ''] = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.exec(text) ?? [];
   // `Date` takes 30 February for 2 March.
   const isDay = day !== '' && !Number.isNaN(time) && new Date(day).toISOString().startsWith(day);

@@ -32,7 +32,7 @@ function readKey(settings: KeyProviderSettings): KeyObject {
     passphraseFile &&
     read(settings, 'passphrase_file', passphraseFile)
       .toString('utf8')
-      .replace(/\r?\n$/, '');
+      .replace(/^\uFEFF|\r?\n$/g, '');
   try {
     return createPrivateKey({ key: pem, ...(passphrase !== undefined && { passphrase }) });
   } catch {
