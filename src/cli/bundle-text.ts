@@ -1,5 +1,6 @@
 import { qualifiedVerdictOf } from '../shared/contract/verify.ts';
 import { rfc3339Of } from '../shared/domain/gen-time.ts';
+import { developmentSentence } from '../shared/domain/qualification.ts';
 import { qualifiedSentence } from '../shared/domain/qualified-sentence.ts';
 import { type ReasonCode, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
 import { toldCertificate, toldToken } from '../shared/domain/told-token.ts';
@@ -11,7 +12,7 @@ import type { BundleJudgement, FoundOutput } from './judge-bundle.ts';
 import type { SubjectJudgement } from './judge-subject.ts';
 import type { Judgement } from './judge-token.ts';
 import { countOf, withMilliseconds } from './terminal.ts';
-import { exitCodeOf, type ToldVerdict, tellVerdict } from './verdict-text.ts';
+import { exitCodeOf, isDevelopment, type ToldVerdict, tellVerdict } from './verdict-text.ts';
 
 /** The result for a bundle whose files or stamps do not verify. */
 export function tellBrokenBundle(name: string, fault: BundleFault | StampRefused): ToldVerdict {
@@ -57,7 +58,7 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
   const subject = { input: name, token: undefined, stampId: undefined, record: undefined };
   const stated: SubjectJudgement = { ...root, verdict, reason, stated: root?.stated, online: undefined };
   const closingToken = closing?.stated;
-  const { json, line, details, code } = tellVerdict(name, subject, stated, trust, closingToken && [closingToken]);
+  const { json, line, details, code, sign } = tellVerdict(name, subject, stated, trust, closingToken && [closingToken]);
   const told = json as { readonly not_checked: readonly string[] };
   const ofClosing = (closing?.qualification?.notChecked ?? []).filter((note) => !told.not_checked.includes(note));
   const notes = [...ofClosing, ...ownNotes(own), unsignedNote, ...moreNotes];
@@ -94,6 +95,7 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
       ...notes.map((note) => `not checked: ${note}`),
     ],
     verdict,
+    sign,
     code,
   };
 }
@@ -171,12 +173,18 @@ function tellPlace(path: string, sha256: string, place: Place): ToldVerdict {
   const reason = isValid ? null : `bundle_not_proved: ${why}`;
   const json = fileJson(path, sha256, verdict, reason, place);
   const headline = isValid ? `valid, existed at ${withMilliseconds(json.issued_at ?? '')}; ` : `NOT PROVED, ${reason} It would be `;
+  const token = tokenOf(place);
+  const isTrial = isValid && token !== undefined && isDevelopment(token);
   return {
     verdict,
     code,
     json,
     line: `${path}: ${headline}${placeText(place)}`,
-    details: isValid && json.not_checked.length > 0 ? [`not checked: ${withMilliseconds(json.not_checked.join('; '))}`] : [],
+    details: [
+      ...(isTrial ? [developmentSentence] : []),
+      ...(isValid && json.not_checked.length > 0 ? [`not checked: ${withMilliseconds(json.not_checked.join('; '))}`] : []),
+    ],
+    ...(isTrial && { sign: 'not_proved' }),
   };
 }
 

@@ -10,7 +10,7 @@ import { type ToldVerdict, tellVerdict } from './verdict-text.ts';
 export function tellOutput(name: string, { judgement, sha256, proof }: OutputJudgement, trust: TrustStore): ToldVerdict {
   const record = proof.closing_record?.record;
   const subject = { input: name, token: undefined, stampId: proof.closing_record?.stamp.stamp_id, record: undefined };
-  const { json, line, details, verdict, code } = tellVerdict(name, subject, judgement, trust);
+  const { json, line, details, verdict, sign, code } = tellVerdict(name, subject, judgement, trust);
   const isValid = judgement.verdict === 'valid';
   const place = `a record stamped then says: output ${proof.sequence_number} of ${record?.output_count} of workflow ${proof.workflow_id}`;
   return {
@@ -26,6 +26,7 @@ export function tellOutput(name: string, { judgement, sha256, proof }: OutputJud
     line,
     details: [...(isValid ? [place] : []), ...details],
     verdict,
+    sign,
     code,
   };
 }

@@ -1,6 +1,6 @@
 import { qualifiedVerdictOf } from '../shared/contract/verify.ts';
 import { rfc3339Of } from '../shared/domain/gen-time.ts';
-import type { Qualification } from '../shared/domain/qualification.ts';
+import { developmentPolicy, developmentSentence, type Qualification } from '../shared/domain/qualification.ts';
 import { laterStatusSentence, qualifiedSentence } from '../shared/domain/qualified-sentence.ts';
 import { adviceOf, isUnjudged, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
 import { hashNameOf } from '../shared/domain/stamp.ts';
@@ -27,6 +27,8 @@ export interface ToldVerdict {
   readonly line: string;
   readonly details: readonly string[];
   readonly verdict: Verdict;
+  /** The verdict for the sign before the line, if it differs: a valid time-stamp for trials does not look like a proof. */
+  readonly sign?: Verdict | undefined;
   readonly code: ExitCode;
 }
 
@@ -98,14 +100,17 @@ export function tellVerdict(
   const isFileBeside = subject.input !== undefined && subject.input !== name && subject.input !== standardInput;
   const judged = isFileBeside ? `${subject.input} (by ${name})` : shortName;
   const said = online ? describeOnline(online) : '';
+  const isTrial = isValid && [...(stated ? [stated] : []), ...others].some(isDevelopment);
   const details = [
+    ...(isTrial ? [developmentSentence] : []),
     ...detailsOf(subject, judgement, last),
     ...qualifiedText(qualification),
     ...(shownNotChecked.length > 0 ? [`not checked: ${withMilliseconds(shownNotChecked.join('; '))}`] : []),
     ...(online ? [`the service says: ${isValid ? said : `${said.replace(/\.$/, '')} (this proves nothing)`}`] : []),
   ];
   const code = exitCodeOf(verdict, judgement.reason);
-  return { json, line: `${judged}: ${headline(subject, judgement, reason)}`, details, verdict, code };
+  const line = `${judged}: ${headline(subject, judgement, reason)}`;
+  return { json, line, details, verdict, code, ...(isTrial && { sign: 'not_proved' }) };
 }
 
 /** The member `qualified`, as in answers of the service. */
@@ -156,6 +161,9 @@ function headline(subject: Subject, { verdict, stated }: SubjectJudgement, reaso
   const what = subject.input === undefined ? `content with the ${imprintText(stated)} ` : '';
   return `valid, ${what}existed at ${timeOf(stated)}`;
 }
+
+/** Whether the development TSA made a token. */
+export const isDevelopment = ({ policy }: Verified): boolean => policy === developmentPolicy;
 
 /** The time of a token for people. */
 export const timeOf = ({ genTimeText }: Verified): string => withMilliseconds(rfc3339Of(genTimeText));

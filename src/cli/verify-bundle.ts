@@ -124,7 +124,7 @@ export async function verifyBundles(
   await openTrust(anchorsFolder, values);
   const outcomes: Outcome[] = [];
   const problem = (name: string, error: unknown) => outcomes.push({ code: terminal.problem(name, error), word: 'failed' });
-  const print = ({ json, line, details, verdict }: ToldVerdict) => terminal.result(json, line, details, verdict);
+  const print = ({ json, line, details, verdict, sign = verdict }: ToldVerdict) => terminal.result(json, line, details, sign);
   const count = ({ verdict, code }: ToldVerdict) => outcomes.push({ code, word: verdictWords[verdict] });
   const digests = new Map<string, string>();
   for (const file of files) {

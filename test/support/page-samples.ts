@@ -289,6 +289,7 @@ export const verifySamples = {
       imprint: { algorithm: 'sha512', digest: createHash('sha512').update(contentOf(1)).digest('hex') },
     }),
   ),
+  development: verifyPage(proved({ qualification: notQualified('development_tsa'), provider: 'local-tsa' })),
   mock: { ...verifyPage(proved({ qualification: notQualified('mock_provider'), provider: 'mock', details: null })), downloads: [] },
   batched: { ...verifyPage(proved()), isBatched: true },
   ended: verifyPage(

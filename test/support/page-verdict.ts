@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { openProfile } from './chromium.ts';
 
-const verdicts = { proved: 'valid', refused: 'not_valid', not_proved: 'not_proved' } as const;
+const verdicts = { proved: 'valid', refused: 'not_valid', not_proved: 'not_proved', test: 'test' } as const;
 
 export interface PageVerdict {
   readonly verdict: (typeof verdicts)[keyof typeof verdicts];
@@ -25,7 +25,7 @@ export async function openVerifyPage(onEnd: (close: () => Promise<void>) => void
     );
     const verdict = page.locator('#answer #verdict');
     await verdict.waitFor();
-    const [, kind] = /verdict-(proved|refused|not_proved)/.exec((await verdict.getAttribute('class')) ?? '') ?? [];
+    const [, kind] = /verdict-(proved|refused|not_proved|test)/.exec((await verdict.getAttribute('class')) ?? '') ?? [];
     return { verdict: verdicts[kind as keyof typeof verdicts], text: await page.innerText('main') };
   };
 }

@@ -19,9 +19,9 @@ export interface RunningTsa {
 type OnEnd = (close: () => void | Promise<void>) => void;
 
 /** A TSA with real cryptography that can be made to fail; ends with the test, or by the given `onEnd`. */
-export async function startTsa(options: { pki?: Pki; onEnd?: OnEnd } = {}): Promise<RunningTsa> {
+export async function startTsa(options: { pki?: Pki; onEnd?: OnEnd; policy?: string } = {}): Promise<RunningTsa> {
   const pki = options.pki ?? createPki({ nowMs: Date.now() });
-  const server = createTsaServer({ pki, clock: Date.now, profile: { policies: [tsaPolicy] } });
+  const server = createTsaServer({ pki, clock: Date.now, profile: { policies: [options.policy ?? tsaPolicy] } });
   const url = await server.listen();
   (options.onEnd ?? onTestFinished)(() => server.close());
   return { server, pki, url };

@@ -14,7 +14,7 @@ import { blobSource, ZipFault } from './proof/zip-source.js';
 /**
  * The judgement of a time-stamp. If the service verified it, the judgement also has its provider and the facts that were not checked.
  *
- * @typedef {import('./proof/judge-bundle.js').StampJudgement & { provider?: string | null, notChecked?: readonly string[] }} StampJudgement
+ * @typedef {import('./proof/judge-bundle.js').StampJudgement & { provider?: string | null, notChecked?: readonly string[], isDevelopment?: boolean }} StampJudgement
  */
 /** @typedef {import('./proof/judge-bundle.js').BundleJudgement<StampJudgement>} BundleJudgement */
 
@@ -110,6 +110,7 @@ async function judgeThere(stamp, { sha256: hash, content }, lists, stated) {
   });
   if (response.status === 422) throw malformed('The revocation lists in the bundle cannot be used.');
   if (!response.ok) throw new Error(`the service answered ${response.status}`);
-  const { verdict, reason, tsp_provider: provider, not_checked: notChecked } = await response.json();
-  return { verdict, reason: reason ?? undefined, stated, provider, notChecked };
+  const { verdict, reason, tsp_provider: provider, not_checked: notChecked, qualified } = await response.json();
+  const isDevelopment = qualified?.reason?.startsWith('development_tsa:') === true;
+  return { verdict, reason: reason ?? undefined, stated, provider, notChecked, isDevelopment };
 }

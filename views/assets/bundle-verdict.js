@@ -56,6 +56,16 @@ function tellFile(file, judged, hash) {
   if (verdictOf(judged).verdict !== 'valid')
     return say('warning', bold('Not proved.'), ' ', name, ` is recorded as ${place}; the bundle is not proved.`);
   item.classList.add('is-match');
+  if (isForTrials(judged)) {
+    item.classList.add('is-test');
+    return say(
+      'warning',
+      bold('Match.'),
+      ' ',
+      name,
+      ` is ${place}, but the time-stamps are for trials: they prove nothing to a third party.`,
+    );
+  }
   return say('check', bold('Match.'), ' ', name, ` is ${place}.`);
 }
 
@@ -85,6 +95,9 @@ function sentence(...parts) {
   element.className = 'sentence';
   return element;
 }
+
+/** Whether the development TSA made a time-stamp of a bundle. @param {BundleJudgement} judgement */
+const isForTrials = ({ root, closing }) => root?.isDevelopment === true || closing?.isDevelopment === true;
 
 /** @param {string} fault a reason code and a sentence */
 const brokenVerdict = (fault) =>
@@ -126,6 +139,15 @@ function bundleVerdict(judgement) {
     );
   }
   const at = made('strong', shownTime(/** @type {Date} */ (root?.stated?.genTime)));
+  if (isForTrials(judgement)) {
+    return section(
+      'test',
+      'warning',
+      'This bundle has development time-stamps',
+      sentence('Development time-stamp, for trials: the operator holds the key. It proves nothing to a third party.'),
+      made('p', `It says: ${subjectOf(record.output_count).replace(/^I/, 'i')} existed no later than `, at, '.'),
+    );
+  }
   const whom = root?.provider ? `the provider ${root.provider}` : 'its time-stamping authority';
   return section(
     'proved',

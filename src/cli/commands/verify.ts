@@ -81,7 +81,12 @@ export const verify: Command = {
         // For a folder, these lines are usually the same for all files.
         const isRepeated = told.verdict === 'valid' && details.join('\n') === shown;
         shown = details.join('\n');
-        terminal.result(told.json, told.line, isRepeated ? ['details as above'] : details, isDoubted ? 'not_proved' : told.verdict);
+        terminal.result(
+          told.json,
+          told.line,
+          isRepeated ? ['details as above'] : details,
+          isDoubted ? 'not_proved' : (told.sign ?? told.verdict),
+        );
         outcomes.push({ code, word: isDoubted ? 'not confirmed by the service' : verdictWords[told.verdict] });
       } catch (error) {
         outcomes.push({ code: terminal.problem(name, error), word: 'failed' });

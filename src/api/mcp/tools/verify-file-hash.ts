@@ -2,6 +2,7 @@ import { verifyFileAnswer, verifyFileArguments } from '../../../shared/contract/
 import type { VerificationResult } from '../../../shared/contract/verify.ts';
 import { verifyPath, workflowPath } from '../../../shared/domain/addresses.ts';
 import { looksLikeMockToken, mockProviderName } from '../../../shared/domain/mock-token.ts';
+import { developmentPolicy, developmentSentence } from '../../../shared/domain/qualification.ts';
 import { reasonOf } from '../../../shared/domain/reasons.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import type { Verification } from '../../verification/index.ts';
@@ -12,15 +13,18 @@ import { createTool, type Tool } from './tool.ts';
 
 const testStamp = 'test_stamp: The stamp comes from the mock provider, which is for testing. It proves nothing to a third party.';
 
+const developmentStamp = `development_stamp: ${developmentSentence} It proves nothing to a third party.`;
+
 const openWorkflow = 'workflow_open: The file is recorded, but no stamp of the root proves it yet. Complete the workflow.';
 
 const isMock = (token: string): boolean => looksLikeMockToken(Buffer.from(token, 'base64'));
 
 /** Why a stamp does not prove that a file with this hash existed; null if it does. */
-function reasonAgainst(hash: string, { valid, reason, imprint, tsp_provider }: VerificationResult): string | null {
+function reasonAgainst(hash: string, { valid, reason, imprint, tsp_provider, policy }: VerificationResult): string | null {
   if (!valid) return reason;
   if (imprint?.algorithm !== 'sha256') return reasonOf('imprint_algorithm_mismatch');
   if (imprint.digest !== hash) return reasonOf('imprint_mismatch');
+  if (policy === developmentPolicy) return developmentStamp;
   return tsp_provider === mockProviderName ? testStamp : null;
 }
 
@@ -59,7 +63,8 @@ export function createVerifyFileTool(deps: {
     try {
       const { sequence_number, root_stamp, closing_record } = await workflows.proofs.inclusionOf(workflow, hash);
       const isTest = [root_stamp, closing_record?.stamp].some((stamp) => stamp && isMock(stamp.token));
-      const reason = !root_stamp ? openWorkflow : isTest ? testStamp : null;
+      const isDevelopment = root_stamp && !isTest && (await verification.raw(root_stamp.token)).policy === developmentPolicy;
+      const reason = !root_stamp ? openWorkflow : isTest ? testStamp : isDevelopment ? developmentStamp : null;
       const url = `${page}#output-${sequence_number}`;
       return { ...open, verified: reason === null, reason, issued_at: root_stamp?.issued_at ?? null, sequence_number, url };
     } catch (error) {
