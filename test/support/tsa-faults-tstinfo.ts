@@ -62,7 +62,7 @@ export const TSTINFO_FAULTS: readonly FaultyCase[] = [
   ),
   fault('nonce_missing', 'no nonce', fields({ nonce: undefined })),
   fault('nonce_unexpected', 'a nonce although none was sent', { ...fields({ nonce: 5n }), ask: { nonce: undefined } }),
-  fault('policy_mismatch', 'a policy that was not asked for', { ...fields({ policy: '2.999.3161.99' }), ask: { policy: '2.999.3161.1' } }),
+  fault('policy_mismatch', 'a policy that was not asked for', { ...fields({ policy: '2.999.3161.99' }), ask: { policy: '2.999.7.1' } }),
   genTime('20261121120000', 'without Z'),
   genTime('20261121130000+0100', 'with an offset'),
   genTime('202611211200Z', 'without seconds'),

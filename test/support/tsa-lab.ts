@@ -10,7 +10,7 @@ import { issueResponseWith, type Seams } from '../../src/tsa/seams.ts';
 
 /** A bench for tokens: one PKI, one fixed time, and each token with everything needed to verify it. */
 
-export const LAB_POLICY = '2.999.3161.1';
+export const LAB_POLICY = '2.999.7.1';
 /** The time at which lab tokens are made, milliseconds since the epoch. */
 export const LAB_NOW_MS = Date.UTC(2026, 10, 21, 12, 0, 0, 250);
 export const DAY_MS = 24 * 3600 * 1000;

@@ -77,7 +77,7 @@ export const GOOD_VARIANTS: readonly Case[] = [
   good('NULL parameters of the digest', { ask: { nullParameters: true } }),
   good('SHA-384 imprint', { ask: { hash: 'sha384' } }),
   good('SHA-512 imprint', { ask: { hash: 'sha512' } }),
-  good('the policy that was asked for', { ask: { policy: '2.999.3161.1' } }),
+  good('the policy that was asked for', { ask: { policy: '2.999.7.1' } }),
   fraction('1'),
   fraction('123456'),
   fraction('123456789'),

@@ -25,7 +25,7 @@ describe('@qstamp/client tries again, with the same key', () => {
     expect((await qstamp.stampHash(stamps.hash)).content_sha256).toBe(stamps.hash);
     const keys = new Set(stub.seen.map(({ headers }) => headers['idempotency-key']));
     expect([stub.seen.length, keys.size]).toEqual([4, 1]);
-    expect(stub.seen[0]?.line).toBe('POST /behind/a/proxy/api/v1/agent/v1/stamp/basic');
+    expect(stub.seen[0]?.line).toBe('POST /behind/a/proxy/api/v1/agent/v1/stamp/basic?details=true');
     expect(times[1]! - times[0]!).toBeGreaterThanOrEqual(990);
   });
 
@@ -127,9 +127,9 @@ describe('@qstamp/client stamps many', () => {
     const outcomes = await new client.Qstamp({ url: stub.url, serviceToken }).stampMany(hashes, { tier: 'plus' });
     expect(outcomes.map(({ made, error }) => made?.content_sha256 ?? error?.name)).toEqual(hashes.with(7, 'ProviderFailed'));
     expect(stub.seen.map(({ line, body }) => [line, JSON.parse(body).length])).toEqual([
-      ['POST /api/v1/internal/v1/stamps', 1_000],
-      ['POST /api/v1/internal/v1/stamps', 1_000],
-      ['POST /api/v1/internal/v1/stamps', 1],
+      ['POST /api/v1/internal/v1/stamps?details=true', 1_000],
+      ['POST /api/v1/internal/v1/stamps?details=true', 1_000],
+      ['POST /api/v1/internal/v1/stamps?details=true', 1],
     ]);
     const [first, again, last] = stub.seen.map(({ headers }) => headers['idempotency-key']);
     expect(again).toBe(first);

@@ -153,7 +153,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
     throw refusalOf(answer);
   }
 
-  const stranger = ({ path }: Call) => new UnexpectedAnswer(`the server at ${baseUrl}${path} is not this service`);
+  const stranger = ({ path }: Call) => new UnexpectedAnswer(`the server at ${baseUrl}${path.split('?', 1)[0]} is not this service`);
 
   return {
     baseUrl,

@@ -61,7 +61,9 @@ export const createProductRule =
     const product = identify(request);
     if (product !== undefined) return product;
     await mistakes.wrongToken(request, reply);
-    throw new ServiceError('unauthorized', 'A valid service token is required in the header X-Service-Token.', {
+    const isElsewhere = request.headers.authorization !== undefined && request.headers['x-service-token'] === undefined;
+    const hint = isElsewhere ? ' Send it there, not in Authorization.' : '';
+    throw new ServiceError('unauthorized', `A valid service token is required in the header X-Service-Token.${hint}`, {
       credential: 'service_token',
     });
   };

@@ -54,6 +54,8 @@ export interface TextLimits {
   readonly pattern?: string;
   /** Accepts hexadecimal digits in upper case and converts them to lower case. */
   readonly lowersHex?: boolean;
+  /** Returns one more sentence for the message about a wrong text, if the mistake is typical (E16). */
+  readonly hintFor?: (value: string) => string | undefined;
 }
 
 const notUnicode: PydanticIssue = {
@@ -62,10 +64,10 @@ const notUnicode: PydanticIssue = {
 };
 
 /** Makes the schema of a text with the limits of pydantic. Lengths count code points. Only the first broken rule is reported. */
-export function text({ min, max, pattern, lowersHex = false }: TextLimits = {}) {
+export function text({ min, max, pattern, lowersHex = false, hintFor }: TextLimits = {}) {
   const expression = pattern === undefined ? undefined : new RegExp(pattern, 'u');
   const given = lowersHex ? z.string().overwrite((value) => value.replace(/[A-F]/g, (digit) => digit.toLowerCase())) : z.string();
-  const schema = ruled(given, (value) => {
+  const judge = (value: string): PydanticIssue | undefined => {
     if (!value.isWellFormed()) return notUnicode;
     const length = min === undefined && max === undefined ? 0 : codePointLength(value, Math.max(min ?? 0, max ?? 0));
     if (min !== undefined && length < min) {
@@ -78,6 +80,11 @@ export function text({ min, max, pattern, lowersHex = false }: TextLimits = {}) 
       return { type: 'string_pattern_mismatch', msg: `String should match pattern '${pattern}'`, ctx: { pattern } };
     }
     return undefined;
+  };
+  const schema = ruled(given, (value) => {
+    const issue = judge(value);
+    const hint = issue && hintFor?.(value);
+    return hint === undefined ? issue : { ...issue!, msg: `${issue!.msg}. ${hint}` };
   });
   return schema.meta({
     ...(min !== undefined && { minLength: min }),
@@ -89,15 +96,30 @@ export function text({ min, max, pattern, lowersHex = false }: TextLimits = {}) 
 
 const characters = (count: number): string => `${count} character${count === 1 ? '' : 's'}`;
 
+const otherHashes: Readonly<Record<number, string>> = { 32: 'an MD5', 40: 'a SHA-1', 96: 'a SHA-384', 128: 'a SHA-512' };
+
+/** What to do about a typical mistake in a SHA-256; undefined for any other text (E16). */
+function hashHint(value: string): string | undefined {
+  const digits = value.trim();
+  if (/^[0-9a-f]{64}$/i.test(digits))
+    return digits === value ? 'Write the digits a to f in lower case.' : 'Send it without spaces around it.';
+  if (/^0x[0-9a-f]{64}$/i.test(digits)) return 'Leave out the 0x at the beginning.';
+  if (/^sha-?256[:=-]/i.test(digits)) return 'Send only the 64 hexadecimal digits, without the name of the algorithm.';
+  if (/^[0-9a-f]{64}\s+\*?\S/i.test(digits)) return 'Send only the 64 hexadecimal digits of this line, without the file name.';
+  if (/^[A-Za-z0-9+/]{43}=$/.test(digits)) return 'This looks like base64: write the SHA-256 in hexadecimal digits.';
+  const other = /^[0-9a-f]+$/i.test(digits) ? otherHashes[digits.length] : undefined;
+  return other && `This looks like ${other}: send a SHA-256.`;
+}
+
 /** SHA-256 as 64 lower-case hexadecimal characters. */
-export const sha256Hex = text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$' }).meta({
+export const sha256Hex = text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$', hintFor: hashHint }).meta({
   description: 'SHA-256, 64 lower-case hexadecimal characters',
   examples: [createHash('sha256').update('').digest('hex')],
 });
 
 /** Like `sha256Hex`, but upper case is accepted and converted to lower case. */
 export const sha256HexOfAnyCase = (what: string) =>
-  text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$', lowersHex: true }).meta({
+  text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$', lowersHex: true, hintFor: hashHint }).meta({
     description: `SHA-256 of the ${what}, 64 hexadecimal characters; upper case is accepted and converted to lower case`,
   });
 

@@ -43,6 +43,20 @@ test('S6: unknown members are ignored, null counts as absent', () => {
   });
 });
 
+test.each([
+  ['A'.repeat(64), 'string_pattern_mismatch', / Write the digits a to f in lower case\.$/],
+  [` ${'a'.repeat(64)}\n`, 'string_too_long', / Send it without spaces around it\.$/],
+  [`0x${'a'.repeat(64)}`, 'string_too_long', / Leave out the 0x at the beginning\.$/],
+  [`SHA256:${'a'.repeat(64)}`, 'string_too_long', / without the name of the algorithm\.$/],
+  [`${'a'.repeat(64)}  report.pdf`, 'string_too_long', / without the file name\.$/],
+  [`${'A'.repeat(43)}=`, 'string_too_short', / This looks like base64/],
+  ['a'.repeat(128), 'string_too_long', / This looks like a SHA-512: send a SHA-256\.$/],
+  ['a'.repeat(32), 'string_too_short', / This looks like an MD5/],
+  ['abc', 'string_too_short', /^String should have at least 64 characters$/],
+])('E16: a typical mistake in a hash, %j, gets advice; type and place stay', (given, type, said) => {
+  expect(stampFaults({ hash: given })).toEqual([expect.objectContaining({ type, loc: 'body.hash', msg: expect.stringMatching(said) })]);
+});
+
 test('S1, S2: sealed content is decoded once, and its hash is computed', () => {
   const content = Buffer.from('the content');
   expect(order({ content_b64: content.toString('base64'), tier: 'sealed' })).toMatchObject({

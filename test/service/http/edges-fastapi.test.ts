@@ -30,5 +30,7 @@ test.each(answers)('E1: $path $raw', async ({ path, headers, raw, status, detail
   const sent = { headers: { ...headers, authorization: `Workflow ${token}` }, payload: raw };
   const answer = await sendExactly(service, 'POST', path, sent);
   expect(answer.status).toBe(status);
-  if (detail !== undefined) expect(JSON.parse(answer.text)).toEqual({ detail });
+  // Our own advice (E16) is not FastAPI's.
+  const text = answer.text.replace('. Write the digits a to f in lower case.', '');
+  if (detail !== undefined) expect(JSON.parse(text)).toEqual({ detail });
 });

@@ -29,6 +29,11 @@ test('R5: many wrong service tokens give 429; the right one still passes from th
   expect((await stamp({ ...freshAddress(), 'x-service-token': 'wrong' })).status).toBe(401);
 });
 
+test('E16: a service token in Authorization is 401, and the answer says where it belongs', async () => {
+  const { status, body } = await stamp({ ...freshAddress(), authorization: `Bearer ${internalHeaders['x-service-token']}` });
+  expect([status, body.detail]).toEqual([401, expect.stringMatching(/X-Service-Token\. Send it there, not in Authorization\.$/)]);
+});
+
 test('R5: calls of /mcp without a token are limited too (M7)', async () => {
   const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'service_verify_token', arguments: { token: 'x' } } };
   const { statuses, headers, body, from } = await five((address) => postJson(service, '/mcp', call, address));

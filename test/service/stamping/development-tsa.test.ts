@@ -15,7 +15,7 @@ const ends: (() => void | Promise<void>)[] = [];
 const onEnd = (close: () => void | Promise<void>) => void ends.push(close);
 let lab: BundleLab;
 beforeAll(async () => {
-  lab = await startBundleLab(onEnd, {}, await startTsa({ onEnd, policy: developmentPolicy }));
+  lab = await startBundleLab(onEnd, {}, await startTsa({ onEnd, policy: developmentPolicy }), { RATE_STATUS_PER_MINUTE: '0' });
 });
 afterAll(async () => {
   for (const end of ends.reverse()) await end();

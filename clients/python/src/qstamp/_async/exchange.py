@@ -79,7 +79,7 @@ class AsyncExchange:
         items = json_of(response)
         if isinstance(items, list):
             return [outcome_of(item, manner) for item in items]
-        raise UnexpectedAnswer(f"the server at {self.url}{call.path} is not this service") if response.is_success else refusal_of(response)
+        raise UnexpectedAnswer(f"the server at {self.url}{call.path.partition('?')[0]} is not this service") if response.is_success else refusal_of(response)
 
     async def _answer(self, call: Call, may_pass: Callable[[httpx.Response], bool]) -> httpx.Response:
         """Retries until the answer is final or no try is left."""

@@ -1,4 +1,4 @@
-# Made by `npm run clients` of _async/exchange.py. Do not edit it. Check: ec1da9a81bd31fc35a845d45f6107f23
+# Made by `npm run clients` of _async/exchange.py. Do not edit it. Check: bfbe5cb3288c45616f19de04ad9aaf75
 """Sends requests, with retries."""
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Exchange:
         items = json_of(response)
         if isinstance(items, list):
             return [outcome_of(item, manner) for item in items]
-        raise UnexpectedAnswer(f"the server at {self.url}{call.path} is not this service") if response.is_success else refusal_of(response)
+        raise UnexpectedAnswer(f"the server at {self.url}{call.path.partition('?')[0]} is not this service") if response.is_success else refusal_of(response)
 
     def _answer(self, call: Call, may_pass: Callable[[httpx.Response], bool]) -> httpx.Response:
         """Retries until the answer is final or no try is left."""
