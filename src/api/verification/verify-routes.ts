@@ -62,8 +62,10 @@ const productContract = {
   errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;
 
-/** The maximum size of the revocation lists in a request. Reading them costs about as much as reading a token of this size. */
-const mostListBytes = 1024 * 1024;
+/** The maximum size of the revocation lists in a request. Reading a list takes longer than reading a token of this size. */
+const mostCrlBytes = 256 * 1024;
+/** The lists in a request count as one more verification for each of this many bytes. */
+const crlBytesOfVerification = 64 * 1024;
 
 const listsRefused = (why: string) =>
   new RequestValidationError([
@@ -111,11 +113,13 @@ export function registerVerifyRoutes(
     await countUnknown(request, reply, shown.verdict.kind === 'unknown');
     return reply.page('verify', shown);
   });
-  app.post('/api/v1/verify/v1/raw', { onRequest, bodyLimit: tokenBodyLimit, config: { contract: rawContract } }, async (request) => {
+  app.post('/api/v1/verify/v1/raw', { onRequest, bodyLimit: tokenBodyLimit, config: { contract: rawContract } }, async (request, reply) => {
     const { query, body } = parseRaw(request);
     const { token, hash, hashes, revocation_lists } = body;
     const crls = (revocation_lists ?? []).map((list) => Buffer.from(list, 'base64'));
-    if (crls.reduce((sum, { length }) => sum + length, 0) > mostListBytes) throw listsRefused('should have at most 1 MiB in all');
+    const bytes = crls.reduce((sum, { length }) => sum + length, 0);
+    if (bytes > mostCrlBytes) throw listsRefused('should have at most 256 KiB in all');
+    if (bytes > 0) await onRequest.items(request, reply, Math.ceil(bytes / crlBytesOfVerification));
     const result = await verification.raw(token, hash, hashes, crls).catch((error: unknown) => {
       throw error instanceof TrustMaterialError ? listsRefused(`cannot be used: ${error.message}`) : error;
     });

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { decryptMetadata } from '../../shared/domain/encryption.ts';
-import { publicNameOf } from '../../shared/domain/public-name.ts';
+import { publicNameOf, shownTypeOf } from '../../shared/domain/public-name.ts';
 import type { ChainState, OutputRecord } from '../../shared/store/outputs.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
@@ -44,7 +44,7 @@ export function createWorkflowProofs(deps: { chains: ChainProver; stamps: StampS
       records.map(async (record) => {
         const { sequenceNumber, type, hash, tokenId, metadata } = record;
         const name = publicNameOf(key && metadata && decryptMetadata(key, tokenId, metadata), 'name');
-        return { ...(await markOutput(record, found.get(tokenId) ?? null)), sequenceNumber, type, hash, name };
+        return { ...(await markOutput(record, found.get(tokenId) ?? null)), sequenceNumber, type: shownTypeOf(type), hash, name };
       }),
     );
   }

@@ -1,4 +1,4 @@
-import { outputPath } from '../../shared/domain/addresses.ts';
+import { workflowPath } from '../../shared/domain/addresses.ts';
 import type { ConfirmWith } from '../../shared/domain/challenge.ts';
 import type { WorkflowTier } from '../../shared/domain/tiers.ts';
 import type { LinkMailState, WorkflowStatus } from '../../shared/domain/workflow-state.ts';
@@ -133,7 +133,7 @@ export const outputsPerPage = 1_000;
 
 /** The path of an output: the page that shows it, and its place on this page. A browser does not send the fragment, so the page is in the query. */
 export const outputPagePath = (workflowId: string, sequenceNumber: number): string =>
-  outputPath(workflowId, sequenceNumber).replace('#', `?page=${Math.ceil(sequenceNumber / outputsPerPage)}#`);
+  `${workflowPath(workflowId)}?page=${Math.ceil(sequenceNumber / outputsPerPage)}#output-${sequenceNumber}`;
 
 /** The page behind the link in the mail. */
 export interface VerifyUserPage {

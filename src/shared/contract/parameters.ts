@@ -29,10 +29,10 @@ export function queryInteger({ low, high, fallback }: IntegerBounds) {
 }
 
 /** The words that pydantic takes for a boolean in the query. */
-const booleans: Readonly<Record<string, boolean>> = {
-  ...Object.fromEntries(['true', '1', 'yes', 'on', 't', 'y'].map((word) => [word, true])),
-  ...Object.fromEntries(['false', '0', 'no', 'off', 'f', 'n'].map((word) => [word, false])),
-};
+const booleans: ReadonlyMap<string, boolean> = new Map([
+  ...['true', '1', 'yes', 'on', 't', 'y'].map((word) => [word, true] as const),
+  ...['false', '0', 'no', 'off', 'f', 'n'].map((word) => [word, false] as const),
+]);
 
 const noBoolean: PydanticIssue = { type: 'bool_parsing', msg: 'Input should be a valid boolean, unable to interpret input' };
 
@@ -41,7 +41,7 @@ export const detailsQuery = z.object({
   details: z
     .string()
     .transform((given, context): boolean => {
-      const known = booleans[given.toLowerCase()];
+      const known = booleans.get(given.toLowerCase());
       if (known !== undefined) return known;
       context.addIssue(issueOf(noBoolean));
       return z.NEVER;

@@ -11,7 +11,8 @@ import { dateTime, issueOf, maxMetadataBytes, metadata, type PydanticIssue, sha2
 export const stampTier = z.enum(stampTiers).meta({ id: 'StampTier' });
 
 /**
- * Decodes canonical base64 (RFC 4648 §4: standard alphabet, padding, zero pad bits). White space is ignored. Returns undefined for any other text (S2).
+ * Decodes canonical base64 (RFC 4648 §4: standard alphabet, padding, zero pad bits). White space is ignored, if it is not more than the rest. Returns
+ * undefined for any other text (S2).
  * Encodes the result again to check the text, because a regular expression fails on texts of 14 million characters.
  */
 export function decodeCanonicalBase64(encoded: string): Buffer | undefined {
@@ -20,16 +21,20 @@ export function decodeCanonicalBase64(encoded: string): Buffer | undefined {
   return canonical === encoded || isSpaced(canonical, encoded) ? decoded : undefined;
 }
 
-const whiteSpace: ReadonlySet<number | undefined> = new Set(Buffer.from(' \t\r\n'));
+/** The maximum length of base64 with white space in it. */
+const mostSpaced = (length: number): number => 2 * length + 1_024;
+
+/** Space, tab, line feed and carriage return. */
+const isSpace = (octet: number | undefined): boolean => octet === 0x20 || octet === 0x09 || octet === 0x0a || octet === 0x0d;
 
 /** Whether `encoded` is `canonical` with white space in it. Compares octets, because replacing in a text of megabytes may take a second. */
 function isSpaced(canonical: string, encoded: string): boolean {
-  if (encoded.length <= canonical.length) return false;
+  if (encoded.length <= canonical.length || encoded.length > mostSpaced(canonical.length)) return false;
   const [wanted, given] = [Buffer.from(canonical), Buffer.from(encoded)];
   let found = 0;
   for (let at = 0; at < given.length; at += 1) {
     if (given[at] === wanted[found]) found += 1;
-    else if (!whiteSpace.has(given[at])) return false;
+    else if (!isSpace(given[at])) return false;
   }
   return found === wanted.length;
 }
@@ -101,11 +106,11 @@ function judge(fields: z.output<typeof stampFields>, rules: StampRules): Judged 
   if (rules.takesNoContent) return refuse('content_b64 is not allowed in a list: stamp its hash, or send it alone');
   if (tier !== 'sealed') return refuse('content_b64 is only allowed in tier sealed');
   const { sealedMaxBytes = Number.POSITIVE_INFINITY } = rules;
+  const tooLarge = () => new ServiceError('payload_too_large', `content_b64 may hold at most ${sealedMaxBytes} bytes of content`);
+  if (encoded.length > mostSpaced(4 * Math.ceil(sealedMaxBytes / 3))) throw tooLarge();
   const decoded = decodeCanonicalBase64(encoded);
   if (!decoded) return refuse('content_b64 must be canonical base64: standard alphabet, padded', ['content_b64']);
-  if (decoded.length > sealedMaxBytes) {
-    throw new ServiceError('payload_too_large', `content_b64 may hold at most ${sealedMaxBytes} bytes of content`);
-  }
+  if (decoded.length > sealedMaxBytes) throw tooLarge();
   const contentHash = createHash('sha256').update(decoded).digest('hex');
   if (typeof hash === 'string' && hash !== contentHash) return refuse('hash is not the SHA-256 of content_b64');
   return { order: { ...order, imprint: sha256Imprint(contentHash), content: decoded } };

@@ -36,7 +36,7 @@ export const rawVerifyRequest = z
       .max(64)
       .nullish()
       .describe(
-        'revocation lists that count beside those of the service, such as those in an evidence bundle: base64 of DER, 1 MiB in all. A list of a known issuer must have its signature',
+        'revocation lists that count beside those of the service, such as those in an evidence bundle: base64 of DER, 256 KiB in all. A list without the signature of its issuer does not count. Every 64 KiB count as one more request',
       ),
   })
   .meta({ id: 'RawVerifyRequest' });

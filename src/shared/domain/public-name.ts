@@ -32,6 +32,9 @@ export function publicNameOf(json: string | undefined, member: PublicMember): st
   return typeof name === 'string' && canBeShown(name) ? name.trim().normalize('NFC') : null;
 }
 
+/** The type of an output as a page shows it. A text that must not be shown as a name is not shown as a type either. */
+export const shownTypeOf = (type: string): string => (canBeShown(type) ? type : 'other');
+
 /** Whether a name is one short line of visible characters, without a link and without an e-mail address. */
 function canBeShown(name: string): boolean {
   if (name.replace(invisible, '') === '' || [...name.trim()].length > maxPublicNameCharacters || unprintable.test(name)) return false;

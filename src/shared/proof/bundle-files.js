@@ -44,7 +44,11 @@ export const isListFile = (name) => /^trusted-lists\/[A-Z]{2}-(0|[1-9][0-9]{0,8}
 function isAdded(name, size) {
   const parts = name.split('/');
   const last = parts.at(-1);
-  return (last === '' && size === 0) || parts.includes('__MACOSX') || /^(\.DS_Store|Thumbs\.db|desktop\.ini)$/i.test(last ?? '');
+  return (
+    (last === '' && size === 0) ||
+    parts.includes('__MACOSX') ||
+    /^(\._.*|\.DS_Store|\.directory|Thumbs\.db|desktop\.ini)$/i.test(last ?? '')
+  );
 }
 
 /**

@@ -116,7 +116,7 @@ const statusFits = ({ provider, result }: { readonly provider: TrustedProvider; 
 
 /** Adds revocation lists to each trust store. The caches of the stores stay in use: whether a chain is revoked is judged each time. */
 function withRevocationLists({ providers, extraTrust }: TrustSettings, given: readonly Uint8Array[]): TrustSettings {
-  const { crls } = createTrustStore({ anchors: [], intermediates: extraTrust.certificates.map(({ der }) => der), crls: given });
+  const { crls } = createTrustStore({ anchors: [], crls: given });
   const withLists = (store: TrustStore): TrustStore => ({ ...store, crls: [...store.crls, ...crls] });
   return {
     providers: providers.map((provider) => ({ ...provider, trust: withLists(provider.trust) })),

@@ -80,7 +80,7 @@ test.each(['YQ', 'YQ=', 'YR==', '-_-_', 'YWJj=', '====', '=', 'é', 'YQ==YQ==', 
   },
 );
 
-test.each(['YWJj\n', 'YW Jj', ' Y W\tJ\r\nj ', 'YWJj'.padStart(2_000)])('S2: white space in base64 is ignored: %j', (encoded) => {
+test.each(['YWJj\n', 'YW Jj', ' Y W\tJ\r\nj ', 'YWJj'.padStart(900)])('S2: white space in base64 is ignored: %j', (encoded) => {
   expect(order({ content_b64: encoded, tier: 'sealed' }, { sealedMaxBytes: 3 }).content).toEqual(Buffer.from('abc'));
   const tooLarge = () => order({ content_b64: encoded, tier: 'sealed' }, { sealedMaxBytes: 2 });
   expect(tooLarge).toThrow(expect.objectContaining({ code: 'payload_too_large' }));

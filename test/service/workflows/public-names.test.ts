@@ -93,9 +93,12 @@ test('W24: metadata with a name that cannot be shown is accepted like any other'
   expect(page).toContain(`id="output-${hidden.length}"`);
 });
 
-test('W3: a type is shown as plain text, apart from its surroundings', async () => {
+test('W3: a type is shown as plain text, apart from its surroundings, and not at all if it is no plain word', async () => {
   const service = await sharedService();
   const workflow = await startWorkflow(service);
-  expect((await stampOutput(service, workflow, { output_type: 'Entwurf <b>\u202e' })).status).toBe(201);
-  expect(await readPage(service, `/workflow/${workflow.id}`)).toContain('<bdi>Entwurf &lt;b&gt;\u202e</bdi>');
+  for (const output_type of ['Entwurf <b>', 'visit www.evil.example', 'abc\u202e']) {
+    expect((await stampOutput(service, workflow, { output_type })).status).toBe(201);
+  }
+  const page = await readPage(service, `/workflow/${workflow.id}`);
+  expect([...page.matchAll(/<bdi>(.*?)<\/bdi>/g)].map(([, type]) => type)).toEqual(['Entwurf &lt;b&gt;', 'other', 'other']);
 });

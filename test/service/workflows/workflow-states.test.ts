@@ -75,7 +75,7 @@ describe('tiers and states', () => {
     expect(mainText(await (await fetch(link)).text())).toContain('makes test stamps only');
     const { status, body } = await stampOutput(service, workflow);
     expect(status).toBe(201);
-    expect(await pageOf()).toMatch(/A test record of 1 file.*test stamps.*Here are test stamps instead/s);
+    expect(await pageOf()).toMatch(/A test record of 1 file.*test stamps.*This service makes test stamps instead/s);
     expect((await completeWorkflow(service, workflow)).body).toMatchObject({ status: 'completed', output_count: 1 });
     expect(await pageOf()).toMatch(/Completed, with test stamps.*A test record of 1 file/s);
     expect((await verifyById(service, body.stamp_token_id)).body).toMatchObject({ valid: true, is_qualified: false, tsp_provider: 'mock' });

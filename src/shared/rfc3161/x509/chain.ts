@@ -9,6 +9,9 @@ import { isSignatureOfSync } from './public-key.ts';
 /** The certificates from the signer to the anchor, inclusive. Only one if the signer itself is an anchor. */
 export type Chain = readonly [Certificate, ...Certificate[]];
 
+/** The sentence of `untrusted_root`. */
+export const NO_CHAIN = 'No issuer of the chain is a trust anchor.';
+
 const MAX_CHAIN = 8;
 /** The maximum cost of one search. It is enough for any honest token, and limits the time for a token with very many certificates of one name. */
 const MAX_COST = 48;
@@ -62,7 +65,7 @@ export function findChain(
   };
   const found = extend([signer]);
   if (found !== undefined) return found;
-  throw refusedChain ?? brokenLink ?? new Refusal('untrusted_root', 'No issuer of the chain is a trust anchor.');
+  throw refusedChain ?? brokenLink ?? new Refusal('untrusted_root', NO_CHAIN);
 }
 
 function refusalOf(check: () => void): Refusal | undefined {

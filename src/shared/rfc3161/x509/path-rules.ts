@@ -15,9 +15,12 @@ import { type ChainTimes, isHarmful, type RevocationStatus } from './revocation.
 type IsNamedKey = (certificate: Certificate) => boolean;
 type NamedKeysOf = (certificate: Certificate) => readonly Certificate[];
 
-/** Whether a certificate says itself that its key may certify others. A root of version 1 cannot say it. */
-export const isOfCa = ({ extensions: { basicConstraints, keyUsage } }: Certificate): boolean =>
-  basicConstraints?.ca === true && keyUsage?.has(KEY_USAGE_BIT.keyCertSign) !== false;
+/** Whether a certificate says itself that its key may certify others. An old root says it by its version or its key usage alone. */
+export const isOfCa = (certificate: Certificate): boolean => {
+  const { basicConstraints, keyUsage } = certificate.extensions;
+  if (basicConstraints === undefined) return isSelfIssued(certificate) && isOldRoot(certificate);
+  return basicConstraints.ca && keyUsage?.has(KEY_USAGE_BIT.keyCertSign) !== false;
+};
 
 const judgedOf = (chain: Chain, isNamedKey: IsNamedKey): readonly Certificate[] => (isNamedKey(chain.at(-1)!) ? chain.slice(0, -1) : chain);
 
@@ -48,7 +51,7 @@ export function checkAuthority(
   let intermediatesBelow = 0;
   for (const issuer of judged.slice(1)) {
     const { basicConstraints, keyUsage, extendedKeyUsage } = issuer.extensions;
-    if (basicConstraints === undefined ? !isOldRoot(issuer, chain) : !basicConstraints.ca) {
+    if (basicConstraints === undefined ? issuer !== chain.at(-1) || !isOldRoot(issuer) : !basicConstraints.ca) {
       refuse('issuer_not_ca', 'The issuer of a certificate is not a CA.');
     }
     if (keyUsage?.has(KEY_USAGE_BIT.keyCertSign) === false) refuse('issuer_not_ca', 'The key of an issuer must not certify.');
@@ -71,13 +74,11 @@ export function checkAuthority(
 }
 
 /**
- * Returns true for an old root that does not state that it is a CA, but counts as one: the anchor of the chain, if it is of version 1 (which cannot
- * state it), or if it is self-issued and its key usage allows signing certificates.
+ * Returns true for an anchor that does not state that it is a CA, but counts as one: if it is of version 1 (which cannot state it), or if it is
+ * self-issued and its key usage allows signing certificates.
  */
-function isOldRoot(issuer: Certificate, chain: Chain): boolean {
-  if (issuer !== chain.at(-1)) return false;
-  return issuer.version === 1 || (isSelfIssued(issuer) && issuer.extensions.keyUsage?.has(KEY_USAGE_BIT.keyCertSign) === true);
-}
+const isOldRoot = (issuer: Certificate): boolean =>
+  issuer.version === 1 || (isSelfIssued(issuer) && issuer.extensions.keyUsage?.has(KEY_USAGE_BIT.keyCertSign) === true);
 
 /**
  * Checks that every certificate of the chain was valid at genTime (V5, refusal 43). No other time counts.

@@ -73,7 +73,7 @@ function checkRsa(octets: Buffer): void {
   // FIPS 186-5 §A.1.1 requires an odd exponent above 2^16, but old roots use 3.
   if (exponent < 3n || exponent % 2n === 0n) refuse('key_too_weak', 'The RSA key has an impossible exponent.');
   // A huge exponent is not judged, because it only costs time.
-  if (bits > MAX_RSA_BITS || exponent >= 1n << 64n) refuse('key_unknown', `The RSA key is too large: it has ${bits} bits.`);
+  if (bits > MAX_RSA_BITS || exponent >= 1n << 64n) refuse('key_unknown', `The RSA key, of ${bits} bits, or its exponent is too large.`);
 }
 
 /** Returns the size of a coordinate of an ECPoint, in octets. A point has two of them, or one if it is compressed (SEC 1 §2.3.3). */

@@ -67,8 +67,8 @@ export function revocationOf(chain: Chain, context: RevocationContext): readonly
 
 /**
  * Finds the status of a certificate whose key is named. Anyone who has the key can make more certificates for it, with other serial numbers or issuers,
- * so the certificates in the trust store are judged too. Each of them counts for a certificate that is not in the trust store. For one that is, another
- * one of the same key counts only if the key was lost.
+ * so the certificates in the trust store are judged too. If the certificate itself is in the trust store, another one with its key counts only if the
+ * key was lost. If it is not, every one with its name counts too.
  *
  * @returns undefined if the key is not named, or if nothing but the certificate itself counts
  */
@@ -82,8 +82,8 @@ function statusByNamedKeys(
   const isItself = ({ fingerprint }: Certificate) => fingerprint === certificate.fingerprint;
   const isNamesake = ({ subject }: Certificate) => isSameName(subject, certificate.subject);
   const isKnown = named.some(isItself);
-  const others = named.filter((one) => !isItself(one)).map((one) => statusOf(one, [], context));
-  const statuses = [statusOf(certificate, above, context), ...others];
+  const others = named.filter((one) => !isItself(one)).map((one) => statusOfNamed(one, [], context));
+  const statuses = [(isKnown ? statusOfNamed : statusOf)(certificate, above, context), ...others];
   const revoked = statuses.flatMap((status) => {
     if (status.status !== 'revoked') return [];
     const counts = isItself(status.certificate) || isKeyLost(status.revocation) || (!isKnown && isNamesake(status.certificate));
@@ -92,6 +92,33 @@ function statusByNamedKeys(
   const worst = revoked.find(({ revocation }) => isHarmful(revocation, context.times)) ?? revoked[0];
   if (worst !== undefined) return worst;
   return isKnown ? undefined : others.find((status) => isNamesake(status.certificate));
+}
+
+/**
+ * Like `statusOf`, for a certificate in the trust store whose name and key are the anchor. Whoever has a lost key decides which certificates his tokens
+ * bring along. So a list that names the certificate counts, even if nobody can check it because the certificate of its issuer is not at hand.
+ */
+function statusOfNamed(certificate: Certificate, above: readonly Certificate[], context: RevocationContext): RevocationStatus {
+  const status = statusOf(certificate, above, context);
+  if (status.status !== 'unknown' || status.why !== 'issuer_unknown') return status;
+  return (
+    revokedIn(
+      context.lists.filter(({ issuer }) => isSameName(issuer, certificate.issuer)),
+      certificate,
+      context,
+    ) ?? status
+  );
+}
+
+/** The worst revocation of a certificate in some lists; undefined if none of them names it. */
+function revokedIn(lists: readonly RevocationList[], certificate: Certificate, { times }: RevocationContext): RevocationStatus | undefined {
+  const serial = certificate.serialNumber.toString('hex');
+  const revoking = lists.flatMap((list) => {
+    const revocation = list.revoked.get(serial);
+    return revocation === undefined ? [] : [{ list, revocation }];
+  });
+  const worst = revoking.find(({ revocation }) => isHarmful(revocation, times)) ?? revoking[0];
+  return worst && { certificate, status: 'revoked', ...worst };
 }
 
 /** Returns true if a revocation invalidates a signature that was made at genTime. */
@@ -115,13 +142,8 @@ function statusOf(certificate: Certificate, above: readonly Certificate[], conte
   }
 
   // If a list names the certificate, the certificate is revoked, whatever the scope of the list is.
-  const serial = certificate.serialNumber.toString('hex');
-  const revoking = signed.flatMap((list) => {
-    const revocation = list.revoked.get(serial);
-    return revocation === undefined ? [] : [{ list, revocation }];
-  });
-  const worst = revoking.find(({ revocation }) => isHarmful(revocation, times)) ?? revoking[0];
-  if (worst !== undefined) return { certificate, status: 'revoked', ...worst };
+  const revoked = revokedIn(signed, certificate, context);
+  if (revoked) return revoked;
 
   const genTimeMs = Number(times.genTime / 1000n);
   const { notBeforeMs, notAfterMs } = certificate;

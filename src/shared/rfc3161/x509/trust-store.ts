@@ -1,6 +1,6 @@
 import { Refusal, refuse } from '../refusal/refusal.ts';
 import { type Certificate, fingerprintOf, parseCertificate } from './certificate.ts';
-import { type Chain, findChain } from './chain.ts';
+import { type Chain, findChain, NO_CHAIN } from './chain.ts';
 import { isCrlOf, mayBeCrlOf, parseCrl, type RevocationList } from './crl.ts';
 import { isSameName } from './name.ts';
 import { checkAuthority } from './path-rules.ts';
@@ -98,7 +98,18 @@ export function createTrustStore({
   const met = new Map<string, Certificate>();
   const lastMet = new Map<string, Certificate>();
   const knownChains = new Map<string, Chain>();
+  const hopeless = new Map<string, true>();
   const goodSignatures = new Map<string, true>();
+
+  /** Remembers signers without any chain: with hundreds of listed services, a search takes longer than the rest of a verification. */
+  const rememberingHopeless = (key: string, search: () => Chain): Chain => {
+    try {
+      return search();
+    } catch (error) {
+      if (error instanceof Refusal && error.code === 'untrusted_root') remember(hopeless, key, true);
+      throw error;
+    }
+  };
 
   return {
     isNamedKey,
@@ -122,11 +133,15 @@ export function createTrustStore({
       if (known !== undefined && isAccepted(known, accept)) return known;
       if (trusted.length + namedKeys.length === 0) refuse('trust_store_empty', 'There is no trust anchor.');
       const isAnchor = (certificate: Certificate) => trustedFingerprints.has(certificate.fingerprint) || isNamedKey(certificate);
-      const chain = findChain(signer, [...certificates, ...embedded], isAnchor, (candidate) => {
-        checkAuthority(candidate, { areCaPurposesIgnored, isNamedKey, namedKeysOf });
-        accept(candidate);
-      });
-      if (embedded.length <= MAX_REMEMBERED_COMPANY) remember(knownChains, key, chain);
+      const search = () =>
+        findChain(signer, [...certificates, ...embedded], isAnchor, (candidate) => {
+          checkAuthority(candidate, { areCaPurposesIgnored, isNamedKey, namedKeysOf });
+          accept(candidate);
+        });
+      const isRemembered = embedded.length <= MAX_REMEMBERED_COMPANY;
+      if (hopeless.has(key)) refuse('untrusted_root', NO_CHAIN);
+      const chain = isRemembered ? rememberingHopeless(key, search) : search();
+      if (isRemembered) remember(knownChains, key, chain);
       for (const certificate of chain) remember(met, certificate.fingerprint, certificate);
       return chain;
     },

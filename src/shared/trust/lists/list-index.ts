@@ -68,12 +68,20 @@ export function createListIndex(lists: readonly TrustedList[]): ListIndex {
   const cas = entries.map(({ certificate }) => certificate).filter(isOfCa);
   const { certificateOf } = createTrustStore({ anchors: [], namedKeys: anchors });
   const made = new WeakMap<TrustStore, TrustStore>();
+  /** The trust stores for readers with the same certificates, who may have different revocation lists. */
+  const shared = new WeakMap<TrustStore['certificates'], TrustStore>();
   return {
     isEmpty: countries.length === 0,
     listOfLists: listOfLists ? { number: listOfLists.sequenceNumber, sha256: listOfLists.sha256 } : null,
     trustWith: (reader) => {
-      const intermediates = reader.certificates.map(({ der }) => der);
-      const store = made.get(reader) ?? { ...createTrustStore({ anchors: [], namedKeys: anchors, intermediates }), crls: reader.crls };
+      const known = made.get(reader);
+      if (known) return known;
+      const { certificates } = reader;
+      const withoutLists =
+        shared.get(certificates) ??
+        createTrustStore({ anchors: [], namedKeys: anchors, intermediates: certificates.map(({ der }) => der) });
+      shared.set(certificates, withoutLists);
+      const store = { ...withoutLists, crls: reader.crls };
       made.set(reader, store);
       return store;
     },

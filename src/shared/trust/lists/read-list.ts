@@ -16,10 +16,10 @@ const typeAddress = /^http:\/\/uri\.etsi\.org\/TrstSvc\/Svctype\//;
 const statusAddress = /^http:\/\/uri\.etsi\.org\/TrstSvc\/(TrustedList|eSigDir-1999-93-EC-TrustedList)\/Svcstatus\//;
 const versions = ['5', '6'];
 /** The types of lists under eIDAS (ETSI TS 119 612 §5.3.3). Third countries have others, such as `CClist`. */
-const kinds: Readonly<Record<string, TrustedList['kind']>> = {
-  'http://uri.etsi.org/TrstSvc/TrustedList/TSLType/EUgeneric': 'country_list',
-  'http://uri.etsi.org/TrstSvc/TrustedList/TSLType/EUlistofthelists': 'list_of_lists',
-};
+const kinds: ReadonlyMap<string, TrustedList['kind']> = new Map([
+  ['http://uri.etsi.org/TrstSvc/TrustedList/TSLType/EUgeneric', 'country_list'],
+  ['http://uri.etsi.org/TrstSvc/TrustedList/TSLType/EUlistofthelists', 'list_of_lists'],
+]);
 /** Announcements reset the pivots. There were five pivots from 2019 to 2026. */
 const mostPivots = 32;
 /** The addresses that the list of lists gives for announcements of its signers in the Official Journal. */
@@ -52,7 +52,7 @@ function contentOf(xml: XmlDocument): Omit<TrustedList, 'sha256' | 'signer'> {
   const territory = territoryOf(scheme);
   const issuedAt = timeOf(scheme, 'tsl:ListIssueDateTime');
   const type = typeOfList(scheme);
-  const kind = kinds[type];
+  const kind = kinds.get(type);
   if (kind === undefined || !isEuropean({ kind, territory, issuedAt }))
     throw new ListRefusal('list_not_european', `It is of ${territory}, issued at ${issuedAt}, and of type ${type}.`);
   return {
@@ -85,7 +85,7 @@ function pivotChainsOf(scheme: XmlElement): string[][] {
 /** Returns nothing for a pointer to a list of another type. */
 function pointerOf(pointer: XmlElement): readonly ListPointer[] {
   const information = 'tsl:AdditionalInformation/tsl:OtherInformation';
-  const kind = kinds[typeOfList(pointer, `${information}/`)];
+  const kind = kinds.get(typeOfList(pointer, `${information}/`));
   if (kind === undefined) return [];
   return [
     {

@@ -80,7 +80,7 @@ export const mostListBytes = 16 * 1024 * 1024;
 export const LIST_FAULTS = {
   list_too_large: 'The file is larger than 16 MiB, or has more than a million tags.',
   list_malformed: 'The file is not a trusted list of version 5 or 6.',
-  list_not_european: 'It is not a list of the EU: its type, or its territory, is another one.',
+  list_not_european: 'It is not a list of the EU: its type or its territory is not one of the EU’s.',
   list_has_dtd: 'The file has a document type declaration, which a trusted list must not have.',
   list_unsigned: 'The list has no signature.',
   list_several_signatures: 'The list has more than one signature.',
