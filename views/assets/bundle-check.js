@@ -20,15 +20,15 @@ import { blobSource, ZipFault } from './proof/zip-source.js';
 
 const listsName = bundleFiles.revocationLists;
 /** The service takes 64 revocation lists with 256 KiB in all: a little more in PEM. */
-const [mostLists, mostListBytes] = [64, 350_000];
+const [mostCrls, mostCrlBytes] = [64, 350_000];
 const tooLarge = 'the revocation lists in the bundle: they are too large for this page; qstamp verify judges by them';
 
 /** The revocation lists in a bundle, in base64; undefined if they are too many or too large. @param {import('./proof/bundle.js').OpenedBundle} bundle */
 async function revocationListsOf(bundle) {
-  if (bundle.sizeOf(listsName) > mostListBytes) return undefined;
+  if (bundle.sizeOf(listsName) > mostCrlBytes) return undefined;
   const pem = new TextDecoder('latin1').decode(await bundle.bytesOf(listsName));
   const lists = [...pem.matchAll(/-----BEGIN X509 CRL-----([^-]+)-----END X509 CRL-----/g)].map(([, list = '']) => list.replace(/\s/g, ''));
-  return lists.length <= mostLists ? lists : undefined;
+  return lists.length <= mostCrls ? lists : undefined;
 }
 
 /** Whether a file is an evidence bundle. Undefined for a zip file that cannot be read: its error is reported when it is judged. @param {File} file */

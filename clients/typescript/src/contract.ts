@@ -133,7 +133,7 @@ export interface QualifiedVerdict {
   /** null if the time-stamp is not qualified */
   readonly granted_since: string | null;
   readonly status_since: string | null;
-  /** only if it differs: the status of the service when the token was first proved to exist otherwise than by its own word (the time of the next token over it, or now). DSS wants the service to be granted then too */
+  /** only if it differs: the status of the service at the earliest time at which another proof shows that the token existed (the time of the next token over it, or now). DSS wants the service to be granted then too */
   readonly at_proof_of_existence: { readonly time: string; readonly service_status: string; readonly status_since: string; } | null;
   /** whether the token itself says that it is qualified (EN 319 422); this is the claim of the provider */
   readonly claimed_by_token: boolean;

@@ -36,6 +36,7 @@ export interface WorkflowPorts {
 
 export function createWorkflowServices(ports: WorkflowPorts, { idempotency, encryptedOf }: Pick<Stamps, 'idempotency' | 'encryptedOf'>) {
   const { config, store, trust, ...others } = ports;
+  const makesTestStamps = trust.providers.length === 0;
   const { workflows, outputs, stamps, counters, blockedRecipients, keys } = store;
   return {
     workflows: createWorkflows({
@@ -48,8 +49,8 @@ export function createWorkflowServices(ports: WorkflowPorts, { idempotency, encr
       recipientKey: () => keys.secret('recipients'),
       idempotency,
       encryptedOf,
-      makesTestStamps: trust.providers.length === 0,
-      servesQualified: canServeQualified(trust) || trust.providers.length === 0,
+      makesTestStamps,
+      servesQualified: canServeQualified(trust) || makesTestStamps,
       confirmWith: config.CONFIRM_WITH,
       ttlMs: config.WORKFLOW_TTL_HOURS * hourMs,
       waitMs: config.STAMP_WAIT_MS,

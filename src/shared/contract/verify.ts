@@ -83,7 +83,7 @@ export const qualifiedVerdict = qualifiedBrief
       .object({ time: dateTime, service_status: z.string(), status_since: dateTime })
       .nullable()
       .describe(
-        'only if it differs: the status of the service when the token was first proved to exist otherwise than by its own word (the time of the next token over it, or now). DSS wants the service to be granted then too',
+        'only if it differs: the status of the service at the earliest time at which another proof shows that the token existed (the time of the next token over it, or now). DSS wants the service to be granted then too',
       ),
     claimed_by_token: z
       .boolean()

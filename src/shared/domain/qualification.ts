@@ -32,7 +32,7 @@ export interface ListedService {
   /** When this status began; null if there was none yet. */
   readonly since: string | null;
   /**
-   * Only if it differs: the status when the time-stamp was first proved to exist otherwise than by its own word. That is the time of the next
+   * Only if it differs: the status at the earliest time at which another proof shows that the time-stamp existed. That is the time of the next
    * time-stamp over it, or now. DSS wants the service to be granted then too.
    */
   readonly atProofOfExistence: { readonly time: string; readonly status: string; readonly since: string } | null;

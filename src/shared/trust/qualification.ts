@@ -8,7 +8,7 @@ import type { QualifiedSetting } from './providers-file.ts';
  * operator's word counts, for tokens that lead to the trust anchors of qualified providers only.
  *
  * @param settings `qualified` of each configured provider whose trust anchors the token leads to
- * @param existedBy when the token was first proved to exist otherwise than by its own word: the time of the next token over it, or now
+ * @param existedBy the earliest time at which another proof shows that the token existed: the time of the next token over it, or now
  */
 export function qualificationOf(
   { chain, genTime, extensions, policy }: Verified,
@@ -57,11 +57,11 @@ export interface QualificationSources {
   readonly now: Date;
 }
 
-/** Decides as `decide` does, and adds what is unsure about the list of lists now. */
+/** Decides as `decide` does, and adds what is unsure about the lists now. */
 export function qualificationOfEvidence(verified: Verified, sources: QualificationSources): Qualification {
   const qualification = decide(verified, sources);
-  const doubt = sources.lists.doubtAt(sources.now);
-  return doubt === null ? qualification : { ...qualification, notChecked: [...(qualification.notChecked ?? []), doubt] };
+  const doubts = sources.lists.doubtsAt(sources.now, qualification.listed?.territory);
+  return doubts.length === 0 ? qualification : { ...qualification, notChecked: [...(qualification.notChecked ?? []), ...doubts] };
 }
 
 /**

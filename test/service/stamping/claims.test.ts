@@ -205,6 +205,30 @@ describe('V10, V11: API, command and page agree about', () => {
   });
 });
 
+test('V10: revocation lists in a request count if their issuer signed them', async () => {
+  const token = base64(stamp(plain.signer, -100));
+  const revoking = ({ intermediate }: Pki) =>
+    issueCrl(
+      {
+        number: 1n,
+        thisUpdateMs: at(-90),
+        nextUpdateMs: at(90),
+        revoked: [{ serialNumber: plain.signer.serialNumber, revokedAtMs: at(-93), reason: 1 }],
+      },
+      intermediate,
+    );
+  const judge = (...lists: readonly Buffer[]) =>
+    postJson(service, '/api/v1/verify/v1/raw', { token, revocation_lists: lists.map((one) => one.toString('base64')) });
+  expect((await judge()).body).toMatchObject({ valid: true });
+  expect((await judge(revoking(plain))).body).toMatchObject({ valid: false, reason: expect.stringMatching(/^certificate_revoked:/) });
+  // Another CA with the same name.
+  expect((await judge(revoking(stranger))).body).toMatchObject({ valid: true });
+  for (const wrong of [Buffer.from('no list'), Buffer.alloc(256 * 1024 + 1, 0x30)]) {
+    const { status, body } = await judge(wrong);
+    expect([status, body]).toMatchObject([422, { detail: [{ type: 'value_error', loc: ['body', 'revocation_lists'] }] }]);
+  }
+});
+
 describe('V12: a record is qualified if some initial part holds by itself with qualified tokens only', () => {
   function renewed(record: Buffer, identity: SigningIdentity, days: number): Buffer {
     const { firstList, imprint } = timeStampRenewalOf(record);

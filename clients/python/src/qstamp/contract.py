@@ -127,7 +127,7 @@ class QualifiedVerdict:
     """null if the time-stamp is not qualified"""
     status_since: str | None
     at_proof_of_existence: dict[str, Any] | None
-    """only if it differs: the status of the service when the token was first proved to exist otherwise than by its own word (the time of the next token over it, or now). DSS wants the service to be granted then too"""
+    """only if it differs: the status of the service at the earliest time at which another proof shows that the token existed (the time of the next token over it, or now). DSS wants the service to be granted then too"""
     claimed_by_token: bool
     """whether the token itself says that it is qualified (EN 319 422); this is the claim of the provider"""
 

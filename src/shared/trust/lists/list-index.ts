@@ -40,15 +40,15 @@ export interface ListIndex {
   trustWith(reader: TrustStore): TrustStore;
   /**
    * Judges by the key and the name of the signer, or of a CA above it, which may also be above the end of the chain. A listed certificate that is not
-   * that of a CA is found only as the signer. Returns undefined if no list knows any of them.
+   * that of a CA counts only for the signer itself. Returns undefined if no list knows any of them.
    *
    * @param chain DER, from the signer upwards
    * @param genTime of the time-stamp
-   * @param existedBy when the time-stamp was first proved to exist otherwise than by its own word
+   * @param existedBy the earliest time at which another proof shows that the time-stamp existed
    */
   judge(chain: readonly Buffer[], genTime: Date, existedBy: Date): ListedJudgement | undefined;
-  /** What is unsure about the list of lists now; null: nothing. */
-  doubtAt(now: Date): string | null;
+  /** What is unsure now about the list of lists, and about the list of the country that decides. */
+  doubtsAt(now: Date, territory: string | undefined): readonly string[];
 }
 
 interface Entry {
@@ -85,7 +85,18 @@ export function createListIndex(lists: readonly TrustedList[]): ListIndex {
       made.set(reader, store);
       return store;
     },
-    doubtAt: (now) => (listOfLists ? doubtAbout(listOfLists, now) : null),
+    doubtsAt: (now, territory) => {
+      const deciding = countries.find((list) => list.territory === territory);
+      const isFuture = deciding && Date.parse(deciding.issuedAt) > now.getTime();
+      return [
+        ...(listOfLists ? doubtsAbout(listOfLists, now) : []),
+        ...(isFuture
+          ? [
+              `whether list no. ${deciding.sequenceNumber} of ${deciding.territory} is in force: it is dated in the future, ${deciding.issuedAt}`,
+            ]
+          : []),
+      ];
+    },
     judge: (chain, genTime, existedBy) => {
       const certificates = chain.map((der) => certificateOf(der));
       const ofSubject = (one: Certificate) => (entry: Entry) => isSameName(entry.certificate.subject, one.subject);
@@ -108,11 +119,11 @@ export function createListIndex(lists: readonly TrustedList[]): ListIndex {
   };
 }
 
-function doubtAbout({ sequenceNumber, issuedAt, nextUpdate }: TrustedList, now: Date): string | null {
+function doubtsAbout({ sequenceNumber, issuedAt, nextUpdate }: TrustedList, now: Date): readonly string[] {
   const list = `the list of lists no. ${sequenceNumber}`;
-  if (Date.parse(issuedAt) > now.getTime()) return `whether ${list} is in force: it is dated in the future, ${issuedAt}`;
-  if (stateOf(nextUpdate, now.getTime()) !== 'expired') return null;
-  return `whether other certificates may sign the trusted lists now: ${list} has expired, a newer one was due at ${nextUpdate}`;
+  if (Date.parse(issuedAt) > now.getTime()) return [`whether ${list} is in force: it is dated in the future, ${issuedAt}`];
+  if (stateOf(nextUpdate, now.getTime()) !== 'expired') return [];
+  return [`whether other certificates may sign the trusted lists now: ${list} has expired, a newer one was due at ${nextUpdate}`];
 }
 
 /** Continues a chain with the listed CAs that certified its end. A configured trust anchor may be below the CA that a list grants. */
