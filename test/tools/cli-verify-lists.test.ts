@@ -12,11 +12,15 @@ const stranger = newListSigner('Stranger');
 const commission = newListSigner('Commission');
 
 /** The list of Sweden with one service of the lab; `of`: the certificate that stands for it. */
-const listWith = (service: Partial<ListedService> = {}, { signed = sweden, sequenceNumber = 61, of = pki.intermediate.certificate } = {}) =>
+const listWith = (
+  service: Partial<ListedService> = {},
+  { of = pki.intermediate.certificate, ...more }: Partial<Parameters<typeof makeTrustedList>[0]> & { of?: Buffer } = {},
+) =>
   makeTrustedList({
     territory: 'SE',
-    sequenceNumber,
-    signed,
+    sequenceNumber: 61,
+    signed: sweden,
+    ...more,
     providers: [
       {
         name: 'Y',
@@ -156,6 +160,15 @@ describe('qstamp verify --trusted-list', () => {
       /not checked: .*the list of lists no\. 5 has expired, a newer one was due at 2026-01-01/,
     );
     expect((await by('future.xml')).stdout).toMatch(/not checked: .*the list of lists no\. 6 is in force: it is dated in the future/);
+  });
+
+  test('a list of a country that is dated in the future decides, and the verdict says so', async () => {
+    const { run } = inFolder(listWith({}, { issuedAt: '2126-01-01T00:00:00Z', nextUpdate: null }));
+    const { code, stdout } = await run(['verify', ...given, 'a']);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/not checked: .*whether list no\. \d+ of SE is in force: it is dated in the future/),
+    ]);
   });
 
   test('the United Kingdom’s last list qualifies no later time-stamp', async () => {
