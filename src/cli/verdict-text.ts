@@ -1,6 +1,6 @@
 import { qualifiedVerdictOf } from '../shared/contract/verify.ts';
 import { rfc3339Of } from '../shared/domain/gen-time.ts';
-import { developmentPolicy, developmentSentence, type Qualification } from '../shared/domain/qualification.ts';
+import { developmentPolicy, developmentSentence, isQualified, type Qualification } from '../shared/domain/qualification.ts';
 import { laterStatusSentence, qualifiedSentence } from '../shared/domain/qualified-sentence.ts';
 import { adviceOf, isUnjudged, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
 import { hashNameOf } from '../shared/domain/stamp.ts';
@@ -100,7 +100,8 @@ export function tellVerdict(
   const isFileBeside = subject.input !== undefined && subject.input !== name && subject.input !== standardInput;
   const judged = isFileBeside ? `${subject.input} (by ${name})` : shortName;
   const said = online ? describeOnline(online) : '';
-  const isTrial = isValid && [...(stated ? [stated] : []), ...others].some(isDevelopment);
+  const isListed = qualification ? isQualified(qualification) : false;
+  const isTrial = isValid && !isListed && [...(stated ? [stated] : []), ...others].some(isDevelopment);
   const details = [
     ...(isTrial ? [developmentSentence] : []),
     ...detailsOf(subject, judgement, last),

@@ -22,7 +22,7 @@ export const stampHashArguments = z.object({
 
 /** Arguments of `service_stamp_content`, which always uses tier sealed (M3). */
 export const stampContentArguments = z.object({
-  content_b64: text().meta({ contentEncoding: 'base64', description: 'canonical base64 of the content: padded, no white space' }),
+  content_b64: text().meta({ contentEncoding: 'base64', description: 'canonical base64 of the content: padded; line breaks are ignored' }),
   metadata: metadata(text()).nullish(),
 });
 
