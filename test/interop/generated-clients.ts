@@ -24,6 +24,7 @@ const pythonConfig = {
       'cbor',
       'zip',
       'vnd.etsi.asic-s+zip',
+      'vnd.etsi.tsl+xml',
     ].map((type) => [`application/${type}`, 'application/octet-stream']),
   ),
 };

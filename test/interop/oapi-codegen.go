@@ -47,7 +47,7 @@ func main() {
 
 	verified := must(client.VerifyTokenWithResponse(ctx, stamp.TokenId, nil))
 	verdict := verified.JSON200
-	report("verifyToken", verdict != nil && verdict.Valid && verdict.Imprint.Digest == hash && verdict.Reason == nil, verified.Body)
+	report("verifyToken", verdict != nil && verdict.Valid && verdict.ContentSha256 != nil && *verdict.ContentSha256 == hash && verdict.Reason == nil, verified.Body)
 
 	limit := 1
 	listed := must(client.ListStampsWithResponse(ctx, &ListStampsParams{Limit: &limit}, withToken))
