@@ -40,7 +40,8 @@ async def main() -> None:
         assert (await call("workflow_complete", **access))["status"] == "completed"
         bundle = await call("workflow_bundle", workflow_id=access["workflow_id"])
         assert bundle["output_count"] == 1 and bundle["bundle_url"].startswith(url)
-        assert (await call("verify_file_hash", sha256_hex=digest, workflow_id=access["workflow_id"]))["verified"]
+        judged = await call("verify_file_hash", sha256_hex=digest, workflow_id=access["workflow_id"])
+        assert judged["sequence_number"] == 1 and judged["reason"].startswith("development_stamp: ")
         print("a whole workflow: ok")
         failed = await client.call_tool("workflow_bundle", {"workflow_id": "01890a5d-ac96-774b-bcce-b302099a8057"})
         assert failed.is_error and "no workflow with this id" in failed.content[0].text
