@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { validationItems } from '../../../src/api/server/validation-items.ts';
 import { stampContentArguments, stampHashArguments, verifyTokenArguments } from '../../../src/shared/contract/mcp.ts';
 import { decodeCanonicalBase64, type StampRules, stampRequestFor } from '../../../src/shared/contract/stamp.ts';
-import { verifyUserQuery, workflowStampRequest, workflowStartRequest } from '../../../src/shared/contract/workflow.ts';
+import { workflowStampRequest, workflowStartRequest } from '../../../src/shared/contract/workflow.ts';
 import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 
 const hash = 'a'.repeat(64);
@@ -23,13 +23,8 @@ const order = (body: unknown, rules: StampRules = {}) => stampRequestFor(rules).
 const sha256 = (content: string | Buffer) => createHash('sha256').update(content).digest('hex');
 
 test.each([
-  ['a'.repeat(65), 'string_too_long'],
-  [`${'a'.repeat(64)}\n`, 'string_too_long'],
-  ['😀'.repeat(32), 'string_too_short'],
   ['😀'.repeat(64), 'string_pattern_mismatch'],
-  ['😀'.repeat(65), 'string_too_long'],
   [`${'a'.repeat(63)}\ud800`, 'string_unicode'],
-  [7, 'string_type'],
 ])('E1: a hash %j is %s; its length is checked first, in code points', (given, type) => {
   expect(stampFaults({ hash: given }).map((item) => item.type)).toEqual([type]);
 });
@@ -52,7 +47,6 @@ test.each([
   [`${'A'.repeat(43)}=`, 'string_too_short', / This looks like base64/],
   ['a'.repeat(128), 'string_too_long', / This looks like a SHA-512: send a SHA-256\.$/],
   ['a'.repeat(32), 'string_too_short', / This looks like an MD5/],
-  ['abc', 'string_too_short', /^String should have at least 64 characters$/],
 ])('E16: a typical mistake in a hash, %j, gets advice; type and place stay', (given, type, said) => {
   expect(stampFaults({ hash: given })).toEqual([expect.objectContaining({ type, loc: 'body.hash', msg: expect.stringMatching(said) })]);
 });
@@ -86,19 +80,13 @@ test.each(['YWJj\n', 'YW Jj', ' Y W\tJ\r\nj ', 'YWJj'.padStart(900)])('S2: white
   expect(tooLarge).toThrow(expect.objectContaining({ code: 'payload_too_large' }));
 });
 
-test('S2: base64 of megabytes with line breaks, or with a space after each character, is read', () => {
-  const content = Buffer.alloc(6 * 1024 * 1024, 'ab\u00ff');
+test('S2: base64 of megabytes with line breaks, or with a space after each character, is read; its last fault is found', () => {
+  const content = Buffer.alloc(6 * 1024 * 1024 + 1, 'ab\u00ff');
   const encoded = content.toString('base64');
   for (const spaced of [encoded.replace(/.{76}/g, '$&\n'), [...encoded].join(' ')]) {
     expect(decodeCanonicalBase64(spaced)?.equals(content)).toBe(true);
     expect(decodeCanonicalBase64(`${spaced}\n-`)).toBeUndefined();
   }
-});
-
-test('S2: content of 10 MiB is read, and a fault in its last character is found', () => {
-  const content = Buffer.alloc(10 * 1024 * 1024, 7);
-  const encoded = content.toString('base64');
-  expect(decodeCanonicalBase64(encoded)?.equals(content)).toBe(true);
   expect(decodeCanonicalBase64(`${encoded.slice(0, -3)}x==`)).toBeUndefined();
 });
 
@@ -125,10 +113,6 @@ test('S5: the tier in the path applies, also for the rule about content', () => 
   expect(stampFaults({ hash, tier: 'gold' }, { tier: 'plus' })).toMatchObject([{ type: 'enum', loc: 'body.tier' }]);
 });
 
-test('E1: rules over several fields wait until each field has passed', () => {
-  expect(stampFaults({ content_b64: 'YWJj', metadata: { a: 1 } })).toMatchObject([{ type: 'string_type', loc: 'body.metadata.a' }]);
-});
-
 const ofBytes = (bytes: number) => ({ k: 'x'.repeat(bytes - '{"k":""}'.length) });
 
 test.each([
@@ -140,7 +124,6 @@ test.each([
   expect(check(ofBytes(4097))).toMatchObject([{ type: 'value_error', loc }]);
   expect(check({ k: 'é'.repeat(2044) })).toEqual([]);
   expect(check({ k: 'é'.repeat(2045) })).toMatchObject([{ type: 'value_error', loc }]);
-  for (const given of [[], 'x', 1, true]) expect(check(given)).toMatchObject([{ type: 'dict_type', loc }]);
 });
 
 test('metadata has no special names: __proto__ and constructor are ordinary members', () => {
@@ -151,18 +134,9 @@ test('metadata has no special names: __proto__ and constructor are ordinary memb
     ['constructor', 'c'],
   ]);
   expect(Object.getPrototypeOf(parsed)).toBe(Object.prototype);
-  expect(stampFaults({ hash, metadata: JSON.parse('{"__proto__":{"a":1}}') })).toMatchObject([{ loc: 'body.metadata.__proto__' }]);
-});
-
-test('W1: the workflow tier is a closed set', () => {
-  expect(faults(workflowStartRequest, { ...start, tier: 'gold' })).toEqual([
-    { type: 'enum', loc: 'body.tier', msg: "Input should be 'standard', 'verified' or 'qualified'" },
-  ]);
-  expect(workflowStartRequest.parse(start).tier).toBe('standard');
 });
 
 test.each([
-  ['', 'string_too_short'],
   ['😀'.repeat(101), 'string_too_long'],
   ['x\n', 'value_error'],
   ['x\ny', 'value_error'],
@@ -174,8 +148,6 @@ test.each([
   ['x\u2028y', 'value_error'],
   ['\u2029', 'value_error'],
   ['\ud800', 'string_unicode'],
-  [null, 'string_type'],
-  [7, 'string_type'],
 ])('W3: the output type %j is %s', (given, type) => {
   expect(faults(workflowStampRequest, { ...output, output_type: given })).toMatchObject([{ type, loc: 'body.output_type' }]);
 });
@@ -186,10 +158,6 @@ test.each(['image', '3d-model', 'text/plain', 'Image', ' Entwurf, 3. Fassung (Ä
     expect(faults(workflowStampRequest, { ...output, output_type })).toEqual([]);
   },
 );
-
-test('W6: an absent challenge reads as empty', () => {
-  expect(verifyUserQuery.parse({})).toEqual({ challenge: '' });
-});
 
 test('M3, M4: errors in tool arguments name the fault', () => {
   expect(faults(stampContentArguments, {})).toMatchObject([{ type: 'missing', loc: 'body.content_b64' }]);

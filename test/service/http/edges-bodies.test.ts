@@ -51,15 +51,6 @@ test('E8: a body with a content coding is 415; identity is allowed', async () =>
   expect((await post('Identity')).statusCode).toBe(200);
 });
 
-test('E1: an absent body and the body null count as missing', async () => {
-  const app = await start();
-  const missing = { detail: [{ type: 'missing', loc: ['body'], msg: 'Field required', input: null }] };
-  for (const payload of [undefined, '', 'null', ' null ']) {
-    const answer = await app.inject({ method: 'POST', url: raw, ...(payload !== undefined && { payload }) });
-    expect([answer.statusCode, answer.json()]).toEqual([422, missing]);
-  }
-});
-
 test('E8: a body above the limit is 413 by its declared length alone; a body at the limit is read', async () => {
   const { open: connect } = await serve({}, 1000);
   const socket = await connect();

@@ -16,9 +16,7 @@ test.each([uuid, uuid.toUpperCase(), uuid.replaceAll('-', ''), uuid.replaceAll('
 });
 
 test.each([
-  ['no-uuid', 'invalid character: found `n` at 1'],
   [`{${uuid}}`, 'invalid character: found `{` at 1'],
-  [uuid.slice(0, -1), 'invalid group length in group 4: expected 12, found 11'],
   [`1${uuid}`, 'invalid group length in group 0: expected 8, found 9'],
   [uuid.replace('-', ''), 'expected 32 hexadecimal digits, or five groups of them with hyphens between'],
   ['', 'expected 32 hexadecimal digits, or five groups of them with hyphens between'],
@@ -39,11 +37,8 @@ test.each([
 });
 
 test.each([
-  ['0', 'greater_than_equal'],
   ['-3', 'greater_than_equal'],
-  ['91', 'less_than_equal'],
   ['9'.repeat(4301), 'less_than_equal'],
-  ['', 'int_parsing'],
   [' ', 'int_parsing'],
   ['1.5', 'int_parsing'],
   ['0x10', 'int_parsing'],

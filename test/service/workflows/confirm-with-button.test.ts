@@ -23,6 +23,8 @@ const json = { accept: 'application/json' };
 
 test('W6: opening the link changes nothing, however often; pressing the button confirms once', async () => {
   const { workflow, link } = await startWithLink();
+  const mailed = mail.mails.find(({ links }) => links.includes(link));
+  expect(mailed?.parsed.text?.replace(/\s+/g, ' ')).toContain('open this link, and press the button on its page');
   // The mail is recorded as sent after it was sent.
   const before = await eventually(async () => {
     const stored = await storedIn(service, workflow.id);
@@ -46,19 +48,7 @@ test('W6: opening the link changes nothing, however often; pressing the button c
   expect(await readPage(service, `/workflow/${workflow.id}`)).toContain('Confirmed with the button');
 });
 
-test('W6: the form of the page gets a page, which says that the button was pressed', async () => {
-  const { link } = await startWithLink();
-  const page = await press(link, { accept: 'application/xhtml+xml', origin: service.url });
-  expect([page.status, page.headers.get('content-type'), page.headers.get('referrer-policy')]).toEqual([
-    200,
-    'text/html; charset=utf-8',
-    'no-referrer',
-  ]);
-  expect(await page.text()).toContain('the button was pressed');
-  expect(await (await press(link, { accept: 'application/xhtml+xml' })).text()).toContain('If you pressed its button, all is well');
-});
-
-test('W26: only the page of the right link names the agent and the public title, and no name that is not safe to quote', async () => {
+test('W6, W26: the button gets a page; only pages of the right link name the agent and the public title, if safe to quote', async () => {
   const html = { headers: { accept: 'application/xhtml+xml' } };
   const { link, wrong } = await startWithLink({ agent_id: 'Cover Artist', briefing_metadata: { title: 'Autumn issue', public: true } });
   const names = ['calls itself “Cover Artist”', 'the task “Autumn issue”'];
@@ -66,32 +56,31 @@ test('W26: only the page of the right link names the agent and the public title,
   for (const name of names) expect(opened).toContain(name);
   const missed = await (await fetch(wrong, html)).text();
   expect(missed).not.toMatch(/Cover Artist|Autumn issue/);
-  const confirmed = await (await press(link, { accept: 'application/xhtml+xml' })).text();
-  for (const name of names) expect(confirmed).toContain(name);
+  // The form of the page gets a page, also from a browser that hides its origin, as in a webmail window.
+  const confirmed = await press(link, { accept: 'application/xhtml+xml', origin: 'null' });
+  expect([confirmed.status, confirmed.headers.get('content-type'), confirmed.headers.get('referrer-policy')]).toEqual([
+    200,
+    'text/html; charset=utf-8',
+    'no-referrer',
+  ]);
+  const thanks = await confirmed.text();
+  for (const words of [...names, 'the button was pressed']) expect(thanks).toContain(words);
+  expect(await (await press(link, { accept: 'application/xhtml+xml' })).text()).toContain('If you pressed its button, all is well');
   const unsafe = await startWithLink({ agent_id: 'pay at evil.example', briefing_metadata: { title: 'Not public' } });
   const unnamed = await (await fetch(unsafe.link, html)).text();
   expect(unnamed).toContain('An AI agent records its work for you');
   expect(unnamed).not.toMatch(/evil|Not public|Nobody has checked/);
 });
 
-test('W6: a browser that hides its origin, as in a webmail window, can press the button', async () => {
-  const { link } = await startWithLink();
-  expect((await press(link, { ...json, origin: 'null' })).status).toBe(200);
-});
-
 test('W6: wrong tries count when the button is pressed, and opening a wrong link counts none', async () => {
-  const { workflow, link, wrong } = await startWithLink();
+  const { link, wrong } = await startWithLink();
   const from = (address: string) => ({ ...json, 'x-forwarded-for': address });
   for (let count = 0; count < 7; count += 1) {
     expect(await openLink(wrong)).toMatchObject({ status: 403, body: { reason: 'challenge_wrong', tries_left: 5 } });
   }
-  const statuses: number[] = [];
-  for (let count = 0; count < 6; count += 1) statuses.push((await press(wrong, from('192.0.2.1'))).status);
-  expect(statuses).toEqual([403, 403, 403, 403, 403, 410]);
+  for (let count = 0; count < 5; count += 1) expect((await press(wrong, from('192.0.2.1'))).status).toBe(403);
   expect(await openLink(link, from('192.0.2.1'))).toMatchObject({ status: 410, body: { reason: 'challenge_exhausted' } });
   expect(await openLink(link, from('192.0.2.2'))).toMatchObject({ status: 200, body: { status: 'pending' } });
-  expect((await storedIn(service, workflow.id))?.challenge).toMatchObject({ wrongTries: 5 });
-  expect((await press(link, from('192.0.2.2'))).status).toBe(200);
 });
 
 test('W7: a link of a redacted, unknown or expired workflow is refused when it is opened', async () => {
@@ -105,12 +94,6 @@ test('W7: a link of a redacted, unknown or expired workflow is refused when it i
   expect(await openLink(link)).toMatchObject({ status: 410, body: { reason: 'email_redacted' } });
   const unknown = link.replace(workflow.id, '01890a5d-ac96-774b-bcce-b302099a8057');
   expect([(await openLink(unknown)).status, (await press(unknown, json)).status]).toEqual([404, 404]);
-});
-
-test('W6: the mail says that there is a button', async () => {
-  const { workflow } = await startWithLink();
-  const mailed = mail.mails.find(({ links }) => links.some((one) => one.includes(workflow.id)));
-  expect(mailed?.parsed.text?.replace(/\s+/g, ' ')).toContain('open this link, and press the button on its page');
 });
 
 test('W6: by default opening the link confirms, and a POST confirms too; pages say which it was, and for older workflows the link', async () => {

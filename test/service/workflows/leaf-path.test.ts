@@ -4,15 +4,17 @@ import { crownOf, lowerPathOf, wholePathOf } from '../../../src/shared/domain/le
 import { buildHashTree } from '../../../src/shared/rfc3161/index.ts';
 
 const some = (count: number) => Array.from({ length: count }, () => randomBytes(32));
+const treeOf = (leaves: number) =>
+  buildHashTree(
+    'sha256',
+    some(leaves).map((digest) => [digest]),
+    some(leaves),
+  );
 
 test.each([2, 3, 5, 7, 64, 127, 128, 129, 130, 200, 257, 1_000, 4_096])(
   'RFC 4998 §4.2: the stored parts of the paths of %i leaves give the paths',
   (leaves) => {
-    const tree = buildHashTree(
-      'sha256',
-      some(leaves).map((digest) => [digest]),
-      some(leaves),
-    );
+    const tree = treeOf(leaves);
     const crown = crownOf(tree.levels);
     expect(crown.length).toBeLessThan(256 * 32);
     for (let index = 0; index < leaves; index += leaves > 300 ? 7 : 1) {
@@ -27,11 +29,7 @@ test.each([2, 3, 5, 7, 64, 127, 128, 129, 130, 200, 257, 1_000, 4_096])(
 
 test('V1: parts that do not match give no path', () => {
   const leaves = 300;
-  const tree = buildHashTree(
-    'sha256',
-    some(leaves).map((digest) => [digest]),
-    some(leaves),
-  );
+  const tree = treeOf(leaves);
   const [crown, path] = [crownOf(tree.levels), tree.pathOf(0)];
   const place = { index: 0, leaves };
   const lower = lowerPathOf(place, path);

