@@ -55,11 +55,14 @@ const claims = { packed: 10_000_000_000, unpacked: 10_000_000_000 };
 const proof = { name: 'META-INF/timestamp.tst', content: Buffer.from('3003020100', 'hex') };
 const longNames = Array.from({ length: 100 }, (_, index) => ({ name: `${index}${'x'.repeat(60_000)}`, content: nothing }));
 
-const zips: readonly (readonly [says: string, entries: readonly RawEntry[]])[] = [
+/** In a process of its own, because what its reading leaves behind may still be there when the next file is hashed. */
+const longLine: readonly (readonly [says: string, entries: readonly RawEntry[]])[] = [
+  ['outputs.txt has a line that is too long', bundleWith({ name: 'outputs.txt', content: nothing, zeros })],
+];
+const bundles: typeof longLine = [
   ['"verdict":"not_proved"', bundleWith()],
-  // 300 MB of zeros in each place of a bundle.
+  // 300 MB of zeros in each other place of a bundle.
   ...[
-    ['outputs.txt', 'outputs.txt has a line that is too long'],
     ['README.txt', 'README.txt is not the file that SHA256SUMS lists'],
     ['closing-record.json', 'closing-record.json is too large'],
     ['root.bin', 'root.bin is too large'],
@@ -74,16 +77,17 @@ const zips: readonly (readonly [says: string, entries: readonly RawEntry[]])[] =
   ],
   ['its list of entries is too long', bundleWith(...longNames)],
 ];
-const containers: typeof zips = [
+const containers: typeof longLine = [
   ['its list of entries is too long', containerWith(...longNames)],
   ['is too large', containerWith({ name: 'a', content: nothing }, { ...proof, zeros })],
   ['"verdict":"not_valid"', containerWith({ name: 'a', content: nothing, zeros }, proof)],
   ['a is larger than the container', containerWith({ name: 'a', content: nothing, claims }, proof)],
 ];
 
-// One process for all files of a kind, with its memory measured: each file takes at most as much as all of them.
+// One process for the files of a row, with its memory measured: each file takes at most as much as all of them.
 test.each([
-  ['zip', zips],
+  ['zip', longLine],
+  ['zip', bundles],
   ['asics', containers],
 ])('each %s file that is or claims to be huge gets a verdict in one sentence, within 200 MiB', async (kind, cases) => {
   const cwd = temporaryFolder();
