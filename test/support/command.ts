@@ -6,7 +6,6 @@ import { checkoutDir } from '../../scripts/stack/context.ts';
 import { type Outcome, runToEnd } from '../../scripts/stack/run.ts';
 import type { OperatorCommand } from '../../src/operator/operator-command.ts';
 import { inherited } from './environment.ts';
-import { serviceToken } from './service.ts';
 
 export type CommandOutcome = Omit<Outcome, 'output'>;
 
@@ -77,16 +76,4 @@ export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'qstamp-command-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   return folder;
-}
-
-/** The command in a folder with these files, as the product `test`. */
-export function commandInFolder({ url }: { readonly url: string }, files: Readonly<Record<string, string>>) {
-  const cwd = temporaryFolder();
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(cwd, name), content);
-  const run = (args: readonly string[], env: Record<string, string> = {}) =>
-    runCommand(args, { cwd, env: { QSTAMP_URL: url, QSTAMP_SERVICE_TOKEN: serviceToken, ...env } });
-  const path = (name: string) => join(cwd, name);
-  const read = (name: string) => readFileSync(path(name), 'utf8');
-  const record = (name: string) => JSON.parse(read(`${name}.qstamp.json`)) as { stamp: Record<string, unknown> };
-  return { run, path, read, record };
 }

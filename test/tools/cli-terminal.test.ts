@@ -64,16 +64,13 @@ describe('signs and colours', () => {
   });
 });
 
-test.each([
-  ['2026-11-26T09:31:11Z', '2026-11-26T09:31:11.000Z'],
-  ['2026-11-26T09:31:11.090Z', '2026-11-26T09:31:11.090Z'],
-  ['from 2026-11-26T09:31:11.123456Z to 2026-11-26T09:31:12Z', 'from 2026-11-26T09:31:11.123456Z to 2026-11-26T09:31:12.000Z'],
-])('times in text have milliseconds, or the digits that were signed: %s', (text, shown) => {
-  expect(withMilliseconds(text)).toBe(shown);
+test('times in text have milliseconds, or the digits that were signed', () => {
+  expect(withMilliseconds('from 2026-11-26T09:31:11.123456Z to 2026-11-26T09:31:12Z')).toBe(
+    'from 2026-11-26T09:31:11.123456Z to 2026-11-26T09:31:12.000Z',
+  );
 });
 
 describe('progress', () => {
-  const amountText = readableSize;
   test.each([
     [{ done: 1e9, total: 4e9, elapsedMs: 10_000 }, 'x: 25 % of 4.0 GB, 30 s left'],
     [{ done: 1e9, total: 4e9, elapsedMs: 100_000 }, 'x: 25 % of 4.0 GB, 5 min 0 s left'],
@@ -84,7 +81,7 @@ describe('progress', () => {
     [{ done: 1e9, total: undefined, elapsedMs: 9_999 }, 'x: 1.0 GB'],
     [{ done: 0, total: 0, elapsedMs: 9_999 }, 'x: 0 bytes'],
   ])('%j', (progress, said) => {
-    expect(progressText('x', { ...progress, amountText })).toBe(said);
+    expect(progressText('x', { ...progress, amountText: readableSize })).toBe(said);
   });
 
   test('of hashing and of an upload, on a terminal only', async () => {
@@ -104,11 +101,11 @@ describe('progress', () => {
 
   test('of packing', async () => {
     const cwd = temporaryFolder();
-    const content = 'x'.repeat(60_000_000);
+    const content = 'x'.repeat(6_000_000);
     writeFileSync(join(cwd, 'large'), content);
     writeFileSync(join(cwd, 'large.qstamp.json'), recordOf(content, tokenOf(content, { atMs: genTimeMs })));
     const { code, output } = await runOnTerminal(['pack', 'large'], { cwd });
-    expect([code, output]).toEqual([0, expect.stringMatching(/\rESC\[Klarge: \d+ % of 180\.0 MB/)]);
+    expect([code, output]).toEqual([0, expect.stringMatching(/\rESC\[Klarge: \d+ % of 18\.0 MB/)]);
     expect(output).toContain('ESC[32m✓ESC[39m large: packed with its stamp as large.asics');
   });
 });
@@ -119,7 +116,7 @@ describe('a reader that closes the pipe', () => {
     return runToEnd('bash', ['-c', program], { cwd: folderOfStamps(), env: inherited });
   };
 
-  test.each(['verify good bad good bad', 'verify --json good bad', 'help', 'completion bash', 'recount --help'])(
+  test.each(['verify good bad good bad', 'completion bash', 'recount --help'])(
     'ends "%s" without a word, as SIGPIPE would',
     async (line) => {
       expect(await closedBy(line, 'true')).toMatchObject({ stdout: '141\n', stderr: '' });
@@ -146,6 +143,7 @@ describe('a reader that closes the pipe', () => {
 test('version is a command, too', async () => {
   const cwd = temporaryFolder();
   const { stdout } = await runCommand(['--version'], { cwd });
+  expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   expect(await runCommand(['version'], { cwd })).toEqual({ code: 0, stdout, stderr: '' });
 });
 
@@ -155,11 +153,9 @@ test('"renew FILE" is not the command of operators with the same name', async ()
 });
 
 test.each([
-  [['help', 'check-settings'], /^qstamp check-settings \[PORT\]: /],
   [['--help', 'jobs'], /^qstamp jobs: /],
   [['--json', 'help', 'mails'], /^qstamp mails: /],
   [['help', 'renew'], /^qstamp renew FILE/],
-  [['help', 'help'], /^qstamp: trusted time-stamps/],
 ])('%j shows a help, for commands of operators too', async (line, beginning) => {
   expect(await runCommand(line, { cwd: temporaryFolder() })).toEqual({ code: 0, stdout: expect.stringMatching(beginning), stderr: '' });
 });

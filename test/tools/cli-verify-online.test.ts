@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { sendJson, startStub } from '../support/cli-in-process.ts';
+import { verify } from '../../src/cli/commands/verify.ts';
+import { folderWith, sendJson, startStub } from '../support/cli-in-process.ts';
 import { answerFor, digestOf, folder, genTime, mockToken, only, tokenId, tokenOf } from '../support/cli-verify-lab.ts';
 
 describe('--online', () => {
@@ -73,5 +74,29 @@ describe('--online', () => {
       claimed_token_id: null,
     });
     expect(await judge(undefined)).toMatchObject({ verdict: 'not_proved', reason: expect.stringMatching(/^no_token: /) });
+  });
+
+  test('V9: an output without a token proves nothing; service and record both show that its file has changed', async () => {
+    const { url } = await startStub((response, { line }) => {
+      if (line.endsWith('/token')) sendJson(response, 404, { detail: 'None.' });
+      else sendJson(response, 200, lie(true));
+    });
+    const output = { output_id: tokenId, sequence_number: 1, stamp_token_id: tokenId, verify_url: '/', workflow_anchor_url: '/' };
+    const of = { file: 'b', bytes: 1, sha256: digestOf('b').toString('hex'), service: url, workflow_id: tokenId };
+    const record = JSON.stringify({ qstamp: 1, kind: 'workflow_output', ...of, output, token: null });
+    const judge = async (content: string) => {
+      const { run } = folderWith([verify], { b: content, 'b.qstamp.json': record });
+      const outcome = await run(['verify', '--online', '--json', 'b'], { url });
+      return { code: outcome.code, said: only(outcome) };
+    };
+    expect(await judge('b')).toMatchObject({ code: 1, said: { verdict: 'not_proved', online: { valid: true } } });
+    expect(await judge('changed')).toMatchObject({
+      code: 1,
+      said: {
+        verdict: 'not_valid',
+        reason: expect.stringMatching(/^imprint_mismatch: /),
+        online: { valid: false, reason: expect.stringMatching(/^imprint_mismatch: /) },
+      },
+    });
   });
 });

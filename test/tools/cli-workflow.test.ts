@@ -1,6 +1,7 @@
 import { statSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
+import { stamp } from '../../src/cli/commands/stamp.ts';
+import { trustAdd } from '../../src/cli/commands/trust.ts';
 import { verify } from '../../src/cli/commands/verify.ts';
 import { workflowComplete, workflowResend, workflowStart, workflowStatus } from '../../src/cli/commands/workflow.ts';
 import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
@@ -8,33 +9,25 @@ import { folderWith } from '../support/cli-in-process.ts';
 import { jsonLines, runCommand } from '../support/command.ts';
 import { mailedService } from '../support/mailed-service.ts';
 import { eventually, sha256 } from '../support/requests.ts';
+import { providersSettings, startTsa } from '../support/tsa-service.ts';
 import { openLink } from '../support/workflows.ts';
 
-const { mail, service } = await mailedService();
+// They run as long as the service, which ends with the process.
+const onEnd = () => undefined;
+const tsa = await startTsa({ onEnd });
+const { mail, service } = await mailedService(providersSettings([{ tsa, qualified: true }], onEnd));
 
-const commands = [verify, workflowAdd, workflowComplete, workflowResend, workflowStart, workflowStatus];
+const commands = [stamp, trustAdd, verify, workflowAdd, workflowComplete, workflowResend, workflowStart, workflowStatus];
 const inFolder = (files: Record<string, string>) => {
-  const { run, ...folder } = folderWith(commands, files, { url: service.url });
-  return { ...folder, run: (...line: string[]) => run(line) };
+  const { run, ...folder } = folderWith(commands, { ...files, 'root.pem': tsa.pki.rootPem }, { url: service.url });
+  return { ...folder, run: (...line: string[]) => run(line), runOffline: (...line: string[]) => run(line, { url: 'http://127.0.0.1:9' }) };
 };
-
-const start = ['workflow', 'start', '--email', 'client@example.com', '--agent', 'agent-7'];
 
 test('W6, W16: a workflow from its briefing to its page, with a second link', async () => {
   const { run, json, path } = inFolder({ 'briefing.md': 'a logo', 'logo.png': 'png', 'notes.txt': 'txt', data: 'bin' });
-  const asProcess = (...line: string[]) => runCommand(line, { cwd: dirname(path('data')), env: { QSTAMP_URL: service.url } });
-  const started = await asProcess(
-    ...start,
-    '--json',
-    '--briefing',
-    'briefing.md',
-    '--tier',
-    'verified',
-    '--title',
-    'A logo',
-    '--metadata',
-    'case=7',
-  );
+  const options = ['--tier', 'verified', '--title', 'A logo', '--metadata', 'case=7'];
+  const start = ['workflow', 'start', '--email', 'client@example.com', '--agent', 'agent-7', '--briefing', 'briefing.md', ...options];
+  const started = await run(...start, '--json');
   expect(started).toMatchObject({ code: 0, stderr: '' });
   const [workflow] = jsonLines(started);
   expect(workflow).toMatchObject({ status: 'pending', otp_sent_to: 'client@example.com', briefing_hash: sha256('a logo') });
@@ -56,11 +49,15 @@ test('W6, W16: a workflow from its briefing to its page, with a second link', as
     { status: 'active', output_count: 0, mail: { status: 'sent' } },
   ]);
 
-  const added = await run('workflow', 'add', '--json', 'logo.png', 'notes.txt');
-  expect(added.code).toBe(0);
-  expect(jsonLines(added).map(({ file, sequence_number, output_type }) => [file, sequence_number, output_type])).toEqual([
-    ['logo.png', 1, 'image'],
-    ['notes.txt', 2, 'text'],
+  // In the order given, until the first failure.
+  const added = await run('workflow', 'add', '--json', 'notes.txt', 'logo.png', 'missing.txt', 'data');
+  expect(added.code).toBe(5);
+  expect(
+    jsonLines(added).map(({ file, subject, sequence_number, output_type }) => [file ?? subject, sequence_number, output_type]),
+  ).toEqual([
+    ['notes.txt', 1, 'text'],
+    ['logo.png', 2, 'image'],
+    ['missing.txt', undefined, undefined],
   ]);
   expect(await run('workflow', 'add', 'data')).toMatchObject({ code: 2, stderr: expect.stringContaining('--type') });
   expect(await run('workflow', 'add', '--show-name', '--type', 'layout', 'data')).toMatchObject({
@@ -68,18 +65,11 @@ test('W6, W16: a workflow from its briefing to its page, with a second link', as
     stdout: expect.stringContaining('output 3 (layout)'),
   });
 
-  // Outputs of the mock provider prove nothing, but the service knows them.
-  const verified = await run('verify', '--online', '--json', 'logo.png', 'notes.txt', 'data');
-  expect(verified.code).toBe(1);
-  for (const result of jsonLines(verified)) expect(result).toMatchObject({ verdict: 'not_proved', online: { valid: true } });
-  writeFileSync(path('notes.txt'), 'changed');
-  expect(await run('verify', 'notes.txt')).toMatchObject({ code: 1, stdout: expect.stringContaining('NOT VALID, imprint_mismatch') });
-
   const completed = await run('workflow', 'complete', '--json');
   expect(jsonLines(completed)).toEqual([
     expect.objectContaining({ status: 'completed', output_count: 3, workflow_id: workflow?.workflow_id }),
   ]);
-  const again = await asProcess('workflow', 'complete');
+  const again = await run('workflow', 'complete');
   expect(again.code).toBe(0);
   const page = /(http\S+)\n$/.exec(again.stdout)?.[1] ?? '';
   expect((await fetch(page)).status).toBe(200);
@@ -87,13 +77,32 @@ test('W6, W16: a workflow from its briefing to its page, with a second link', as
   expect((await run('workflow', 'add', '--type', 'code', 'briefing.md')).code).toBe(3);
 });
 
-test('outputs are added in the order given, until the first failure', async () => {
-  const names = Array.from({ length: 6 }, (_, index) => `${index}.txt`);
-  const { run } = inFolder(Object.fromEntries(names.map((name) => [name, name])));
-  expect((await run(...start, '--briefing-hash', sha256('x'))).code).toBe(0);
-  const outcome = await run('workflow', 'add', '--json', ...names.slice(0, 4), 'missing.txt', ...names.slice(4));
-  expect(outcome.code).toBe(5);
-  expect(jsonLines(outcome).map(({ file, subject }) => file ?? subject)).toEqual([...names.slice(0, 4), 'missing.txt']);
-  const rest = await run('workflow', 'add', '--json', ...names.slice(4));
-  expect(jsonLines(rest).map(({ sequence_number }) => sequence_number)).toEqual([5, 6]);
+test('V9: files alone prove stamps and outputs of a real TSA, without the service', async () => {
+  const { run, runOffline, path, record } = inFolder({ a: 'a', 'b.txt': 'b' });
+  expect((await run('stamp', 'a')).stdout).toMatch(
+    /^a \(1 byte\): stamped at \S+Z by tsa-1 \(qualified, as claimed by the operator\), saved as /,
+  );
+  const { token, token_id, issued_at } = record('a').stamp;
+  const start = ['workflow', 'start', '--email', 'client@example.com', '--agent', 'me', '--briefing-hash', sha256('x')];
+  expect((await run(...start)).code).toBe(0);
+  expect((await run('workflow', 'add', 'b.txt')).code).toBe(0);
+
+  const online = await run('verify', '--online', '--ca', 'root.pem', '--json', 'a', 'b.txt', String(token_id));
+  expect(online.code).toBe(0);
+  for (const result of jsonLines(online)) {
+    expect(result).toMatchObject({ verdict: 'valid', online: { valid: true, tsp_provider: 'tsa-1', is_qualified: true } });
+  }
+
+  expect((await run('trust', 'add', '--yes', 'root.pem')).code).toBe(0);
+  const line = ['verify', '--json', 'a', 'a.qstamp.json', 'b.txt', String(token)];
+  const offline = await runCommand(line, { cwd: path('.'), env: { XDG_CONFIG_HOME: path('config') } });
+  expect(offline).toMatchObject({ code: 0, stderr: '' });
+  const results = jsonLines(offline);
+  expect(results.map(({ content_sha256 }) => content_sha256)).toEqual(['a', 'a', 'b', 'a'].map(sha256));
+  for (const result of results)
+    expect(result).toMatchObject({ verdict: 'valid', trust_anchor: { subject: expect.stringContaining('Root CA') } });
+  expect(results[0]?.issued_at).toBe(issued_at);
+
+  writeFileSync(path('b.txt'), 'changed');
+  expect(await runOffline('verify', 'b.txt')).toMatchObject({ code: 1, stdout: expect.stringContaining('NOT VALID, imprint_mismatch: ') });
 });

@@ -6,17 +6,23 @@ import { describe, expect, test, vi } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { stamp } from '../../src/cli/commands/stamp.ts';
 import { folderWith } from '../support/cli-in-process.ts';
-import { commandInFolder, jsonLines, runMeasured, temporaryFolder } from '../support/command.ts';
+import { jsonLines, runCommand, runMeasured, temporaryFolder } from '../support/command.ts';
 import { tries } from '../support/depth.ts';
 import { inherited } from '../support/environment.ts';
-import { getJson, internalHeaders, sha256, verifyById } from '../support/requests.ts';
+import { getJson, internalHeaders, sha256 } from '../support/requests.ts';
 import { serviceToken, sharedService } from '../support/service.ts';
 
 // Some of these tests start several processes.
 vi.setConfig({ testTimeout: 120_000 });
 
 const service = await sharedService();
-const inFolder = (files: Record<string, string>) => commandInFolder(service, files);
+/** The command in a process of its own, as the product `test`, in a folder with these files. */
+const inFolder = (files: Record<string, string>) => {
+  const { path, record } = folderWith([], files);
+  const usual = { QSTAMP_URL: service.url, QSTAMP_SERVICE_TOKEN: serviceToken };
+  const run = (args: string[], env = {}) => runCommand(args, { cwd: path('.'), env: { ...usual, ...env } });
+  return { run, record };
+};
 const inProcess = (files: Record<string, string>) => folderWith([stamp], files, { url: service.url, serviceToken });
 
 describe('qstamp stamp', () => {
@@ -41,12 +47,16 @@ describe('qstamp stamp', () => {
     expect(body.items).toEqual([expect.objectContaining({ token_id: stamp.token_id })]);
   });
 
-  test('without a service token stamps as an agent', async () => {
-    const { run, record } = inFolder({ a: 'a' });
-    const before = (await getJson(service, '/api/v1/internal/v1/stamps?limit=1', internalHeaders)).body.total;
-    expect((await run(['stamp', 'a'], { QSTAMP_SERVICE_TOKEN: '' })).code).toBe(0);
-    expect((await verifyById(service, record('a').stamp.token_id)).body.valid).toBe(true);
-    expect((await getJson(service, '/api/v1/internal/v1/stamps?limit=1', internalHeaders)).body.total).toBe(before);
+  test('without a service token stamps standard input as an agent, with options before the command', async () => {
+    const total = async () => (await getJson(service, '/api/v1/internal/v1/stamps?limit=1', internalHeaders)).body.total;
+    const before = await total();
+    const command = [process.execPath, join(checkoutDir, 'bin/qstamp.mjs'), '--json', '--tier', 'plus', 'stamp', '-'];
+    const { stdout } = await promisify(execFile)('sh', ['-c', 'printf piped | "$0" "$@"', ...command], {
+      cwd: temporaryFolder(),
+      env: { ...inherited, QSTAMP_URL: ` ${service.url}/\n`, QSTAMP_SERVICE_TOKEN: '' },
+    });
+    expect(JSON.parse(stdout)).toMatchObject({ file: '-', sha256: sha256('piped'), stamp: { tier: 'plus' } });
+    expect(await total()).toBe(before);
   });
 
   test('exits with 3 and the text of the service if it refuses', async () => {
@@ -68,35 +78,15 @@ describe('qstamp stamp', () => {
     expect([manyWords.code, manyWords.stderr]).toEqual([3, expect.stringMatching(/422: metadata: .*4096 bytes/)]);
   });
 
-  test('without arguments it shows its help, with --version its version; an invalid address is 2', async () => {
+  test('without arguments it shows its help; an invalid address is 2', async () => {
     const { run } = inFolder({ a: 'a' });
     expect(await run([])).toMatchObject({ code: 0, stdout: expect.stringMatching(/qstamp stamp[\s\S]*Exit codes/) });
-    expect((await run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
-    for (const QSTAMP_URL of [
-      'localhost:8080',
-      'http://',
-      'https://a b/',
-      'http://a:99999',
-      'http://u:p@a/',
-      'http://a/?b',
-      'http://a/#b',
-      'ftp://a',
-    ]) {
+    for (const QSTAMP_URL of ['localhost:8080', 'http://a:99999', 'http://a/ b', 'http://u:p@a/', 'http://a/?b', 'http://a/#b']) {
       expect(await run(['stamp', 'a'], { QSTAMP_URL }), QSTAMP_URL).toMatchObject({
         code: 2,
         stderr: expect.stringContaining('QSTAMP_URL must be'),
       });
     }
-    expect((await run(['stamp', 'a'], { QSTAMP_URL: ` ${service.url}/\n` })).code).toBe(0);
-  });
-
-  test('standard input is read, with options before the command', async () => {
-    const command = [process.execPath, join(checkoutDir, 'bin/qstamp.mjs'), '--json', '--tier', 'plus', 'stamp', '-'];
-    const { stdout } = await promisify(execFile)('sh', ['-c', 'printf piped | "$0" "$@"', ...command], {
-      cwd: temporaryFolder(),
-      env: { ...inherited, QSTAMP_URL: service.url },
-    });
-    expect(JSON.parse(stdout)).toMatchObject({ file: '-', sha256: sha256('piped'), stamp: { tier: 'plus' } });
   });
 });
 
