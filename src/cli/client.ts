@@ -20,7 +20,7 @@ import {
   workflowStartResponse,
   workflowStateResponse,
 } from '../shared/contract/workflow.ts';
-import { CommandFailure, exitCodes } from './failure.ts';
+import { CommandFailure, exitCodes, misuse } from './failure.ts';
 import { type OnUpload, watchedFetch } from './watched-fetch.ts';
 
 interface ClientOptions {
@@ -34,6 +34,14 @@ interface ClientOptions {
 
 /** The maximum time of one try. It is long because large content may be sent over a slow connection. */
 const timeoutMs = 120_000;
+
+/** The base URL of the service, from `QSTAMP_URL`. It may have a path, but nothing behind it. @throws CommandFailure */
+export function serviceUrl(setting: string | undefined): string {
+  const given = setting?.trim() || 'http://127.0.0.1:8080';
+  const url = URL.parse(given);
+  if (url && /^https?:$/.test(url.protocol) && url.username + url.password === '' && !/[\s?#]/.test(given)) return given;
+  throw misuse('QSTAMP_URL must be an address such as https://qstamp.example, without a user, spaces, "?" and "#"');
+}
 
 export type Client = ReturnType<typeof createClient>;
 

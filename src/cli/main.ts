@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { version as ownVersion } from '../shared/contract/version.ts';
-import { type Client, createClient } from './client.ts';
+import { type Client, createClient, serviceUrl } from './client.ts';
 import type { Command, Context } from './command.ts';
 import { type Asked, helpFor, helpOf, parseCommandLine } from './command-line.ts';
 import { completionOf } from './commands/completion.ts';
@@ -15,7 +15,7 @@ import { trustAdd, trustList, trustRemove } from './commands/trust.ts';
 import { verify } from './commands/verify.ts';
 import { workflowBundle, workflowComplete, workflowRedact, workflowResend, workflowStart, workflowStatus } from './commands/workflow.ts';
 import { workflowAdd } from './commands/workflow-add.ts';
-import { type ExitCode, exitCodes, misuse } from './failure.ts';
+import { type ExitCode, exitCodes } from './failure.ts';
 import { createTerminal } from './terminal.ts';
 
 const version: Command = {
@@ -51,16 +51,8 @@ const commands: readonly Command[] = [
 
 const { argv, env, stdin, stdout, stderr } = process;
 
-/** The base URL of the service. It may have a path, but nothing behind it. @throws CommandFailure */
-function serviceUrl(): string {
-  const given = env.QSTAMP_URL?.trim() || 'http://127.0.0.1:8080';
-  const url = URL.parse(given);
-  if (url && /^https?:$/.test(url.protocol) && url.username + url.password === '' && !/[\s?#]/.test(given)) return given;
-  throw misuse('QSTAMP_URL must be an address such as https://qstamp.example, without a user, spaces, "?" and "#"');
-}
-
 function connect(): Client {
-  const baseUrl = serviceUrl();
+  const baseUrl = serviceUrl(env.QSTAMP_URL);
   const onUpload = (total: number) => {
     const advance = terminal.track('sent');
     return (count: number) => advance(count, total);
