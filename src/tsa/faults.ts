@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { der, PKI_FAILURE, PKI_STATUS, type SigningIdentity } from '../shared/rfc3161/index.ts';
 import { issueSigner, type Pki } from './pki.ts';
 import type { Seams } from './seams.ts';
+import { REPLY_TYPE } from './server.ts';
 
 /** A fault in one answer of the development TSA: in the token, in the bytes, or in the transmission. */
 export interface Fault {
@@ -29,8 +30,6 @@ export interface Exchange {
   /** Runs `step` later, unless the client has closed the connection before. */
   later(delayMs: number, step: () => void): void;
 }
-
-export const REPLY_TYPE = 'application/timestamp-reply';
 
 const DAY_MS = 24 * 3600 * 1000;
 const OVERSIZE_OCTETS = 1024 * 1024;
