@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { issueResponse } from '../../src/shared/rfc3161/index.ts';
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
-import type { Fault } from '../../src/tsa/faults.ts';
-import { issueResponseWith } from '../../src/tsa/seams.ts';
 import { createTsaServer, REPLY_TYPE, type TsaExchange, type TsaServer, type TsaServerOptions } from '../../src/tsa/server.ts';
+import type { Fault } from './tsa-answers.ts';
+import { issueResponseWith } from './tsa-seams.ts';
 
 /** A received request, for tests that check a client. */
 export interface ReceivedQuery {
