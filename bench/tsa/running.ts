@@ -20,14 +20,13 @@ export interface Servers {
 /** Starts a development TSA in its own process. */
 export async function startTsa() {
   const dir = mkdtempSync(join(tmpdir(), 'qstamp-bench-tsa-'));
-  const environment = { ...process.env, PORT: '0', LOG_LEVEL: 'error', TSA_STATE_DIR: dir };
-  const tsa = await startProcesses(['src/tsa/main.ts'], environment);
+  const tsa = await startProcesses(['bench/tsa/distant-tsa.ts'], { ...process.env, TSA_STATE_DIR: dir });
   return {
     /** The settings of a service that uses this TSA. Writes the providers file for them. */
     settingsFor: ({ name, tsa: wanted }: Contender): NodeJS.ProcessEnv => {
       if (!wanted) return { TSP: 'mock' };
       const { isAggregating, awayMs } = wanted;
-      const url = awayMs > 0 ? `${tsa.url}/?fault=slow:${awayMs}` : tsa.url;
+      const url = awayMs > 0 ? `${tsa.url}/?away=${awayMs}` : tsa.url;
       const file = join(dir, `${name.replaceAll(' ', '-')}.json`);
       const entry = {
         name: 'local-tsa',

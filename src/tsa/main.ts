@@ -28,7 +28,7 @@ await runProcessWith(
   async ({ config, log, lifecycle }) => {
     const dir = resolve(config.TSA_STATE_DIR);
     const pki = await openTsaState(dir, config.TSA_KEY, systemClock());
-    const tsa = createTsaServer({ pki, clock: systemClock, faultsInAddress: true, keptRequests: 0, log });
+    const tsa = createTsaServer({ pki, clock: systemClock, log });
     const listening = await tsa.listen(config.HOST, config.PORT);
     const url = config.TSA_URL || listening;
     lifecycle.onClose('http', () => tsa.close());

@@ -5,11 +5,10 @@ import { issueResponse, type TsaProfile } from '../shared/rfc3161/index.ts';
 import type { Clock } from '../shared/runtime/clock.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { randomSerial } from '../shared/runtime/random-octets.ts';
-import { createFault, type Fault, REPLY_TYPE } from './faults.ts';
 import type { Pki } from './pki.ts';
-import { issueResponseWith } from './seams.ts';
 
 export const QUERY_TYPE = 'application/timestamp-query';
+export const REPLY_TYPE = 'application/timestamp-reply';
 
 const MAX_QUERY_OCTETS = 64 * 1024;
 
@@ -18,38 +17,28 @@ export interface TsaServerOptions {
   clock: Clock;
   /** Replaces parts of the development TSA's usual profile. */
   profile?: Partial<TsaProfile>;
-  /** Whether `?fault=name[:argument]` in the URL makes the TSA fail, so that a providers file can contain a failing TSA. */
-  faultsInAddress?: boolean;
-  /**
-   * The number of last requests that `received` keeps; default 1 000. With 0 the TSA is faster: a kept request costs the garbage collector more time
-   * than the answer takes.
-   */
-  keptRequests?: number;
+  /** Answers each query instead of the TSA. `issue` sends the TSA's own answer. */
+  answer?: (exchange: TsaExchange, issue: () => void) => void;
   log?: Logger;
 }
 
-/** A received request, for tests that check a client. */
-export interface ReceivedQuery {
-  method: string;
-  url: string;
-  headers: IncomingMessage['headers'];
-  body: Buffer;
+/** A query that was read, and the response to it. */
+export interface TsaExchange {
+  readonly request: IncomingMessage;
+  /** DER of the TimeStampReq. */
+  readonly query: Buffer;
+  readonly response: ServerResponse;
+  readonly profile: TsaProfile;
 }
 
 export interface TsaServer {
   /** Listens; `port` 0 means any free port. Resolves to the base URL, for example `http://127.0.0.1:41234`. */
   listen(host?: string, port?: number): Promise<string>;
-  /** Each of the next requests gets one of these faults, in this order. */
-  failNext(...faults: readonly Fault[]): void;
-  /** Every request gets this fault. Undefined ends this. */
-  failAlways(fault: Fault | undefined): void;
-  /** The last received requests, oldest first. */
-  readonly received: readonly ReceivedQuery[];
   /** Stops listening and closes every connection, also those that wait for an answer. */
   close(): Promise<void>;
 }
 
-/** The development TSA: RFC 3161 over HTTP (§3.4) with real cryptography, a given clock, and faults on demand. Not for production. */
+/** The development TSA: RFC 3161 over HTTP (§3.4) with real cryptography, and a given clock. Not for production. */
 export function createTsaServer(options: TsaServerOptions): TsaServer {
   const profile: TsaProfile = {
     identity: options.pki.signer,
@@ -57,10 +46,6 @@ export function createTsaServer(options: TsaServerOptions): TsaServer {
     accuracy: { seconds: 1 },
     ...options.profile,
   };
-  const { keptRequests = 1_000 } = options;
-  const queue: Fault[] = [];
-  let always: Fault | undefined;
-  const received: ReceivedQuery[] = [];
 
   const server = createServer((request, response) => {
     answer(request, response).catch((error: unknown) => {
@@ -77,36 +62,13 @@ export function createTsaServer(options: TsaServerOptions): TsaServer {
     }
     const body = await readBody(request);
     if (body === undefined) return send(response, 413, 'text/plain', 'The query is too large.\n', { connection: 'close' });
-    if (keptRequests > 0) received.push({ method: request.method, url: request.url ?? '/', headers: request.headers, body });
-    if (received.length > keptRequests) received.shift();
-
-    let fault: Fault | undefined;
-    try {
-      fault = queue.shift() ?? faultOfAddress(request.url) ?? always;
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      return send(response, 400, 'text/plain', `${error.message}\n`);
-    }
-    const der = await respond(body, fault);
-    options.log?.info({ fault: fault?.name, queryOctets: body.length, replyOctets: der.length }, 'answered');
-    const sendAnswer = () => send(response, 200, REPLY_TYPE, der);
-    if (fault?.send === undefined) return sendAnswer();
-    fault.send({ response, answer: der, sendAnswer, later: (delayMs, step) => later(response, delayMs, step) });
-  };
-
-  const faultOfAddress = (url = '/'): Fault | undefined => {
-    if (!options.faultsInAddress || !url.includes('?')) return undefined;
-    const name = new URL(url, 'http://tsa.invalid').searchParams.get('fault');
-    return name === null ? undefined : createFault(name);
-  };
-
-  const respond = (query: Buffer, fault: Fault | undefined): Buffer => {
-    const nowMs = options.clock();
-    const identity = fault?.identity?.(options.pki, nowMs) ?? profile.identity;
-    const moment = { timeMs: nowMs + (fault?.shiftMs ?? 0), serial: randomSerial() };
-    const signing = { ...profile, identity };
-    const der = fault?.seams === undefined ? issueResponse(signing, query, moment) : issueResponseWith(fault.seams, signing, query, moment);
-    return fault?.bend?.(der) ?? der;
+    const issue = () => {
+      const der = issueResponse(profile, body, { timeMs: options.clock(), serial: randomSerial() });
+      options.log?.info({ queryOctets: body.length, replyOctets: der.length }, 'answered');
+      send(response, 200, REPLY_TYPE, der);
+    };
+    if (options.answer === undefined) issue();
+    else options.answer({ request, query: body, response, profile }, issue);
   };
 
   return {
@@ -118,11 +80,6 @@ export function createTsaServer(options: TsaServerOptions): TsaServer {
           resolve(addressOf(server.address()));
         });
       }),
-    failNext: (...faults) => void queue.push(...faults),
-    failAlways: (fault) => {
-      always = fault;
-    },
-    received,
     close: () =>
       new Promise((resolve, reject) => {
         server.close((error) => (error ? reject(error) : resolve()));
@@ -156,13 +113,4 @@ const readBody = (request: IncomingMessage): Promise<Buffer | undefined> =>
 
 function send(response: ServerResponse, status: number, type: string, body: Buffer | string, headers: Record<string, string> = {}): void {
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body), ...headers }).end(body);
-}
-
-function later(response: ServerResponse, delayMs: number, step: () => void): void {
-  const timer = setTimeout(() => {
-    response.off('close', cancel);
-    step();
-  }, delayMs);
-  const cancel = () => clearTimeout(timer);
-  response.once('close', cancel);
 }

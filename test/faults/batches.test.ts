@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { createFault } from '../../src/tsa/faults.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
 import { tries } from '../support/depth.ts';
 import { eventually, expectStamped, type JsonAnswer, listStampIds, randomHash, stampInternal, verifyById } from '../support/requests.ts';
 import { freshDatabase, startPrivateMongo } from '../support/servers.ts';
 import { addWorkerProcess, type Service, startService } from '../support/service.ts';
+import { createFault } from '../support/tsa-answers.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
 const stampMany = (service: Service, count: number): Promise<JsonAnswer[]> =>

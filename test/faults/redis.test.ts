@@ -1,6 +1,5 @@
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
-import { createFault } from '../../src/tsa/faults.ts';
 import { tries } from '../support/depth.ts';
 import { refusedAtOnce, untilRefused } from '../support/refusals.ts';
 import {
@@ -15,6 +14,7 @@ import {
 } from '../support/requests.ts';
 import { startPrivateRedis } from '../support/servers.ts';
 import { startService } from '../support/service.ts';
+import { createFault } from '../support/tsa-answers.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
 test('Redis stopped: 503, alive but not ready, and back without a restart (E10, R4)', async () => {

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createFault } from '../../src/tsa/faults.ts';
 import { eventually, getJson, randomHash, stampInternal } from '../support/requests.ts';
 import { startPrivateMongo, startPrivateRedis } from '../support/servers.ts';
 import { addWorkerProcess, type Service, startService } from '../support/service.ts';
+import { createFault } from '../support/tsa-answers.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
 /** docs/operators/operations.md promises that a change shows within ten seconds. */

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createFault } from '../../src/tsa/faults.ts';
 import { tries } from '../support/depth.ts';
 import { cutConnections } from '../support/redis-clients.ts';
 import {
@@ -14,6 +13,7 @@ import {
   verifyById,
 } from '../support/requests.ts';
 import { addWorker, addWorkerProcess, ownProduct, startProcesses, startService } from '../support/service.ts';
+import { createFault } from '../support/tsa-answers.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 
 /** Longer than Redis may be silent before requests are refused. */

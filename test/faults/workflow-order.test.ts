@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { createFault } from '../../src/tsa/faults.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
 import { eventually, randomHash, stampInternal } from '../support/requests.ts';
 import { type Service, startPart, startService } from '../support/service.ts';
+import { createFault } from '../support/tsa-answers.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 import { type StartedWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
 

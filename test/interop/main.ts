@@ -1,7 +1,7 @@
 /**
  * `npm run interop`: strangers use a running service. Foreign generators make clients of `/openapi.json`, and these call every operation, or stamp, verify and list;
  * time-stamp clients are given the address of the RFC 3161 door; two of the Model Context Protocol use `/mcp`; Bouncy Castle, DSS and digidoc4j judge our evidence records and containers, and we
- * those of Bouncy Castle; scitt-cose, pymerkle, jq and OpenSSL judge what a workflow proves; DSS and xml-crypto judge trusted lists, and so do we; our own clients run in Python, Deno and Bun. What they need is installed once, into the cache. Redis and MongoDB are those of
+ * those of Bouncy Castle; scitt-cose, pymerkle, jq and OpenSSL judge what a workflow proves; DSS and xml-crypto judge trusted lists, and so do we; our own client runs in Deno and Bun. What they need is installed once, into the cache. Redis and MongoDB are those of
  * `REDIS_URL` and `MONGODB_URL`, or servers of its own. Names as arguments: only these strangers.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ import { developmentToken } from '../../src/shared/runtime/config.ts';
 import { exchangeWithStrangers } from './exchange.ts';
 import { generators, meetClient } from './generated-clients.ts';
 import { mcpStrangers } from './mcp-clients.ts';
-import { meetOurClients, ourClients, webhookSecret } from './our-clients.ts';
+import { meetOurClients, ourClients } from './our-clients.ts';
 import { scenario } from './scenario.ts';
 import { meetTimeStampClients, timeStampClients } from './time-stamp-clients.ts';
 import { meetTransparencyStrangers, transparencyStrangers } from './transparency.ts';
@@ -96,7 +96,6 @@ await runScript(async (signal) => {
       TSP_PROVIDERS_FILE: batchingFile(String(tsa.providersFile)),
       SMTP_URL: mail.url,
       MAIL_FROM: 'qstamp@localhost',
-      WEBHOOK_SECRET: webhookSecret,
     };
     const url = String((await start('api', settings)).url);
     await start('worker', { ...settings, PUBLIC_BASE_URL: url });

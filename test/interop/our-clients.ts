@@ -1,44 +1,19 @@
-import { copyFileSync, cpSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkoutDir, type StackContext } from '../../scripts/stack/context.ts';
 import { CommandError, runCommand } from '../../scripts/stack/run.ts';
 import { developmentToken } from '../../src/shared/runtime/config.ts';
 import { installClient } from '../support/client-package.ts';
 import { startContractProxy } from './contract-proxy.ts';
-import { npmPlace, pythonPlace } from './packages.ts';
+import { npmPlace } from './packages.ts';
 
-/** The tool that makes the wheel, the type checker, the one dependency, and who signs webhooks for the test. */
-const pythonPackages = ['hatchling==1.33.0', 'mypy==2.4.1', 'httpx==0.28.1', 'standardwebhooks==1.1.0'];
 const runtimes = { deno: 'deno@2.9.6', bun: 'bun@1.4.4' } as const;
-
-/** What webhooks to our clients are signed with. */
-export const webhookSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 
 /** A client of ours where it is used: tests of its own that print a line each, `name: ok` or what is wrong. */
 interface OurClient {
   readonly name: string;
   run(context: StackContext, url: string, onLine: (line: string) => void): Promise<unknown>;
 }
-
-const python: OurClient = {
-  name: 'qstamp-python',
-  run: async (context, url, onLine) => {
-    const tool = join(await pythonPlace(context, 'qstamp-python', pythonPackages), 'bin/python');
-    const [source, app] = [join(context.dataDir, 'python-source'), join(context.dataDir, 'python-app')];
-    cpSync(join(checkoutDir, 'clients/python'), source, { recursive: true });
-    await runCommand(tool, ['-m', 'pip', 'wheel', '--quiet', '--no-deps', '--no-build-isolation', '-w', app, source], context);
-    const [wheel = ''] = globSync('*.whl', { cwd: app });
-    await runCommand(tool, ['-m', 'pip', 'install', '--quiet', '--no-deps', '--target', join(app, 'site'), join(app, wheel)], context);
-    const env = { ...process.env, PYTHONPATH: join(app, 'site'), WEBHOOK_SECRET: webhookSecret };
-    const examples = join(checkoutDir, 'examples');
-    const typed = [join(source, 'src'), join(examples, 'agent-loop/agent-loop.py')];
-    const forTypes = { ...env, MYPYPATH: join(source, 'src') };
-    await runCommand(tool, ['-m', 'mypy', '--strict', '--cache-dir', join(app, 'mypy'), ...typed], { ...context, env: forTypes });
-    const files = [join(checkoutDir, 'clients/python/README.md'), examples];
-    const args = [join(checkoutDir, 'test/interop/qstamp-client.py'), url, developmentToken.token, ...files];
-    await runCommand(tool, args, { ...context, cwd: app, env, onLine });
-  },
-};
 
 /** `@qstamp/client` in a runtime that comes as a package of npm. */
 const inRuntime = (name: keyof typeof runtimes, args: readonly string[]): OurClient => ({
@@ -62,7 +37,6 @@ const inRuntime = (name: keyof typeof runtimes, args: readonly string[]): OurCli
 
 /** Our own clients in runtimes that are not the project's. */
 export const ourClients: readonly OurClient[] = [
-  python,
   inRuntime('deno', ['run', '--no-prompt', '--allow-net', '--allow-read']),
   inRuntime('bun', ['run']),
 ];

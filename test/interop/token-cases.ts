@@ -5,11 +5,11 @@ import { der, OID, type SigningIdentity } from '../../src/shared/rfc3161/index.t
 import { SCHEMES } from '../../src/shared/rfc3161/issue/sign.ts';
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
 import { createPki, emptyCrl, issueIntermediate, issueSigner } from '../../src/tsa/pki.ts';
-import { issueResponseWith, type Seams } from '../../src/tsa/seams.ts';
 import { REAL_TOKENS, type RealToken, readReal } from '../support/real-tokens.ts';
 import { keys } from '../support/signature-lab.ts';
 import { type ListedService, type ListOptions, makeListSigner, makeTrustedList } from '../support/trusted-lists.ts';
 import { ask, DAY_MS, LAB_NOW_MS, LAB_POLICY } from '../support/tsa-lab.ts';
+import { issueResponseWith, type Seams } from '../support/tsa-seams.ts';
 import type { ListFile } from './list-files.ts';
 
 /** A time-stamp, and the trusted lists that say whether it is qualified. */

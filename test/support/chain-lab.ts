@@ -6,8 +6,8 @@ import { verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore, type TrustMaterial } from '../../src/shared/rfc3161/x509/trust-store.ts';
 import * as x509 from '../../src/tsa/certificate.ts';
 import { issueSigner } from '../../src/tsa/pki.ts';
-import type { Seams } from '../../src/tsa/seams.ts';
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from './tsa-lab.ts';
+import type { Seams } from './tsa-seams.ts';
 
 /** Certificates in any relation to each other, and tokens that contain them. */
 

@@ -8,8 +8,8 @@ import type { Imprint } from '../../src/shared/rfc3161/tsp/imprint.ts';
 import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
 import { DIGEST_OCTETS, type DigestAlgorithm } from '../../src/shared/rfc3161/x509/algorithms.ts';
 import { createTrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
-import type { Seams } from '../../src/tsa/seams.ts';
 import { createTsaLab, LAB_NOW_MS, type TsaLab } from './tsa-lab.ts';
+import type { Seams } from './tsa-seams.ts';
 
 /** A bench for evidence records: a TSA that stamps any hash at any time, and a judge that trusts it. */
 

@@ -32,7 +32,7 @@ export async function startOldTsa(): Promise<RunningTsa & { readonly old: Signin
     ...tsa,
     old: tsa.pki.signer,
     pki,
-    rollOver: () => tsa.server.failAlways({ name: 'another certificate', identity: () => pki.signer }),
+    rollOver: () => tsa.server.failAlways({ identity: () => pki.signer }),
   };
 }
 

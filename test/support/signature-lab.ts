@@ -6,9 +6,9 @@ import type { SignatureScheme } from '../../src/shared/rfc3161/issue/sign.ts';
 import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
 import { digestIdentifier } from '../../src/shared/rfc3161/x509/digests.ts';
 import { issueSigner } from '../../src/tsa/pki.ts';
-import type { Seams } from '../../src/tsa/seams.ts';
 import { judge } from './judge.ts';
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from './tsa-lab.ts';
+import type { Seams } from './tsa-seams.ts';
 
 /** Signature algorithms named rightly or wrongly, like TSAs do, and tokens signed with them. */
 

@@ -32,7 +32,7 @@ export interface JudgedFault extends FaultyCase {
 }
 
 /**
- * A token for each refusal of a verifier, 1–46 except 5, which is about HTTP (`createFault` of the development TSA). Each differs from
+ * A token for each refusal of a verifier, 1–46 except 5, which is about HTTP (`createFault` of tsa-answers.ts). Each differs from
  * a valid answer only in what its name says; everything else, including signatures, is correct.
  */
 export const FAULTY_CASES: readonly JudgedFault[] = [...ANSWER_FAULTS, ...TSTINFO_FAULTS, ...CMS_FAULTS, ...CERTIFICATE_FAULTS].map(

@@ -6,7 +6,7 @@ import type { SigningIdentity, TsaProfile } from '../../src/shared/rfc3161/issue
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
 import type { KeyAlgorithm } from '../../src/tsa/certificate.ts';
 import { createPki, issueSigner, type Pki, type SignerOptions } from '../../src/tsa/pki.ts';
-import { issueResponseWith, type Seams } from '../../src/tsa/seams.ts';
+import { issueResponseWith, type Seams } from './tsa-seams.ts';
 
 /** A bench for tokens: one PKI, one fixed time, and each token with everything needed to verify it. */
 

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createPki, type Pki } from '../../src/tsa/pki.ts';
-import { createTsaServer, type TsaServer } from '../../src/tsa/server.ts';
+import { createFaultyTsaServer, type FaultyTsaServer } from './faulty-tsa.ts';
 import { type RunningService, type Settings, sharedService } from './service.ts';
 
 /** The policy of these TSAs. They stand for real ones, so it is not that of the development TSA. */
 export const tsaPolicy = '2.999.7.1';
 
 export interface RunningTsa {
-  readonly server: TsaServer;
+  readonly server: FaultyTsaServer;
   readonly pki: Pki;
   readonly url: string;
 }
@@ -21,7 +21,7 @@ type OnEnd = (close: () => void | Promise<void>) => void;
 /** A TSA with real cryptography that can be made to fail; ends with the test, or by the given `onEnd`. */
 export async function startTsa(options: { pki?: Pki; onEnd?: OnEnd; policy?: string } = {}): Promise<RunningTsa> {
   const pki = options.pki ?? createPki({ nowMs: Date.now() });
-  const server = createTsaServer({ pki, clock: Date.now, profile: { policies: [options.policy ?? tsaPolicy] } });
+  const server = createFaultyTsaServer({ pki, clock: Date.now, profile: { policies: [options.policy ?? tsaPolicy] } });
   const url = await server.listen();
   (options.onEnd ?? onTestFinished)(() => server.close());
   return { server, pki, url };

@@ -8,8 +8,8 @@ import { TAG } from '../../src/shared/rfc3161/asn1/tags.ts';
 import { issueResponse, type SigningIdentity, type TsaProfile } from '../../src/shared/rfc3161/issue/issue.ts';
 import { digestData } from '../../src/shared/rfc3161/x509/digests.ts';
 import { KEY_ALGORITHMS } from '../../src/tsa/certificate.ts';
-import { issueResponseWith } from '../../src/tsa/seams.ts';
 import { ask, createTsaLab } from '../support/tsa-lab.ts';
+import { issueResponseWith } from '../support/tsa-seams.ts';
 
 const timeMs = Date.UTC(2026, 10, 21, 12, 0, 0, 250);
 const moment = { timeMs, serial: 42n };

@@ -8,10 +8,10 @@ import { verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
 import { digestIdentifier } from '../../src/shared/rfc3161/x509/digests.ts';
 import { createTrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
 import { basicConstraints, extendedKeyUsage, keyIdentifier, subjectKeyIdentifier } from '../../src/tsa/certificate.ts';
-import type { Seams } from '../../src/tsa/seams.ts';
 import { encoded, type MutableDer, mutableOf } from '../support/der-mutation.ts';
 import { judge } from '../support/judge.ts';
 import { createTsaLab, LAB_NOW_MS } from '../support/tsa-lab.ts';
+import type { Seams } from '../support/tsa-seams.ts';
 
 /** Attacks outside the list of refusals: two truths in one token, and forms that others do not check. */
 

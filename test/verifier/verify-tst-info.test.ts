@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { contextPrimitive, integer, nullValue, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { extension } from '../../src/tsa/certificate.ts';
-import type { Seams } from '../../src/tsa/seams.ts';
 import { encoded, mutableOf } from '../support/der-mutation.ts';
 import { judge } from '../support/judge.ts';
 import { createTsaLab } from '../support/tsa-lab.ts';
+import type { Seams } from '../support/tsa-seams.ts';
 
 /** TSTInfo (RFC 3161 §2.4.2) in forms that are rarely checked. */
 

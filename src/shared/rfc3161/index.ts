@@ -32,32 +32,11 @@ export {
   verifyEvidence,
   verifyEvidenceRecord,
 } from './ers/verify.ts';
-// To issue a time-stamp. The steps of `issueResponse` are also exported, so that a test TSA can make a fault in one of them.
+// To issue a time-stamp, and to answer without one.
 export { acceptRequest } from './issue/accept-request.ts';
-export {
-  type Attribute,
-  encodeAttributes,
-  encodeResponse,
-  encodeToken,
-  encodeTstInfo,
-  genTimeText,
-  type ResponseParts,
-  type SignerParts,
-  type TokenParts,
-  type TstInfoFields,
-} from './issue/encode.ts';
+export { encodeResponse, genTimeText } from './issue/encode.ts';
 export { IdentityError, identityOf } from './issue/identity.ts';
-export {
-  issueResponse,
-  type Moment,
-  rejectionOf,
-  type SigningIdentity,
-  signAttributes,
-  signedAttributesOf,
-  type TsaProfile,
-  tokenPartsOf,
-  tstInfoFieldsOf,
-} from './issue/issue.ts';
+export { issueResponse, rejectionOf, type SigningIdentity, type TsaProfile } from './issue/issue.ts';
 export { SCHEMES, type SignatureScheme } from './issue/sign.ts';
 // The codes and sentences for refused tokens.
 export { closedSet, REFUSALS, type RefusalCode } from './refusal/codes.ts';
@@ -65,7 +44,7 @@ export type { Refused } from './refusal/refusal.ts';
 export { type AnswerSpans, answerSpansOf } from './tsp/answer-spans.ts';
 // To request a time-stamp, and to read requests.
 export type { Imprint } from './tsp/imprint.ts';
-export { PKI_FAILURE, PKI_STATUS, type PkiFailure, REQUEST_FAULTS, type RequestFault } from './tsp/pki-status.ts';
+export { PKI_STATUS, type PkiFailure, REQUEST_FAULTS, type RequestFault } from './tsp/pki-status.ts';
 export { hasQualifiedStatement } from './tsp/qualified-statement.ts';
 export { decodeRequest, encodeRequest, type RequestFields, type TimeStampRequest } from './tsp/request.ts';
 export { requestFaultOf } from './tsp/response.ts';

@@ -5,7 +5,6 @@ import { renew as renewCommand } from '../../../src/cli/commands/renew.ts';
 import { stamp } from '../../../src/cli/commands/stamp.ts';
 import { verify } from '../../../src/cli/commands/verify.ts';
 import { readEvidenceRecord } from '../../../src/shared/rfc3161/ers/record.ts';
-import { createFault } from '../../../src/tsa/faults.ts';
 import { unzip, zipped } from '../../support/bundle-lab.ts';
 import { folderWith } from '../../support/cli-in-process.ts';
 import { collectionOf, openDatabase } from '../../support/database.ts';
@@ -22,6 +21,7 @@ import {
 } from '../../support/renewal-lab.ts';
 import { postJson, sha256, stampAgent, stampInternal, verifyById, verifyRaw } from '../../support/requests.ts';
 import { type RunningService, type Service, serviceToken, sharedService } from '../../support/service.ts';
+import { createFault } from '../../support/tsa-answers.ts';
 import { sharedTsaService } from '../../support/tsa-service.ts';
 import { completeWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 

@@ -3,7 +3,6 @@ import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { verify } from '../../../src/cli/commands/verify.ts';
 import { issueCrl } from '../../../src/tsa/certificate.ts';
-import { createFault } from '../../../src/tsa/faults.ts';
 import { runScript, unzip, zipped } from '../../support/bundle-lab.ts';
 import { folderWith } from '../../support/cli-in-process.ts';
 import { collectionOf, openDatabase } from '../../support/database.ts';
@@ -22,6 +21,7 @@ import {
 import { eventually, getJson, sha256, stampAgent, verifyById, verifyRaw } from '../../support/requests.ts';
 import { freshRedisUrl } from '../../support/servers.ts';
 import { addWorker, addWorkerProcess, type Service, startPart } from '../../support/service.ts';
+import { createFault } from '../../support/tsa-answers.ts';
 import { providersSettings, startTsa } from '../../support/tsa-service.ts';
 import { completeWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 

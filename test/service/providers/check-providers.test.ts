@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { checkProviders } from '../../../src/operator/check-providers.ts';
-import { createFault } from '../../../src/tsa/faults.ts';
+import { createFault } from '../../support/tsa-answers.ts';
 import { providersSettings, startTsa } from '../../support/tsa-service.ts';
 
 async function run(environment: Record<string, string>, ...args: string[]) {

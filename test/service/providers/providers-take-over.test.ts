@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { createFault } from '../../../src/tsa/faults.ts';
 import { createPki } from '../../../src/tsa/pki.ts';
 import { randomHash, stampInternal, verifyById } from '../../support/requests.ts';
 import { startService } from '../../support/service.ts';
+import { createFault } from '../../support/tsa-answers.ts';
 import { providersSettings, startTsa } from '../../support/tsa-service.ts';
 
 describe('the pool of providers', () => {

@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { checkProviders } from '../../../src/operator/check-providers.ts';
-import { createFault } from '../../../src/tsa/faults.ts';
 import { scrape, seriesValue } from '../../support/metrics.ts';
 import { getJson, type JsonAnswer, randomHash, stampInternal, verifyById } from '../../support/requests.ts';
 import { startPrivateRedis } from '../../support/servers.ts';
 import { type RunningService, type Settings, startService } from '../../support/service.ts';
 import { startStrictTsa } from '../../support/strict-tsa.ts';
+import { createFault } from '../../support/tsa-answers.ts';
 import { providersSettings, startTsa } from '../../support/tsa-service.ts';
 
 const promised = { prefer: 'respond-async' };

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { createFault } from '../../../src/tsa/faults.ts';
 import { openQueueLab } from '../../support/queue-lab.ts';
 import { eventually, getJson, type JsonObject, postJson, randomHash } from '../../support/requests.ts';
 import { ownProduct, type RunningService, startService } from '../../support/service.ts';
+import { createFault } from '../../support/tsa-answers.ts';
 import { providersSettings, startTsa } from '../../support/tsa-service.ts';
 import { stampOutput, startWorkflow } from '../../support/workflows.ts';
 

@@ -5,7 +5,6 @@ import { encodeEvidenceRecord, issueResponse } from '../../../src/shared/rfc3161
 import { randomSerial } from '../../../src/shared/runtime/random-octets.ts';
 import { issueCrl } from '../../../src/tsa/certificate.ts';
 import { createPki, type Pki } from '../../../src/tsa/pki.ts';
-import { issueResponseWith, type Seams } from '../../../src/tsa/seams.ts';
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import { isLong } from '../../support/depth.ts';
 import { opensslVerify } from '../../support/openssl-tsa.ts';
@@ -14,6 +13,7 @@ import { type RunningService, type Service, sharedService, startService } from '
 import { postQuery } from '../../support/tsa-client.ts';
 import { FAULTY_CASES } from '../../support/tsa-faults.ts';
 import { ask, createTsaLab } from '../../support/tsa-lab.ts';
+import { issueResponseWith, type Seams } from '../../support/tsa-seams.ts';
 import { providersSettings, sharedTsaService, tsaPolicy } from '../../support/tsa-service.ts';
 
 const download = async (service: RunningService, tokenId: unknown, part: string) => {

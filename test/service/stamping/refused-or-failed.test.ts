@@ -1,13 +1,13 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { createFault } from '../../../src/tsa/faults.ts';
 import { failuresIn, logLines } from '../../support/log-lines.ts';
 import { startMailServer } from '../../support/mail.ts';
 import { callTool, rpc } from '../../support/mcp.ts';
 import { scrape, seriesOf, seriesValue } from '../../support/metrics.ts';
 import { eventually, internalHeaders, type JsonAnswer, randomHash, stampInternal } from '../../support/requests.ts';
 import { ownProduct, type Service, startService } from '../../support/service.ts';
+import { createFault } from '../../support/tsa-answers.ts';
 import { providersSettings, startTsa } from '../../support/tsa-service.ts';
 import { openLink, type StartedWorkflow, startRequest, startWorkflow } from '../../support/workflows.ts';
 

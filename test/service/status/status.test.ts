@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { statusResponse } from '../../../src/shared/contract/status.ts';
-import { createFault } from '../../../src/tsa/faults.ts';
 import { tries } from '../../support/depth.ts';
 import { freshAddress, limitedService } from '../../support/limited-service.ts';
 import { eventually, getJson, postJson, randomHash, stampAgent, stampInternal, verifyById, verifyRaw } from '../../support/requests.ts';
 import { type RunningService, type Service, serviceToken, sharedService, startService } from '../../support/service.ts';
+import { createFault } from '../../support/tsa-answers.ts';
 import { providersSettings, startTsa } from '../../support/tsa-service.ts';
 
 let service: Service;

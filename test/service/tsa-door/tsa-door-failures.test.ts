@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createFault } from '../../../src/tsa/faults.ts';
 import { eventually, getJson, randomHash, stampInternal, verifyById } from '../../support/requests.ts';
 import { addWorker, type Service, startService } from '../../support/service.ts';
+import { createFault } from '../../support/tsa-answers.ts';
 import { postToDoor, randomDigest, statusOf } from '../../support/tsa-door.ts';
 import { ask } from '../../support/tsa-lab.ts';
 import { providersSettings, startTsa, type TsaService, tsaPolicy } from '../../support/tsa-service.ts';

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { CommandError } from '../stack/run.ts';
+import { CommandError } from '../../scripts/stack/run.ts';
 import type { Deployment, Trial } from './deployment.ts';
 
 const services = ['api', 'worker', 'redis', 'mongodb', 'mail', 'prometheus'];

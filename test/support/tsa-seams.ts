@@ -1,24 +1,26 @@
+import { acceptRequest } from '../../src/shared/rfc3161/issue/accept-request.ts';
 import {
   type Attribute,
-  acceptRequest,
   encodeAttributes,
   encodeResponse,
   encodeToken,
   encodeTstInfo,
-  type Moment,
-  PKI_STATUS,
   type ResponseParts,
-  rejectionOf,
   type SignerParts,
+  type TokenParts,
+  type TstInfoFields,
+} from '../../src/shared/rfc3161/issue/encode.ts';
+import {
+  type Moment,
+  rejectionOf,
   signAttributes,
   signedAttributesOf,
-  type TimeStampRequest,
-  type TokenParts,
   type TsaProfile,
-  type TstInfoFields,
   tokenPartsOf,
   tstInfoFieldsOf,
-} from '../shared/rfc3161/index.ts';
+} from '../../src/shared/rfc3161/issue/issue.ts';
+import { PKI_STATUS } from '../../src/shared/rfc3161/tsp/pki-status.ts';
+import type { TimeStampRequest } from '../../src/shared/rfc3161/tsp/request.ts';
 
 /**
  * The places where a faulty answer of the development TSA differs from a correct answer, in order of use. Each function gets the correct value and

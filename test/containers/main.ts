@@ -5,17 +5,17 @@
  */
 import { mkdirSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
-import { getBaseImages } from './containers/base-images.ts';
-import { getCompose } from './containers/compose-program.ts';
-import type { Trial } from './containers/deployment.ts';
-import { startPodman } from './containers/podman.ts';
-import { engineAnswers } from './stack/compose.ts';
-import { checkoutDir, createTemporaryContext, type StackContext } from './stack/context.ts';
-import { runScript } from './stack/interrupt.ts';
-import { takeLock } from './stack/lock.ts';
-import { StepError } from './stack/progress.ts';
-import { runToEnd } from './stack/run.ts';
-import { startStack } from './stack/stack.ts';
+import { engineAnswers } from '../../scripts/stack/compose.ts';
+import { checkoutDir, createTemporaryContext, type StackContext } from '../../scripts/stack/context.ts';
+import { runScript } from '../../scripts/stack/interrupt.ts';
+import { takeLock } from '../../scripts/stack/lock.ts';
+import { StepError } from '../../scripts/stack/progress.ts';
+import { runToEnd } from '../../scripts/stack/run.ts';
+import { startStack } from '../../scripts/stack/stack.ts';
+import { getBaseImages } from './base-images.ts';
+import { getCompose } from './compose-program.ts';
+import type { Trial } from './deployment.ts';
+import { startPodman } from './podman.ts';
 
 /** Test files that use containers: some break their own servers, some share a server, and one runs `npm start` with both servers from compose. */
 const testFiles = [
@@ -71,8 +71,8 @@ async function runTrials(context: StackContext, words: readonly string[]): Promi
   const compose = await getCompose(context);
   // `npm start` looks on PATH for a Compose that is not Docker's plugin.
   if (isAbsolute(compose[0] ?? '')) process.env.PATH = `${dirname(compose[0] ?? '')}${delimiter}${process.env.PATH}`;
-  const { createDeployment } = await import('./containers/deployment.ts');
-  const { trials } = await import('./containers/trials.ts');
+  const { createDeployment } = await import('./deployment.ts');
+  const { trials } = await import('./trials.ts');
   const isChosen = (title: string) => words.length === 0 || words.some((word) => title.includes(word));
   const tests = { title: 'tests by testcontainers', limitSeconds: 600 };
   if (isChosen(tests.title)) await attempt(context, tests, (signal) => runTests(context, signal));

@@ -1,9 +1,9 @@
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getContainerRuntimeClient } from 'testcontainers';
-import { checkoutDir, type StackContext } from '../stack/context.ts';
-import { findFreePort } from '../stack/ports.ts';
-import { runCommand } from '../stack/run.ts';
+import { checkoutDir, type StackContext } from '../../scripts/stack/context.ts';
+import { findFreePort } from '../../scripts/stack/ports.ts';
+import { runCommand } from '../../scripts/stack/run.ts';
 
 /** The files of the repository that someone who follows the README needs, and nothing else. */
 const parts = [

@@ -1,8 +1,8 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { recipeKey } from '../stack/cache.ts';
-import type { StackContext } from '../stack/context.ts';
-import { buildGateway, gatewayRecipe, goBuild } from '../stack/documentdb.ts';
+import { recipeKey } from '../../scripts/stack/cache.ts';
+import type { StackContext } from '../../scripts/stack/context.ts';
+import { buildGateway, gatewayRecipe, goBuild } from '../../scripts/stack/documentdb.ts';
 
 const inFerretDb = 'vendor/github.com/FerretDB/FerretDB/v2';
 

@@ -1,11 +1,11 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { recipeKey } from '../stack/cache.ts';
-import { composeImage } from '../stack/compose.ts';
-import { checkoutDir, type StackContext } from '../stack/context.ts';
-import { makeTree, removeTree } from '../stack/debian.ts';
-import { findDocumentDbTree, treeKey } from '../stack/documentdb.ts';
-import { CommandError, runCommand } from '../stack/run.ts';
+import { recipeKey } from '../../scripts/stack/cache.ts';
+import { composeImage } from '../../scripts/stack/compose.ts';
+import { checkoutDir, type StackContext } from '../../scripts/stack/context.ts';
+import { makeTree, removeTree } from '../../scripts/stack/debian.ts';
+import { findDocumentDbTree, treeKey } from '../../scripts/stack/documentdb.ts';
+import { CommandError, runCommand } from '../../scripts/stack/run.ts';
 import type { Podman } from './podman.ts';
 import { type StandIn, standIns } from './stand-ins.ts';
 

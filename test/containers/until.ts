@@ -1,4 +1,4 @@
-import { eventually } from '../../test/support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 
 const patienceMs = 120_000;
 

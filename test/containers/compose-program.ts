@@ -1,9 +1,9 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cached, recipeKey } from '../stack/cache.ts';
-import { findCompose } from '../stack/compose.ts';
-import type { StackContext } from '../stack/context.ts';
-import { makeTree, removeTree } from '../stack/debian.ts';
+import { cached, recipeKey } from '../../scripts/stack/cache.ts';
+import { findCompose } from '../../scripts/stack/compose.ts';
+import type { StackContext } from '../../scripts/stack/context.ts';
+import { makeTree, removeTree } from '../../scripts/stack/debian.ts';
 
 const packages = ['docker-compose'];
 

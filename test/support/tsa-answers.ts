@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { der, PKI_FAILURE, PKI_STATUS, type SigningIdentity } from '../shared/rfc3161/index.ts';
-import { issueSigner, type Pki } from './pki.ts';
-import type { Seams } from './seams.ts';
+import { der, PKI_STATUS, type SigningIdentity } from '../../src/shared/rfc3161/index.ts';
+import { PKI_FAILURE } from '../../src/shared/rfc3161/tsp/pki-status.ts';
+import { issueSigner, type Pki } from '../../src/tsa/pki.ts';
+import { REPLY_TYPE } from '../../src/tsa/server.ts';
+import type { Seams } from './tsa-seams.ts';
 
-/** A fault in one answer of the development TSA: in the token, in the bytes, or in the transmission. */
+/** A fault in one answer of a TSA: in the token, in the bytes, or in the transmission. */
 export interface Fault {
-  /** The name of the fault, for the log. */
-  name: string;
   /** Changes the token while it is made. */
   seams?: Seams;
   /** Signs with another identity. */
@@ -30,13 +30,11 @@ export interface Exchange {
   later(delayMs: number, step: () => void): void;
 }
 
-export const REPLY_TYPE = 'application/timestamp-reply';
-
 const DAY_MS = 24 * 3600 * 1000;
 const OVERSIZE_OCTETS = 1024 * 1024;
 const HTML = '<!doctype html><title>Welcome</title><h1>It works!</h1>\n';
 
-type MakeFault = (argument: string | undefined) => Omit<Fault, 'name'>;
+type MakeFault = (argument: string | undefined) => Fault;
 
 /** Reads `argument` as a whole number, for example 500 in `slow:500`. */
 function wholeNumber(argument: string | undefined, fallback: number): number {
@@ -45,7 +43,7 @@ function wholeNumber(argument: string | undefined, fallback: number): number {
   return Number(argument);
 }
 
-function instead(status: number, headers: Record<string, string>, body: string): Omit<Fault, 'name'> {
+function instead(status: number, headers: Record<string, string>, body: string): Fault {
   return { send: ({ response }) => void response.writeHead(status, headers).end(body) };
 }
 
@@ -164,7 +162,7 @@ export function createFault(text: FaultName | `${FaultName}:${string}` | (string
   const name = colon === -1 ? text : text.slice(0, colon);
   const make: MakeFault | undefined = Object.hasOwn(makers, name) ? makers[name as FaultName] : undefined;
   if (make === undefined) throw new RangeError(`no fault is named "${name}"; there are ${Object.keys(makers).join(', ')}`);
-  return { name: text, ...make(colon === -1 ? undefined : text.slice(colon + 1)) };
+  return make(colon === -1 ? undefined : text.slice(colon + 1));
 }
 
 function flipLastBit(bytes: Buffer): Buffer {

@@ -1,9 +1,9 @@
 import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { recipeKey } from '../stack/cache.ts';
-import { checkoutDir, type StackContext } from '../stack/context.ts';
-import { findDocumentDbTree, findGateway, findTemplate } from '../stack/documentdb.ts';
-import { runCommand } from '../stack/run.ts';
+import { recipeKey } from '../../scripts/stack/cache.ts';
+import { checkoutDir, type StackContext } from '../../scripts/stack/context.ts';
+import { findDocumentDbTree, findGateway, findTemplate } from '../../scripts/stack/documentdb.ts';
+import { runCommand } from '../../scripts/stack/run.ts';
 import { findGatewayWithPasswords } from './documentdb-gateway.ts';
 
 /** A replacement for an image that cannot be pulled. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { composeImage } from '../stack/compose.ts';
-import { CommandError } from '../stack/run.ts';
+import { composeImage } from '../../scripts/stack/compose.ts';
+import { CommandError } from '../../scripts/stack/run.ts';
 import type { Deployment, Trial } from './deployment.ts';
 
 const mostBytes = 250_000_000;

@@ -2,12 +2,12 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { answersAsEngine } from '../stack/compose.ts';
-import type { StackContext } from '../stack/context.ts';
-import { canInstallPackages, installPackages } from '../stack/debian.ts';
-import { StepError } from '../stack/progress.ts';
-import { findProgram, runCommand, runToEnd } from '../stack/run.ts';
-import { createServerProcess } from '../stack/server-process.ts';
+import { answersAsEngine } from '../../scripts/stack/compose.ts';
+import type { StackContext } from '../../scripts/stack/context.ts';
+import { canInstallPackages, installPackages } from '../../scripts/stack/debian.ts';
+import { StepError } from '../../scripts/stack/progress.ts';
+import { findProgram, runCommand, runToEnd } from '../../scripts/stack/run.ts';
+import { createServerProcess } from '../../scripts/stack/server-process.ts';
 
 const packages = ['podman', 'buildah', 'runc', 'netavark', 'aardvark-dns', 'iptables'];
 
