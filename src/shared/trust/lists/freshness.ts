@@ -27,8 +27,10 @@ export function isNewer(
   if (next.sequenceNumber < inForce.sequenceNumber) {
     throw new ListRefusal('list_number_fell', `It fell from ${inForce.sequenceNumber} to ${next.sequenceNumber}.`);
   }
-  throw new ListRefusal('list_number_reused', `The number is ${next.sequenceNumber}.`);
+  throw numberReused(next.sequenceNumber);
 }
+
+const numberReused = (number: number): ListRefusal => new ListRefusal('list_number_reused', `The number is ${number}.`);
 
 /**
  * Chooses the newest list of each territory. If two lists have its number and different contents, nobody can tell which one is true: then none of this
@@ -45,22 +47,11 @@ export function newestLists<Name>(lists: ReadonlyMap<Name, TrustedList>): {
   const refused = new Map<Name, ListRefusal>();
   for (const ofTerritory of Map.groupBy(lists, ([, { territory }]) => territory).values()) {
     for (const [name, list] of ofTerritory) {
-      const others = ofTerritory.map(([, other]) => other).filter(({ sequenceNumber }) => sequenceNumber === list.sequenceNumber);
-      const refusal = refusalOf(() => others.forEach((other) => void isNewer(other, list)));
-      if (refusal) refused.set(name, refusal);
+      const isReused = ofTerritory.some(([, other]) => other.sequenceNumber === list.sequenceNumber && other.sha256 !== list.sha256);
+      if (isReused) refused.set(name, numberReused(list.sequenceNumber));
     }
     const [name, list] = ofTerritory.reduce((a, b) => (b[1].sequenceNumber > a[1].sequenceNumber ? b : a));
     if (!refused.has(name)) newest.push(list);
   }
   return { newest, refused };
-}
-
-function refusalOf(check: () => void): ListRefusal | undefined {
-  try {
-    check();
-    return undefined;
-  } catch (error) {
-    if (error instanceof ListRefusal) return error;
-    throw error;
-  }
 }
