@@ -11,7 +11,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { findNode24 } from './stack/packaged-node.mjs';
+import { findNode24, isNode24 } from './stack/packaged-node.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const modules = path.join(root, 'node_modules');
@@ -60,13 +60,29 @@ async function run(command, args, options) {
   return code ?? 128 + os.constants.signals[/** @type {NodeJS.Signals} */ (signal)];
 }
 
+/**
+ * Refuses a machine for which the dependencies bring no Node 24, before anything is downloaded.
+ *
+ * @throws Error with what to do
+ */
+function checkPlatform() {
+  const { platform, arch, versions, version } = process;
+  if (platform === 'win32') throw new Error('qstamp does not run on Windows itself: run this command in WSL (docs/start.md)');
+  const { optionalDependencies } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+  if (`node-${platform}-${arch}` in optionalDependencies || isNode24(versions.node)) return;
+  throw new Error(
+    `this is Node ${version}, and qstamp brings its own only for Linux on x64 and arm64: install Node 24.16 or newer (https://nodejs.org)`,
+  );
+}
+
 async function main() {
   const [script = 'scripts/start.ts', ...args] = process.argv.slice(2);
+  checkPlatform();
   if (!isInstalled()) {
     process.stderr.write('Installing packages (npm ci) …\n');
     // The development tools are needed too, so they are installed even if this machine's settings omit them.
     const env = { ...process.env, NODE_ENV: '', npm_config_omit: '', npm_config_include: 'dev' };
-    const code = await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { env, stdio: 'inherit' });
+    const code = await run('npm', ['ci'], { env, stdio: 'inherit' });
     // The signal that ended npm may reach this process a moment later.
     if (interruptedBy || code > 128) return interruptedBy ? 128 + os.constants.signals[interruptedBy] : code;
     if (code !== 0) throw new Error('npm ci failed: check the network and the free disk space, and run this command again');

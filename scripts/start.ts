@@ -54,7 +54,7 @@ async function refuseBusyPort(): Promise<void> {
   throw new StepError(
     `Listening on ${host}:${port}`,
     'something else listens there',
-    'PORT=0 npm start takes any free port; PORT=<number> another one',
+    `PORT=0 ${process.env.TSP ? `TSP=${process.env.TSP} ` : ''}npm start takes any free port; PORT=<number> another one`,
   );
 }
 

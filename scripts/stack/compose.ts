@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -57,12 +57,61 @@ export function answersAsEngine(address: string): Promise<boolean> {
   });
 }
 
-/** Whether a container engine answers: at `DOCKER_HOST`, or at Docker's usual socket if it is not set. */
+/** Where engines listen: Docker, rootless Docker, Docker Desktop, Colima, OrbStack, Rancher Desktop, and Podman of a user and of root. */
+function usualSockets(): string[] {
+  const { HOME = '', XDG_RUNTIME_DIR = `/run/user/${process.getuid?.()}` } = process.env;
+  const ofUser = ['.docker/run', '.docker/desktop', '.colima/default', '.orbstack/run', '.rd'].map(
+    (folder) => `${HOME}/${folder}/docker.sock`,
+  );
+  const ofPodman = [`${XDG_RUNTIME_DIR}/podman/podman.sock`, '/run/podman/podman.sock'];
+  return ['/var/run/docker.sock', `${XDG_RUNTIME_DIR}/docker.sock`, ...ofUser, ...ofPodman].filter((path) => existsSync(path));
+}
+
+/** Where the chosen context of the Docker client has its engine; undefined if there is no such client. */
+async function contextAddress(): Promise<string | undefined> {
+  if (findProgram('docker') === undefined) return undefined;
+  const { code, stdout } = await runToEnd('docker', ['context', 'inspect', '--format', '{{.Endpoints.docker.Host}}']);
+  return code === 0 && URL.canParse(stdout.trim()) ? stdout.trim() : undefined;
+}
+
+/** Why no engine answers, and what to do, if a program for containers is installed. */
+function describeSilence(sockets: readonly string[]): string | undefined {
+  const closed = sockets.find((path) => !mayWrite(path));
+  if (closed) return `you may not open ${closed}: add yourself to its group, or start rootless Docker`;
+  if (findProgram('docker')) return 'Docker is installed, but its engine does not answer: start it';
+  return findProgram('podman') && 'Podman is installed, but its socket is off: systemctl --user start podman.socket';
+}
+
+function mayWrite(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Whether a container engine answers: at `DOCKER_HOST`, or if that is not set, where the Docker client or one of the usual sockets is. Then
+ * `DOCKER_HOST` names it, for Docker Compose and testcontainers.
+ */
 export async function engineAnswers({ progress }: Pick<StackContext, 'progress'>): Promise<boolean> {
   const { DOCKER_HOST: named } = process.env;
-  const answers = await answersAsEngine(named || 'unix:///var/run/docker.sock');
-  if (named && !answers) progress.say(`  no container engine answers at DOCKER_HOST=${named}`);
-  return answers;
+  if (named) {
+    const answers = await answersAsEngine(named);
+    if (!answers) progress.say(`  no container engine answers at DOCKER_HOST=${named}`);
+    return answers;
+  }
+  const sockets = usualSockets();
+  const ofContext = await contextAddress();
+  for (const address of [...(ofContext ? [ofContext] : []), ...sockets.map((path) => `unix://${path}`)]) {
+    if (!(await answersAsEngine(address))) continue;
+    process.env.DOCKER_HOST = address;
+    return true;
+  }
+  const silence = describeSilence(sockets);
+  if (silence) progress.say(`  ${silence}`);
+  return false;
 }
 
 /** The first version that supports docker-compose.yml: `env_file` with `required`, `depends_on` with `required`. */

@@ -9,12 +9,29 @@ const isRoot = () => process.getuid?.() === 0;
 /** Whether this is a Debian-like machine on which we may install packages. */
 export const canInstallPackages = (): boolean => findProgram('apt-get') !== undefined && (isRoot() || findProgram('sudo') !== undefined);
 
-/** Runs a command as root: directly, or through sudo, which may ask for the password if there is a terminal. */
-function runAsRoot(command: string, args: readonly string[], options: RunOptions): Promise<string> {
+const proxySettings = ['http_proxy', 'https_proxy', 'no_proxy'].flatMap((name) => [name, name.toUpperCase()]);
+
+/**
+ * Runs a command as root: directly, or through sudo, which may ask for the password if there is a terminal. sudo empties the environment, but a proxy
+ * is still needed.
+ *
+ * @throws StepError if sudo refuses
+ */
+async function runAsRoot(command: string, args: readonly string[], options: RunOptions): Promise<string> {
   if (isRoot()) return runCommand(command, args, options);
-  return process.stdin.isTTY
-    ? runCommand('sudo', [command, ...args], { ...options, terminal: 'input' })
-    : runCommand('sudo', ['-n', command, ...args], options);
+  const proxies = proxySettings.flatMap((name) => (process.env[name] ? [`${name}=${process.env[name]}`] : []));
+  const asRoot = ['env', ...proxies, command, ...args];
+  try {
+    return process.stdin.isTTY
+      ? await runCommand('sudo', asRoot, { ...options, terminal: 'input' })
+      : await runCommand('sudo', ['-n', ...asRoot], options);
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    if ((await runToEnd('sudo', ['-n', 'true'])).code === 0) throw error;
+    const why = process.stdin.isTTY ? 'sudo refused' : 'sudo asks for a password, and there is no terminal to ask in';
+    const ways = 'start Docker or Podman, or set REDIS_URL and MONGODB_URL to running servers';
+    throw new StepError(`Running ${command} as root`, why, `run this command in a terminal, as a user who may use sudo; or ${ways}`, error);
+  }
 }
 
 /** Removes a folder that may contain files of root. It does not enter other file systems below the folder. */
@@ -38,8 +55,9 @@ export async function installPackages({ signal, progress }: StackContext, packag
     const install = () => apt('install', '-y', '--no-install-recommends', ...packages);
     try {
       await install();
-    } catch {
+    } catch (error) {
       signal.throwIfAborted();
+      if (error instanceof StepError) throw error;
       await apt('update');
       await install();
     }
@@ -102,7 +120,11 @@ export async function makeTree(
         await removeTree(root);
         const isMissing = error instanceof CommandError && /Unable to locate package|has no installation candidate/.test(error.output);
         if (isMissing && suite !== suites.at(-1)) continue;
-        const remedy = 'check the network and the free disk space (1.5 GB), or name another mirror with DEBIAN_MIRROR';
+        if (error instanceof StepError) throw error;
+        const isOldKeyring = error instanceof CommandError && /NO_PUBKEY|EXPKEYSIG|KEYEXPIRED|is not signed/.test(error.output);
+        const remedy = isOldKeyring
+          ? `${keyring} is too old for Debian's newest packages: install the package debian-archive-keyring of Debian ${suites[0]}`
+          : 'check the network and the free disk space (1.5 GB), or name another mirror with DEBIAN_MIRROR';
         throw new StepError(title, (error as Error).message, `${remedy}, or set MONGODB_URL to a running MongoDB`, error);
       }
     }

@@ -8,7 +8,7 @@ import { insideTree, installPackages, makeTree, removeTree, treeRecipe } from '.
 import { pingMongo } from './mongod.ts';
 import { findFreePort, isPortFree } from './ports.ts';
 import { StepError } from './progress.ts';
-import { findProgram, findVersion, processTree, runCommand } from './run.ts';
+import { findProgram, findVersion, processTree, runCommand, runToEnd } from './run.ts';
 import { createServerProcess, type ServerOptions, type ServerProcess, type StackServer } from './server-process.ts';
 
 /**
@@ -70,9 +70,25 @@ export const treeKey = recipeKey(...treeRecipe, ...packages);
 export const hasDocumentDb = ({ cacheDir }: StackContext): boolean =>
   findProgram('bwrap') !== undefined && existsSync(join(cacheDir, `documentdb-tree-${treeKey}`));
 
+/**
+ * Tries what PostgreSQL will need, before it is downloaded.
+ *
+ * @throws StepError if this machine or container refuses user namespaces
+ */
+async function checkNamespaces({ signal }: StackContext): Promise<void> {
+  const trial = ['--unshare-user', '--ro-bind', '/', '/', '--dev', '/dev', '--unshare-pid', '--proc', '/proc', '--die-with-parent', 'true'];
+  const { code, output } = await runToEnd('bwrap', trial, { signal });
+  if (code === 0) return;
+  const remedy =
+    'start Docker or Podman, or set MONGODB_URL to a running MongoDB, or allow user namespaces ' +
+    '(Ubuntu 24.04: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0)';
+  throw new StepError('Starting programs without root (bubblewrap)', output.trim(), remedy);
+}
+
 /** A Debian tree with PostgreSQL 18 and the documentdb extension. It is made once and has about 560 MB. */
 export async function findDocumentDbTree(context: StackContext): Promise<string> {
   if (findProgram('bwrap') === undefined) await installPackages(context, ['bubblewrap']);
+  await checkNamespaces(context);
   const title = 'Unpacking PostgreSQL 18 with DocumentDB (mmdebstrap)';
   return join(await cached(context, 'documentdb-tree', treeKey, (place) => makeTree(context, place, packages, title)), 'root');
 }
@@ -130,13 +146,7 @@ export const findTemplate = (context: StackContext, tree: string): Promise<strin
     const { signal } = context;
     const inTree = (program: string, ...args: string[]) =>
       runCommand('bwrap', insideTree(tree, 'postgres', place, [`${programs}/${program}`, ...args]), { signal });
-    try {
-      await inTree('initdb', '-D', '/data/pg', '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--locale=C');
-    } catch (error) {
-      signal.throwIfAborted();
-      const remedy = 'allow user namespaces on this machine or in this container, or set MONGODB_URL to a running MongoDB';
-      throw new StepError('Starting PostgreSQL without root (bubblewrap)', (error as Error).message, remedy, error);
-    }
+    await inTree('initdb', '-D', '/data/pg', '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--locale=C');
     await appendFile(join(place, 'pg', 'postgresql.conf'), configuration);
     const port = await findFreePort();
     const postgres = createPostgres(tree, place, join(place, 'postgres.log'), port, false);

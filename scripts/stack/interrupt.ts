@@ -35,7 +35,7 @@ export async function runScript(run: (signal: AbortSignal) => Promise<number>): 
     process.exit(await run(controller.signal));
   } catch (error) {
     if (error instanceof Interrupted) process.exit(error.exitCode);
-    const isKnown = error instanceof Error && ['StepError', 'ConfigError'].includes(error.name);
+    const isKnown = error instanceof Error && ['StepError', 'ConfigError', 'CommandError'].includes(error.name);
     process.stderr.write(`\n${isKnown ? error.message : error instanceof Error ? error.stack : error}\n`);
     process.exit(1);
   }

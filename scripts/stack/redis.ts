@@ -5,7 +5,8 @@ import { cached, recipeKey } from './cache.ts';
 import type { StackContext } from './context.ts';
 import { installPackages } from './debian.ts';
 import { findFreePort } from './ports.ts';
-import { findProgram } from './run.ts';
+import { StepError } from './progress.ts';
+import { findProgram, findVersion } from './run.ts';
 import { createServerProcess, type ServerOptions, type StackServer } from './server-process.ts';
 
 /**
@@ -15,6 +16,9 @@ export const redisSettings = [
   ...['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''],
   ...['--maxmemory-policy', 'noeviction', '--databases', '512'],
 ] as const;
+
+/** The first version with all commands that BullMQ needs. */
+export const oldestRedis = [6, 2] as const;
 
 /** Sends one PING. Rejects if the answer is not PONG, for example while Redis still loads its data. */
 export function pingRedis(port: number, host = '127.0.0.1'): Promise<void> {
@@ -65,5 +69,9 @@ export async function installRedis(context: StackContext): Promise<string> {
   const folder = await cached(context, 'redis', recipeKey(installed), async (place) => {
     symlinkSync(installed, join(place, 'redis-server'));
   });
-  return join(folder, 'redis-server');
+  const program = join(folder, 'redis-server');
+  const { text, usable } = await findVersion(program, oldestRedis, context);
+  if (usable) return program;
+  const remedy = 'start Docker or Podman, or set REDIS_URL to a newer Redis';
+  throw new StepError('Installing Redis', `the packages of this system have Redis ${text}; ${oldestRedis.join('.')} is needed`, remedy);
 }

@@ -1,10 +1,10 @@
-import { startComposeServer } from './compose.ts';
+import { engineAnswers, startComposeServer } from './compose.ts';
 import type { StackContext } from './context.ts';
 import { canInstallPackages } from './debian.ts';
 import { hasDocumentDb, startDocumentDb } from './documentdb.ts';
 import { startMongod } from './mongod.ts';
 import { StepError } from './progress.ts';
-import { installRedis, startRedisProgram } from './redis.ts';
+import { installRedis, oldestRedis, startRedisProgram } from './redis.ts';
 import { findProgram, findVersion } from './run.ts';
 import type { ServerOptions, StackServer } from './server-process.ts';
 import { startTestContainer } from './test-containers.ts';
@@ -18,9 +18,9 @@ import { startTestContainer } from './test-containers.ts';
 export async function startRedis(context: StackContext, options: ServerOptions = {}): Promise<StackServer> {
   const contained = await startContained(context, 'redis', options);
   if (contained) return contained;
-  const found = await findOnPath(context, 'redis-server', [6, 2]);
+  const found = await findOnPath(context, 'redis-server', oldestRedis);
   if (found) return startRedisProgram(context, found.program, found.source, options);
-  if (!canInstallPackages()) throw nothingToBeHad('Redis', 'redis-server 6.2', 'REDIS_URL');
+  if (!canInstallPackages()) throw await nothingToBeHad(context, 'Redis', 'redis-server 6.2', 'REDIS_URL');
   return startRedisProgram(context, await installRedis(context), "Redis of Debian's package redis-tools", options);
 }
 
@@ -29,7 +29,7 @@ export async function startMongo(context: StackContext, options: ServerOptions =
   if (contained) return contained;
   const found = await findOnPath(context, 'mongod', [6, 0]);
   if (found) return startMongod(context, found.program, found.source, options);
-  if (!canInstallPackages() && !hasDocumentDb(context)) throw nothingToBeHad('MongoDB', 'mongod 6', 'MONGODB_URL');
+  if (!canInstallPackages() && !hasDocumentDb(context)) throw await nothingToBeHad(context, 'MongoDB', 'mongod 6', 'MONGODB_URL');
   return startDocumentDb(context, options);
 }
 
@@ -45,9 +45,12 @@ async function findOnPath(context: StackContext, name: string, oldest: readonly 
   return undefined;
 }
 
-const nothingToBeHad = (title: string, program: string, setting: string): StepError =>
-  new StepError(
-    `Finding a ${title}`,
-    `no container engine answers, no ${program} or newer is on PATH, and packages cannot be installed here (no apt-get, or neither root nor sudo)`,
-    `set ${setting} to a running ${title}, or start Docker, or put ${program.split(' ')[0]} on PATH`,
-  );
+/** The error on a machine that has none of the sources. `engineAnswers` is true here only if Docker Compose is missing. */
+async function nothingToBeHad(context: StackContext, title: string, program: string, setting: string): Promise<StepError> {
+  const [why, remedy] = (await engineAnswers(context))
+    ? ['the container engine has no Docker Compose 2.24 or newer', 'install Docker Compose']
+    : ['no container engine answers', 'start Docker or Podman'];
+  const others = `no ${program} or newer is on PATH, and packages cannot be installed here (no apt-get, or neither root nor sudo)`;
+  const ways = `${remedy}, or set ${setting} to a running ${title}, or put ${program.split(' ')[0]} on PATH`;
+  return new StepError(`Finding a ${title}`, `${why}, ${others}`, ways);
+}

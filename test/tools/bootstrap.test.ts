@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
@@ -43,7 +43,7 @@ test('missing dependencies are installed once, and the script runs with Node 24,
   expect(await bootstrap([], env).exitCode).toBe(0);
   const log = readFileSync(join(checkout.dir, 'npm-calls'), 'utf8');
   expect(calls(log)).toBe(1);
-  expect(log).toMatch(/^ci /);
+  expect(log).toBe('ci\n');
 });
 
 test('dependencies that differ from the lock are reinstalled', async () => {
@@ -61,6 +61,18 @@ test('a failed install gives the reason and the remedy, without a stack', async 
   expect(await command.exitCode).toBe(1);
   expect(command.output()).toContain('network is down');
   expect(command.output()).toMatch(/\nnpm ci failed: check the network .*\n$/);
+});
+
+test.each([
+  ['darwin', /this is Node v\S+, and qstamp brings its own only for Linux .*: install Node 24.16 or newer/],
+  ['win32', /does not run on Windows itself: run this command in WSL/],
+])('on %s with Node 20, the first sentence says what to do, before anything is installed', async (platform, sentence) => {
+  const disguise = `Object.defineProperties(process, { platform: { value: '${platform}' }, versions: { value: { node: '20.19.0' } } })`;
+  const preload = `--import=data:text/javascript,${encodeURIComponent(disguise)}`;
+  const command = checkout.run(process.execPath, [preload, 'scripts/bootstrap.mjs', 'scripts/told.ts'], fakeNpm(install));
+  expect(await command.exitCode).toBe(1);
+  expect(command.output()).toMatch(sentence);
+  expect(existsSync(join(checkout.dir, 'npm-calls'))).toBe(false);
 });
 
 test('Ctrl-C during the install ends the install too', async () => {

@@ -1,13 +1,15 @@
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { cached } from '../../scripts/stack/cache.ts';
 import { answersAsEngine, composeHealthCheck, composeImage, engineAnswers, findCompose } from '../../scripts/stack/compose.ts';
 import { createTemporaryContext, type StackContext } from '../../scripts/stack/context.ts';
-import { findMirror } from '../../scripts/stack/debian.ts';
+import { findMirror, installPackages, makeTree } from '../../scripts/stack/debian.ts';
+import { findDocumentDbTree } from '../../scripts/stack/documentdb.ts';
 import { createProgress } from '../../scripts/stack/progress.ts';
+import { installRedis } from '../../scripts/stack/redis.ts';
 import { findVersion, isAlive, processTree, runCommand } from '../../scripts/stack/run.ts';
 import { startMongo, startRedis } from '../../scripts/stack/servers.ts';
 import { describeLogLine } from '../../scripts/stack/service.ts';
@@ -38,6 +40,7 @@ beforeEach(() => {
   process.env.DOCKER_HOST = `unix://${context.dataDir}/no-engine`;
 });
 afterEach(() => {
+  vi.unstubAllEnvs();
   process.env.PATH = path;
   if (engine === undefined) delete process.env.DOCKER_HOST;
   else process.env.DOCKER_HOST = engine;
@@ -52,8 +55,9 @@ test('way 1: servers named in the environment are used unchanged, and nothing is
 });
 
 /** A fake engine: it answers only the question whether there is one. */
-async function startEngine(statusCode: number): Promise<string> {
-  const socket = join(context.dataDir, 'engine.sock');
+async function startEngine(statusCode: number, name = 'engine'): Promise<string> {
+  const socket = write(`${name}.sock`, '');
+  rmSync(socket);
   const server = createServer((request, response) => void response.writeHead(request.url === '/_ping' ? statusCode : 404).end('OK'));
   server.listen(socket);
   await once(server, 'listening');
@@ -61,19 +65,56 @@ async function startEngine(statusCode: number): Promise<string> {
   return `unix://${socket}`;
 }
 
+/** What is said to the user. */
+function listen() {
+  const said: string[] = [];
+  return { said, listening: { ...context, progress: createProgress((line) => said.push(line)) } };
+}
+
 test('way 2: an engine counts if it answers at DOCKER_HOST; its client alone is not enough', async () => {
   writeProgram('docker', 'echo 28.2.2');
   process.env.DOCKER_HOST = `unix://${context.dataDir}/nobody.sock`;
-  const said: string[] = [];
-  expect(await engineAnswers({ ...context, progress: createProgress((line) => said.push(line)) })).toBe(false);
+  const { said, listening } = listen();
+  expect(await engineAnswers(listening)).toBe(false);
   expect(said).toEqual([`  no container engine answers at DOCKER_HOST=${process.env.DOCKER_HOST}`]);
   process.env.DOCKER_HOST = await startEngine(200);
   expect(await engineAnswers(context)).toBe(true);
+  expect(await answersAsEngine(await startEngine(500, 'fails'))).toBe(false);
+  expect(await answersAsEngine('ssh://elsewhere')).toBe(false);
 });
 
-test('way 2: an engine that fails or needs more than a connection is not used', async () => {
-  expect(await answersAsEngine(await startEngine(500))).toBe(false);
-  expect(await answersAsEngine('ssh://elsewhere')).toBe(false);
+const hasDocker = existsSync('/var/run/docker.sock');
+
+test.skipIf(hasDocker)('way 2: without DOCKER_HOST, an engine is found where the Docker client has it, or at a usual socket', async () => {
+  const found = async () => {
+    delete process.env.DOCKER_HOST;
+    return (await engineAnswers(context)) && process.env.DOCKER_HOST;
+  };
+  vi.stubEnv('HOME', join(context.dataDir, 'home'));
+  vi.stubEnv('XDG_RUNTIME_DIR', join(context.dataDir, 'run'));
+  expect(await found()).toBe(false);
+  const podman = await startEngine(200, 'run/podman/podman');
+  expect(await found()).toBe(podman);
+  const colima = await startEngine(200, 'home/.colima/default/docker');
+  expect(await found()).toBe(colima);
+  const chosen = await startEngine(200, 'chosen');
+  writeProgram('docker', `[ "$1 $2" = "context inspect" ] && echo ${chosen}`);
+  expect(await found()).toBe(chosen);
+});
+
+test.skipIf(hasDocker)('way 2: an engine that is installed but does not answer is named, with what to do', async () => {
+  vi.stubEnv('HOME', context.dataDir);
+  vi.stubEnv('XDG_RUNTIME_DIR', context.dataDir);
+  delete process.env.DOCKER_HOST;
+  const { said, listening } = listen();
+  writeProgram('podman', 'exit 1');
+  await engineAnswers(listening);
+  writeProgram('docker', 'exit 1');
+  await engineAnswers(listening);
+  expect(said).toEqual([
+    '  Podman is installed, but its socket is off: systemctl --user start podman.socket',
+    '  Docker is installed, but its engine does not answer: start it',
+  ]);
 });
 
 test('way 2: Docker Compose is used from the version that reads our file, as a plugin or as a program', async () => {
@@ -90,9 +131,10 @@ test('way 2: Docker Compose is used from the version that reads our file, as a p
 
 test('way 2: with an engine but no Docker Compose, npm start says so and tries the next way', async () => {
   process.env.DOCKER_HOST = await startEngine(200);
-  const said: string[] = [];
-  const durable = { ...context, durable: true, progress: createProgress((line) => said.push(line)) };
-  await expect(startRedis(durable)).rejects.toThrow(/set REDIS_URL/);
+  const { said, listening } = listen();
+  await expect(startRedis({ ...listening, durable: true })).rejects.toThrow(
+    /has no Docker Compose 2.24 .*\n.*install Docker Compose, or set REDIS_URL/,
+  );
   expect(said).toEqual(['  a container engine answers, but there is no Docker Compose 2.24 or newer: continuing without containers']);
 });
 
@@ -133,9 +175,50 @@ test('way 3: a program is used from the version that we need', async () => {
   expect(await answer('unknown')).toEqual({ text: 'of unknown version', usable: false });
 });
 
+describe('way 4: Debian’s packages', () => {
+  const asUser = () => onTestFinished(vi.spyOn(process, 'getuid').mockReturnValue(1000).mockRestore);
+
+  test('an old Redis among them is refused by its version', async () => {
+    writeProgram('redis-check-rdb', 'echo "Redis server v=6.0.16 sha=0"');
+    const own = { ...context, cacheDir: context.dataDir };
+    await expect(installRedis(own)).rejects.toThrow(/have Redis 6.0.16; 6.2 is needed\n.*start Docker or Podman, or set REDIS_URL/);
+  });
+
+  test('a machine without user namespaces is refused before anything is downloaded', async () => {
+    writeProgram('bwrap', 'echo "setting up uid map: Permission denied" >&2; exit 1');
+    await expect(findDocumentDbTree(context)).rejects.toThrow(/uid map: Permission denied\n.*apparmor_restrict_unprivileged_userns=0/);
+  });
+
+  test('a sudo that asks for a password without a terminal, or refuses, is named', async () => {
+    asUser();
+    writeProgram('sudo', 'echo "sudo: a password is required" >&2; exit 1');
+    await expect(installPackages(context, ['thing'])).rejects.toThrow(/as root failed\n.*there is no terminal to ask in\n.*in a terminal/);
+  });
+
+  test('the settings of a proxy reach apt through sudo', async () => {
+    asUser();
+    vi.stubEnv('https_proxy', 'http://proxy.example:3128');
+    writeProgram('sudo', `echo "asked: $@" > ${context.dataDir}/asked`);
+    await installPackages(context, ['thing']);
+    expect(readFileSync(join(context.dataDir, 'asked'), 'utf8')).toMatch(
+      /^asked: -n env https_proxy=http:\/\/proxy.example:3128 flock .* install .*thing$/m,
+    );
+  });
+
+  test('an old keyring is named', async () => {
+    asUser();
+    writeProgram('sudo', 'echo "W: GPG error: InRelease: NO_PUBKEY 0123456789ABCDEF" >&2; [ "$*" = "-n true" ]');
+    writeProgram('mmdebstrap', '');
+    writeProgram('rm', '');
+    await expect(makeTree(context, context.dataDir, ['thing'], 'Unpacking')).rejects.toThrow(
+      /NO_PUBKEY(.|\n)*keyring.gpg is too old .*debian-archive-keyring/,
+    );
+  });
+});
+
 test('way 5: if no server is available, the error names the three ways', async () => {
-  await expect(startRedis(context)).rejects.toThrow(/set REDIS_URL .*start Docker.*redis-server on PATH/);
-  await expect(startMongo(context)).rejects.toThrow(/set MONGODB_URL .*start Docker.*mongod on PATH/);
+  await expect(startRedis(context)).rejects.toThrow(/start Docker .*set REDIS_URL .*redis-server on PATH/);
+  await expect(startMongo(context)).rejects.toThrow(/start Docker .*set MONGODB_URL .*mongod on PATH/);
 });
 
 test('if two starts fill the cache at once, the first finished result is used, and no partial one is left', async () => {
