@@ -8,9 +8,11 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { checkoutDir, createTemporaryContext, type StackContext } from './stack/context.ts';
+import { cpuSeconds } from './stack/cpu-time.ts';
 import { canInstallPackages, installPackages } from './stack/debian.ts';
 import { runScript } from './stack/interrupt.ts';
-import { findProgram, runToEnd } from './stack/run.ts';
+import { StepError } from './stack/progress.ts';
+import { CommandError, findProgram, runToEnd } from './stack/run.ts';
 import { type Stack, startStack } from './stack/stack.ts';
 
 const inModules = (path: string) => join(checkoutDir, 'node_modules', path);
@@ -36,11 +38,27 @@ async function runChecks({ signal, progress }: StackContext): Promise<string[]> 
   return failed;
 }
 
-/** Installs Debian's Chromium for the browser tests, if no browser is on PATH. Without a browser these tests report that they cannot run. */
-async function ensureChromium(context: StackContext): Promise<void> {
-  if (['chromium', 'chromium-browser', 'google-chrome'].some((name) => findProgram(name) !== undefined)) return;
-  if (canInstallPackages()) await installPackages(context, ['chromium']);
-  else context.progress.say('no chromium on PATH and none can be installed: browser tests cannot run');
+/** The path of a browser that starts; undefined if there is none on PATH. */
+async function findChromium({ signal }: StackContext): Promise<string | undefined> {
+  for (const name of ['chromium', 'chromium-browser', 'google-chrome']) {
+    const program = findProgram(name);
+    // On Ubuntu a program of this name may only say that the browser is a snap.
+    if (program && (await runToEnd(program, ['--version'], { signal })).code === 0) return program;
+  }
+  return undefined;
+}
+
+/** The browser for the tests: one on PATH, or else Debian's Chromium, which is installed. Without one, the browser tests are skipped. */
+async function ensureChromium(context: StackContext): Promise<string | undefined> {
+  const found = await findChromium(context);
+  if (found || !canInstallPackages()) return found;
+  try {
+    await installPackages(context, ['chromium']);
+  } catch (error) {
+    if (!(error instanceof CommandError || error instanceof StepError)) throw error;
+    context.progress.say(`Chromium cannot be installed: ${error.message}`);
+  }
+  return findChromium(context);
 }
 
 /** Lets Redis sync its file only once per second, as the test database does. Otherwise each test would wait for the disk writes of all others. */
@@ -52,25 +70,34 @@ async function syncSeldom(redisUrl: string): Promise<void> {
 
 const chosen = process.argv.slice(2);
 
+/** Starts what the tests need, one after the other, because each may need apt-get. */
+async function startServers(context: StackContext): Promise<{ chromium: string | undefined; stack: Stack }> {
+  const chromium = await ensureChromium(context);
+  const stack = await startStack(context);
+  await syncSeldom(stack.redisUrl);
+  return { chromium, stack };
+}
+
 await runScript(async (signal) => {
   const { context, dispose } = createTemporaryContext(signal);
-  let stack: Stack | undefined;
+  const { progress, dataDir } = context;
+  const servers = startServers(context);
   try {
-    const failed = chosen.length === 0 ? await runChecks(context) : [];
-    await ensureChromium(context);
-    stack = await startStack(context);
-    await syncSeldom(stack.redisUrl);
-    context.progress.say(`Redis: ${stack.redisSource}\nMongoDB: ${stack.mongoSource}`);
-    const vitest = [inModules('vitest/vitest.mjs'), 'run', ...chosen];
+    const [failed, { chromium, stack }] = await Promise.all([chosen.length === 0 ? runChecks(context) : [], servers]);
+    progress.say(`Redis: ${stack.redisSource}\nMongoDB: ${stack.mongoSource}`);
     // Temporary files are put here, so that files of interrupted tests are deleted with our own data.
-    const TMPDIR = join(context.dataDir, 'tmp');
+    const TMPDIR = join(dataDir, 'tmp');
     mkdirSync(TMPDIR);
-    const env = { ...process.env, TMPDIR, TEST_REDIS_URL: stack.redisUrl, TEST_MONGODB_URL: stack.mongoUrl };
+    const forTests = { TEST_REDIS_URL: stack.redisUrl, TEST_MONGODB_URL: stack.mongoUrl, TEST_CHROMIUM: chromium ?? '' };
+    const vitest = [inModules('vitest/vitest.mjs'), 'run', ...chosen];
+    const env = { ...process.env, TMPDIR, ...forTests, TEST_WHOLE: chosen.length === 0 ? '1' : '' };
     const { code } = await runToEnd(process.execPath, vitest, { signal, env, cwd: checkoutDir, terminal: 'output' });
-    if (failed.length > 0) context.progress.say(`\nFAILED before the tests: ${failed.join(', ')} (see above)`);
+    if (!chromium) progress.say('\nskipped: the browser tests, because neither chromium nor google-chrome on PATH starts');
+    if (failed.length > 0) progress.say(`\nFAILED before the tests: ${failed.join(', ')} (see above)`);
     return failed.length > 0 ? 1 : (code ?? 1);
   } finally {
-    await stack?.stop();
+    await (await servers.catch(() => undefined))?.stack.stop();
     dispose();
+    progress.say(`CPU seconds in all: ${cpuSeconds().toFixed(0)}`);
   }
 });

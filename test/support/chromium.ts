@@ -1,26 +1,17 @@
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, test } from 'vitest';
+import { findProgram } from '../../scripts/stack/run.ts';
 
-function findOnPath(names: readonly string[]): string {
-  const candidates = names.flatMap((name) => (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, name)));
-  const found = candidates.find((file) => {
-    try {
-      accessSync(file, constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-  if (!found) throw new Error(`the browser tests need one of ${names.join(', ')} on PATH`);
-  return found;
-}
+/** The browser that `npm test` found; without it, one on PATH; empty if there is none. */
+const program = process.env.TEST_CHROMIUM ?? findProgram('chromium') ?? findProgram('google-chrome') ?? '';
+
+/** Tests in a browser; skipped on a machine without one. */
+export const browserTest = test.skipIf(program === '');
 
 /** The Chromium of the machine, without background requests. */
 const launchChromium = (): Promise<Browser> =>
   chromium.launch({
-    executablePath: findOnPath(['chromium', 'chromium-browser', 'google-chrome']),
+    executablePath: program,
     args: [
       '--no-sandbox',
       '--disable-gpu',

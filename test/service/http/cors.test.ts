@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { openPage } from '../../support/chromium.ts';
+import { browserTest, openPage } from '../../support/chromium.ts';
 import { internalHeaders, randomHash, stampInternal } from '../../support/requests.ts';
 import { sharedService } from '../../support/service.ts';
 
@@ -49,7 +49,7 @@ test('E13: our pages are closed to other origins, and an OPTIONS that is not a p
   expect([status, headers.get('allow')]).toEqual([405, 'POST']);
 });
 
-test('E13: a browser on another origin can verify a stamp, but cannot read the list of a product', async () => {
+browserTest('E13: a browser on another origin can verify a stamp, but cannot read the list of a product', async () => {
   const { body } = await stampInternal(service, { hash: randomHash() });
   const page = await openPage();
   const other = createServer((_request, response) => void response.setHeader('content-type', 'text/html').end('a page')).listen(
