@@ -22,7 +22,8 @@ export default defineConfig({
     hookTimeout: patience(180_000),
     expect: { poll: { timeout: patience(30_000) } },
     allowOnly: false,
-    setupFiles: ['test/support/cpu-of-file.ts'],
+    globalSetup: ['test/support/global-setup.ts'],
+    setupFiles: ['test/support/each-file.ts'],
     reporters: ['default', dearestFiles],
   },
 });

@@ -1,5 +1,5 @@
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { onTestFinished, test } from 'vitest';
+import { type Browser, type BrowserContext, type BrowserContextOptions, type BrowserServer, chromium, type Page } from 'playwright-core';
+import { inject, onTestFinished, test } from 'vitest';
 import { findProgram } from '../../scripts/stack/run.ts';
 
 /** The browser that `npm test` found; without it, one on PATH; empty if there is none. */
@@ -9,8 +9,8 @@ const program = process.env.TEST_CHROMIUM ?? findProgram('chromium') ?? findProg
 export const browserTest = test.skipIf(program === '');
 
 /** The Chromium of the machine, without background requests. */
-const launchChromium = (): Promise<Browser> =>
-  chromium.launch({
+export const launchChromium = (): Promise<BrowserServer> =>
+  chromium.launchServer({
     executablePath: program,
     args: [
       '--no-sandbox',
@@ -25,9 +25,9 @@ const launchChromium = (): Promise<Browser> =>
 
 let running: Promise<Browser> | undefined;
 
-/** A separate profile in the one Chromium of this test process, which runs until the process ends. */
+/** A separate profile in the one Chromium of this run, or of this test process, which runs until the end. */
 export async function openProfile(options: BrowserContextOptions = {}): Promise<BrowserContext> {
-  running ??= launchChromium();
+  running ??= (async () => chromium.connect(inject('chromium') ?? (await launchChromium()).wsEndpoint()))();
   return (await running).newContext(options);
 }
 

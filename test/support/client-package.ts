@@ -2,11 +2,14 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, write
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { inject } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { runCommand } from '../../scripts/stack/run.ts';
 
 /** `@qstamp/client` like its users get it. */
 export interface InstalledClient {
+  /** The folder with everything below, removed by `dispose`. */
+  readonly place: string;
   /** The folder, otherwise empty, in which the package is installed. */
   readonly folder: string;
   /** The packed files. */
@@ -20,10 +23,17 @@ export interface InstalledClient {
 export const offline = ['--offline', '--no-audit', '--no-fund', '--install-links'];
 export const dependency = join(checkoutDir, 'node_modules/@noble/hashes');
 
+/** The client in a place where `installClient` has put it. */
+function clientIn(place: string): InstalledClient {
+  const [packed = ''] = readdirSync(place).filter((name) => name.endsWith('.tgz'));
+  const folder = join(place, 'app');
+  const entry = pathToFileURL(join(folder, 'node_modules/@qstamp/client/dist/index.js')).href;
+  return { place, folder, archive: join(place, packed), load: () => import(entry), dispose: () => rmSync(place, { recursive: true }) };
+}
+
 /** Packs the client of a checkout like `npm publish`, and installs the package into an empty folder. */
 export async function installClient(): Promise<InstalledClient> {
   const place = mkdtempSync(join(tmpdir(), 'qstamp-client-'));
-  const dispose = () => rmSync(place, { recursive: true });
   try {
     // From a copy, because other tests may pack at the same time. Under `npm test` npm would skip the build script, because of .npmrc.
     const source = join(place, 'clients/typescript');
@@ -34,24 +44,22 @@ export async function installClient(): Promise<InstalledClient> {
     symlinkSync(dependency, join(source, 'node_modules/@noble/hashes'));
     const env = { ...process.env, PATH: `${join(checkoutDir, 'node_modules/.bin')}${delimiter}${process.env.PATH}` };
     await runCommand('npm', ['pack', '--ignore-scripts=false', '--pack-destination', place], { cwd: source, env });
-    const [packed = ''] = readdirSync(place).filter((name) => name.endsWith('.tgz'));
-    const archive = join(place, packed);
-    const folder = join(place, 'app');
+    const { archive, folder } = clientIn(place);
     mkdirSync(folder);
     writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
     await runCommand('npm', ['install', ...offline, archive, dependency], { cwd: folder, env });
-    const entry = pathToFileURL(join(folder, 'node_modules/@qstamp/client/dist/index.js')).href;
-    return { folder, archive, load: () => import(entry), dispose };
+    return clientIn(place);
   } catch (error) {
-    dispose();
+    rmSync(place, { recursive: true });
     throw error;
   }
 }
 
 let installed: Promise<InstalledClient> | undefined;
 
-/** The package, installed once for all tests of this process. `npm test` removes it with its other temporary files. */
+/** The package, installed once for all tests. `npm test` removes it with its other temporary files. */
 export function installedClient(): Promise<InstalledClient> {
-  installed ??= installClient();
+  const place = inject('client');
+  installed ??= place ? Promise.resolve(clientIn(place)) : installClient();
   return installed;
 }

@@ -1,8 +1,9 @@
 import { type MailServer, smtpReply, startMailServer } from './mail.ts';
 import { type Service, type Settings, startService } from './service.ts';
+import { share } from './shared.ts';
 
 interface MailedService {
-  readonly service: Omit<Service, 'stop' | 'startApi'>;
+  readonly service: Service;
   readonly mail: MailServer;
 }
 
@@ -21,12 +22,13 @@ async function start(settings: Settings): Promise<MailedService> {
   return { mail, service: await startService({ keep: true, settings: { ...defaults, ...settings } }) };
 }
 
-const running = new Map<string, Promise<MailedService>>();
-
-/** The one service with these settings in this test process that sends mails to a real SMTP server. It has no limit of starts, the server refuses addresses that start with `nobody.`, and both run until the process ends. */
-export function mailedService(settings: Settings = {}): Promise<MailedService> {
-  const key = JSON.stringify(settings);
-  const one = running.get(key) ?? start(settings);
-  running.set(key, one);
-  return one;
-}
+/**
+ * The service with these settings that the test files of this process share, and its real SMTP server. It has no limit of starts, and the server
+ * refuses addresses that start with `nobody.`.
+ */
+export const mailedService = (settings: Settings = {}): Promise<MailedService> =>
+  share(
+    `mailed ${JSON.stringify(settings)}`,
+    () => start(settings),
+    ({ service, mail }) => service.stop().then(() => mail.close()),
+  );

@@ -12,6 +12,7 @@ import { openWorker } from '../../src/workers/main.ts';
 import { inherited } from './environment.ts';
 import { eventually } from './eventually.ts';
 import { freshMongoUrl, freshRedisUrl } from './servers.ts';
+import { share } from './shared.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -214,8 +215,6 @@ export const startService = (options: ServiceOptions = {}): Promise<Service> => 
 /** The same in separate processes, for tests about kills, memory and printed output. */
 export const startProcesses = (options: ServiceOptions = {}): Promise<Service<ServiceProcess>> => assemble(startProcess, options);
 
-const shared = new Map<string, Promise<Service>>();
-
 /** The settings of services shared by many tests, in addition to those of every test service. */
 const sharedSettings: Settings = {
   RATE_TSA_PER_MINUTE: '0',
@@ -226,13 +225,14 @@ const sharedSettings: Settings = {
   MCP_ORIGINS: 'https://assistant.example',
 };
 
-/**
- * The one service with these options in this test process; it runs until the process ends. Other tests have left stamps and workflows there:
- * use only your own.
- */
-export function sharedService({ settings = {}, workers = 1 }: Omit<ServiceOptions, 'keep'> = {}): Promise<RunningService> {
-  const key = JSON.stringify([settings, workers]);
-  const running = shared.get(key) ?? startService({ settings: { ...sharedSettings, ...settings }, workers, keep: true });
-  shared.set(key, running);
-  return running;
-}
+/** A service that lives longer than the test file that starts it, which stops it. */
+export const startKept = ({ settings = {}, workers = 1 }: Omit<ServiceOptions, 'keep'>): Promise<Service> =>
+  startService({ settings: { ...sharedSettings, ...settings }, workers, keep: true });
+
+/** The service with these options that the test files of this process share. Other tests have left stamps and workflows there: use only your own. */
+export const sharedService = (options: Omit<ServiceOptions, 'keep'> = {}): Promise<RunningService> =>
+  share(
+    `service ${JSON.stringify(options)}`,
+    () => startKept(options),
+    (service) => service.stop(),
+  );

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createPki, type Pki } from '../../src/tsa/pki.ts';
 import { createFaultyTsaServer, type FaultyTsaServer } from './faulty-tsa.ts';
-import { type RunningService, type Settings, sharedService } from './service.ts';
+import { type RunningService, type Settings, startKept } from './service.ts';
+import { share } from './shared.ts';
 
 /** The policy of these TSAs. They stand for real ones, so it is not that of the development TSA. */
 export const tsaPolicy = '2.999.7.1';
@@ -55,22 +56,19 @@ export interface TsaService {
   readonly tsa: RunningTsa;
 }
 
-const shared = new Map<string, Promise<TsaService>>();
-
-async function startShared(provider: object): Promise<TsaService> {
-  // The runner removes the files at the end.
-  const onEnd = () => undefined;
+async function startShared(provider: object): Promise<TsaService & { end(): Promise<unknown> }> {
+  const ends: (() => unknown)[] = [];
+  const onEnd: OnEnd = (end) => void ends.push(end);
   const tsa = await startTsa({ onEnd });
-  return {
-    tsa,
-    service: await sharedService({ settings: providersSettings([{ tsa, policy_oid: tsaPolicy, ...provider }], onEnd) }),
-  };
+  const settings = providersSettings([{ tsa, policy_oid: tsaPolicy, ...provider }], onEnd);
+  const service = await startKept({ settings });
+  return { tsa, service, end: () => service.stop().then(() => Promise.all(ends.map((end) => end()))) };
 }
 
 /** A shared service whose only provider is a TSA with these members. No test makes that TSA fail. */
-export function sharedTsaService(provider: object = {}): Promise<TsaService> {
-  const key = JSON.stringify(provider);
-  const running = shared.get(key) ?? startShared(provider);
-  shared.set(key, running);
-  return running;
-}
+export const sharedTsaService = (provider: object = {}): Promise<TsaService> =>
+  share(
+    `of a TSA ${JSON.stringify(provider)}`,
+    () => startShared(provider),
+    ({ end }) => end(),
+  );

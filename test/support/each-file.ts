@@ -1,5 +1,6 @@
 import { afterAll } from 'vitest';
 import { cpuSeconds } from '../../scripts/stack/cpu-time.ts';
+import { endUnused } from './shared.ts';
 
 declare module 'vitest' {
   interface TaskMeta {
@@ -11,6 +12,7 @@ declare module 'vitest' {
 // vitest evaluates this file anew before each test file.
 const before = cpuSeconds();
 // biome-ignore lint/correctness/noEmptyPattern: vitest demands a pattern here
-afterAll(({}, file) => {
+afterAll(async ({}, file) => {
+  await endUnused();
   file.meta.cpuSeconds = cpuSeconds() - before;
 });
