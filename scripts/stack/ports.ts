@@ -1,5 +1,5 @@
-import { once } from 'node:events';
-import net, { type AddressInfo } from 'node:net';
+import { randomInt } from 'node:crypto';
+import net from 'node:net';
 
 /** Whether nothing listens on this port of the address. */
 export function isPortFree(port: number, host = '127.0.0.1'): Promise<boolean> {
@@ -10,13 +10,12 @@ export function isPortFree(port: number, host = '127.0.0.1'): Promise<boolean> {
   });
 }
 
-/** Finds a free port of 127.0.0.1: the preferred port if it is free, otherwise one that the system chooses. */
+/**
+ * Finds a free port of 127.0.0.1: the preferred port if it is free, otherwise any. It is below the ports that systems give to outgoing connections,
+ * so that none of these takes it before the server does.
+ */
 export async function findFreePort(preferred?: number): Promise<number> {
   if (preferred !== undefined && (await isPortFree(preferred))) return preferred;
-  const server = net.createServer().listen({ port: 0, host: '127.0.0.1' });
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+  const port = randomInt(20_000, 32_768);
+  return (await isPortFree(port)) ? port : findFreePort();
 }

@@ -1,15 +1,15 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
-import net from 'node:net';
+import net, { type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { sendSignal } from '../../../scripts/stack/run.ts';
 import { type Checkout, createCheckout, type RunningCommand } from '../../support/checkout.ts';
+import { patience } from '../../support/pace.ts';
+import { freshMongoUrl, freshRedisUrl } from '../../support/servers.ts';
 
-/** Starting and stopping a container takes several programs, which is slow on a busy machine. */
-const patienceMs = process.env.DOCKER_HOST ? 180_000 : 90_000;
 let checkout: Checkout;
 let started: RunningCommand[] = [];
 
@@ -38,8 +38,11 @@ const npmStart = () => run('npm', ['start'], {});
 /** Runs the target of `npm start` without npm, which takes half a second itself. */
 const start = (env: NodeJS.ProcessEnv = {}) => run(process.execPath, ['scripts/bootstrap.mjs', 'scripts/start.ts'], env);
 
+/** Servers of the test run, which are there already. */
+const sharedServers = async () => ({ REDIS_URL: await freshRedisUrl(), MONGODB_URL: freshMongoUrl() });
+
 const untilUp = async (command: RunningCommand) => (await command.until(/qstamp is up: (\S+)/))[1] ?? '';
-const noProcesses = () => expect.poll(() => checkout.processes(), { timeout: 20_000 }).toEqual([]);
+const noProcesses = () => expect.poll(() => checkout.processes()).toEqual([]);
 
 const verify = async (url: string, verifyUrl: string): Promise<unknown> => (await fetch(new URL(verifyUrl, url))).json();
 
@@ -47,104 +50,84 @@ const postTo = (url: string, path: string, body: object) =>
   fetch(`${url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
 
 describe('npm start', () => {
-  test(
-    'stamps and verifies, refuses to run twice, stops all its processes, keeps stamps over restarts and provider changes (V1), and reports a dead worker',
-    async () => {
-      const first = npmStart();
-      const url = await untilUp(first);
-      await first.until(
-        /Redis {2,}\S.*\n *MongoDB {2,}\S.*\n *Provider {2,}mock.*\n *Service token {2,}dev-service-token\n *Mail {2,}caught here/,
-      );
-      const [lines] = await first.until(/export QSTAMP_URL=.*\n.* stamp README\.md\n/);
-      const { stdout } = await promisify(execFile)('sh', ['-c', lines], { cwd: checkout.dir });
-      expect(stdout).toMatch(/^README\.md .* stamped at .* by mock/);
-      const { stamp }: { stamp: { token_id: string; verify_url: string } } = JSON.parse(
-        readFileSync(join(checkout.dir, 'README.md.qstamp.json'), 'utf8'),
-      );
-      expect(await verify(url, stamp.verify_url)).toMatchObject({ valid: true, token_id: stamp.token_id });
-      expect((statSync(join(checkout.dir, '.local/master-key')).mode & 0o777).toString(8)).toBe('600');
+  test('stamps and verifies, refuses to run twice, stops all its processes, keeps stamps over restarts and provider changes (V1), and reports a dead worker', {
+    timeout: patience(600_000),
+  }, async () => {
+    const first = npmStart();
+    const url = await untilUp(first);
+    await first.until(
+      /Redis {2,}\S.*\n *MongoDB {2,}\S.*\n *Provider {2,}mock.*\n *Service token {2,}dev-service-token\n *Mail {2,}caught here/,
+    );
+    const [lines] = await first.until(/export QSTAMP_URL=.*\n.* stamp README\.md\n/);
+    const { stdout } = await promisify(execFile)('sh', ['-c', lines], { cwd: checkout.dir });
+    expect(stdout).toMatch(/^README\.md .* stamped at .* by mock/);
+    const { stamp }: { stamp: { token_id: string; verify_url: string } } = JSON.parse(
+      readFileSync(join(checkout.dir, 'README.md.qstamp.json'), 'utf8'),
+    );
+    expect(await verify(url, stamp.verify_url)).toMatchObject({ valid: true, token_id: stamp.token_id });
+    expect((statSync(join(checkout.dir, '.local/master-key')).mode & 0o777).toString(8)).toBe('600');
 
-      const twin = start();
-      expect(await twin.exitCode).toBe(1);
-      expect(twin.output()).toContain('already runs in this checkout');
-      expect(twin.output()).toContain(url);
-      expect((await fetch(`${url}/health/live`)).status).toBe(200);
-      first.interrupt();
-      expect(await first.exitCode).toBe(0);
-      await noProcesses();
+    const twin = start();
+    expect(await twin.exitCode).toBe(1);
+    expect(twin.output()).toContain('already runs in this checkout');
+    expect(twin.output()).toContain(url);
+    expect((await fetch(`${url}/health/live`)).status).toBe(200);
+    first.interrupt();
+    expect(await first.exitCode).toBe(0);
+    await noProcesses();
 
-      const local = start({ TSP: 'local', SMTP_URL: 'smtp://127.0.0.1:2525' });
-      const localUrl = await untilUp(local);
-      await local.until(/Mail {2,}from SMTP_URL/);
-      expect(await verify(localUrl, stamp.verify_url)).toMatchObject({ valid: true, token_id: stamp.token_id });
-      const answer = await postTo(localUrl, '/api/v1/agent/v1/stamp/basic', { hash: 'a'.repeat(64) });
-      const { verify_url = '', tsp_provider } = (await answer.json()) as Record<string, string>;
-      expect(tsp_provider).toBe('local-tsa');
-      // After a kill nothing keeps running, and the next start works.
-      local.interrupt('SIGKILL');
-      await local.exitCode;
-      await noProcesses();
+    const local = start({ TSP: 'local', SMTP_URL: 'smtp://127.0.0.1:2525' });
+    const localUrl = await untilUp(local);
+    await local.until(/Mail {2,}from SMTP_URL/);
+    expect(await verify(localUrl, stamp.verify_url)).toMatchObject({ valid: true, token_id: stamp.token_id });
+    const answer = await postTo(localUrl, '/api/v1/agent/v1/stamp/basic', { hash: 'a'.repeat(64) });
+    const { verify_url = '', tsp_provider } = (await answer.json()) as Record<string, string>;
+    expect(tsp_provider).toBe('local-tsa');
+    // After a kill nothing keeps running, and the next start works.
+    local.interrupt('SIGKILL');
+    await local.exitCode;
+    await noProcesses();
 
-      const last = start({ RATE_WORKFLOW_START_PER_HOUR: '0' });
-      const lastUrl = await untilUp(last);
-      // Mails that we catch have no limit for their recipient (W25).
-      const request = { user_email: 'client@example.com', agent_id: 'agent-7', briefing_hash: 'a'.repeat(64) };
-      for (let starts = 1; starts <= 11; starts += 1) expect((await postTo(lastUrl, '/api/v1/workflow/start', request)).status).toBe(201);
-      for (const kept of [stamp.verify_url, verify_url]) expect(await verify(lastUrl, kept)).toMatchObject({ valid: true });
-      const worker = checkout.processes().find((line) => line.includes('src/workers/main.ts'));
-      process.kill(Number(worker?.split(' ')[0]), 'SIGKILL');
-      expect(await last.exitCode).toBe(1);
-      expect(last.output()).toContain('worker ended with SIGKILL');
-      await noProcesses();
-    },
-    2 * patienceMs,
-  );
+    const last = start({ RATE_WORKFLOW_START_PER_HOUR: '0' });
+    const lastUrl = await untilUp(last);
+    // Mails that we catch have no limit for their recipient (W25).
+    const request = { user_email: 'client@example.com', agent_id: 'agent-7', briefing_hash: 'a'.repeat(64) };
+    for (let starts = 1; starts <= 11; starts += 1) expect((await postTo(lastUrl, '/api/v1/workflow/start', request)).status).toBe(201);
+    for (const kept of [stamp.verify_url, verify_url]) expect(await verify(lastUrl, kept)).toMatchObject({ valid: true });
+    const worker = checkout.processes().find((line) => line.includes('src/workers/main.ts'));
+    process.kill(Number(worker?.split(' ')[0]), 'SIGKILL');
+    expect(await last.exitCode).toBe(1);
+    expect(last.output()).toContain('worker ended with SIGKILL');
+    await noProcesses();
+  });
 
-  test(
-    'a busy port gives an error before anything starts',
-    async () => {
-      const server = net.createServer().listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      const address = server.address();
-      const port = address !== null && typeof address === 'object' ? address.port : 0;
-      const command = start({ PORT: String(port) });
-      expect(await command.exitCode).toBe(1);
-      expect(command.output()).toContain(`Listening on 127.0.0.1:${port} failed`);
-      expect(command.output()).toContain('PORT=0');
-      server.close();
-    },
-    patienceMs,
-  );
+  test('a busy port gives an error before anything starts', async () => {
+    const server = net.createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const command = start({ PORT: String(port), TSP: 'local' });
+    expect(await command.exitCode).toBe(1);
+    expect(command.output()).toContain(`Listening on 127.0.0.1:${port} failed`);
+    expect(command.output()).toContain('PORT=0 TSP=local npm start');
+  });
 
-  test(
-    'a wrong setting ends it with a line that names the setting, and everything else stops',
-    async () => {
-      const command = start({ STAMP_WAIT_MS: 'soon' });
-      expect(await command.exitCode).toBe(1);
-      expect(command.output()).toContain('Starting the api failed');
-      expect(command.output()).toMatch(/STAMP_WAIT_MS: got "soon"/);
-      await noProcesses();
-    },
-    patienceMs,
-  );
+  test('a wrong setting ends it with a line that names the setting, and everything else stops', async () => {
+    const command = start({ ...(await sharedServers()), STAMP_WAIT_MS: 'soon' });
+    expect(await command.exitCode).toBe(1);
+    expect(command.output()).toContain('Starting the api failed');
+    expect(command.output()).toMatch(/STAMP_WAIT_MS: got "soon"/);
+    await noProcesses();
+  });
 
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)(
-    '%s during start stops everything already started',
-    async (signal, code) => {
-      const command = start();
-      await expect
-        .poll(() => checkout.processes().some((line) => /redis|compose/.test(line)), {
-          timeout: 30_000,
-          interval: 20,
-        })
-        .toBe(true);
-      command.interrupt(signal);
-      expect(await command.exitCode).toBe(code);
-      await noProcesses();
-    },
-    patienceMs,
-  );
+  ] as const)('%s during start stops everything already started', async (signal, code) => {
+    const command = start({ ...(await sharedServers()), TSP: 'local' });
+    await expect.poll(() => checkout.processes().some((line) => line.includes('src/tsa/main.ts')), { interval: 20 }).toBe(true);
+    command.interrupt(signal);
+    expect(await command.exitCode).toBe(code);
+    await noProcesses();
+  });
 });
