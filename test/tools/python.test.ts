@@ -6,6 +6,7 @@ import { CommandError, runCommand } from '../../scripts/stack/run.ts';
 import { startContractProxy } from '../interop/contract-proxy.ts';
 import { ensureProgram, pythonPlace } from '../interop/packages.ts';
 import { startMailServer } from '../support/mail.ts';
+import { patience } from '../support/pace.ts';
 import { serviceToken, startService } from '../support/service.ts';
 import { webhookSecret } from '../support/webhook-receiver.ts';
 
@@ -13,7 +14,7 @@ import { webhookSecret } from '../support/webhook-receiver.ts';
 const packages = ['hatchling==1.33.0', 'mypy==2.4.1', 'httpx==0.28.1', 'standardwebhooks==1.1.0'];
 
 /** The first run downloads them. */
-const limitMs = 600_000;
+const limitMs = patience(600_000);
 
 /** The interpreter with these packages, from the cache. Skips the test on a machine without python3 or PyPI. */
 async function pythonOf(stack: StackContext, { skip }: TestContext): Promise<string> {
@@ -49,7 +50,7 @@ test('the Python client, installed with pip, passes its type check and its own t
   const env = { ...process.env, PYTHONPATH, MYPYPATH: join(source, 'src'), WEBHOOK_SECRET: webhookSecret };
   const examples = join(checkoutDir, 'examples');
   const typed = [join(source, 'src'), join(examples, 'agent-loop/agent-loop.py')];
-  await runCommand(python, ['-m', 'mypy', '--strict', '--cache-dir', join(stack.dataDir, 'mypy'), ...typed], { ...stack, env });
+  await runCommand(python, ['-m', 'mypy', '--strict', '--cache-dir', join(stack.cacheDir, 'mypy'), ...typed], { ...stack, env });
 
   const lines: string[] = [];
   const files = [join(checkoutDir, 'clients/python/README.md'), examples];

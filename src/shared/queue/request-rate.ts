@@ -27,10 +27,10 @@ const takeOrRead = `
   local next = redis.call('ZRANGE', KEYS[1], excess, excess, 'WITHSCORES')
   return { 0, next[2] + ARGV[1] + 1 - now, isTaken }
 `;
-/** Notes that a request has its answer. ARGV: the id of the request. */
+/** Notes that a request has its answer, in milliseconds rounded up: it may have reached the provider a moment ago. ARGV: the id of the request. */
 const noteAnswer = `
   local time = redis.call('TIME')
-  redis.call('ZADD', KEYS[1], 'XX', time[1] * 1000 + math.floor(time[2] / 1000), ARGV[1])
+  redis.call('ZADD', KEYS[1], 'XX', time[1] * 1000 + math.ceil(time[2] / 1000), ARGV[1])
 `;
 
 /** Gives a request back that was not sent. ARGV: the id of the request. */

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { checkProviders } from '../../../src/operator/check-providers.ts';
 import { scrape, seriesValue } from '../../support/metrics.ts';
+import { patience } from '../../support/pace.ts';
 import { getJson, type JsonAnswer, randomHash, stampInternal, verifyById } from '../../support/requests.ts';
 import { startPrivateRedis } from '../../support/servers.ts';
 import { type RunningService, type Settings, startService } from '../../support/service.ts';
@@ -16,7 +17,7 @@ const statusesOf = (answers: readonly JsonAnswer[]) => [...new Set(answers.map((
 /** Waits until all of these stamps are made. */
 async function untilMade(service: RunningService, answers: readonly JsonAnswer[]): Promise<void> {
   for (const { body } of answers) {
-    await expect.poll(async () => (await verifyById(service, body.token_id)).body.valid, { timeout: 60_000 }).toBe(true);
+    await expect.poll(async () => (await verifyById(service, body.token_id)).body.valid, { timeout: patience(90_000) }).toBe(true);
   }
 }
 
