@@ -32,9 +32,6 @@ function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv): 
   return running;
 }
 
-/** `npm start` on any free port. */
-const npmStart = () => run('npm', ['start'], {});
-
 /** Runs the target of `npm start` without npm, which takes half a second itself. */
 const start = (env: NodeJS.ProcessEnv = {}) => run(process.execPath, ['scripts/bootstrap.mjs', 'scripts/start.ts'], env);
 
@@ -50,21 +47,20 @@ const postTo = (url: string, path: string, body: object) =>
   fetch(`${url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
 
 describe('npm start', () => {
-  test('stamps and verifies, refuses to run twice, stops all its processes, keeps stamps over restarts and provider changes (V1), and reports a dead worker', {
+  test('stamps and verifies, refuses to run twice, survives a kill, keeps stamps over a restart and another provider (V1), and ends on Ctrl-C', {
     timeout: patience(600_000),
   }, async () => {
-    const first = npmStart();
-    const url = await untilUp(first);
-    await first.until(
-      /Redis {2,}\S.*\n *MongoDB {2,}\S.*\n *Provider {2,}mock.*\n *Service token {2,}dev-service-token\n *Mail {2,}caught here/,
+    const local = run('npm', ['start'], { TSP: 'local' });
+    const url = await untilUp(local);
+    await local.until(
+      /Redis {2,}\S.*\n *MongoDB {2,}\S.*\n *Provider {2,}the development TSA.*\n *Service token {2,}dev-service-token\n *Mail {2,}caught here/,
     );
-    const [lines] = await first.until(/export QSTAMP_URL=.*\n.* stamp README\.md\n/);
+    const [lines] = await local.until(/export QSTAMP_URL=.*\n.* stamp README\.md\n/);
     const { stdout } = await promisify(execFile)('sh', ['-c', lines], { cwd: checkout.dir });
-    expect(stdout).toMatch(/^README\.md .* stamped at .* by mock/);
-    const { stamp }: { stamp: { token_id: string; verify_url: string } } = JSON.parse(
-      readFileSync(join(checkout.dir, 'README.md.qstamp.json'), 'utf8'),
-    );
-    expect(await verify(url, stamp.verify_url)).toMatchObject({ valid: true, token_id: stamp.token_id });
+    expect(stdout).toMatch(/^README\.md .* stamped at .* by local-tsa/);
+    const record = readFileSync(join(checkout.dir, 'README.md.qstamp.json'), 'utf8');
+    const { token_id, verify_url }: Record<string, string> = JSON.parse(record).stamp;
+    expect(await verify(url, verify_url!)).toMatchObject({ valid: true, token_id });
     expect((statSync(join(checkout.dir, '.local/master-key')).mode & 0o777).toString(8)).toBe('600');
 
     const twin = start();
@@ -72,32 +68,32 @@ describe('npm start', () => {
     expect(twin.output()).toContain('already runs in this checkout');
     expect(twin.output()).toContain(url);
     expect((await fetch(`${url}/health/live`)).status).toBe(200);
-    first.interrupt();
-    expect(await first.exitCode).toBe(0);
-    await noProcesses();
-
-    const local = start({ TSP: 'local', SMTP_URL: 'smtp://127.0.0.1:2525' });
-    const localUrl = await untilUp(local);
-    await local.until(/Mail {2,}from SMTP_URL/);
-    expect(await verify(localUrl, stamp.verify_url)).toMatchObject({ valid: true, token_id: stamp.token_id });
-    const answer = await postTo(localUrl, '/api/v1/agent/v1/stamp/basic', { hash: 'a'.repeat(64) });
-    const { verify_url = '', tsp_provider } = (await answer.json()) as Record<string, string>;
-    expect(tsp_provider).toBe('local-tsa');
-    // After a kill nothing keeps running, and the next start works.
     local.interrupt('SIGKILL');
     await local.exitCode;
     await noProcesses();
 
-    const last = start({ RATE_WORKFLOW_START_PER_HOUR: '0' });
-    const lastUrl = await untilUp(last);
+    const mock = start({ RATE_WORKFLOW_START_PER_HOUR: '0' });
+    const mockUrl = await untilUp(mock);
     // Mails that we catch have no limit for their recipient (W25).
     const request = { user_email: 'client@example.com', agent_id: 'agent-7', briefing_hash: 'a'.repeat(64) };
-    for (let starts = 1; starts <= 11; starts += 1) expect((await postTo(lastUrl, '/api/v1/workflow/start', request)).status).toBe(201);
-    for (const kept of [stamp.verify_url, verify_url]) expect(await verify(lastUrl, kept)).toMatchObject({ valid: true });
+    for (let starts = 1; starts <= 11; starts += 1) expect((await postTo(mockUrl, '/api/v1/workflow/start', request)).status).toBe(201);
+    expect(await (await postTo(mockUrl, '/api/v1/agent/v1/stamp/basic', { hash: 'a'.repeat(64) })).json()).toMatchObject({
+      tsp_provider: 'mock',
+    });
+    expect(await verify(mockUrl, verify_url!)).toMatchObject({ valid: true, token_id });
+    mock.interrupt();
+    expect(await mock.exitCode).toBe(0);
+    await noProcesses();
+  });
+
+  test('with SMTP_URL sends mail there, and ends with everything else when the worker dies', async () => {
+    const command = start({ ...(await sharedServers()), SMTP_URL: 'smtp://127.0.0.1:2525' });
+    await untilUp(command);
+    await command.until(/Mail {2,}from SMTP_URL/);
     const worker = checkout.processes().find((line) => line.includes('src/workers/main.ts'));
     process.kill(Number(worker?.split(' ')[0]), 'SIGKILL');
-    expect(await last.exitCode).toBe(1);
-    expect(last.output()).toContain('worker ended with SIGKILL');
+    expect(await command.exitCode).toBe(1);
+    expect(command.output()).toContain('worker ended with SIGKILL');
     await noProcesses();
   });
 
