@@ -7,9 +7,7 @@ import type { InclusionProofShown } from '../../src/shared/contract/workflow-pro
 import { issueCrl, pem } from '../../src/tsa/certificate.ts';
 import { createPki, issueSigner } from '../../src/tsa/pki.ts';
 import { type Bundle, type BundleLab, startBundleLab, unzip, withSums, zipped } from '../support/bundle-lab.ts';
-import { folderWith } from '../support/cli-in-process.ts';
-import { answerFor } from '../support/cli-verify-lab.ts';
-import { jsonLines } from '../support/command.ts';
+import { answerFor, folderWith, jsonLines } from '../support/cli.ts';
 import { getJson, sha256 } from '../support/requests.ts';
 import { sharedService } from '../support/service.ts';
 import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';

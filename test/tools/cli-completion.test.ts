@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { findProgram, runToEnd } from '../../scripts/stack/run.ts';
 import { completionOf } from '../../src/cli/commands/completion.ts';
-import { folderWith } from '../support/cli-in-process.ts';
-import { runCommand, temporaryFolder } from '../support/command.ts';
+import { folderWith, runCommand, temporaryFolder } from '../support/cli.ts';
 import { inherited } from '../support/environment.ts';
 
 async function scriptFor(shell: string) {

@@ -3,9 +3,7 @@ import { expect, test } from 'vitest';
 import { stamp } from '../../src/cli/commands/stamp.ts';
 import { verify } from '../../src/cli/commands/verify.ts';
 import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
-import { folderWith } from '../support/cli-in-process.ts';
-import { recordOf, tokenOf } from '../support/cli-verify-lab.ts';
-import { jsonLines } from '../support/command.ts';
+import { folderWith, jsonLines, recordOf, tokenOf } from '../support/cli.ts';
 
 /** A folder `docs` with files to take, and files that a folder does not mean. */
 function folderWithDocs() {
@@ -76,7 +74,7 @@ test('the verdicts of a folder end with a summary, and --quiet prints only what 
     writeFileSync(path(`docs/${name}`), content);
     writeFileSync(path(`docs/${name}.qstamp.json`), recordOf('a', tokenOf('a')));
   }
-  const { pki } = await import('../support/cli-verify-lab.ts');
+  const { pki } = await import('../support/cli.ts');
   writeFileSync(path('root.pem'), pki.rootPem);
   const { code, stdout } = await run(['verify', '--ca', 'root.pem', 'docs']);
   expect([code, stdout.split('\n').at(-2)]).toEqual([1, '3 files: 2 valid, 1 not valid']);

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createPki } from '../../src/tsa/pki.ts';
-import { jsonLines, runMeasured, temporaryFolder } from '../support/command.ts';
+import { jsonLines, runMeasured, temporaryFolder } from '../support/cli.ts';
 import { type RawEntry, writeRawZip } from '../support/raw-zip.ts';
 
 const hash = (content: string): string => createHash('sha256').update(content).digest('hex');

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { pemOf } from '../../src/shared/rfc3161/index.ts';
-import { jsonLines, runCommand, temporaryFolder } from '../support/command.ts';
+import { jsonLines, runCommand, temporaryFolder } from '../support/cli.ts';
 import { newListSigner } from '../support/list-server.ts';
 import { makeTrustedList } from '../support/trusted-lists.ts';
 

@@ -5,9 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { runToEnd } from '../../scripts/stack/run.ts';
-import { sendJson, startStub } from '../support/cli-in-process.ts';
-import { pki, recordOf, tokenOf } from '../support/cli-verify-lab.ts';
-import { temporaryFolder } from '../support/command.ts';
+import { pki, recordOf, sendJson, startStub, temporaryFolder, tokenOf } from '../support/cli.ts';
 import { inherited } from '../support/environment.ts';
 import { eventually, sha256 } from '../support/requests.ts';
 

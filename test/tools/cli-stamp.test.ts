@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { stamp } from '../../src/cli/commands/stamp.ts';
-import { folderWith, sendJson, startStub } from '../support/cli-in-process.ts';
+import { folderWith, sendJson, startStub } from '../support/cli.ts';
 
 const sha256 = (content: string) => createHash('sha256').update(content).digest('hex');
 const issuedAt = '2026-01-02T03:04:05Z';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { SigningIdentity } from '../../src/shared/rfc3161/index.ts';
 import { basicConstraints, issueCertificate, issueCrl, pem } from '../../src/tsa/certificate.ts';
 import { createPki, issueSigner, type Pki } from '../../src/tsa/pki.ts';
-import { answerFor, folder, genTimeMs, hourMs, only, pki, tokenOf } from '../support/cli-verify-lab.ts';
+import { answerFor, folder, genTimeMs, hourMs, only, pki, tokenOf } from '../support/cli.ts';
 import { newListSigner } from '../support/list-server.ts';
 import { type ListedService, type ListOptions, makeTrustedList } from '../support/trusted-lists.ts';
 

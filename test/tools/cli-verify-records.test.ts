@@ -16,7 +16,7 @@ import {
 } from '../../src/shared/rfc3161/index.ts';
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
 import { createPki } from '../../src/tsa/pki.ts';
-import { folderWith } from '../support/cli-in-process.ts';
+import { folderWith } from '../support/cli.ts';
 import { newListSigner } from '../support/list-server.ts';
 import { makeTrustedList } from '../support/trusted-lists.ts';
 

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { workflowRedact, workflowResend, workflowStart, workflowStatus } from '../../src/cli/commands/workflow.ts';
 import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
-import { folderWith, sendJson, startStub } from '../support/cli-in-process.ts';
+import { folderWith, sendJson, startStub } from '../support/cli.ts';
 
 const workflowId = '01890a5d-ac96-774b-bcce-b302099a8057';
 const stampId = '01890a5d-ac96-774b-bcce-b302099a8058';

@@ -5,7 +5,7 @@ import { trustAdd, trustRemove } from '../../src/cli/commands/trust.ts';
 import { verify } from '../../src/cli/commands/verify.ts';
 import { workflowComplete, workflowStart } from '../../src/cli/commands/workflow.ts';
 import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
-import { folderWith } from '../support/cli-in-process.ts';
+import { folderWith } from '../support/cli.ts';
 
 const commands = [stamp, verify, trustAdd, trustRemove, workflowStart, workflowAdd, workflowComplete];
 const parse = (line: string) => parseCommandLine(line.split(' '), commands);
