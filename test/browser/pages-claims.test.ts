@@ -1,6 +1,6 @@
 import Fastify from 'fastify';
 import type { Page } from 'playwright-core';
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { registerViews } from '../../src/api/server/views.ts';
 import { openPage } from '../support/chromium.ts';
 import { startSample } from '../support/page-samples.ts';
@@ -27,107 +27,66 @@ const inTheToneOfSuccess = (page: Page) =>
   })()`);
 
 const content = Buffer.from('what is stamped');
-const files = [{ name: 'mine.txt', mimeType: 'text/plain', buffer: content }];
-const record = (token: unknown) => ({
-  name: 'mine.txt.qstamp.json',
-  mimeType: 'application/json',
-  buffer: Buffer.from(JSON.stringify({ stamp: { token } })),
-});
+const mine = { name: 'mine.txt', mimeType: 'text/plain', buffer: content };
+const record = (token: string) => ({ ...mine, name: 'mine.txt.qstamp.json', buffer: Buffer.from(JSON.stringify({ stamp: { token } })) });
 
-async function stampOf(service: RunningService) {
+/** A stamp, and the path of a completed workflow with one output. */
+async function stampedBy(service: RunningService) {
   const { body } = await stampAgent(service, 'basic', { hash: sha256(content) });
-  return { token: String(body.token), path: String(body.verify_url) };
-}
-
-/** The path of a completed workflow with one output. */
-async function workflowOf(service: RunningService): Promise<string> {
   const workflow = await startWorkflow(service, { tier: 'standard' });
   expect((await stampOutput(service, workflow, { output_hash: sha256(content) })).status).toBe(201);
   expect((await completeWorkflow(service, workflow)).status).toBe(200);
   const path = `/workflow/${workflow.id}`;
+  // A busy process shows a record only when its chain is recomputed, for which this waits.
   await readPage(service, path);
-  return path;
+  return { token: String(body.token), stamp: String(body.verify_url), workflow: path };
 }
 
+const drop = async (page: Page, ...files: (typeof mine)[]) => {
+  await page.setInputFiles('#file', files);
+  await page.getByText('Match.').waitFor();
+};
+
 describe('V9: a mock stamp is a test stamp on every page: in the warning colour, and never called valid', () => {
-  let service: RunningService;
-  let stamp: Awaited<ReturnType<typeof stampOf>>;
-  let workflow: string;
-  beforeAll(async () => {
-    service = await sharedService();
-    stamp = await stampOf(service);
-    workflow = await workflowOf(service);
-  }, 60_000);
-
-  const dropFile = async (page: Page) => {
-    await page.setInputFiles('#file', files);
-    await page.getByText('Match.').waitFor();
-  };
-  const looks: [name: string, path: () => string, use: (page: Page) => Promise<unknown>][] = [
-    ['the page of the stamp, and a file that is what was stamped', () => stamp.path, dropFile],
-    [
-      '/verify: a file and its stamp',
-      () => '/verify',
-      async (page) => {
-        await page.setInputFiles('#file', [...files, record(stamp.token)]);
-        await page.getByText('Match.').waitFor();
-      },
-    ],
-    [
-      '/verify: a pasted token and a hash',
-      () => '/verify',
-      async (page) => {
-        await page.fill('#token', stamp.token);
-        await page.fill('#hash', sha256(content));
-        await page.getByRole('button', { name: 'Verify' }).click();
-        await page.getByText('Match.').waitFor();
-      },
-    ],
-    [
-      'the page of a workflow: what the browser recomputes, and a file that is an output',
-      () => workflow,
-      async (page) => {
-        await page.locator('#in-browser-proof[data-state]').waitFor();
-        await dropFile(page);
-      },
-    ],
-    [
-      'the page of a workflow: a hash that is an output',
-      () => `${workflow}?find=${sha256(content)}`,
-      (page) => page.getByText('Match.').waitFor(),
-    ],
-    [
-      'the page of a workflow on paper',
-      () => workflow,
-      async (page) => {
-        await page.locator('#in-browser-proof[data-state]').waitFor();
-        await page.emulateMedia({ media: 'print' });
-      },
-    ],
-  ];
-
-  it.each(looks)('%s', async (_name, path, use) => {
+  it('the page of the stamp, /verify, and the page of a workflow, also on paper', async () => {
+    const service = await sharedService();
+    const { token, stamp, workflow } = await stampedBy(service);
+    const paste = async (page: Page) => {
+      await page.fill('#token', token);
+      await page.fill('#hash', sha256(content));
+      await page.getByRole('button', { name: 'Verify' }).click();
+      await page.getByText('Match.').waitFor();
+    };
+    const recomputed = (page: Page) => page.locator('#in-browser-proof[data-state]').waitFor();
     const page = await openPage();
-    await page.goto(service.url + path());
-    // A busy process shows a record only when its chain is recomputed.
-    while ((await page.innerText('main')).startsWith('Still being checked')) await page.reload();
-    await use(page);
-    expect(await inTheToneOfSuccess(page)).toEqual([]);
-    const shown = await page.innerText('main');
-    expect(shown).toMatch(/test stamp/i);
-    expect(shown).toContain('proves nothing to a third party');
-    expect(shown).not.toMatch(/\bvalid\b|existed no later|without us/);
-    for (const mark of await page.locator('.mark').allInnerTexts()) expect(mark).toBe('Test stamp');
+    for (const [path, use] of [
+      [stamp, () => drop(page, mine)],
+      ['/verify', () => drop(page, mine, record(token))],
+      ['/verify', () => paste(page)],
+      [workflow, () => recomputed(page).then(() => drop(page, mine))],
+      [`${workflow}?find=${sha256(content)}`, () => page.getByText('Match.').waitFor()],
+      [workflow, () => recomputed(page).then(() => page.emulateMedia({ media: 'print' }))],
+    ] as const) {
+      await page.goto(service.url + path);
+      await use();
+      expect(await inTheToneOfSuccess(page), path).toEqual([]);
+      const shown = await page.innerText('main');
+      expect(shown, path).toMatch(/test stamp/i);
+      expect(shown, path).toContain('proves nothing to a third party');
+      expect(shown, path).not.toMatch(/\bvalid\b|existed no later|without us/);
+      for (const mark of await page.locator('.mark').allInnerTexts()) expect(mark, path).toBe('Test stamp');
+    }
   });
 
   it('stamps and workflows of a TSA have the colour for proved facts; unqualified ones are marked on top', async () => {
     const real = await startService({ settings: providersSettings([{ tsa: await startTsa() }]) });
+    const { stamp, workflow } = await stampedBy(real);
     const page = await openPage();
-    await page.goto(real.url + (await stampOf(real)).path);
-    await dropFile(page);
+    await page.goto(real.url + stamp);
+    await drop(page, mine);
     expect(await inTheToneOfSuccess(page)).not.toEqual([]);
     expect(await page.innerText('main')).not.toMatch(/test stamp/i);
-    await page.goto(real.url + (await workflowOf(real)));
+    await page.goto(real.url + workflow);
     expect(await inTheToneOfSuccess(page)).not.toEqual([]);
     expect(await page.innerText('main')).toContain('This is evidence, but no court');
   });

@@ -6,7 +6,7 @@ import { stamp } from '../../src/cli/commands/stamp.ts';
 import { workflowStart } from '../../src/cli/commands/workflow.ts';
 import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
 import { openPage } from '../support/chromium.ts';
-import { folderWith } from '../support/cli-in-process.ts';
+import { folderWith } from '../support/cli.ts';
 import { type RunningService, sharedService } from '../support/service.ts';
 import { sharedTsaService } from '../support/tsa-service.ts';
 

@@ -23,8 +23,7 @@ import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
 import { emptyCrl } from '../../src/tsa/pki.ts';
 import { createRecordLab, hash, imprintOf, type RecordLab } from '../support/record-lab.ts';
 import { type BouncyCastle, startBouncyCastle } from './bouncy-castle.ts';
-import { type Digidoc4j, startDigidoc4j } from './digidoc4j.ts';
-import { startDss } from './dss.ts';
+import { type Dss, startDss } from './dss.ts';
 
 /** What one side made and the other judged. */
 export interface Meeting {
@@ -43,7 +42,6 @@ const refused = (what: string, verdict: string): Meeting => ({ what, verdict, is
 export interface Jars {
   readonly bouncyCastle: string;
   readonly dss: string;
-  readonly digidoc4j: string;
 }
 
 /** A stranger who judges records. */
@@ -54,8 +52,8 @@ interface Stranger {
 }
 
 /**
- * Records made here are judged by Bouncy Castle and by DSS, and records of Bouncy Castle here; all trust one root. Containers are judged by DSS
- * and by digidoc4j.
+ * Records made here are judged by Bouncy Castle and by DSS, and records of Bouncy Castle here; all trust one root. Containers are judged by
+ * DSS.
  */
 export async function exchangeRecords(java: string, jars: Jars): Promise<readonly Meeting[]> {
   const lab = createRecordLab();
@@ -77,16 +75,7 @@ export async function exchangeRecords(java: string, jars: Jars): Promise<readonl
       for (const stranger of strangers) {
         ours.push(...(await directOnes(lab, stranger)), ...(await batches(lab, stranger)), ...(await renewals(lab, stranger)));
       }
-      const digidoc4j = await startDigidoc4j(java, jars.digidoc4j, lab.tsa.pki.signer.certificate);
-      try {
-        const packed = await containersOf(lab);
-        // digidoc4j knows no evidence records in containers ("Unsupported evidence record entry"), so it is asked about tokens alone.
-        const withToken = packed.filter(({ isRecord }) => !isRecord);
-        const judged = [...(await containersTo('DSS', dss, packed)), ...(await containersTo('digidoc4j', digidoc4j, withToken))];
-        return [...ours, ...judged, ...(await foreignOnes(lab, castle))];
-      } finally {
-        await digidoc4j.close();
-      }
+      return [...ours, ...(await containersTo(dss, await containersOf(lab))), ...(await foreignOnes(lab, castle))];
     } finally {
       await dss.close();
     }
@@ -181,7 +170,6 @@ async function renewals(lab: RecordLab, stranger: Stranger): Promise<readonly Me
 
 interface Packed {
   readonly what: string;
-  readonly isRecord: boolean;
   readonly container: Buffer;
   /** With another document in place of the one that was stamped. */
   readonly bent: Buffer;
@@ -201,7 +189,6 @@ async function containersOf(lab: RecordLab): Promise<readonly Packed[]> {
   };
   const packed = Object.entries(proofs).map(async ([what, proof]) => ({
     what,
-    isRecord: proof !== token,
     container: await packedByCommand(document, proof),
     // The command packs no file but the stamped one.
     bent: await buffer(containerOf(storedFile('document.bin', randomBytes(20)), proof)),
@@ -209,12 +196,12 @@ async function containersOf(lab: RecordLab): Promise<readonly Packed[]> {
   return Promise.all(packed);
 }
 
-async function containersTo(name: 'DSS' | 'digidoc4j', judge: Pick<Digidoc4j, 'judgeContainer'>, packed: readonly Packed[]) {
+async function containersTo(dss: Dss, packed: readonly Packed[]): Promise<readonly Meeting[]> {
   const meetings: Meeting[] = [];
   for (const { what, container, bent } of packed) {
-    const meeting = `a container to ${name}, with ${what}`;
-    meetings.push(taken(meeting, await judge.judgeContainer(container)));
-    meetings.push(refused(`${meeting}, another document`, await judge.judgeContainer(bent)));
+    const meeting = `a container to DSS, with ${what}`;
+    meetings.push(taken(meeting, await dss.judgeContainer(container)));
+    meetings.push(refused(`${meeting}, another document`, await dss.judgeContainer(bent)));
   }
   return meetings;
 }

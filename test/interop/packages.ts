@@ -29,8 +29,6 @@ export const javaPackages = {
   'dss-lists': ['tsl-validation', 'validation', 'xades', 'policy-jaxb', 'utils-apache-commons', 'crl-parser-stream', 'cms-object'].map(
     (part) => `eu.europa.ec.joinup.sd-dss:dss-${part}:6.3`,
   ),
-  digidoc4j: ['org.digidoc4j:digidoc4j:6.1.0'],
-  jsign: ['net.jsign:jsign:7.4'],
 } as const;
 
 /** The program of one of Debian's packages, which is installed where it is missing. @throws CommandError */
@@ -41,8 +39,7 @@ export async function ensureProgram(context: StackContext, name: string, debianP
   return program;
 }
 
-export const ensureJava = (context: StackContext, name: 'java' | 'jarsigner' = 'java'): Promise<string> =>
-  ensureProgram(context, name, 'default-jdk-headless');
+export const ensureJava = (context: StackContext): Promise<string> => ensureProgram(context, 'java', 'default-jdk-headless');
 
 function pomOf(artifacts: readonly string[]): string {
   const dependencies = artifacts.map((artifact) => {

@@ -3,14 +3,13 @@ import { join } from 'node:path';
 import type { StackContext } from '../../scripts/stack/context.ts';
 import { CommandError, runCommand } from '../../scripts/stack/run.ts';
 import type { Meeting, TimeStampClient } from './clients/client.ts';
-import { codeSigningClients } from './clients/code-signing.ts';
-import { goClients } from './clients/go.ts';
+import { goClient } from './clients/go.ts';
 import { libraryClients } from './clients/libraries.ts';
 import { pythonClients } from './clients/python.ts';
 import { startDoorRecorder } from './door-recorder.ts';
 
 /** Strangers that take the address of a TSA. */
-export const timeStampClients: readonly TimeStampClient[] = [...libraryClients, ...codeSigningClients, ...pythonClients, ...goClients];
+export const timeStampClients: readonly TimeStampClient[] = [...libraryClients, ...pythonClients, goClient];
 
 /** A key and a self-signed certificate that code and documents may be signed with. */
 async function makeSigner({ context, dir }: { context: StackContext; dir: string }) {

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { expect, test } from 'vitest';
 import { issueResponse } from '../../src/shared/rfc3161/index.ts';
-import { genTimeMs, pki } from '../support/cli-verify-lab.ts';
-import { jsonLines, runCommand, runMeasured, temporaryFolder } from '../support/command.ts';
+import { genTimeMs, jsonLines, pki, runCommand, runMeasured, temporaryFolder } from '../support/cli.ts';
 import { ask } from '../support/tsa-lab.ts';
 
 test('a file of more than 4 GiB is packed in constant memory, and the command and other programs can read it', async () => {

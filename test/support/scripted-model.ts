@@ -1,4 +1,4 @@
-import { sendJson, startStub } from './cli-in-process.ts';
+import { sendJson, startStub } from './cli.ts';
 
 /** A model for chat completions: it asks to write one file, and then says that it is done. `seen` has its requests. */
 export const startScriptedModel = (file: { readonly name: string; readonly content: string }, says: string) =>

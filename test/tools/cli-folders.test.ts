@@ -1,32 +1,17 @@
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { symlinkSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { stamp } from '../../src/cli/commands/stamp.ts';
 import { verify } from '../../src/cli/commands/verify.ts';
 import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
-import { folderWith } from '../support/cli-in-process.ts';
-import { recordOf, tokenOf } from '../support/cli-verify-lab.ts';
-import { jsonLines } from '../support/command.ts';
+import { folderWith, jsonLines, pki, recordOf, tokenOf } from '../support/cli.ts';
 
 /** A folder `docs` with files to take, and files that a folder does not mean. */
 function folderWithDocs() {
-  const folder = folderWith([stamp, verify, workflowAdd], { outside: 'outside' });
-  for (const name of ['docs', 'docs/sub', 'docs/.git', 'docs/empty']) mkdirSync(folder.path(name));
-  const files = [
-    'docs/b.txt',
-    'docs/a.txt',
-    'docs/sub/c.txt',
-    'docs/.hidden',
-    'docs/.git/config',
-    'docs/qstamp-workflow.json',
-    'docs/gone.qstamp.json',
-    'docs/a.txt.tsr',
-    'docs/a.txt.asics',
-    'docs/alone.tsr',
-  ];
-  for (const name of files) writeFileSync(folder.path(name), name);
   const workflow = { qstamp: 1, kind: 'workflow', service: '', workflow_id: '', workflow_token: 'secret', expires_at: '' };
-  writeFileSync(folder.path('docs/job.json'), JSON.stringify(workflow));
-  writeFileSync(folder.path('docs/sub/data.zip'), 'no zip file');
+  const taken = ['b.txt', 'a.txt', 'sub/c.txt', 'sub/data.zip', 'alone.tsr'];
+  const left = ['.hidden', '.git/config', 'empty/.hidden', 'qstamp-workflow.json', 'gone.qstamp.json', 'a.txt.tsr', 'a.txt.asics'];
+  const files = Object.fromEntries([...taken, ...left].map((name) => [`docs/${name}`, name]));
+  const folder = folderWith([stamp, verify, workflowAdd], { ...files, outside: 'outside', 'docs/job.json': JSON.stringify(workflow) });
   symlinkSync(folder.path('outside'), folder.path('docs/link'));
   symlinkSync(folder.path('docs'), folder.path('docs/loop'));
   return folder;
@@ -66,18 +51,10 @@ test('a folder without files is a problem, and the others go on', async () => {
 });
 
 test('the verdicts of a folder end with a summary, and --quiet prints only what is not valid', async () => {
-  const { run, path } = folderWith([verify], {});
-  mkdirSync(path('docs'));
-  for (const [name, content] of [
-    ['good', 'a'],
-    ['bad', 'changed'],
-    ['also-good', 'a'],
-  ] as const) {
-    writeFileSync(path(`docs/${name}`), content);
-    writeFileSync(path(`docs/${name}.qstamp.json`), recordOf('a', tokenOf('a')));
-  }
-  const { pki } = await import('../support/cli-verify-lab.ts');
-  writeFileSync(path('root.pem'), pki.rootPem);
+  const record = recordOf('a', tokenOf('a'));
+  const stamped = (name: string, content: string) => ({ [`docs/${name}`]: content, [`docs/${name}.qstamp.json`]: record });
+  const files = { ...stamped('good', 'a'), ...stamped('bad', 'changed'), ...stamped('also-good', 'a') };
+  const { run } = folderWith([verify], { ...files, 'root.pem': pki.rootPem });
   const { code, stdout } = await run(['verify', '--ca', 'root.pem', 'docs']);
   expect([code, stdout.split('\n').at(-2)]).toEqual([1, '3 files: 2 valid, 1 not valid']);
   const good = await run(['verify', '--ca', 'root.pem', 'docs/good', 'docs/also-good']);

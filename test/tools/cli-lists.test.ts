@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { lists } from '../../src/cli/commands/lists.ts';
 import { pemOf } from '../../src/shared/rfc3161/index.ts';
-import { jsonLines, runCommand, temporaryFolder } from '../support/command.ts';
+import { folderWith, jsonLines } from '../support/cli.ts';
 import { newListSigner } from '../support/list-server.ts';
 import { makeTrustedList } from '../support/trusted-lists.ts';
 
@@ -53,18 +53,16 @@ const files = {
   'forged.xml': makeTrustedList({ territory: 'SE', sequenceNumber: 49, signed: stranger }),
 };
 
-describe('qstamp lists', () => {
-  let cwd: string;
-  beforeEach(() => {
-    cwd = temporaryFolder();
-    for (const [name, content] of Object.entries(files)) writeFileSync(join(cwd, name), content);
-  });
-  const lists = (...args: string[]) => runCommand(['lists', ...args], { cwd });
+const inFolder = () => {
+  const { run, path } = folderWith([lists], files);
+  return { path, run: (line: string) => run(['lists', ...line.split(' ').filter(Boolean)]) };
+};
 
+describe('qstamp lists', () => {
   test('says what a list says about time-stamping services, newest first, and who signed it', async () => {
-    const { code, stdout } = await lists('--list-signers', 'signers.pem', 'eu.xml', 'se.xml', 'pivot-1.xml');
-    expect(code).toBe(0);
-    expect(stdout.split('\n').filter((line) => !/signed by|^ {2}operator Office/.test(line))).toEqual([
+    const { code, stdout } = await inFolder().run('--list-signers signers.pem eu.xml se.xml pivot-1.xml');
+    expect([code, ...stdout.split('\n').filter((line) => !/signed by|^ {2}operator Office/.test(line))]).toEqual([
+      0,
       'eu.xml: list of lists no. 2 (version 5)',
       '  issued 2026-11-01T00:00:00.000Z, next update 2027-05-01T00:00:00.000Z',
       'se.xml: trusted list of SE no. 48 (version 5)',
@@ -81,48 +79,36 @@ describe('qstamp lists', () => {
   });
 
   test('as JSON', async () => {
-    expect(jsonLines(await lists('--json', 'se.xml'))).toMatchObject([
+    const history = [{ status: 'withdrawn' }, { status: 'granted' }];
+    expect(jsonLines(await inFolder().run('--json se.xml'))).toMatchObject([
       {
-        file: 'se.xml',
-        territory: 'SE',
-        sequence_number: 48,
-        state: 'expired',
+        ...{ file: 'se.xml', territory: 'SE', sequence_number: 48, state: 'expired', signer_checked: false },
         signer: { subject: 'O=qstamp development, CN=Sweden' },
-        signer_checked: false,
-        time_stamping_services: [{ provider_name: 'A provider', history: [{ status: 'withdrawn' }, { status: 'granted' }] }],
+        time_stamping_services: [{ provider_name: 'A provider', history }],
       },
     ]);
   });
 
-  test('without signers, says that nobody was named who may sign', async () => {
-    const { code, stdout } = await lists('forged.xml');
-    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('nobody was named who may sign (--list-signers)') });
-  });
-
-  test.each<[string, string[], number, RegExp]>([
-    [
-      'another signer, also one that a pivot names',
-      ['--list-signers', 'signers.pem', 'eu.xml', 'pivot-1.xml', 'forged.xml'],
-      1,
-      /^forged\.xml: list_wrong_signer: /m,
-    ],
-    ['a pivot that is not given', ['--list-signers', 'signers.pem', 'eu.xml'], 1, /list_pivot_broken: .*pivot-1\.xml is not among/],
-    ['a file that is no list', ['signers.pem'], 1, /^signers\.pem: list_malformed: /m],
-    ['no such file', ['none.xml'], 5, /^none\.xml: there is no such file/m],
-    ['no file', [], 2, /name at least one file/],
-    ['a country without signers', ['eu.xml', '--signers-of', 'se'], 5, /names signers for "se"; codes are capitals/],
-    ['signers that are none', ['--list-signers', 'se.xml', 'eu.xml'], 5, /^.*se\.xml: It has no certificate\./m],
-  ])('refuses %s', async (_, args, exitCode, message) => {
-    const { code, stdout, stderr } = await lists(...args);
-    expect(code).toBe(exitCode);
-    expect(stdout + stderr).toMatch(message);
+  test.each<[what: string, line: string, exitCode: number, says: RegExp]>([
+    ['nobody was named', 'forged.xml', 0, /nobody was named who may sign \(--list-signers\)/],
+    ['another signer', '--list-signers signers.pem eu.xml pivot-1.xml forged.xml', 1, /^forged\.xml: list_wrong_signer: /m],
+    ['a pivot is not given', '--list-signers signers.pem eu.xml', 1, /list_pivot_broken: .*pivot-1\.xml is not among/],
+    ['no list', 'signers.pem', 1, /^signers\.pem: list_malformed: /m],
+    ['no such file', 'none.xml', 5, /^none\.xml: there is no such file/m],
+    ['no file', '', 2, /name at least one file/],
+    ['a country without signers', 'eu.xml --signers-of se', 5, /names signers for "se"; codes are capitals/],
+    ['signers that are none', '--list-signers se.xml eu.xml', 5, /^.*se\.xml: It has no certificate\./m],
+  ])('who may sign: %s', async (_, line, exitCode, says) => {
+    const { code, stdout, stderr } = await inFolder().run(line);
+    expect([code, stdout + stderr]).toEqual([exitCode, expect.stringMatching(says)]);
   });
 
   test('prints the signers of a country, with fingerprints, as a file for --list-signers', async () => {
-    const { stdout } = await lists('eu.xml', '--signers-of', 'SE');
+    const { run, path } = inFolder();
+    const { stdout } = await run('eu.xml --signers-of SE');
     expect(stdout).toMatch(/^# O=qstamp development, CN=Sweden\n# SHA-256 ([0-9A-F]{2}:){31}[0-9A-F]{2}\n-----BEGIN CERTIFICATE-----\n/);
-    writeFileSync(join(cwd, 'sweden.pem'), stdout);
-    expect((await lists('--list-signers', 'sweden.pem', 'se.xml')).code).toBe(0);
-    expect((await lists('--list-signers', 'sweden.pem', 'forged.xml')).code).toBe(1);
+    writeFileSync(path('sweden.pem'), stdout);
+    const codeOf = async (list: string) => (await run(`--list-signers sweden.pem ${list}`)).code;
+    expect([await codeOf('se.xml'), await codeOf('forged.xml')]).toEqual([0, 1]);
   });
 });

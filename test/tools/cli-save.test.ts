@@ -1,13 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
-import { runToEnd } from '../../scripts/stack/run.ts';
-import { sendJson, startStub } from '../support/cli-in-process.ts';
-import { pki, recordOf, tokenOf } from '../support/cli-verify-lab.ts';
-import { temporaryFolder } from '../support/command.ts';
+import { pki, recordOf, runInBash, sendJson, startStub, temporaryFolder, tokenOf } from '../support/cli.ts';
 import { inherited } from '../support/environment.ts';
 import { eventually, sha256 } from '../support/requests.ts';
 
@@ -46,15 +43,12 @@ describe('a disk that is full leaves no part of a file', () => {
     ['a trust anchor', 'trust add --yes root.pem', /^qstamp: \S+\.pem: the file is too large for this disk\n$/],
   ])('%s', async (_name, line, said) => {
     const { url } = await startService();
-    const cwd = temporaryFolder();
-    for (const [name, content] of Object.entries(files)) writeFileSync(join(cwd, name), content);
-    mkdirSync(join(cwd, 'qstamp/anchors'), { recursive: true });
+    const cwd = temporaryFolder({ ...files, 'qstamp/anchors/.keep': '' });
     // A limit of the file size is what a test can have without a disk of its own.
-    const program = `ulimit -f 0; exec "${process.execPath}" "${qstamp}" ${line}`;
-    const { code, stderr } = await runToEnd('bash', ['-c', program], { cwd, env: { ...inherited, QSTAMP_URL: url, XDG_CONFIG_HOME: cwd } });
+    const { code, stderr } = await runInBash(`ulimit -f 0; qstamp ${line}`, { cwd, env: { QSTAMP_URL: url, XDG_CONFIG_HOME: cwd } });
     expect([code, stderr]).toEqual([5, expect.stringMatching(said)]);
     expect(readdirSync(cwd).sort()).toEqual([...Object.keys(files), 'qstamp'].sort());
-    expect(readdirSync(join(cwd, 'qstamp/anchors'))).toEqual([]);
+    expect(readdirSync(join(cwd, 'qstamp/anchors'))).toEqual(['.keep']);
     expect(readFileSync(join(cwd, 'b.qstamp.json'), 'utf8')).toBe(files['b.qstamp.json']);
   });
 });

@@ -1,67 +1,55 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { truncateSync, writeFileSync } from 'node:fs';
+import { truncateSync } from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { describe, expect, test, vi } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { runToEnd } from '../../scripts/stack/run.ts';
+import { pack } from '../../src/cli/commands/pack.ts';
+import { verify } from '../../src/cli/commands/verify.ts';
 import { progressText, readableSize, withMilliseconds } from '../../src/cli/terminal.ts';
-import { sendJson, startStub } from '../support/cli-in-process.ts';
-import { genTimeMs, pki, recordOf, stranger, tokenOf } from '../support/cli-verify-lab.ts';
-import { runCommand, runOnTerminal, temporaryFolder } from '../support/command.ts';
+import * as cli from '../support/cli.ts';
 import { inherited } from '../support/environment.ts';
 
-// Each of these tests starts several processes.
+// Some of these tests start several processes.
 vi.setConfig({ testTimeout: 60_000 });
 
-const qstamp = join(checkoutDir, 'bin/qstamp.mjs');
+const record = cli.recordOf('a', cli.tokenOf('a'));
+const stamps = {
+  'root.pem': cli.pki.rootPem,
+  'other.pem': cli.stranger.rootPem,
+  good: 'a',
+  'good.qstamp.json': record,
+  bad: 'changed',
+  'bad.qstamp.json': record,
+};
 
-function folderOfStamps() {
-  const cwd = temporaryFolder();
-  const write = (name: string, content: string) => writeFileSync(join(cwd, name), content);
-  write('root.pem', pki.rootPem);
-  write('other.pem', stranger.rootPem);
-  for (const [name, content] of [
-    ['good', 'a'],
-    ['bad', 'changed'],
-  ] as const) {
-    write(name, content);
-    write(`${name}.qstamp.json`, recordOf('a', tokenOf('a')));
-  }
-  return cwd;
-}
+/** What a terminal got: ESC for the escape character, and a new line where a line is erased. */
+const shown = (text: string) => text.replaceAll('\r\x1b[K', '\n').replaceAll('\x1b', 'ESC');
 
-describe('signs and colours', () => {
-  test('on a terminal each verdict, problem and summary has its own', async () => {
-    const cwd = folderOfStamps();
-    const { code, output } = await runOnTerminal(['verify', '--ca', 'root.pem', 'good', 'bad', 'missing'], { cwd });
-    expect(code).toBe(1);
-    expect(output).toContain('ESC[32m✓ESC[39m good: valid, existed at');
-    expect(output).toContain('ESC[31m✗ESC[39m bad: NOT VALID');
-    expect(output).toContain('ESC[31m✗ESC[39m missing: there is no such file');
-    expect(output).toContain('ESC[31m✗ESC[39m 3 files: 1 valid, 1 not valid, 1 failed');
-    const unproved = await runOnTerminal(['verify', '--ca', 'other.pem', 'good'], { cwd });
-    expect(unproved.output).toContain('ESC[33m!ESC[39m good: NOT PROVED');
-  });
+test.each([
+  [
+    'on a terminal',
+    '--ca root.pem good bad missing',
+    {},
+    ['G good: valid', 'R bad: NOT VALID', 'R missing: there is', 'R 3 files: 1 valid'],
+  ],
+  ['on a terminal, not proved', '--ca other.pem good', {}, ['Y good: NOT PROVED']],
+  ['not with NO_COLOR', '--ca root.pem good', { NO_COLOR: '1' }, ['good: valid']],
+  ['not on a terminal without abilities', '--ca root.pem good', { TERM: 'dumb' }, ['good: valid']],
+  ['not with --json', '--json --ca root.pem good', {}, ['{"subject":"good"']],
+])('each verdict, problem and summary has its sign and colour: %s', async (_where, line, onTerminal, lines) => {
+  const { stdout, stderr } = await cli.folderWith([verify], stamps).run(['verify', ...line.split(' ')], { onTerminal });
+  const signs = { G: 'ESC[32m✓ESC[39m', R: 'ESC[31m✗ESC[39m', Y: 'ESC[33m!ESC[39m' };
+  const wanted = lines.map((line) => line.replace(/^[GRY](?= )/, (sign) => signs[sign as keyof typeof signs]));
+  const output = shown(`\n${stdout}\n${stderr}`).split('\n');
+  expect(wanted.filter((beginning) => !output.some((line) => line.startsWith(beginning)))).toEqual([]);
+});
 
-  test.each([
-    ['NO_COLOR', { NO_COLOR: '1' }, []],
-    ['a terminal without abilities', { TERM: 'dumb' }, []],
-    ['--json', {}, ['--json']],
-  ])('not with %s', async (_name, env, options) => {
-    const { output } = await runOnTerminal(['verify', ...options, '--ca', 'root.pem', 'good', 'bad'], { cwd: folderOfStamps(), env });
-    expect(output).toMatch(/good/);
-    expect(output).not.toMatch(/ESC\[3|[✓✗]/);
-  });
-
-  test('not in a pipe, even if FORCE_COLOR is set', async () => {
-    const env = { FORCE_COLOR: '1', TERM: 'xterm' };
-    const { stdout, stderr } = await runCommand(['verify', 'good', 'bad', 'missing'], { cwd: folderOfStamps(), env });
-    expect(stdout + stderr).toContain('3 files: ');
-    expect(stdout + stderr).not.toMatch(/[✓✗]/);
-    expect(stdout + stderr).not.toContain('\x1b');
-  });
+test('no signs in a pipe, even if FORCE_COLOR is set', async () => {
+  const env = { FORCE_COLOR: '1', TERM: 'xterm' };
+  const { stdout, stderr } = await cli.runCommand(['verify', 'good', 'missing'], { cwd: cli.temporaryFolder(stamps), env });
+  expect(stdout).toContain('2 files: ');
+  expect(stdout + stderr).not.toMatch(/[✓✗]/);
+  expect(stdout + stderr).not.toContain('\x1b');
 });
 
 test('times in text have milliseconds, or the digits that were signed', () => {
@@ -72,90 +60,57 @@ test('times in text have milliseconds, or the digits that were signed', () => {
 
 describe('progress', () => {
   test.each([
-    [{ done: 1e9, total: 4e9, elapsedMs: 10_000 }, 'x: 25 % of 4.0 GB, 30 s left'],
-    [{ done: 1e9, total: 4e9, elapsedMs: 100_000 }, 'x: 25 % of 4.0 GB, 5 min 0 s left'],
-    [{ done: 1e6, total: 4e9, elapsedMs: 1_000 }, 'x: 0 % of 4.0 GB, 1 h 6 min left'],
-    [{ done: 1e9, total: 4e9, elapsedMs: 999 }, 'x: 25 % of 4.0 GB'],
-    [{ done: 4e9, total: 4e9, elapsedMs: 9_999 }, 'x: 100 % of 4.0 GB'],
-    [{ done: 5e9, total: 4e9, elapsedMs: 9_999 }, 'x: 100 % of 4.0 GB'],
-    [{ done: 1e9, total: undefined, elapsedMs: 9_999 }, 'x: 1.0 GB'],
-    [{ done: 0, total: 0, elapsedMs: 9_999 }, 'x: 0 bytes'],
-  ])('%j', (progress, said) => {
-    expect(progressText('x', { ...progress, amountText: readableSize })).toBe(said);
+    [1e9, 4e9, 10_000, 'x: 25 % of 4.0 GB, 30 s left'],
+    [1e9, 4e9, 100_000, 'x: 25 % of 4.0 GB, 5 min 0 s left'],
+    [1e6, 4e9, 1_000, 'x: 0 % of 4.0 GB, 1 h 6 min left'],
+    [1e9, 4e9, 999, 'x: 25 % of 4.0 GB'],
+    [5e9, 4e9, 9_999, 'x: 100 % of 4.0 GB'],
+    [1e9, undefined, 9_999, 'x: 1.0 GB'],
+    [0, 0, 9_999, 'x: 0 bytes'],
+  ])('%s of %s after %i ms', (done, total, elapsedMs, said) => {
+    expect(progressText('x', { done, total, elapsedMs, amountText: readableSize })).toBe(said);
   });
 
-  test('of hashing and of an upload, on a terminal only', async () => {
-    const cwd = temporaryFolder();
-    writeFileSync(join(cwd, 'large'), '');
+  test('of hashing and of an upload, on a real terminal', async () => {
+    const cwd = cli.temporaryFolder({ large: '' });
     truncateSync(join(cwd, 'large'), 16_000_000);
-    const { url } = await startStub((response) => sendJson(response, 422, { detail: 'no' }));
-    const env = { QSTAMP_URL: url };
-    const line = ['stamp', '--tier', 'sealed', 'large'];
-    const { code, output } = await runOnTerminal(line, { cwd, env });
-    expect([code, output]).toEqual([3, expect.stringMatching(/\rESC\[Klarge: \d+ % of 16\.0 MB/)]);
-    expect(output).toMatch(/\rESC\[Ksent: \d+ % of 21\.3 MB/);
-    expect(output).toMatch(/\rESC\[KESC\[31m✗ESC\[39m large: the service answered 422/);
-    expect((await runOnTerminal(['--quiet', ...line], { cwd, env })).output).not.toContain('%');
-    expect((await runCommand(line, { cwd, env })).stderr).toBe('large: the service answered 422: no\n');
+    const { url } = await cli.startStub((response) => cli.sendJson(response, 422, { detail: 'no' }));
+    const command = `stty cols 100; exec ${process.execPath} ${join(checkoutDir, 'bin/qstamp.mjs')} stamp --tier sealed large`;
+    const env = { ...inherited, TERM: 'xterm', QSTAMP_URL: url };
+    const { code, stdout } = await runToEnd('script', ['--quiet', '--return', '--command', command, '/dev/null'], { cwd, env });
+    expect([code, shown(stdout)]).toEqual([3, expect.stringMatching(/\nlarge: \d+ % of 16\.0 MB/)]);
+    expect(shown(stdout)).toMatch(/\nsent: \d+ % of 21\.3 MB\S*[^\n]*\nESC\[31m✗ESC\[39m large: the service answered 422/);
   });
 
-  test('of packing', async () => {
-    const cwd = temporaryFolder();
-    const content = 'x'.repeat(6_000_000);
-    writeFileSync(join(cwd, 'large'), content);
-    writeFileSync(join(cwd, 'large.qstamp.json'), recordOf(content, tokenOf(content, { atMs: genTimeMs })));
-    const { code, output } = await runOnTerminal(['pack', 'large'], { cwd });
-    expect([code, output]).toEqual([0, expect.stringMatching(/\rESC\[Klarge: \d+ % of 18\.0 MB/)]);
-    expect(output).toContain('ESC[32m✓ESC[39m large: packed with its stamp as large.asics');
+  test('of packing, but not with --quiet', async () => {
+    const packed = (...options: string[]) => cli.folderWith([pack], stamps).run(['pack', ...options, 'good'], { onTerminal: {} });
+    expect(shown((await packed()).stderr)).toMatch(/^\ngood: \d+ % of \d/);
+    expect((await packed('--quiet')).stderr).toBe('');
   });
 });
 
 describe('a reader that closes the pipe', () => {
-  const closedBy = async (line: string, reader: string) => {
-    const program = `"${process.execPath}" "${qstamp}" ${line} | ${reader}; echo "\${PIPESTATUS[0]}"`;
-    return runToEnd('bash', ['-c', program], { cwd: folderOfStamps(), env: inherited });
-  };
+  const inBash = (line: string) => cli.runInBash(line, { cwd: cli.temporaryFolder(stamps) });
 
-  test.each(['verify good bad good bad', 'completion bash', 'recount --help'])(
-    'ends "%s" without a word, as SIGPIPE would',
-    async (line) => {
-      expect(await closedBy(line, 'true')).toMatchObject({ stdout: '141\n', stderr: '' });
-    },
-  );
-
-  test('head gets the first line, and nothing is written to standard error', async () => {
-    const { stdout, stderr } = await closedBy('verify --ca root.pem good', 'head -1');
-    expect([stdout.split('\n')[0], stderr]).toEqual([expect.stringMatching(/^good: valid, existed at/), '']);
+  test.each(['verify good bad good bad', 'recount --help'])('ends "%s" without a word, as SIGPIPE would', async (line) => {
+    expect(await inBash(`qstamp ${line} | true; echo "\${PIPESTATUS[0]}"`)).toMatchObject({ stdout: '141\n', stderr: '' });
   });
 
   test('nobody has to read the problems: the results are complete', async () => {
-    const child = spawn(process.execPath, [qstamp, 'verify', '--ca', 'root.pem', 'missing', 'good'], {
-      cwd: folderOfStamps(),
-      env: inherited,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    child.stderr.destroy();
-    const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
+    const { code, stdout } = await inBash('qstamp verify --ca root.pem missing good 2> >(true)');
     expect([code, stdout]).toEqual([5, expect.stringMatching(/^good: valid, [\s\S]*2 files: 1 valid, 1 failed\n$/)]);
   });
 });
 
-test('version is a command, too', async () => {
-  const cwd = temporaryFolder();
-  const { stdout } = await runCommand(['--version'], { cwd });
-  expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
-  expect(await runCommand(['version'], { cwd })).toEqual({ code: 0, stdout, stderr: '' });
-});
-
-test('"renew FILE" is not the command of operators with the same name', async () => {
-  const { code, stderr } = await runCommand(['renew', 'missing'], { cwd: temporaryFolder() });
-  expect([code, stderr]).toEqual([5, 'missing: there is no stamp beside it (missing.qstamp.json); "qstamp stamp FILE" makes one\n']);
-});
-
 test.each([
-  [['--help', 'jobs'], /^qstamp jobs: /],
-  [['--json', 'help', 'mails'], /^qstamp mails: /],
-  [['help', 'renew'], /^qstamp renew FILE/],
-])('%j shows a help, for commands of operators too', async (line, beginning) => {
-  expect(await runCommand(line, { cwd: temporaryFolder() })).toEqual({ code: 0, stdout: expect.stringMatching(beginning), stderr: '' });
+  ['--version', 0, /^\d+\.\d+\.\d+\n$/],
+  ['version', 0, /^\d+\.\d+\.\d+\n$/],
+  ['', 0, /qstamp stamp[\s\S]*Exit codes/],
+  ['--help jobs', 0, /^qstamp jobs: /],
+  ['--json help mails', 0, /^qstamp mails: /],
+  ['help renew', 0, /^qstamp renew FILE/],
+  ['renew missing', 5, /^missing: there is no stamp beside it \(missing\.qstamp\.json\)/],
+])('"qstamp %s": commands, helps, and the command of operators with the same name', async (line, exitCode, said) => {
+  const { code, stdout, stderr } = await cli.runCommand(line.split(' ').filter(Boolean), { cwd: cli.temporaryFolder() });
+  expect([code, stdout + stderr]).toEqual([exitCode, expect.stringMatching(said)]);
 });

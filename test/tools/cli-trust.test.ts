@@ -5,7 +5,7 @@ import { readableFingerprint } from '../../src/cli/anchors.ts';
 import { trustAdd, trustList, trustRemove } from '../../src/cli/commands/trust.ts';
 import { pem } from '../../src/tsa/certificate.ts';
 import { createPki, issueRoot } from '../../src/tsa/pki.ts';
-import { folderWith } from '../support/cli-in-process.ts';
+import { folderWith } from '../support/cli.ts';
 
 const [one, other] = [createPki({ nowMs: Date.now() }), createPki({ nowMs: Date.now() })];
 const another = issueRoot({ algorithm: 'p-256', nowMs: Date.now(), commonName: 'Another Root' });

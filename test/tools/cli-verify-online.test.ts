@@ -1,7 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { verify } from '../../src/cli/commands/verify.ts';
-import { folderWith, sendJson, startStub } from '../support/cli-in-process.ts';
-import { answerFor, digestOf, folder, genTime, mockToken, only, tokenId, tokenOf } from '../support/cli-verify-lab.ts';
+import {
+  answerFor,
+  digestOf,
+  folder,
+  folderWith,
+  genTime,
+  mockToken,
+  only,
+  sendJson,
+  startStub,
+  tokenId,
+  tokenOf,
+} from '../support/cli.ts';
 
 describe('--online', () => {
   const lie = (valid: boolean, reason: string | null = null) => ({

@@ -16,7 +16,7 @@ import {
 } from '../../src/shared/rfc3161/index.ts';
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
 import { createPki } from '../../src/tsa/pki.ts';
-import { folderWith } from '../support/cli-in-process.ts';
+import { type Files, folderWith, only } from '../support/cli.ts';
 import { newListSigner } from '../support/list-server.ts';
 import { makeTrustedList } from '../support/trusted-lists.ts';
 
@@ -49,10 +49,10 @@ const several = encodeEvidenceRecord('sha256', {
   reducedHashtree: [shared],
 });
 
-const folder = (bytes: Buffer, content = 'a') => folderWith([verify], { a: content, 'a.ers': bytes, 'root.pem': pki.rootPem });
-const judge = async (bytes: Buffer) => {
-  const { stdout } = await folder(bytes).run(['verify', '--json', '--ca', 'root.pem', 'a']);
-  return JSON.parse(stdout);
+const files = { a: 'a', b: 'b', 'root.pem': pki.rootPem };
+const judge = async (bytes: Buffer, line = 'a --ca root.pem', more: Files = {}) => {
+  const { run } = folderWith([verify], { ...files, [`${line[0]}.ers`]: bytes, ...more });
+  return only(await run(['verify', '--json', ...line.split(' ')]));
 };
 
 test('a file with its record beside it is judged by its hash, in both algorithms, with the end of the validity shown', async () => {
@@ -65,62 +65,50 @@ test('a file with its record beside it is judged by its hash, in both algorithms
   const both = await judge(renewed);
   expect(both).toMatchObject({ verdict: 'valid', evidence_record: { tokens: 2 } });
   expect(both.not_checked.join()).not.toContain('Later chains');
-  const { code, stdout } = await folder(record).run(['verify', '--ca', 'root.pem', 'a.ers']);
-  expect(code).toBe(0);
-  expect(stdout).toMatch(/an evidence record with 0 renewals, to be renewed before 2035-/);
-});
-
-test('the file of another stamp of the batch is refused; without an anchor the output names the last certificate', async () => {
-  const { code, stdout } = await folder(record, 'b').run(['verify', '--ca', 'root.pem', 'a']);
-  expect([code, stdout]).toEqual([1, expect.stringMatching(/^a: NOT VALID, evidence_imprint_missing: /)]);
-  expect(stdout).toContain('the file has changed since it was stamped, or is a different file');
-  const unproved = await folder(record).run(['verify', 'a']);
-  expect(unproved.stdout).toMatch(/^a: NOT PROVED, trust_store_empty: [\s\S]*its chain ends at/);
-});
-
-test('a record over several hashes is judged by the file, and cannot be judged without it', async () => {
   expect(await judge(several)).toMatchObject({ verdict: 'valid' });
-  const { run } = folderWith([verify], { 'x.ers': several, 'root.pem': pki.rootPem });
-  const { stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'x.ers']);
-  expect(JSON.parse(stdout)).toMatchObject({ verdict: 'not_proved', reason: expect.stringMatching(/^evidence_hash_needed: /) });
+  expect(await judge(several, 'x.ers --ca root.pem', { 'x.ers': several })).toMatchObject({
+    verdict: 'not_proved',
+    reason: expect.stringMatching(/^evidence_hash_needed: /),
+  });
+});
+
+test.each([
+  ['a.ers --ca root.pem', /^a \(by a\.ers\): valid, [\s\S]*an evidence record with 0 renewals, to be renewed before 2035-/],
+  ['b --ca root.pem', /^b: NOT VALID, evidence_imprint_missing: [\s\S]*has changed since it was stamped, or is a different file/],
+  ['a', /^a: NOT PROVED, trust_store_empty: [\s\S]*its chain ends at/],
+])('in words: %s', async (line, says) => {
+  const { run } = folderWith([verify], { ...files, 'a.ers': record, 'b.ers': record });
+  expect((await run(['verify', ...line.split(' ')])).stdout).toMatch(says);
 });
 
 test('a container includes a record unchanged, under one algorithm or two, and is judged by it', async () => {
   for (const bytes of [record, renewed]) {
-    const { run, path } = folderWith([pack, verify], { a: 'a', 'a.ers': bytes, 'root.pem': pki.rootPem });
-    expect((await run(['pack', 'a'])).code).toBe(0);
+    const { run, path } = folderWith([pack, verify], { ...files, 'a.ers': bytes, 'b.ers': bytes });
+    expect([(await run(['pack', 'a'])).code, (await run(['pack', 'b'])).code]).toEqual([0, 1]);
     const container = readFileSync(path('a.asics'));
-    expect(container.includes('META-INF/evidencerecord.ers')).toBe(true);
-    expect(container.includes(bytes)).toBe(true);
-    const { stdout } = await run(['verify', '--json', '--ca', 'root.pem', 'a.asics']);
-    expect(JSON.parse(stdout)).toMatchObject({ verdict: 'valid', issued_at: '2025-02-27T12:00:00Z' });
+    expect([container.includes('META-INF/evidencerecord.ers'), container.includes(bytes)]).toEqual([true, true]);
+    const said = only(await run(['verify', '--json', '--ca', 'root.pem', 'a.asics']));
+    expect(said).toMatchObject({ verdict: 'valid', issued_at: '2025-02-27T12:00:00Z' });
   }
-  const { run } = folderWith([pack], { a: 'b', 'a.ers': record, 'root.pem': pki.rootPem });
-  expect((await run(['pack', 'a'])).code).toBe(1);
 });
 
 test('V12: each token of a record that only a trusted list covers must be granted itself', async () => {
   const sweden = newListSigner('Sweden');
   const other = createPki({ nowMs: timeMs });
-  const serviceOf = ({ intermediate }: typeof pki, status: string) => ({
-    type: 'TSA/QTST',
-    name: 'X',
-    status,
-    since: '2018-01-01T00:00:00Z',
+  const services = [
+    { pki, status: 'granted' },
+    { pki: other, status: 'withdrawn' },
+  ].map(({ pki: { intermediate }, status }) => ({
+    ...{ type: 'TSA/QTST', name: 'X', status, since: '2018-01-01T00:00:00Z' },
     certificates: [intermediate.certificate],
-  });
-  const services = [serviceOf(pki, 'granted'), serviceOf(other, 'withdrawn')];
+  }));
   const list = makeTrustedList({ territory: 'SE', signed: sweden, providers: [{ name: 'Y', services }] });
   const byOther = addTimeStamp(record, { token: stamp(hashTreeRenewalOf(record, sha512).imprint, other.signer) }, 'sha512');
-  const files = { a: 'a', 'se.xml': list, 'se.pem': pemOf('CERTIFICATE', sweden.certificate), 'other.pem': other.rootPem };
-  const by = async (bytes: Buffer, ...more: string[]) => {
-    const { run } = folderWith([verify], { ...files, 'a.ers': bytes });
-    return JSON.parse((await run(['verify', '--json', '--trusted-list', 'se.xml', '--list-signers', 'se.pem', ...more, 'a'])).stdout);
-  };
+  const lists = { 'se.xml': list, 'se.pem': pemOf('CERTIFICATE', sweden.certificate), 'other.pem': other.rootPem };
+  const by = (bytes: Buffer, more = '') => judge(bytes, `a --trusted-list se.xml --list-signers se.pem${more}`, lists);
   const qualified = { status: 'qualified', service: 'X' };
-  expect(await by(record)).toMatchObject({ verdict: 'valid', qualified });
-  expect(await by(renewed)).toMatchObject({ verdict: 'valid', qualified });
+  for (const bytes of [record, renewed]) expect(await by(bytes)).toMatchObject({ verdict: 'valid', qualified });
   expect(await by(byOther)).toMatchObject({ verdict: 'not_proved', qualified: null });
   // The first token still holds alone, so the renewal does not change that the record is qualified.
-  expect(await by(byOther, '--ca', 'other.pem')).toMatchObject({ verdict: 'valid', qualified });
+  expect(await by(byOther, ' --ca other.pem')).toMatchObject({ verdict: 'valid', qualified });
 });

@@ -1,14 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { helpOf, parseCommandLine } from '../../src/cli/command-line.ts';
+import { completionOf } from '../../src/cli/commands/completion.ts';
 import { stamp } from '../../src/cli/commands/stamp.ts';
 import { trustAdd, trustRemove } from '../../src/cli/commands/trust.ts';
 import { verify } from '../../src/cli/commands/verify.ts';
 import { workflowComplete, workflowStart } from '../../src/cli/commands/workflow.ts';
 import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
-import { folderWith } from '../support/cli-in-process.ts';
+import { folderWith } from '../support/cli.ts';
 
-const commands = [stamp, verify, trustAdd, trustRemove, workflowStart, workflowAdd, workflowComplete];
-const parse = (line: string) => parseCommandLine(line.split(' '), commands);
+const commands = [completionOf(() => []), stamp, verify, trustAdd, trustRemove, workflowStart, workflowAdd, workflowComplete];
+const parse = (line: string) => parseCommandLine(line.split(' ').filter(Boolean), commands);
 
 describe('options', () => {
   test.each(['--tier sealed stamp a b', 'stamp --tier sealed a b', 'stamp a b --tier sealed', 'stamp a --tier=sealed b'])(
@@ -41,6 +42,7 @@ describe('invalid arguments give exit code 2 and a helpful error in one line', (
     ['verify --tier basic a', '"verify" takes no --tier', 'qstamp verify'],
     ['workflow complete extra', '"workflow complete" takes no operand, got "extra"', 'qstamp workflow complete'],
     ['stamp', 'name at least one file to stamp, or - for standard input', 'qstamp stamp'],
+    ['completion csh', 'name one shell: bash, zsh or fish', 'qstamp completion'],
     ['stamp --tier gold a', '--tier takes basic, plus, sealed', 'qstamp stamp'],
     ['verify a b --token c', '--token is the stamp of one file', 'qstamp verify'],
     [
@@ -62,6 +64,7 @@ describe('help', () => {
     ['stamp --help', 'stamp'],
     ['help workflow', 'workflow'],
     ['help help', undefined],
+    ['', undefined],
   ])('%s', (line, name) => {
     expect(parse(line)).toEqual({ what: 'help', name });
   });

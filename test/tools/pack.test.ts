@@ -8,8 +8,7 @@ import { verify } from '../../src/cli/commands/verify.ts';
 import { writeContainer } from '../../src/cli/container-write.ts';
 import { sha256Imprint } from '../../src/shared/domain/stamp.ts';
 import { createTrustStore, verifyToken } from '../../src/shared/rfc3161/index.ts';
-import { folderWith } from '../support/cli-in-process.ts';
-import { answerFor, genTime, genTimeMs, pki, recordOf, stranger, tokenOf } from '../support/cli-verify-lab.ts';
+import { answerFor, folderWith, genTime, genTimeMs, pki, recordOf, stranger, tokenOf } from '../support/cli.ts';
 import { badContainers, containerType, file, headersOf, type Member, mimetype, zipOf } from '../support/containers.ts';
 
 async function bareToken(content: string): Promise<Buffer> {

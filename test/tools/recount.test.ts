@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { recount as recountCommand } from '../../src/operator/recount.ts';
 import type { PeriodDocument } from '../../src/shared/store/period-counts.ts';
-import { runOperator } from '../support/command.ts';
+import { runOperator } from '../support/cli.ts';
 import { openDatabase } from '../support/database.ts';
 import { eventually, randomHash, stampAgent, stampInternal } from '../support/requests.ts';
 import { startService } from '../support/service.ts';

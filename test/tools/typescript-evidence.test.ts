@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { sendJson, startStub } from '../support/cli-in-process.ts';
+import { sendJson, startStub } from '../support/cli.ts';
 import { installedClient } from '../support/client-package.ts';
 
 const client = await (await installedClient()).load();

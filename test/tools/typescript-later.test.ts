@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sendJson, startStub } from '../support/cli-in-process.ts';
+import { sendJson, startStub } from '../support/cli.ts';
 import { installedClient } from '../support/client-package.ts';
 import { recordedFetch } from '../support/recorded-fetch.ts';
 import { randomHash, sha256 } from '../support/requests.ts';

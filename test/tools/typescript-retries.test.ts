@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { sendJson, startStub } from '../support/cli-in-process.ts';
+import { sendJson, startStub } from '../support/cli.ts';
 import { installedClient } from '../support/client-package.ts';
 import { eventually, listStampIds, randomHash, sha256 } from '../support/requests.ts';
 import { type Service, serviceToken, startService } from '../support/service.ts';

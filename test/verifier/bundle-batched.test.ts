@@ -3,8 +3,7 @@ import { verify } from '../../src/cli/commands/verify.ts';
 import { forgedTree } from '../support/bundle-forgeries.ts';
 import { type Bundle, type BundleLab, runScript, startBundleLab, withSums, zipped } from '../support/bundle-lab.ts';
 import { followed, followedToken, numbered, octets, stamps, taken } from '../support/bundle-manipulations.ts';
-import { folderWith } from '../support/cli-in-process.ts';
-import { jsonLines } from '../support/command.ts';
+import { folderWith, jsonLines } from '../support/cli.ts';
 import { type AskPage, openVerifyPage } from '../support/page-verdict.ts';
 
 /** Bundles of a service whose provider signs batches: seals and stamps are evidence records (S14). */

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
@@ -21,22 +22,19 @@ async function zipOf(forceZip64Format: boolean, content = 'a'.repeat(1_000)): Pr
 
 async function readAll(zip: Uint8Array): Promise<string[]> {
   const { entries, readSmall } = await open(zip);
-  const files = [];
-  for (const entry of entries.values()) files.push(Buffer.from(await readSmall(entry, 2_000)).toString());
-  return files;
+  return Promise.all([...entries.values()].map(async (entry) => Buffer.from(await readSmall(entry, 2_000)).toString()));
 }
 
-/** Changed in one place. */
-const bent = (zip: Buffer, bend: (zip: Buffer) => void) => {
+/** What reading says about a zip file with a change in one place: the files, or the error. */
+function said(zip: Buffer, bend: (zip: Buffer) => void): Promise<string> {
   const copy = Buffer.from(zip);
   bend(copy);
-  return copy;
-};
+  return readAll(copy).then(String, (error: Error & { code?: string }) => `${error.name} ${error.code}: ${error.message}`);
+}
 
 describe.each([false, true])('zip files, in the format for more than 4 GB: %s', (isLarge) => {
-  test('are read', async () => expect(await readAll(await zipOf(isLarge))).toEqual(['a'.repeat(1_000), 'b']));
-
   test.each<[what: string, why: string, bend: (zip: Buffer) => void]>([
+    ['nothing changed', '', () => undefined],
     ['a part of several', 'only a part of a zip file', (zip) => zip.writeUInt16LE(1, end(zip) + 4)],
     ['another number of entries', 'damaged|part', (zip) => zip.writeUInt16LE(1, end(zip) + 10)],
     ['a directory that begins elsewhere', 'damaged', (zip) => zip.writeUInt32LE(listed(zip) - 1, end(zip) + 16)],
@@ -45,10 +43,18 @@ describe.each([false, true])('zip files, in the format for more than 4 GB: %s', 
     ['another size before the file', 'two headers that differ', (zip) => zip.writeUInt32LE(7, local(zip) + 22)],
     ['a compression method that is not allowed', 'compression method', (zip) => zip.writeUInt16LE(12, listed(zip) + 10)],
     ['damaged octets', 'a is damaged|does not unpack', (zip) => zip.fill(0xff, local(zip) + 35, local(zip) + 39)],
-  ])('are refused with %s', async (_what, why, bend) => {
-    const said = await readAll(bent(await zipOf(isLarge), bend)).then(String, (error: Error) => `${error.name} ${error.message}`);
-    expect(said).toMatch(new RegExp(`^Error .*(${why})`));
+  ])('are read or refused with %s', async (_what, why, bend) => {
+    const wanted = why === '' ? `^${'a'.repeat(1_000)},b$` : `^Error .*(${why})`;
+    expect(await said(await zipOf(isLarge), bend)).toMatch(new RegExp(wanted));
   });
+});
+
+test('both end records of a large zip file must name the same directory', async () => {
+  const zip = await zipOf(true);
+  const [record, locator] = ['PK\x06\x06', 'PK\x06\x07'].map((mark) => zip.indexOf(mark, 0, 'latin1')) as [number, number];
+  for (const at of [record + 4, record + 40, record + 48, locator + 8])
+    expect(await said(zip, (copy) => copy.writeUInt8(0, at)), `octet ${at}`).toMatch(/^Error zip_malformed/);
+  expect(await said(zip, (copy) => copy.writeUInt8(1, record + 24))).toMatch(/^Error zip_malformed/);
 });
 
 test('a byte order mark in a name stays, so that it is not the name without it', async () => {
@@ -58,34 +64,12 @@ test('a byte order mark in a name stays, so that it is not the name without it',
   expect([...(await open(await buffer(zip.outputStream))).entries.keys()]).toEqual(['\uFEFFa']);
 });
 
-test('both end records of a large zip file must name the same directory', async () => {
-  const zip = await zipOf(true);
-  const largeEnd = zip.indexOf('PK\x06\x06', 0, 'latin1');
-  for (const [at, octets] of [
-    [largeEnd + 24, 1],
-    [largeEnd + 40, 0],
-    [largeEnd + 48, 0],
-    [largeEnd + 4, 0],
-    [zip.indexOf('PK\x06\x07', 0, 'latin1') + 8, 0],
-  ] as const) {
-    await expect(open(bent(zip, (copy) => copy.writeUInt8(octets, at)))).rejects.toMatchObject({ code: 'zip_malformed' });
-  }
-});
-
 test('octets after the last block of a packed file are refused, because other readers may show them', async () => {
   const packed = deflateRawSync(Buffer.from('a'));
-  const read = (...pieces: Buffer[]) =>
-    Array.fromAsync(
-      inflate(
-        (async function* () {
-          yield* pieces;
-        })(),
-      ),
-    );
-  expect(Buffer.concat(await read(packed)).toString()).toBe('a');
-  await expect(read(packed, Buffer.from('x'))).rejects.toThrow();
-  await expect(read(Buffer.concat([packed, Buffer.from('x')]))).rejects.toThrow();
-  await expect(read(packed.subarray(0, 1))).rejects.toThrow();
+  const read = async (...pieces: Buffer[]) => Buffer.concat(await Array.fromAsync(inflate(Readable.from(pieces)))).toString();
+  expect(await read(packed)).toBe('a');
+  for (const pieces of [[packed, Buffer.from('x')], [Buffer.concat([packed, Buffer.from('x')])], [packed.subarray(0, 1)]])
+    await expect(read(...pieces)).rejects.toThrow();
 });
 
 test('errors of the source are passed on unchanged', async () => {

@@ -12,8 +12,7 @@ const packages = {
 } as const;
 type PythonPackage = keyof typeof packages;
 
-export const placeOf = (context: StackContext, name: PythonPackage): Promise<string> =>
-  pythonPlace(context, name.toLowerCase(), packages[name]);
+const placeOf = (context: StackContext, name: PythonPackage): Promise<string> => pythonPlace(context, name.toLowerCase(), packages[name]);
 
 /** A client of test/interop/time-stamp-clients.py. */
 function pythonClient(name: string, from: PythonPackage): TimeStampClient {

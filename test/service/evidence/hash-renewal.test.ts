@@ -6,7 +6,7 @@ import { stamp } from '../../../src/cli/commands/stamp.ts';
 import { verify } from '../../../src/cli/commands/verify.ts';
 import { readEvidenceRecord } from '../../../src/shared/rfc3161/ers/record.ts';
 import { unzip, zipped } from '../../support/bundle-lab.ts';
-import { folderWith } from '../../support/cli-in-process.ts';
+import { folderWith } from '../../support/cli.ts';
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import {
   dayMs,

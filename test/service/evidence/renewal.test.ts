@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { verify } from '../../../src/cli/commands/verify.ts';
 import { issueCrl } from '../../../src/tsa/certificate.ts';
 import { runScript, unzip, zipped } from '../../support/bundle-lab.ts';
-import { folderWith } from '../../support/cli-in-process.ts';
+import { folderWith } from '../../support/cli.ts';
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import { inherited } from '../../support/environment.ts';
 import {

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { refreshLists } from '../../../src/operator/refresh-lists.ts';
 import { pemOf } from '../../../src/shared/rfc3161/index.ts';
 import { basicConstraints, issueCertificate } from '../../../src/tsa/certificate.ts';
-import { runOperator, temporaryFolder } from '../../support/command.ts';
+import { runOperator, temporaryFolder } from '../../support/cli.ts';
 import { type ListServer, newListSigner, startListServer } from '../../support/list-server.ts';
 import { eventually, randomHash, stampAgent, verifyById, verifyRaw } from '../../support/requests.ts';
 import { type Service, startService } from '../../support/service.ts';

@@ -5,7 +5,7 @@ import { jobs as jobsCommand } from '../../../src/operator/jobs.ts';
 import { keyPrefix } from '../../../src/shared/queue/connection.ts';
 import { jobOptionsOf } from '../../../src/shared/queue/open-queue.ts';
 import { type StampItem, stampQueueName } from '../../../src/shared/queue/stamp-job.ts';
-import { jsonLines, runOperator } from '../../support/command.ts';
+import { jsonLines, runOperator } from '../../support/cli.ts';
 import { scrape, seriesValue } from '../../support/metrics.ts';
 import { eventually, getJson, verifyById } from '../../support/requests.ts';
 import { startService } from '../../support/service.ts';

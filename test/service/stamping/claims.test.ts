@@ -12,8 +12,7 @@ import {
 import { randomSerial } from '../../../src/shared/runtime/random-octets.ts';
 import { issueCrl, pem } from '../../../src/tsa/certificate.ts';
 import { createPki, issueIntermediate, issueSigner, type Pki } from '../../../src/tsa/pki.ts';
-import { folderWith } from '../../support/cli-in-process.ts';
-import { only } from '../../support/cli-verify-lab.ts';
+import { folderWith, only } from '../../support/cli.ts';
 import { mainText } from '../../support/page-text.ts';
 import { postJson, verifyRaw } from '../../support/requests.ts';
 import { type Service, startService } from '../../support/service.ts';

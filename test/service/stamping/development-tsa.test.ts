@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../../src/cli/commands/verify.ts';
 import { developmentPolicy, developmentSentence } from '../../../src/shared/domain/qualification.ts';
 import { type BundleLab, runScript, startBundleLab } from '../../support/bundle-lab.ts';
-import { folderWith } from '../../support/cli-in-process.ts';
+import { folderWith } from '../../support/cli.ts';
 import { callTool } from '../../support/mcp.ts';
 import { mainText } from '../../support/page-text.ts';
 import { openVerifyPage } from '../../support/page-verdict.ts';

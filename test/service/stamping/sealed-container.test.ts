@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { verify } from '../../../src/cli/commands/verify.ts';
 import { unzip } from '../../support/bundle-lab.ts';
-import { folderWith } from '../../support/cli-in-process.ts';
+import { folderWith } from '../../support/cli.ts';
 import { headersOf } from '../../support/containers.ts';
 import { stampAgent } from '../../support/requests.ts';
 import { sharedService } from '../../support/service.ts';

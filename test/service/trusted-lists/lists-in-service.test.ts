@@ -6,7 +6,7 @@ import { refreshLists } from '../../../src/operator/refresh-lists.ts';
 import type { StatusResponse } from '../../../src/shared/contract/status.ts';
 import { pemOf } from '../../../src/shared/rfc3161/index.ts';
 import { loadListSources } from '../../../src/shared/trust/list-sources.ts';
-import { jsonLines, runOperator, temporaryFolder } from '../../support/command.ts';
+import { jsonLines, runOperator, temporaryFolder } from '../../support/cli.ts';
 import { newListSigner, startListServer } from '../../support/list-server.ts';
 import { scrape, seriesOf } from '../../support/metrics.ts';
 import { eventually } from '../../support/requests.ts';

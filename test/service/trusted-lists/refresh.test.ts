@@ -6,7 +6,7 @@ import { openStore, type Store } from '../../../src/shared/store/store.ts';
 import type { ListSource, ListSources } from '../../../src/shared/trust/list-sources.ts';
 import { stateOf } from '../../../src/shared/trust/lists/index.ts';
 import { createRefreshProcessor } from '../../../src/workers/trusted-lists/index.ts';
-import { temporaryFolder } from '../../support/command.ts';
+import { temporaryFolder } from '../../support/cli.ts';
 import { type ListServer, newListSigner, startListServer } from '../../support/list-server.ts';
 import { freshStore } from '../../support/servers.ts';
 import { type ListedPointer, makeTrustedList } from '../../support/trusted-lists.ts';

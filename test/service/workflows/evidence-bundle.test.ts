@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { evidenceDocument } from '../../../src/shared/contract/evidence-bundle.ts';
 import { pem } from '../../../src/tsa/certificate.ts';
 import { type Bundle, type BundleLab, startBundleLab } from '../../support/bundle-lab.ts';
-import { temporaryFolder } from '../../support/command.ts';
+import { temporaryFolder } from '../../support/cli.ts';
 import { getJson, sha256 } from '../../support/requests.ts';
 import type { RunningTsa } from '../../support/tsa-service.ts';
 import { type StartedWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
