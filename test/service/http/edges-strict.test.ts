@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { postMcp, rpc, streaming } from '../../support/mcp.ts';
+import { postMcp, rpc } from '../../support/mcp.ts';
 import { answerOn, openTo, postHead, type RawAnswer, sendExactly } from '../../support/raw-http.ts';
-import { getJson, internalHeaders, randomHash, stampInternal } from '../../support/requests.ts';
+import { internalHeaders, randomHash } from '../../support/requests.ts';
 import { sharedService } from '../../support/service.ts';
 
 const stampPath = '/api/v1/internal/v1/stamp';
@@ -149,15 +149,6 @@ test('M9: /mcp is open to our own origin and to those of the settings, whatever 
   for (const origin of [...others, 'http://assistant.example']) expect(await from({ origin })).toMatchObject({ status: 403, body: fault });
   const rebound = { host: 'evil.example', origin: 'http://evil.example', 'content-length': 100 };
   expect((await exchange(postHead('/mcp', rebound))).status).toBe(403);
-});
-
-test('M7: tools/call without an id is a notification without effect', async () => {
-  const hash = randomHash();
-  const { id: _, ...call } = rpc('tools/call', { name: 'service_stamp_hash', arguments: { sha256_hex: hash } });
-  expect(await postMcp(service, call, { ...internalHeaders, ...streaming })).toMatchObject({ status: 202, text: '' });
-  const { body: later } = await stampInternal(service, { hash: randomHash() });
-  const listed = JSON.stringify((await getJson(service, '/api/v1/internal/v1/stamps?limit=10', internalHeaders)).body);
-  expect([listed.includes(String(later.token_id)), listed.includes(hash)]).toEqual([true, false]);
 });
 
 test('W6: HEAD of an unknown verify-user is 404, like GET', async () => {
