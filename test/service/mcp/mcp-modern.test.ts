@@ -60,7 +60,7 @@ test.each<[string, unknown, number, number, object?]>([
   ['headers with another version', statusCall, 400, -32020, { 'mcp-protocol-version': '2025-06-18' }],
   ['headers with another method', statusCall, 400, -32020, { 'mcp-method': 'tools/list' }],
   ['headers with another name', statusCall, 400, -32020, { 'mcp-name': 'verify_file_hash' }],
-  ['headers with a name in broken base64', statusCall, 400, -32020, { 'mcp-name': '=?base64?@@@?=' }],
+  ['headers with a name in broken base64', statusCall, 400, -32020, { 'mcp-name': `=?base64?${Buffer.from('workflow_status').toString('base64')}@?=` }],
   ['headers without a version', statusCall, 400, -32020, { 'mcp-protocol-version': null }],
   ['headers without a method', statusCall, 400, -32020, { 'mcp-method': null }],
   ['headers without a name', statusCall, 400, -32020, { 'mcp-name': null }],
