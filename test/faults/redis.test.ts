@@ -1,83 +1,39 @@
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
-import { tries } from '../support/depth.ts';
-import { refusedAtOnce, untilRefused } from '../support/refusals.ts';
-import {
-  eventually,
-  expectStamped,
-  getJson,
-  type JsonAnswer,
-  randomHash,
-  stampAgent,
-  stampInternal,
-  verifyById,
-} from '../support/requests.ts';
+import { collectionOf, openDatabase } from '../support/database.ts';
+import { refusedAtOnce } from '../support/refusals.ts';
+import { eventually, randomHash, stampAgent, stampInternal, verifyById } from '../support/requests.ts';
 import { startPrivateRedis } from '../support/servers.ts';
 import { startService } from '../support/service.ts';
 import { createFault } from '../support/tsa-answers.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
+import { completeWorkflow, redactWorkflow, startRequest, startWorkflow, startWorkflowRaw } from '../support/workflows.ts';
 
-test('Redis stopped: 503, alive but not ready, and back without a restart (E10, R4)', async () => {
+test('E10, R4, W12: without Redis: 503 at once, addresses are limited, a workflow can be redacted, and a start keeps no address', async () => {
   const redis = await startPrivateRedis();
   onTestFinished(redis.dispose);
-  const service = await startService({ settings: { REDIS_URL: redis.url } });
-  const before = await stampInternal(service, { hash: randomHash() });
-  expect(before.status).toBe(201);
+  const settings = { REDIS_URL: redis.url, RATE_VERIFY_PER_MINUTE: '5', RATE_WORKFLOW_START_PER_HOUR: '0' };
+  const service = await startService({ settings });
+  const workflow = await startWorkflow(service);
+  const { body: before } = await stampInternal(service, { hash: randomHash() });
 
   await redis.stop();
   await refusedAtOnce(() => stampInternal(service, { hash: randomHash() }));
   await refusedAtOnce(() => stampAgent(service, 'basic', { hash: randomHash() }));
-  expect((await service.fetch('/health/live')).status).toBe(200);
-  expect((await service.fetch('/health/ready')).status).toBe(503);
-  expect((await getJson(service, '/health/')).body).toMatchObject({ checks: { redis: 'failing', mongodb: 'ok' } });
-  expect((await verifyById(service, before.body.token_id)).body.valid).toBe(true);
+  await refusedAtOnce(() => startWorkflowRaw(service, startRequest()));
+  expect((await completeWorkflow(service, workflow)).status).toBe(503);
+  expect((await redactWorkflow(service, workflow)).status).toBe(200);
+  expect(await collectionOf(await openDatabase(service), 'workflows').countDocuments({})).toBe(1);
+  const answers = await Promise.all(Array.from({ length: 8 }, () => verifyById(service, before.token_id)));
+  expect(answers.filter(({ status }) => status === 429)).toHaveLength(3);
+  expect(answers.filter(({ body }) => body.valid === true)).toHaveLength(5);
 
   await redis.start();
-  const after = await eventually(async () => {
-    const answer = await stampInternal(service, { hash: randomHash() });
-    return answer.status === 201 && answer;
-  });
-  expect((await verifyById(service, after.body.token_id)).body.valid).toBe(true);
-  expect((await verifyById(service, before.body.token_id)).body.valid).toBe(true);
+  await eventually(async () => (await completeWorkflow(service, workflow)).status === 200);
+  await startWorkflow(service);
 });
 
-test('Redis hanging: 503 once it is noticed, also for many requests at once, and recovery by itself (E10)', async () => {
-  const redis = await startPrivateRedis();
-  onTestFinished(redis.dispose);
-  const service = await startService({ settings: { REDIS_URL: redis.url, STAMP_WAIT_MS: '30000' } });
-  await redis.pause();
-  const sentBefore = stampInternal(service, { hash: randomHash() });
-  try {
-    await untilRefused(service);
-    await Promise.all(Array.from({ length: tries(100, 50) }, () => refusedAtOnce(() => stampInternal(service, { hash: randomHash() }))));
-  } finally {
-    // A service that waits for Redis would not stop.
-    await redis.resume();
-  }
-  expect((await sentBefore).status).toBe(201);
-  await eventually(async () => (await stampInternal(service, { hash: randomHash() })).status === 201);
-});
-
-test('Redis restarted under load: every accepted stamp gets 201 or becomes readable (E11)', async () => {
-  const redis = await startPrivateRedis();
-  onTestFinished(redis.dispose);
-  const service = await startService({ settings: { REDIS_URL: redis.url }, workers: 2 });
-  const answers: JsonAnswer[] = [];
-  const clients = Array.from({ length: 32 }, async () => {
-    for (let request = 0; request < tries(20, 8); request += 1) answers.push(await stampInternal(service, { hash: randomHash() }));
-  });
-  await eventually(async () => answers.length > 60);
-  await redis.stop();
-  await redis.start();
-  await Promise.all(clients);
-  expect(new Set(answers.map(({ status }) => status)).difference(new Set([201, 503, 504]))).toEqual(new Set());
-  await expectStamped(
-    service,
-    answers.filter(({ status }) => status !== 503),
-  );
-});
-
-test('Redis out of memory: accepted stamps are made, can be read from the store, and leave the queue (E11)', async () => {
+test('E11: Redis out of memory: accepted stamps are made, can be read from the store, and leave the queue', async () => {
   const redis = await startPrivateRedis();
   onTestFinished(redis.dispose);
   const tsa = await startTsa();
@@ -95,17 +51,4 @@ test('Redis out of memory: accepted stamps are made, can be read from the store,
   expect((await answer).status).toBe(201);
   await eventually(async () => !(await hasJobs()));
   expect(tsa.server.received).toHaveLength(askedAtStart + 1);
-  expect((await stampInternal(service, { hash: randomHash() })).status).toBe(503);
-
-  await client.config('SET', 'maxmemory', '0');
-  expect((await stampInternal(service, { hash: randomHash() })).status).toBe(201);
-});
-
-test('the address of an agent is still limited while Redis is away (R4)', async () => {
-  const redis = await startPrivateRedis();
-  onTestFinished(redis.dispose);
-  const service = await startService({ settings: { REDIS_URL: redis.url, RATE_VERIFY_PER_MINUTE: '5' } });
-  await redis.stop();
-  const answers = await Promise.all(Array.from({ length: 8 }, () => verifyById(service, '01890a5d-ac96-774b-bcce-b302099a8057')));
-  expect(answers.filter(({ status }) => status === 429)).toHaveLength(3);
 });

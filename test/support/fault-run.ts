@@ -2,10 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { createBatchStore } from '../../src/shared/store/batches.ts';
 import { createCounterStore } from '../../src/shared/store/counters.ts';
+import type { OutputRecord } from '../../src/shared/store/outputs.ts';
 import type { PeriodDocument } from '../../src/shared/store/period-counts.ts';
 import { createRenewalStore } from '../../src/shared/store/renewals.ts';
+import { findChainFault } from './chain-fault.ts';
 import { collectionOf, openDatabase } from './database.ts';
 import { eventually, type JsonAnswer, randomHash, stampInternal } from './requests.ts';
+import { type PrivateServer, startPrivateMongo } from './servers.ts';
 import type { RunningService } from './service.ts';
 import { type StartedWorkflow, stampOutput, startWorkflow } from './workflows.ts';
 
@@ -24,6 +27,8 @@ export interface FaultFigures {
   readonly lost: number;
   /** Hashes that occur twice among the stamps or in the chain, although their client obeyed. */
   readonly doubled: number;
+  /** Outputs that do not recompute, or have another number than in their 201. */
+  readonly misnumbered: number;
   /** Got 503, but stored. */
   readonly false503: number;
   /** Got 504 "did not confirm", and not stored: a true answer, and its cost. */
@@ -56,8 +61,13 @@ interface FaultOptions {
   /** A multiple of four: half make stamps, half stamp outputs of one workflow; half of each use an Idempotency-Key. */
   readonly clients: number;
   /** Breaks something, repairs it, and resolves. */
-  readonly fault: () => Promise<void>;
+  readonly fault: () => Promise<unknown>;
 }
+
+let kept: Promise<PrivateServer> | undefined;
+
+/** The one MongoDB of this test process that tests may break. Each uses its own database, and leaves the server running. */
+export const breakableMongo = (): Promise<PrivateServer> => (kept ??= startPrivateMongo());
 
 /**
  * Keeps clients busy while something breaks and for a while afterwards, and then counts. A client sends one request after the other, and
@@ -107,6 +117,22 @@ export async function runFault({ name, service, clients, fault }: FaultOptions):
   return { fault: name, ...(await count(service, workflow, told)), recoveryMs: firstAfter.at - endedAt };
 }
 
+/** The outputs of a workflow in order, the first one that does not recompute, and the outputs that are stored otherwise than answered. */
+export async function readChain(service: RunningService, { id, briefingHash }: StartedWorkflow, answers: readonly JsonAnswer[]) {
+  const outputs = (await openDatabase(service)).collection<OutputRecord>('outputs');
+  const chain = await outputs.find({ workflowId: id, kind: 'output' }).sort({ _id: 1 }).toArray();
+  const fault = findChainFault(
+    briefingHash,
+    chain.map((record) => ({ ...record, outputHash: record.hash })),
+  );
+  const stored = new Map(chain.map((record) => [record.outputId, record]));
+  const misstated = answers.filter(({ status, body }) => {
+    const { tokenId, sequenceNumber } = stored.get(String(body.output_id)) ?? {};
+    return status === 201 && 'output_id' in body && (tokenId !== body.stamp_token_id || sequenceNumber !== body.sequence_number);
+  });
+  return { chain, faults: [fault, ...misstated].filter((one) => one !== undefined) };
+}
+
 const duplicatesIn = (hashes: readonly string[]): number => hashes.length - new Set(hashes).size;
 
 async function count(service: RunningService, workflow: StartedWorkflow, told: readonly Told[]) {
@@ -136,7 +162,7 @@ async function count(service: RunningService, workflow: StartedWorkflow, told: r
 
   const hashes = new Set(told.map(({ hash }) => hash));
   const stamps = (await collectionOf(db, 'stamps').find({}).toArray()) as unknown as { imprint: { digest: string }; requestId: string }[];
-  const outputs = await collectionOf(db, 'outputs').find({ workflowId: workflow.id, kind: 'output' }).toArray();
+  const { chain, faults } = await readChain(service, workflow, answers);
   const ours = stamps.filter(({ imprint }) => hashes.has(imprint.digest));
   const refusedIds = new Set(statusIs(503).map(({ body }) => String(body.request_id)));
   const known = await storedIds();
@@ -150,7 +176,8 @@ async function count(service: RunningService, workflow: StartedWorkflow, told: r
     lost: lost.count,
     miscounted: miscounted.by,
     miscountedStill: await miscount(),
-    doubled: duplicatesIn(ours.map(({ imprint }) => imprint.digest)) + duplicatesIn(outputs.map(({ hash }) => String(hash))),
+    doubled: duplicatesIn(ours.map(({ imprint }) => imprint.digest)) + duplicatesIn(chain.map(({ hash }) => hash)),
+    misnumbered: faults.length,
     false503: ours.filter(({ requestId }) => refusedIds.has(requestId)).length,
     untaken: statusIs(504).filter((each) => isMaybe(each) && !known.has(idOf(each))).length,
   };

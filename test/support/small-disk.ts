@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerProcess, StackServer } from '../../scripts/stack/server-process.ts';
+import { eventually } from './eventually.ts';
 
 /** A separate file system of some megabytes that can be filled. */
 export interface SmallDisk {
@@ -42,14 +42,10 @@ export function mountSmallDisk(folder: string, megabytes: number): SmallDisk {
 
 /** Starts a server again whenever it ends, like compose and Kubernetes. */
 export function keepRunning(server: Pick<StackServer | ServerProcess, 'start' | 'onUnexpectedExit'>): void {
-  const restart = async () => {
-    for (;;) {
-      try {
-        return await server.start();
-      } catch {
-        await delay(500);
-      }
-    }
-  };
-  server.onUnexpectedExit(() => void restart());
+  const isStarted = () =>
+    server.start().then(
+      () => true,
+      () => false,
+    );
+  server.onUnexpectedExit(() => void eventually(isStarted, Number.POSITIVE_INFINITY));
 }

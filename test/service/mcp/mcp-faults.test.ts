@@ -7,155 +7,121 @@ import { serviceToken, sharedService } from '../../support/service.ts';
 const service = await sharedService();
 
 const post = (body: unknown, headers?: Record<string, string>) => postMcp(service, body, headers);
+const json = { 'content-type': 'application/json' };
 
-describe('M7: −32700 for input that is not JSON, at HTTP 200, for every caller', () => {
-  test.each([
-    '{',
-    '',
-    ' ',
-    '{"jsonrpc":"2.0","id":1,"method":"ping",}',
-    '[1,2',
-    'NaN',
-    "{'a':1}",
-    '{"a":1} x',
-    `${'['.repeat(80)}${']'.repeat(80)}`,
-  ])('the body %j', async (body) => {
-    expect(faultOf(await post(body))).toEqual({ status: 200, id: null, code: -32700 });
-    expect(faultOf(await post(body, internalHeaders))).toEqual({ status: 200, id: null, code: -32700 });
-  });
-
-  test('octets that are not UTF-8', async () => {
-    expect(faultOf(await post(Buffer.from('7b22c3282200', 'hex')))).toMatchObject({ status: 200, code: -32700 });
-  });
-
-  test('no body and no content type; in chunks; the connection stays usable', async () => {
-    const socket = await openTo(service.url);
-    const faultOfHead = async (head: string) => {
-      socket.write(head);
-      const { status, body } = await answerOn(socket);
-      return faultOf({ status, body: JSON.parse(body) });
-    };
-    const fault = { status: 200, id: null, code: -32700 };
-    const chunked = { 'content-type': 'application/json', 'transfer-encoding': 'chunked' };
-    expect(await faultOfHead(postHead('/mcp', {}))).toEqual(fault);
-    expect(await faultOfHead(`${postHead('/mcp', chunked)}2\r\n{"\r\n0\r\n\r\n`)).toEqual(fault);
-    const ping = JSON.stringify(rpc('ping'));
-    socket.write(postHead('/mcp', { 'content-type': 'application/json', 'content-length': ping.length }) + ping);
-    expect(JSON.parse((await answerOn(socket)).body)).toEqual({ jsonrpc: '2.0', id: 1, result: {} });
-    socket.destroy();
-  });
+test.each([
+  ...['{', '', ' ', '{"jsonrpc":"2.0","id":1,"method":"ping",}', '[1,2', 'NaN', "{'a':1}", '{"a":1} x'],
+  ...[`${'['.repeat(80)}${']'.repeat(80)}`, Buffer.from('7b22c3282200', 'hex')],
+])('M7: the body %s is no JSON: −32700 at HTTP 200, for every caller', async (body) => {
+  for (const headers of [{}, internalHeaders]) expect(faultOf(await post(body, headers))).toEqual({ status: 200, id: null, code: -32700 });
 });
 
-describe('M7: −32600 for input that is not a request', () => {
-  test.each([
-    ['null', null],
-    ['42', null],
-    ['"ping"', null],
-    ['true', null],
-    ['[]', null],
-    ['{}', null],
-    ['{"foo":"boo"}', null],
-    ['{"jsonrpc":"2.0","method":1,"params":"bar"}', null],
-    ['{"jsonrpc":"2.0","id":7}', 7],
-    ['{"jsonrpc":"1.0","id":"a","method":"ping"}', 'a'],
-    ['{"jsonrpc":2,"id":1,"method":"ping"}', 1],
-    ['{"id":1,"method":"ping"}', 1],
-    ['{"jsonrpc":"2.0","id":{},"method":"ping"}', null],
-    ['{"jsonrpc":"2.0","id":true,"method":"ping"}', null],
-    ['{"jsonrpc":"2.0","id":1,"method":null}', 1],
-    ['{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}', 1],
-    ['{"jsonrpc":"2.0","id":1,"method":"ping","params":1.0}', 1],
-  ])('%s', async (body, id) => {
-    expect(faultOf(await post(body))).toEqual({ status: 200, id, code: -32600 });
-  });
+test.each(['text/plain', 'json', '/json', 'x y z', 'application/json, text/plain', ''])(
+  'E8: a body of type %j is −32700, and the message names the content type',
+  async (type) => {
+    const answer = await post(rpc('ping'), { 'content-type': type });
+    expect(faultOf(answer)).toEqual({ status: 200, id: null, code: -32700 });
+    expect(answer.text).toContain('Send Content-Type: application/json.');
+  },
+);
+
+test('M7: no body, and bodies in chunks, also above the limit; the connection stays usable', async () => {
+  const socket = await openTo(service.url);
+  const ask = async (octets: string) => {
+    socket.write(octets);
+    const { status, body } = await answerOn(socket);
+    return { status, body: JSON.parse(body) };
+  };
+  const chunked = (body: string) =>
+    `${postHead('/mcp', { ...json, 'transfer-encoding': 'chunked' })}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+  const fault = { status: 200, id: null, code: -32700 };
+  expect(faultOf(await ask(postHead('/mcp', {})))).toEqual(fault);
+  expect(faultOf(await ask(chunked('{"')))).toEqual(fault);
+  expect(await ask(chunked(JSON.stringify(rpc('ping'))))).toEqual({ status: 200, body: { jsonrpc: '2.0', id: 1, result: {} } });
+  expect(faultOf(await ask(chunked(' '.repeat(limit + 1))))).toEqual({ status: 413, id: null, code: -32600 });
+  socket.destroy();
 });
 
-describe('M7: −32601 for an unknown method', () => {
-  test.each(['resources/list', 'prompts/list', '', 'Ping', 'constructor', '__proto__', 'toString'])('%j', async (method) => {
-    expect(faultOf(await post(rpc(method, undefined, 'x')))).toEqual({ status: 200, id: 'x', code: -32601 });
-  });
-
-  test('a long name is shortened in the answer', async () => {
-    expect((await post(rpc('m'.repeat(60_000)))).text.length).toBeLessThan(500);
-  });
+/** The limit of sealed stamping. */
+const limit = 2 * 133_336 + 64 * 1024;
+test('M7: a body at the limit is 200, one byte more is 413 with a JSON-RPC error', async () => {
+  const ping = JSON.stringify(rpc('ping')).padEnd(limit);
+  expect((await post(ping, internalHeaders)).status).toBe(200);
+  expect(faultOf(await post(`${ping} `, internalHeaders))).toEqual({ status: 413, id: null, code: -32600 });
 });
 
-describe('M6: −32602 for params that no method accepts', () => {
-  test.each([
-    ['an unknown tool', { name: 'service_delete_everything', arguments: {} }],
-    ['a tool named as a member of objects', { name: 'constructor', arguments: {} }],
-    ['no name', { arguments: {} }],
-    ['a name that is no text', { name: 7 }],
-    ['params by position', ['service_stamp_hash', {}]],
-    ['an idempotency key that is no text', { name: 'service_stamp_hash', arguments: {}, _meta: { idempotency_key: 7 } }],
-    ['an empty idempotency key', { name: 'service_stamp_hash', arguments: {}, _meta: { idempotency_key: '' } }],
-  ])('%s', async (_what, params) => {
-    expect(faultOf(await post(rpc('tools/call', params), internalHeaders))).toEqual({ status: 200, id: 1, code: -32602 });
-  });
+test.each<[string, string | number | null]>([
+  ...['null', '42', '"ping"', 'true', '[]', '{}', '{"foo":"boo"}'].map((body): [string, null] => [body, null]),
+  ['{"jsonrpc":"2.0","method":1,"params":"bar"}', null],
+  ['{"jsonrpc":"2.0","id":7}', 7],
+  ['{"jsonrpc":"1.0","id":"a","method":"ping"}', 'a'],
+  ['{"jsonrpc":2,"id":1,"method":"ping"}', 1],
+  ['{"id":1,"method":"ping"}', 1],
+  ['{"jsonrpc":"2.0","id":{},"method":"ping"}', null],
+  ['{"jsonrpc":"2.0","id":true,"method":"ping"}', null],
+  ['{"jsonrpc":"2.0","id":1,"method":null}', 1],
+  ['{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}', 1],
+  ['{"jsonrpc":"2.0","id":1,"method":"ping","params":1.0}', 1],
+])('M7: %s is not a request: −32600', async (body, id) => {
+  expect(faultOf(await post(body))).toEqual({ status: 200, id, code: -32600 });
+});
 
-  test('no params', async () => {
-    expect(faultOf(await post(rpc('tools/call'), internalHeaders))).toEqual({ status: 200, id: 1, code: -32602 });
-  });
+test.each(['resources/list', '', 'Ping', 'constructor', '__proto__', 'toString', 'm'.repeat(60_000)])(
+  'M7: the method %.20s is unknown: −32601, and the answer is short',
+  async (method) => {
+    const answer = await post(rpc(method, undefined, 'x'));
+    expect(faultOf(answer)).toEqual({ status: 200, id: 'x', code: -32601 });
+    expect(answer.text.length).toBeLessThan(500);
+  },
+);
+
+test.each<[string, unknown]>([
+  ['an unknown tool', { name: 'service_delete_everything', arguments: {} }],
+  ['a tool named as a member of objects', { name: 'constructor', arguments: {} }],
+  ['no name', { arguments: {} }],
+  ['a name that is no text', { name: 7 }],
+  ['an idempotency key that is no text', { name: 'service_stamp_hash', arguments: {}, _meta: { idempotency_key: 7 } }],
+  ['an empty idempotency key', { name: 'service_stamp_hash', arguments: {}, _meta: { idempotency_key: '' } }],
+  ['no params', undefined],
+  ...['basic', 'plus', 'gold', '', 'SEALED', 7, {}].map((tier): [string, unknown] => [
+    `content with the tier ${JSON.stringify(tier)} (M3)`,
+    { name: 'service_stamp_content', arguments: { content_b64: 'AAAA', tier } },
+  ]),
+])('M6: %s is −32602, and 401 with −32000 without a token', async (_what, params) => {
+  expect(faultOf(await post(rpc('tools/call', params), internalHeaders))).toEqual({ status: 200, id: 1, code: -32602 });
+  expect(faultOf(await post(rpc('tools/call', params)))).toEqual({ status: 401, id: 1, code: -32000 });
+});
+
+test('M6: params by position are −32602', async () => {
+  expect(faultOf(await post(rpc('tools/call', ['service_stamp_hash', {}]), internalHeaders))).toEqual({ status: 200, id: 1, code: -32602 });
 });
 
 describe('M7: 401 and −32000 for tools/call without a valid token', () => {
-  const unauthorized = { status: 401, id: 'call', code: -32000 };
+  const unauthorized = { status: 401, id: 1, code: -32000 };
 
-  test.each([
-    ['none', {}],
-    ['an empty one', { 'x-service-token': '' }],
-    ['a wrong one', { 'x-service-token': 'nobody' }],
-    ['one with a word more', { 'x-service-token': `${serviceToken} x` }],
-    ['one in another header', { authorization: `Bearer ${serviceToken}` }],
-  ])('%s', async (_what, headers) => {
-    const answer = await post(stampCall('call'), headers);
+  test.each<object>([
+    ...['', 'nobody', `${serviceToken} x`].map((token) => ({ 'x-service-token': token })),
+    { authorization: `Bearer ${serviceToken}` },
+  ])('%j', async (headers) => {
+    const answer = await post(stampCall(), headers as Record<string, string>);
     expect(faultOf(answer)).toEqual(unauthorized);
-    expect(answer.headers.has('www-authenticate')).toBe(false);
-    expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+    expect([answer.headers.get('www-authenticate'), answer.headers.get('content-type')]).toEqual([null, expect.stringMatching(/json/)]);
   });
 
   test('M14: for every tool, in both revisions', async () => {
     const { tools } = (await mcpResult(service, rpc('tools/list'))) as { tools: { name: string }[] };
     expect(tools.length).toBe(10);
     for (const { name } of tools) {
-      for (const headers of [{}, { 'x-service-token': 'nobody' }]) {
-        expect(faultOf(await post(rpc('tools/call', { name, arguments: {} }, 'call'), headers)), name).toEqual(unauthorized);
-        expect(faultOf(await postModern(service, modernCall(name, {}), headers)), name).toEqual({ ...unauthorized, id: 1 });
-      }
+      expect(faultOf(await post(rpc('tools/call', { name, arguments: {} }))), name).toEqual(unauthorized);
+      expect(faultOf(await postModern(service, modernCall(name, {}))), name).toEqual(unauthorized);
     }
-  });
-
-  test('whatever else is wrong with the call', async () => {
-    expect(faultOf(await post(rpc('tools/call', { name: 'unknown' }, 'call')))).toEqual(unauthorized);
-    expect(faultOf(await post(rpc('tools/call', undefined, 'call')))).toEqual(unauthorized);
   });
 
   test.each(['oauth-protected-resource', 'oauth-protected-resource/mcp', 'oauth-authorization-server', 'openid-configuration'])(
     'a client that looks for /.well-known/%s gets 404 and JSON',
     async (name) => {
       const answer = await service.fetch(`/.well-known/${name}`);
-      expect(answer.status).toBe(404);
-      expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
-      expect(await answer.json()).toMatchObject({ code: 'not_found' });
+      expect([answer.status, await answer.json()]).toMatchObject([404, { code: 'not_found' }]);
     },
   );
-});
-
-describe('M7: bodies above the limit of sealed stamping are 413', () => {
-  const limit = 2 * 133_336 + 64 * 1024;
-  const padded = (length: number) => `${' '.repeat(length - 40)}${JSON.stringify(rpc('ping')).padEnd(40)}`;
-
-  test('at the limit 200, one byte more 413 with a JSON-RPC error', async () => {
-    expect((await post(padded(limit), internalHeaders)).status).toBe(200);
-    expect(faultOf(await post(padded(limit + 1), internalHeaders))).toEqual({ status: 413, id: null, code: -32600 });
-  });
-
-  test('in chunks too', async () => {
-    const chunk = `${(limit + 1).toString(16)}\r\n${padded(limit + 1)}\r\n0\r\n\r\n`;
-    const socket = await openTo(service.url);
-    socket.write(postHead('/mcp', { 'content-type': 'application/json', 'transfer-encoding': 'chunked' }) + chunk);
-    const { status, body } = await answerOn(socket);
-    expect(faultOf({ status, body: JSON.parse(body) })).toEqual({ status: 413, id: null, code: -32600 });
-    socket.destroy();
-  });
 });

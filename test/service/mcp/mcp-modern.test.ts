@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest';
-import { modernCall, modernRequest, postMcp, postModern, rpc, streaming } from '../../support/mcp.ts';
+import { expect, test } from 'vitest';
+import { faultOf, modernCall, modernRequest, postMcp, postModern, rpc, type ToolResult } from '../../support/mcp.ts';
 import { internalHeaders, type JsonObject, randomHash } from '../../support/requests.ts';
 import { sharedService } from '../../support/service.ts';
 
@@ -7,162 +7,138 @@ const service = await sharedService();
 
 const version = 'io.modelcontextprotocol/protocolVersion';
 const capabilities = 'io.modelcontextprotocol/clientCapabilities';
+const statusCall = modernCall('workflow_status', { workflow_id: 'x' });
+const discover = modernRequest('server/discover');
 
-describe('M11: a request that names 2026-07-28 is answered in it', () => {
-  test('server/discover gives version, capabilities and our name, without a token', async () => {
-    const { status, body } = await postModern(service, modernRequest('server/discover'));
-    expect(status).toBe(200);
-    expect(body).toEqual({
-      jsonrpc: '2.0',
-      id: 1,
-      result: {
-        resultType: 'complete',
-        supportedVersions: ['2026-07-28'],
-        capabilities: { tools: {} },
-        instructions: expect.stringContaining('SHA-256'),
-        ttlMs: expect.any(Number),
-        cacheScope: 'public',
-        _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'qstamp', title: expect.any(String), version: expect.any(String) } },
-      },
-    });
-  });
-
-  test('tools/list is the same each time, may be cached, and has outputSchemas', async () => {
-    const [first, again] = [await postModern(service, modernRequest('tools/list')), await postModern(service, modernRequest('tools/list'))];
-    expect(again.text).toBe(first.text);
-    const { tools, ttlMs, cacheScope } = (first.body as { result: JsonObject }).result as { tools: JsonObject[] } & JsonObject;
-    expect({ ttlMs, cacheScope }).toEqual({ ttlMs: expect.any(Number), cacheScope: 'public' });
-    expect(tools.every(({ outputSchema }) => (outputSchema as JsonObject).type === 'object')).toBe(true);
-    expect(JSON.stringify(tools)).not.toContain('$ref');
-  });
-
-  test('a call gets a complete answer, with its data and links to the stamp', async () => {
-    const hash = randomHash();
-    const call = modernCall('stamp_file_hashes', { files: [{ name: 'a.txt', sha256_hex: hash }] });
-    const { status, body } = await postModern(service, call, internalHeaders);
-    expect(status).toBe(200);
-    const { resultType, content, structuredContent, isError } = (body as { result: JsonObject }).result;
-    expect({ resultType, isError }).toEqual({ resultType: 'complete', isError: false });
-    const [{ token_id }] = (structuredContent as { files: [{ token_id: string }] }).files;
-    expect(content).toEqual([
-      { type: 'text', text: JSON.stringify(structuredContent) },
-      { type: 'resource_link', uri: `${service.url}/api/v1/verify/v1/token/${token_id}`, name: expect.any(String), mimeType: 'text/html' },
-    ]);
-  });
-
-  test('traceparent and unknown members change nothing; a notification is 202, or 200 with {}', async () => {
-    const meta = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: 'a=b', more: 1 };
-    expect((await postModern(service, modernRequest('server/discover', {}, meta))).status).toBe(200);
-    const { id, ...notification } = modernRequest('notifications/cancelled', { requestId: 1 });
-    expect(await postModern(service, notification, streaming)).toMatchObject({ status: 202, text: '' });
-    expect(await postModern(service, notification)).toMatchObject({ status: 200, text: '{}' });
-  });
-
-  const faultOf = ({ status, body }: { status: number; body: unknown }) => {
-    const { id, error } = body as { id: unknown; error: { code: number; data?: unknown } };
-    return { status, id, code: error.code };
+test('M11: server/discover gives version, capabilities and our name, without a token, whatever else is in _meta', async () => {
+  const serverInfo = { name: 'qstamp', title: expect.any(String), version: expect.any(String) };
+  const result = {
+    resultType: 'complete',
+    supportedVersions: ['2026-07-28'],
+    capabilities: { tools: {} },
+    instructions: expect.stringContaining('SHA-256'),
+    ttlMs: expect.any(Number),
+    cacheScope: 'public',
+    _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo },
   };
-
-  test.each([
-    ['no _meta', { params: {} }, -32602],
-    ['no params', { params: undefined }, -32602],
-    ['no version', { params: { _meta: { [capabilities]: {} } } }, -32602],
-    ['no capabilities', { params: { _meta: { [version]: '2026-07-28' } } }, -32602],
-    ['capabilities that are a list', { params: { _meta: { [version]: '2026-07-28', [capabilities]: [] } } }, -32602],
-    ['a version that is a number', { params: { _meta: { [version]: 2026, [capabilities]: {} } } }, -32602],
-    ['no jsonrpc', { jsonrpc: undefined }, -32600],
-  ])('%s is 400', async (_what, change, code) => {
-    expect(faultOf(await postModern(service, { ...modernRequest('tools/list', {}, {}, 'x'), ...change }))).toEqual({
-      status: 400,
-      id: 'x',
-      code,
-    });
-  });
-
-  test('another version is 400 with −32022 and lists ours', async () => {
-    const request = modernRequest('tools/list', {}, { [version]: '2099-01-01' }, 7);
-    const answer = await postModern(service, request, { 'mcp-protocol-version': '2099-01-01' });
-    expect(faultOf(answer)).toEqual({ status: 400, id: 7, code: -32022 });
-    expect(answer.body).toMatchObject({ error: { data: { supported: ['2026-07-28'], requested: '2099-01-01' } } });
-  });
-
-  test.each([
-    ['another version', { 'mcp-protocol-version': '2025-06-18' }],
-    ['another method', { 'mcp-method': 'tools/list' }],
-    ['another name', { 'mcp-name': 'verify_file_hash' }],
-    ['a name in broken base64', { 'mcp-name': '=?base64?@@@?=' }],
-    ['no version', { 'mcp-protocol-version': null }],
-    ['no method', { 'mcp-method': null }],
-    ['no name', { 'mcp-name': null }],
-  ])('headers that say %s are 400 with −32020', async (_what, headers) => {
-    const answer = await postModern(service, modernCall('workflow_status', { workflow_id: 'x' }), headers);
-    expect(faultOf(answer)).toEqual({ status: 400, id: 1, code: -32020 });
-  });
-
-  test('white space around a header and a base64 name are accepted', async () => {
-    const names = ['  verify_file_hash ', `=?base64?${Buffer.from('verify_file_hash').toString('base64')}?=`];
-    for (const name of names) {
-      const answer = await postModern(service, modernCall('verify_file_hash', { sha256_hex: randomHash(), token: 'AAAA' }), {
-        ...internalHeaders,
-        'mcp-name': name,
-      });
-      expect(answer).toMatchObject({ status: 200, body: { result: { isError: false } } });
-    }
-  });
-
-  test.each(['initialize', 'ping', 'logging/setLevel', 'resources/list', 'none'])('the method %s is 404 with −32601', async (method) => {
-    expect(faultOf(await postModern(service, modernRequest(method)))).toEqual({ status: 404, id: 1, code: -32601 });
-  });
-
-  test('a batch is 400; an unknown tool is −32602 at 200; a missing service token is 401', async () => {
-    const batch = [rpc('ping'), modernRequest('tools/list')];
-    expect(await postModern(service, batch as unknown as JsonObject)).toMatchObject({ status: 400, body: { error: { code: -32600 } } });
-    expect(faultOf(await postModern(service, modernCall('no_such_tool', {}), internalHeaders))).toEqual({
-      status: 200,
-      id: 1,
-      code: -32602,
-    });
-    const hash = { sha256_hex: randomHash() };
-    expect(faultOf(await postModern(service, modernCall('service_stamp_hash', hash)))).toEqual({ status: 401, id: 1, code: -32000 });
-    expect((await postModern(service, modernCall('service_stamp_hash', hash), internalHeaders)).status).toBe(200);
-  });
-
-  test('M1, M9: a client that starts with initialize uses the first revision, whatever its headers say; a foreign origin is 403', async () => {
-    const params = { protocolVersion: '2026-07-28', capabilities: {}, clientInfo: { name: 'x', version: '1' } };
-    const { body } = await postMcp(service, rpc('initialize', params), { 'mcp-protocol-version': '2026-07-28' });
-    expect(body).toMatchObject({ result: { protocolVersion: '2024-11-05', serverInfo: { version: '0.1.0' } } });
-    const foreign = await postModern(service, modernRequest('server/discover'), { origin: 'http://evil.example' });
-    expect(foreign.status).toBe(403);
-  });
+  const traced = modernRequest('server/discover', {}, { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', more: 1 });
+  for (const request of [discover, traced])
+    expect(await postModern(service, request)).toMatchObject({ status: 200, body: { jsonrpc: '2.0', id: 1, result } });
 });
 
-describe('M10: the header Idempotency-Key', () => {
-  const call = (hash: string, meta?: JsonObject) =>
-    rpc('tools/call', { name: 'service_stamp_hash', arguments: { sha256_hex: hash }, ...(meta && { _meta: meta }) });
-  const post = (message: unknown, key: string) => postMcp(service, message, { ...internalHeaders, 'idempotency-key': key });
+test('M11: tools/list is the same each time, may be cached, and has outputSchemas without references', async () => {
+  const [first, again] = [await postModern(service, modernRequest('tools/list')), await postModern(service, modernRequest('tools/list'))];
+  expect(again.text).toBe(first.text);
+  const { tools, ...cached } = (first.body as { result: { tools: JsonObject[] } }).result;
+  expect(cached).toMatchObject({ ttlMs: expect.any(Number), cacheScope: 'public' });
+  for (const { outputSchema } of tools) expect(outputSchema).toMatchObject({ type: 'object' });
+  expect(JSON.stringify(tools)).not.toContain('$ref');
+});
 
-  test('works like _meta.idempotency_key; both may be given, but must not differ', async () => {
-    const [key, hash] = [`key-${randomHash()}`, randomHash()];
-    const first = await post(call(hash), key);
-    const again = await postMcp(service, call(hash, { idempotency_key: key }), internalHeaders);
-    expect(again.text).toBe(first.text);
-    expect([first, again].map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true']);
-    expect((await post(call(hash, { idempotency_key: key }), key)).text).toBe(first.text);
-    expect(await post(call(hash, { idempotency_key: 'other' }), key)).toMatchObject({ status: 200, body: { error: { code: -32602 } } });
-    expect(await post(call(hash), 'x'.repeat(300))).toMatchObject({ body: { error: { code: -32602 } } });
-    const modern = await postModern(service, modernCall('service_stamp_hash', { sha256_hex: hash }), {
-      ...internalHeaders,
-      'idempotency-key': key,
-    });
-    expect(modern.headers.get('idempotent-replayed')).toBe('true');
-  });
+test('M11: a call gets a complete answer, with its data and links to the stamp', async () => {
+  const call = modernCall('stamp_file_hashes', { files: [{ name: 'a.txt', sha256_hex: randomHash() }] });
+  const { status, body } = await postModern(service, call, internalHeaders);
+  const { structuredContent, ...result } = (body as { result: ToolResult }).result;
+  const [{ token_id }] = structuredContent.files as [{ token_id: string }];
+  const uri = `${service.url}/api/v1/verify/v1/token/${token_id}`;
+  const content = [
+    { type: 'text', text: JSON.stringify(structuredContent) },
+    { type: 'resource_link', uri, name: expect.any(String), mimeType: 'text/html' },
+  ];
+  expect([status, result]).toMatchObject([200, { resultType: 'complete', isError: false, content }]);
+});
 
-  test('covers a batch, whose calls get their own keys under it', async () => {
-    const key = `key-${randomHash()}`;
-    const batch = [call(randomHash()), call(randomHash())];
-    const first = await post(batch, key);
-    const again = await post(batch, key);
-    expect(JSON.stringify(first.body)).not.toContain('"isError":true');
-    expect(again.text).toBe(first.text);
-  });
+const list = modernRequest('tools/list');
+test.each<[string, unknown, number, number, object?]>([
+  ['no _meta', { ...list, params: {} }, 400, -32602],
+  ['no params', { ...list, params: undefined }, 400, -32602],
+  ['no version', { ...list, params: { _meta: { [capabilities]: {} } } }, 400, -32602],
+  ['no capabilities', { ...list, params: { _meta: { [version]: '2026-07-28' } } }, 400, -32602],
+  ['capabilities that are a list', { ...list, params: { _meta: { [version]: '2026-07-28', [capabilities]: [] } } }, 400, -32602],
+  ['a version that is a number', { ...list, params: { _meta: { [version]: 2026, [capabilities]: {} } } }, 400, -32602],
+  ['no jsonrpc', { ...list, jsonrpc: undefined }, 400, -32600],
+  ['headers with another version', statusCall, 400, -32020, { 'mcp-protocol-version': '2025-06-18' }],
+  ['headers with another method', statusCall, 400, -32020, { 'mcp-method': 'tools/list' }],
+  ['headers with another name', statusCall, 400, -32020, { 'mcp-name': 'verify_file_hash' }],
+  [
+    'headers with a name in broken base64',
+    statusCall,
+    400,
+    -32020,
+    { 'mcp-name': `=?base64?${Buffer.from('workflow_status').toString('base64')}@?=` },
+  ],
+  ['headers without a version', statusCall, 400, -32020, { 'mcp-protocol-version': null }],
+  ['headers without a method', statusCall, 400, -32020, { 'mcp-method': null }],
+  ['headers without a name', statusCall, 400, -32020, { 'mcp-name': null }],
+  ...['initialize', 'ping', 'logging/setLevel', 'none'].map((method): [string, unknown, number, number] => [
+    `the method ${method}`,
+    modernRequest(method),
+    404,
+    -32601,
+  ]),
+  ['an unknown tool', modernCall('no_such_tool', {}), 200, -32602],
+])('M11: %s', async (_what, message, status, code, headers) => {
+  const answer = await postModern(service, message as JsonObject, { ...internalHeaders, ...headers });
+  expect(faultOf(answer)).toEqual({ status, id: 1, code });
+});
+
+test('M11: a batch is 400, and so is another version, with the list of ours', async () => {
+  const batch = [rpc('ping'), list] as unknown as JsonObject;
+  expect(faultOf(await postModern(service, batch))).toEqual({ status: 400, id: null, code: -32600 });
+  const later = modernRequest('tools/list', {}, { [version]: '2099-01-01' });
+  const answer = await postModern(service, later, { 'mcp-protocol-version': '2099-01-01' });
+  const error = { code: -32022, data: { supported: ['2026-07-28'], requested: '2099-01-01' } };
+  expect(answer).toMatchObject({ status: 400, body: { id: 1, error } });
+});
+
+test.each(['  verify_file_hash ', `=?base64?${Buffer.from('verify_file_hash').toString('base64')}?=`])(
+  'M11: the header Mcp-Name may be %j',
+  async (name) => {
+    const call = modernCall('verify_file_hash', { sha256_hex: randomHash(), token: 'AAAA' });
+    const answer = await postModern(service, call, { ...internalHeaders, 'mcp-name': name });
+    expect(answer).toMatchObject({ status: 200, body: { result: { isError: false } } });
+  },
+);
+
+test('M1, M9: a client that starts with initialize uses the first revision, whatever its headers say; a foreign origin is 403', async () => {
+  const params = { protocolVersion: '2026-07-28', capabilities: {}, clientInfo: { name: 'x', version: '1' } };
+  const { body } = await postMcp(service, rpc('initialize', params), { 'mcp-protocol-version': '2026-07-28' });
+  expect(body).toMatchObject({ result: { protocolVersion: '2024-11-05', serverInfo: { version: '0.1.0' } } });
+  expect((await postModern(service, discover, { origin: 'http://evil.example' })).status).toBe(403);
+});
+
+test('M10, S9: the header Idempotency-Key works like _meta.idempotency_key; both may be given, but must not differ', async () => {
+  const [key, hash] = [`key-${randomHash()}`, randomHash()];
+  const call = (meta?: object) => rpc('tools/call', { name: 'service_stamp_hash', arguments: { sha256_hex: hash }, ...meta });
+  const [inMeta, inHeader] = [{ _meta: { idempotency_key: key } }, { ...internalHeaders, 'idempotency-key': key }];
+  const replays: [string, string | null][] = [];
+  for (const [meta, headers] of [
+    [{}, inHeader],
+    [inMeta, internalHeaders],
+    [inMeta, inHeader],
+  ] as const) {
+    const answer = await postMcp(service, call(meta), headers);
+    replays.push([answer.text, answer.headers.get('idempotent-replayed')]);
+  }
+  const [first] = replays[0]!;
+  expect(replays).toEqual([
+    [first, null],
+    [first, 'true'],
+    [first, 'true'],
+  ]);
+  const modern = await postModern(service, modernCall('service_stamp_hash', { sha256_hex: hash }), inHeader);
+  expect(modern.headers.get('idempotent-replayed')).toBe('true');
+  const fault = { status: 200, body: { error: { code: -32602 } } };
+  expect(await postMcp(service, call({ _meta: { idempotency_key: 'other' } }), inHeader)).toMatchObject(fault);
+  expect(await postMcp(service, call(), { ...inHeader, 'idempotency-key': 'x'.repeat(300) })).toMatchObject(fault);
+});
+
+test('M10: the header covers a batch, whose calls get their own keys under it', async () => {
+  const headers = { ...internalHeaders, 'idempotency-key': `key-${randomHash()}` };
+  const batch = [randomHash(), randomHash()].map((sha256_hex) =>
+    rpc('tools/call', { name: 'service_stamp_hash', arguments: { sha256_hex } }),
+  );
+  const first = await postMcp(service, batch, headers);
+  expect(first.text).not.toContain('"isError":true');
+  expect((await postMcp(service, batch, headers)).text).toBe(first.text);
 });

@@ -185,6 +185,16 @@ test('S12: an hour that ended 15 minutes ago is recounted once from the stored s
   expect([await stampsEver(opened), await rowOf(db, '2026-05-20T12')]).toEqual([4, null]);
 });
 
+test('S12: if a worker that was frozen counts after the recount of its hour, the next recount corrects it', async () => {
+  const opened = await openFresh();
+  await storeStamps(opened, at('05-20T11:00'), 1);
+  await opened.counters.recountEnded(at('05-20T12:15'));
+  await count(opened, [{ ...tally, idMadeAt: at('05-20T11:00') }]);
+  expect(await stampsEver(opened)).toBe(2);
+  await opened.counters.recountEnded(at('05-20T13:15'));
+  expect(await stampsEver(opened)).toBe(1);
+});
+
 test('S12: an hour that was recounted before it ended is recounted when it has ended', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now });
   onTestFinished(() => void vi.useRealTimers());

@@ -10,7 +10,15 @@ import { dumpRedis } from '../../support/redis-dump.ts';
 import { eventually, internalHeaders, type JsonObject, postJson, randomHash, stampAgent, stampInternal } from '../../support/requests.ts';
 import { addWorker, type RunningService, type Service, sharedService, startService } from '../../support/service.ts';
 import { arrived, type ReceivedWebhook, webhookSecret as secret, startReceiver } from '../../support/webhook-receiver.ts';
-import { completeWorkflow, openLink, postEmpty, stampOutput, startRequest } from '../../support/workflows.ts';
+import {
+  completeWorkflow,
+  openLink,
+  postEmpty,
+  redactWorkflow,
+  stampOutput,
+  startRequest,
+  startWorkflow,
+} from '../../support/workflows.ts';
 
 const newSecret = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
 
@@ -18,13 +26,8 @@ let service: Service;
 let mail: MailServer;
 beforeAll(async () => {
   mail = await startMailServer({ keep: true });
-  const settings = {
-    WEBHOOK_SECRET: `${secret} ${newSecret}`,
-    SMTP_URL: mail.url,
-    MAIL_FROM: 'q@qstamp.example',
-    RATE_WORKFLOW_START_PER_HOUR: '0',
-    WORKER_CONCURRENCY: '16',
-  };
+  const mails = { SMTP_URL: mail.url, MAIL_FROM: 'q@qstamp.example', RATE_WORKFLOW_START_PER_HOUR: '0' };
+  const settings = { ...mails, WEBHOOK_SECRET: `${secret} ${newSecret}`, WORKER_CONCURRENCY: '16' };
   service = await startService({ keep: true, settings });
 });
 afterAll(async () => {
@@ -46,13 +49,9 @@ describe('N2, N3: webhooks of stamps', () => {
     const { status, body } = await stampInternal(service, { hash: randomHash(), tier: 'plus', callback_url: url });
     expect(status).toBe(201);
     const [webhook] = await arrived(received);
-    expect(webhook?.headers).toMatchObject({
-      'content-type': 'application/json',
-      'qstamp-event': 'stamp.made',
-      'webhook-id': `stamp_${body.token_id}`,
-    });
-    expect(await verified(webhook!)).toEqual(body);
-    expect(JSON.stringify(body)).toBe(webhook?.body);
+    const named = { 'content-type': 'application/json', 'qstamp-event': 'stamp.made', 'webhook-id': `stamp_${body.token_id}` };
+    expect(webhook).toMatchObject({ headers: named, body: JSON.stringify(body) });
+    await verified(webhook!);
   });
 
   test('contain the secret address of sealed content too; a replay sends nothing again', async () => {
@@ -60,10 +59,8 @@ describe('N2, N3: webhooks of stamps', () => {
     const request = { content_b64: 'aGVsbG8=', tier: 'sealed', callback_url: url };
     const key = { 'idempotency-key': `key-${randomHash()}` };
     const { body } = await stampInternal(service, request, { ...key, prefer: 'respond-async' });
-    expect(await verified((await arrived(received))[0]!)).toMatchObject({
-      token_id: body.token_id,
-      sealed_storage_url: body.sealed_storage_url,
-    });
+    const { token_id, sealed_storage_url } = body;
+    expect(await verified((await arrived(received))[0]!)).toMatchObject({ token_id, sealed_storage_url });
     expect((await stampInternal(service, request, key)).status).toBe(201);
     expect(received).toHaveLength(1);
   });
@@ -128,106 +125,66 @@ describe('N2: forbidden addresses', () => {
 
   test('without a secret it is 422; in production only https and public addresses are allowed', async () => {
     expect((await refused('https://example.com/', await sharedService())).detail[0]?.msg).toContain('WEBHOOK_SECRET');
-    const config = loadConfig({
-      ...service.settings,
-      NODE_ENV: 'production',
-      SERVICE_TOKENS: `test:${randomHash()}`,
-      TSP: 'mock',
-      PUBLIC_BASE_URL: 'https://stamps.example',
-      SMTP_URL: '',
-    });
+    const production = { NODE_ENV: 'production', SERVICE_TOKENS: `test:${randomHash()}`, TSP: 'mock', SMTP_URL: '' };
+    const config = loadConfig({ ...service.settings, ...production, PUBLIC_BASE_URL: 'https://stamps.example' });
     const refusalOf = createCallbackRule(config);
-    const private_ = [
-      '127.0.0.1',
-      '10.1.2.3',
-      '169.254.169.254',
-      '[::1]',
-      '[::ffff:10.0.0.1]',
-      '[fd00::1]',
-      'localhost',
-      '0x7f.1',
-      '2130706433',
-    ];
-    for (const host of private_) expect(refusalOf(`https://${host}/`), host).toContain('private');
+    const private_ = ['127.0.0.1', '10.1.2.3', '169.254.169.254', '[::1]', '[::ffff:10.0.0.1]', '[fd00::1]', 'localhost', '0x7f.1'];
+    for (const host of [...private_, '2130706433']) expect(refusalOf(`https://${host}/`), host).toContain('private');
     expect(refusalOf('http://example.com/')).toContain('https://');
     expect(refusalOf('https://example.com/')).toBeUndefined();
   });
 });
 
-test('N4: a workflow sends a webhook when its link was opened, and when it is completed', async () => {
-  const { url, received } = await startReceiver();
+/** A workflow of a product with a webhook, and its mailed links. */
+async function startWithWebhook(...statuses: Parameters<typeof startReceiver>) {
+  const { url, received } = await startReceiver(...statuses);
   const user_email = `${randomHash().slice(0, 12)}@example.com`;
-  const started = await postJson(service, '/api/v1/workflow/start', startRequest({ user_email, callback_url: url }), internalHeaders);
-  expect(started.status).toBe(201);
-  const { workflow_id, workflow_token } = started.body;
-  const workflow = {
-    id: String(workflow_id),
-    token: '',
-    briefingHash: '',
-    headers: { authorization: `Workflow ${workflow_token}` },
-    answer: started,
-  };
-  expect((await openLink(await mail.linkFor(workflow_id))).status).toBe(200);
-  const [confirmed] = await arrived(received);
-  expect(confirmed?.headers['qstamp-event']).toBe('workflow.confirmed');
-  expect(await verified(confirmed!)).toEqual({ workflow_id, status: 'active' });
+  const workflow = await startWorkflow(service, { user_email, callback_url: url }, internalHeaders);
+  const linksOf = () => mail.mails.flatMap(({ links }) => links).filter((link) => link.includes(workflow.id));
+  const link = (count = 1) => eventually(async () => linksOf().length >= count && linksOf()[count - 1]!);
+  return { workflow, received, link };
+}
+
+test('N4: a workflow sends a webhook when its link was opened, and when it is completed', async () => {
+  const { workflow, received, link } = await startWithWebhook();
+  expect((await openLink(await link())).status).toBe(200);
+  await arrived(received);
   await stampOutput(service, workflow);
   const { body } = await completeWorkflow(service, workflow);
-  const [, completed] = await arrived(received, 2);
-  expect(completed?.headers['qstamp-event']).toBe('workflow.completed');
+  const [confirmed, completed] = await arrived(received, 2);
+  expect([confirmed, completed].map((one) => one?.headers['qstamp-event'])).toEqual(['workflow.confirmed', 'workflow.completed']);
+  expect(await verified(confirmed!)).toEqual({ workflow_id: workflow.id, status: 'active' });
   expect(await verified(completed!)).toEqual(body);
 });
 
 test('N4: redaction also stops the webhooks that wait for a retry, those of outputs too', async () => {
-  const [ofWorkflow, ofOutput] = [await startReceiver(500), await startReceiver(500)];
-  const user_email = `${randomHash().slice(0, 12)}@example.com`;
-  const started = await postJson(
-    service,
-    '/api/v1/workflow/start',
-    startRequest({ user_email, callback_url: ofWorkflow.url }),
-    internalHeaders,
-  );
-  const { workflow_id, workflow_token } = started.body;
-  const headers = { authorization: `Workflow ${workflow_token}` };
-  expect((await openLink(await mail.linkFor(workflow_id))).status).toBe(200);
-  const output = { output_hash: randomHash(), output_type: 'text', callback_url: ofOutput.url };
-  expect((await postJson(service, `/api/v1/workflow/${workflow_id}/stamp`, output, { ...headers, ...internalHeaders })).status).toBe(201);
-  await Promise.all([arrived(ofWorkflow.received), arrived(ofOutput.received)]);
-  expect((await postEmpty(service, `/api/v1/workflow/${workflow_id}/redact-pii`, headers)).status).toBe(200);
-  const before = [ofWorkflow.received.length, ofOutput.received.length];
+  const { workflow, received: ofWorkflow, link } = await startWithWebhook(500);
+  const { url, received: ofOutput } = await startReceiver(500);
+  expect((await openLink(await link())).status).toBe(200);
+  expect((await stampOutput(service, workflow, { callback_url: url }, internalHeaders)).status).toBe(201);
+  await Promise.all([arrived(ofWorkflow), arrived(ofOutput)]);
+  expect((await redactWorkflow(service, workflow)).status).toBe(200);
+  const before = [ofWorkflow.length, ofOutput.length];
   const dropped = () => service.workers.flatMap((worker) => worker.output().match(/a webhook was dropped/g) ?? []).length;
   await eventually(async () => dropped() === 2);
   // A delivery may have been under way during the redaction, but each is dropped at its next try.
-  const after = [ofWorkflow.received.length, ofOutput.received.length];
-  for (const [place, count] of after.entries()) expect(count - before[place]!).toBeLessThanOrEqual(1);
+  for (const [place, count] of [ofWorkflow.length, ofOutput.length].entries()) expect(count - before[place]!).toBeLessThanOrEqual(1);
 });
 
 test('N4: only the right challenge queues a webhook: ten wrong ones, a new link and the right one give one', async () => {
-  const { url, received } = await startReceiver();
-  const user_email = `${randomHash().slice(0, 12)}@example.com`;
-  const started = await postJson(service, '/api/v1/workflow/start', startRequest({ user_email, callback_url: url }), internalHeaders);
-  const { workflow_id, workflow_token } = started.body;
-  const links = (count: number) =>
-    eventually(async () => {
-      const mailed = mail.mails.flatMap((one) => one.links).filter((link) => link.includes(String(workflow_id)));
-      return mailed.length >= count && mailed;
-    });
-  const tryOther = async (link = '') =>
-    (await openLink(link.replace(/challenge=.*/, `challenge=${randomBytes(32).toString('base64url')}`))).status;
+  const { workflow, received, link } = await startWithWebhook();
+  const tryOther = async (mailed: string) =>
+    (await openLink(mailed.replace(/challenge=.*/, `challenge=${randomBytes(32).toString('base64url')}`))).status;
   /** Keys of BullMQ's jobs about this workflow. */
-  const queued = async () =>
-    (await dumpRedis(service.settings.REDIS_URL ?? '')).split('\n').filter((line) => /:webhooks:confirmed-/.test(line)).length;
-
-  const [first] = await links(1);
+  const queued = async () => (await dumpRedis(service.settings.REDIS_URL ?? '')).match(/:webhooks:confirmed-/g)?.length ?? 0;
   const statuses: number[] = [];
-  for (let count = 0; count < 10; count += 1) statuses.push(await tryOther(first));
+  for (let count = 0; count < 10; count += 1) statuses.push(await tryOther(await link()));
   expect(statuses).toEqual([403, 403, 403, 403, 403, 410, 410, 410, 410, 410]);
-  const headers = { authorization: `Workflow ${workflow_token}` };
-  expect((await postEmpty(service, `/api/v1/workflow/${workflow_id}/resend`, headers)).status).toBe(202);
-  const [, second = ''] = await links(2);
+  expect((await postEmpty(service, `/api/v1/workflow/${workflow.id}/resend`, workflow.headers)).status).toBe(202);
+  const second = await link(2);
   expect([await tryOther(second), await queued()]).toEqual([403, 0]);
   expect((await openLink(second)).status).toBe(200);
   await arrived(received);
   await eventually(async () => (await queued()) === 0);
-  expect(received.map((one) => one.headers['qstamp-event'])).toEqual(['workflow.confirmed']);
+  expect(received.map(({ headers }) => headers['qstamp-event'])).toEqual(['workflow.confirmed']);
 });

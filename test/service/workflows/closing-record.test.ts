@@ -19,12 +19,14 @@ async function completed(outputs: number): Promise<StartedWorkflow> {
 }
 
 const readText = async (path: string) => (await service.fetch(path)).text();
-const recordOf = (workflow: StartedWorkflow) => readText(`/workflow/${workflow.id}/closing-record.json`);
+const recordOf = ({ id }: StartedWorkflow) => readText(`/workflow/${id}/closing-record.json`);
 const stateOf = async (workflow: StartedWorkflow, headers: Record<string, string> = workflow.headers) =>
   (await getJson(service, `/api/v1/workflow/${workflow.id}`, headers)).body;
-const published = async (workflow: StartedWorkflow) => (await getJson(service, `/workflow/${workflow.id}/outputs.json`)).body;
-const sealed = (body: unknown) => body as { root_stamp_id: string; closing_record: { hash: string; stamp_id: string } };
-const saltsOf = (state: Record<string, unknown>) => state.commitment_salts as { user_email: string; agent_id: string };
+type Published = { root_stamp_id: string; closing_record: { hash: string; stamp_id: string } };
+const published = async ({ id }: StartedWorkflow) => (await getJson(service, `/workflow/${id}/outputs.json`)).body as unknown as Published;
+const pageOf = ({ id }: StartedWorkflow) => readPage(service, `/workflow/${id}`);
+/** A commitment, computed as docs/agents/workflows.md says. */
+const commit = (salt: string, value: string) => sha256(Buffer.concat([Buffer.from(salt, 'hex'), Buffer.from(value)]));
 
 test('W18: the closing record is canonical JSON of the state, and its SHA-256 is stamped', async () => {
   const workflow = await completed(2);
@@ -45,14 +47,13 @@ test('W18: the closing record is canonical JSON of the state, and its SHA-256 is
     email_commitment: expect.stringMatching(/^[0-9a-f]{64}$/),
     agent_commitment: expect.stringMatching(/^[0-9a-f]{64}$/),
   });
-  const { root_stamp_id, closing_record } = sealed(await published(workflow));
+  const { root_stamp_id, closing_record } = await published(workflow);
   expect(closing_record.hash).toBe(sha256(text));
   expect((await verifyById(service, closing_record.stamp_id)).body).toMatchObject({ valid: true, content_sha256: sha256(text) });
   expect((await verifyById(service, root_stamp_id)).body).toMatchObject({ valid: true, issued_at: state.completed_at });
-  const page = await readPage(service, `/workflow/${workflow.id}`);
-  for (const shown of [sha256(text), state.merkle_root, closing_record.stamp_id, 'the closing record and its stamp']) {
+  const page = await pageOf(workflow);
+  for (const shown of [sha256(text), state.merkle_root, closing_record.stamp_id, 'the closing record and its stamp'])
     expect(page).toContain(shown);
-  }
 });
 
 test('W10, W18: only the holder of the workflow token gets the salts; redaction removes them, and every proof still verifies', async () => {
@@ -61,28 +62,27 @@ test('W10, W18: only the holder of the workflow token gets the salts; redaction 
   expect(await stateOf(workflow)).toMatchObject({ commitment_salts: null });
   await completeWorkflow(service, workflow);
   expect(await stateOf(workflow, {})).not.toHaveProperty('commitment_salts');
-  const salts = saltsOf(await stateOf(workflow));
+  const salts = (await stateOf(workflow)).commitment_salts as { user_email: string; agent_id: string };
   const text = await recordOf(workflow);
-  const commit = (salt: string, value: string) => sha256(Buffer.concat([Buffer.from(salt, 'hex'), Buffer.from(value)]));
-  const record = JSON.parse(text) as Record<string, unknown>;
-  expect(record.email_commitment).toBe(commit(salts.user_email, person.user_email));
-  expect(record.agent_commitment).toBe(commit(salts.agent_id, person.agent_id));
+  expect(JSON.parse(text)).toMatchObject({
+    email_commitment: commit(salts.user_email, person.user_email),
+    agent_commitment: commit(salts.agent_id, person.agent_id),
+  });
   expect(salts.user_email).not.toBe(salts.agent_id);
 
   const db = await openDatabase(service);
   const stored = async () => JSON.stringify(await collectionOf(db, 'workflows').findOne({ _id: workflow.id }));
-  for (const salt of Object.values(salts)) expect(await stored()).not.toContain(salt);
+  for (const secret of Object.values(salts)) expect(await stored()).not.toContain(secret);
   expect(await stored()).toContain('encryptedSalts');
   expect((await redactWorkflow(service, workflow)).status).toBe(200);
   expect(await stateOf(workflow)).toMatchObject({ commitment_salts: null });
   expect(await stored()).not.toContain('encryptedSalts');
 
   expect(await recordOf(workflow)).toBe(text);
-  const { root_stamp_id, closing_record } = sealed(await published(workflow));
+  const { root_stamp_id, closing_record } = await published(workflow);
   for (const id of [root_stamp_id, closing_record.stamp_id]) expect((await verifyById(service, id)).body.valid).toBe(true);
-  const page = await readPage(service, `/workflow/${workflow.id}`);
-  expect(page).toContain('[REDACTED], erased on request');
-  expect(page).toContain('the closing record and its stamp');
+  const page = await pageOf(workflow);
+  for (const shown of ['[REDACTED], erased on request', 'the closing record and its stamp']) expect(page).toContain(shown);
   expect(page).not.toContain('does not hold');
 });
 
@@ -91,7 +91,7 @@ test('W10, W18: data erased before completion has no commitment', async () => {
   await redactWorkflow(service, workflow);
   expect((await completeWorkflow(service, workflow)).status).toBe(200);
   expect(JSON.parse(await recordOf(workflow))).toMatchObject({ email_commitment: null, agent_commitment: null, output_count: 0 });
-  expect(await readPage(service, `/workflow/${workflow.id}`)).not.toContain('does not hold');
+  expect(await pageOf(workflow)).not.toContain('does not hold');
 });
 
 test('W18: an open workflow, or one completed without a closing record, has none, and its page says so', async () => {
@@ -105,7 +105,7 @@ test('W18: an open workflow, or one completed without a closing record, has none
   expect(await published(workflow)).toMatchObject({ closing_record: null, status: 'completed' });
   expect(await stateOf(workflow)).toMatchObject({ status: 'completed', commitment_salts: null });
   expect((await completeWorkflow(service, workflow)).status).toBe(200);
-  const page = await readPage(service, `/workflow/${workflow.id}`);
+  const page = await pageOf(workflow);
   expect(page).toContain('This workflow was closed without a closing record');
   expect(page).toContain('Tier, client, agent, start, confirmation, names and types: this service recorded them');
   expect(page).not.toContain('does not hold');

@@ -49,25 +49,22 @@ test('W6: opening the link changes nothing, however often; pressing the button c
 });
 
 test('W6, W26: the button gets a page; only pages of the right link name the agent and the public title, if safe to quote', async () => {
-  const html = { headers: { accept: 'application/xhtml+xml' } };
+  const accept = 'application/xhtml+xml';
+  const textOf = async (link: string) => (await fetch(link, { headers: { accept } })).text();
   const { link, wrong } = await startWithLink({ agent_id: 'Cover Artist', briefing_metadata: { title: 'Autumn issue', public: true } });
-  const names = ['calls itself “Cover Artist”', 'the task “Autumn issue”'];
-  const opened = await (await fetch(link, html)).text();
-  for (const name of names) expect(opened).toContain(name);
-  const missed = await (await fetch(wrong, html)).text();
-  expect(missed).not.toMatch(/Cover Artist|Autumn issue/);
+  const names = /calls itself “Cover Artist”.*the task “Autumn issue”/s;
+  expect(await textOf(link)).toMatch(names);
+  expect(await textOf(wrong)).not.toMatch(/Cover Artist|Autumn issue/);
   // The form of the page gets a page, also from a browser that hides its origin, as in a webmail window.
-  const confirmed = await press(link, { accept: 'application/xhtml+xml', origin: 'null' });
-  expect([confirmed.status, confirmed.headers.get('content-type'), confirmed.headers.get('referrer-policy')]).toEqual([
-    200,
-    'text/html; charset=utf-8',
-    'no-referrer',
-  ]);
+  const confirmed = await press(link, { accept, origin: 'null' });
+  const { status, headers } = confirmed;
+  const page = [200, 'text/html; charset=utf-8', 'no-referrer'];
+  expect([status, headers.get('content-type'), headers.get('referrer-policy')]).toEqual(page);
   const thanks = await confirmed.text();
-  for (const words of [...names, 'the button was pressed']) expect(thanks).toContain(words);
-  expect(await (await press(link, { accept: 'application/xhtml+xml' })).text()).toContain('If you pressed its button, all is well');
+  expect([thanks, thanks]).toEqual([expect.stringMatching(names), expect.stringContaining('the button was pressed')]);
+  expect(await (await press(link, { accept })).text()).toContain('If you pressed its button, all is well');
   const unsafe = await startWithLink({ agent_id: 'pay at evil.example', briefing_metadata: { title: 'Not public' } });
-  const unnamed = await (await fetch(unsafe.link, html)).text();
+  const unnamed = await textOf(unsafe.link);
   expect(unnamed).toContain('An AI agent records its work for you');
   expect(unnamed).not.toMatch(/evil|Not public|Nobody has checked/);
 });
@@ -85,10 +82,8 @@ test('W6: wrong tries count when the button is pressed, and opening a wrong link
 
 test('W7: a link of a redacted, unknown or expired workflow is refused when it is opened', async () => {
   const { workflow, link } = await startWithLink();
-  await collectionOf(await openDatabase(service), 'workflows').updateOne(
-    { _id: workflow.id },
-    { $set: { 'challenge.expiresAt': new Date(Date.now() - 1) } },
-  );
+  const workflows = collectionOf(await openDatabase(service), 'workflows');
+  await workflows.updateOne({ _id: workflow.id }, { $set: { 'challenge.expiresAt': new Date(Date.now() - 1) } });
   expect(await openLink(link)).toMatchObject({ status: 410, body: { reason: 'challenge_expired' } });
   await redactWorkflow(service, workflow);
   expect(await openLink(link)).toMatchObject({ status: 410, body: { reason: 'email_redacted' } });

@@ -12,35 +12,20 @@ const service = await sharedService();
 const bytes = (text: string) => Buffer.from(text, 'hex');
 const hashOf = (number: number) => sha256(`output ${number}`);
 
-async function grow(workflow: StartedWorkflow, from: number, to: number): Promise<void> {
-  for (let number = from; number <= to; number += 1) {
-    expect((await stampOutput(service, workflow, { output_hash: hashOf(number) })).status).toBe(201);
-  }
-}
-
-async function workflowOf(outputs: number): Promise<StartedWorkflow> {
-  const workflow = await startWorkflow(service);
-  await grow(workflow, 1, outputs);
+async function grow(workflow: StartedWorkflow, ...numbers: number[]): Promise<StartedWorkflow> {
+  for (const number of numbers) expect((await stampOutput(service, workflow, { output_hash: hashOf(number) })).status).toBe(201);
   return workflow;
 }
+const workflowOf = async (...numbers: number[]) => grow(await startWorkflow(service), ...numbers);
 
-const ask = ({ id }: StartedWorkflow, what: string) => getJson(service, `/api/v1/workflow/${id}/${what}`);
+const ask = ({ id }: StartedWorkflow, what: string, of: RunningService = service) => getJson(of, `/api/v1/workflow/${id}/${what}`);
+const inclusion = async (workflow: StartedWorkflow, what: string) => (await ask(workflow, what)).body as InclusionProofShown;
+const consistency = async (workflow: StartedWorkflow, query: string) =>
+  (await ask(workflow, `consistency?${query}`)).body as ConsistencyProofShown;
 
-async function inclusion(workflow: StartedWorkflow, what: string): Promise<InclusionProofShown> {
-  const { status, body } = await ask(workflow, what);
-  expect(status).toBe(200);
-  return body as InclusionProofShown;
-}
-
-async function consistency(workflow: StartedWorkflow, query: string): Promise<ConsistencyProofShown> {
-  const { status, body } = await ask(workflow, `consistency?${query}`);
-  expect(status).toBe(200);
-  return body as ConsistencyProofShown;
-}
-
-const judge = (proof: InclusionProofShown, outputHash = proof.output_hash, head = { size: proof.tree_size, root: proof.root_hash }) =>
+const judge = (proof: InclusionProofShown, head = { size: proof.tree_size, root: proof.root_hash }) =>
   verifyInclusion(
-    bytes(outputHash),
+    bytes(proof.output_hash),
     { treeSize: proof.tree_size, leafIndex: proof.leaf_index, inclusionPath: proof.inclusion_path.map(bytes) },
     { treeSize: head.size, rootHash: bytes(head.root) },
   );
@@ -52,82 +37,56 @@ const judgeConsistency = (proof: ConsistencyProofShown) =>
     { treeSize: proof.second_size, rootHash: bytes(proof.second_root_hash) },
   );
 
-test('W21: every output of a completed workflow has a proof that leads to the stamped root, by number and by hash', async () => {
-  const workflow = await workflowOf(5);
+test('W21: each output has a proof that leads to the stamped root, by number and by hash; of two with one hash the first is found', async () => {
+  const numbers = [1, 2, 1, 3, 4];
+  const workflow = await workflowOf(...numbers);
   await completeWorkflow(service, workflow);
-  for (let number = 1; number <= 5; number += 1) {
-    const proof = await inclusion(workflow, `proof/${number}`);
-    expect(proof).toMatchObject({ sequence_number: number, output_hash: hashOf(number), leaf_index: number - 1, tree_size: 5 });
+  const text = await (await service.fetch(`/workflow/${workflow.id}/closing-record.json`)).text();
+  for (const [leaf_index, number] of numbers.entries()) {
+    const proof = await inclusion(workflow, `proof/${leaf_index + 1}`);
+    const named = { sequence_number: leaf_index + 1, output_hash: hashOf(number), leaf_index, tree_size: 5 };
+    expect(proof).toMatchObject({ ...named, closing_record: { record: JSON.parse(text) } });
     const { record, stamp } = proof.closing_record!;
-    expect(judge(proof, hashOf(number), { size: record.output_count, root: record.merkle_root })).toEqual({ ok: true });
+    expect(judge(proof, { size: record.output_count, root: record.merkle_root })).toEqual({ ok: true });
     expect((await verifyRaw(service, proof.root_stamp?.token)).body).toMatchObject({ valid: true, content_sha256: proof.root_hash });
-    const text = await (await service.fetch(`/workflow/${workflow.id}/closing-record.json`)).text();
-    expect(record).toEqual(JSON.parse(text));
     expect((await verifyRaw(service, stamp.token)).body).toMatchObject({ valid: true, content_sha256: sha256(text) });
-    expect(await inclusion(workflow, `proof?output_hash=${hashOf(number).toUpperCase()}`)).toEqual(proof);
+    const first = leaf_index === 2 ? await inclusion(workflow, 'proof/1') : proof;
+    expect(await inclusion(workflow, `proof?output_hash=${hashOf(number).toUpperCase()}`)).toEqual(first);
   }
-  for (const [what, status] of [
-    ['proof/6', 404],
-    ['proof/0', 422],
-    ['proof/x', 422],
-    [`proof?output_hash=${randomHash()}`, 404],
-    ['proof?output_hash=00', 422],
-    ['proof', 422],
-    ['consistency?first=6', 404],
-    ['consistency?first=4&second=3', 404],
-    ['consistency?first=0', 422],
-  ] as const) {
-    expect((await ask(workflow, what)).status, what).toBe(status);
-  }
+  const refusals: Record<number, string[]> = {
+    404: ['proof/6', `proof?output_hash=${randomHash()}`, 'consistency?first=6', 'consistency?first=4&second=3'],
+    422: ['proof/0', 'proof/x', 'proof?output_hash=00', 'proof', 'consistency?first=0'],
+  };
+  for (const [status, all] of Object.entries(refusals))
+    for (const what of all) expect((await ask(workflow, what)).status, what).toBe(Number(status));
 });
 
 test('W21: the outputs that an open workflow showed are still there when it is closed, in order', async () => {
-  const workflow = await workflowOf(3);
+  const workflow = await workflowOf(1, 2, 3);
   const early = await inclusion(workflow, 'proof/2');
   expect(early).toMatchObject({ tree_size: 3, root_stamp: null, closing_record: null });
   expect(judge(early)).toEqual({ ok: true });
-  await grow(workflow, 4, 6);
-  await completeWorkflow(service, workflow);
+  await completeWorkflow(service, await grow(workflow, 4, 5, 6));
+  const { root_hash, root_stamp } = await inclusion(workflow, 'proof/2');
   const proof = await consistency(workflow, 'first=3');
-  const late = await inclusion(workflow, 'proof/2');
-  expect(proof).toMatchObject({ first_root_hash: early.root_hash, second_root_hash: late.root_hash, second_size: 6 });
-  expect(proof.root_stamp).toEqual(late.root_stamp);
-  expect(judgeConsistency(proof)).toEqual({ ok: true });
+  expect(proof).toMatchObject({ first_root_hash: early.root_hash, second_root_hash: root_hash, second_size: 6, root_stamp });
   const between = await consistency(workflow, 'first=3&second=5');
   expect(between).toMatchObject({ root_stamp: null, closing_record: null });
-  expect(judgeConsistency(between)).toEqual({ ok: true });
+  for (const each of [proof, between]) expect(judgeConsistency(each)).toEqual({ ok: true });
   expect((await consistency(workflow, 'first=6')).consistency_path).toEqual([]);
 });
 
-test('48: two outputs with the same hash have separate proofs; by its hash the first is found', async () => {
-  const workflow = await startWorkflow(service);
-  for (const number of [1, 2, 1, 3]) await stampOutput(service, workflow, { output_hash: hashOf(number) });
-  await completeWorkflow(service, workflow);
-  const [first, third] = [await inclusion(workflow, 'proof/1'), await inclusion(workflow, 'proof/3')];
-  expect([first.leaf_index, third.leaf_index]).toEqual([0, 2]);
-  expect([judge(first), judge(third)]).toEqual([{ ok: true }, { ok: true }]);
-  expect(await inclusion(workflow, `proof?output_hash=${hashOf(1)}`)).toEqual(first);
-});
-
 test('V9: a record that does not verify gives no proofs', async () => {
-  const workflow = await workflowOf(2);
+  const [workflow, changed] = [await workflowOf(1, 2), await workflowOf(1, 2)];
   await completeWorkflow(service, workflow);
   const db = await openDatabase(service);
-  const refused = async (what: string) => expect((await ask(workflow, what)).status, what).toBe(500);
-  const changes = [
-    ['workflows', workflow.id, { 'root.hash': randomHash() }],
-    ['workflows', workflow.id, { tier: 'verified' }],
-    ['workflows', workflow.id, { status: 'active' }],
-  ] as const;
-  for (const [name, id, change] of changes) {
-    const table = collectionOf(db, name);
-    const before = await table.findOne({ _id: id });
-    await table.updateOne({ _id: id }, { $set: change });
-    for (const what of ['proof/1', 'consistency?first=1']) await refused(what);
-    await table.replaceOne({ _id: id }, before ?? {});
+  const workflows = collectionOf(db, 'workflows');
+  for (const change of [{ 'root.hash': randomHash() }, { tier: 'verified' }, { status: 'active' }]) {
+    const before = await workflows.findOneAndUpdate({ _id: workflow.id }, { $set: change });
+    for (const what of ['proof/1', 'consistency?first=1']) expect((await ask(workflow, what)).status, what).toBe(500);
+    await workflows.replaceOne({ _id: workflow.id }, before ?? {});
     expect((await ask(workflow, 'proof/1')).status).toBe(200);
   }
-  const changed = await workflowOf(2);
   await collectionOf(db, 'outputs').updateOne({ _id: `${changed.id}/000000000001` }, { $set: { hash: randomHash() } });
   expect((await ask(changed, 'proof/2')).status).toBe(500);
 });
@@ -139,10 +98,9 @@ test('W21: closing stamps that no trust anchor covers prove nothing', async () =
   expect((await completeWorkflow(stamped, workflow)).status).toBe(200);
   const { TSP_PROVIDERS_FILE: _, ...rest } = stamped.settings;
   const without = await startService({ workers: 0, settings: { ...rest, TSP: 'mock' } });
+  const refused = { code: 'internal_error', detail: expect.stringContaining('cannot be verified') };
   for (const what of ['proof/1', 'consistency?first=1']) {
-    const askIn = (service: RunningService) => getJson(service, `/api/v1/workflow/${workflow.id}/${what}`);
-    expect(await askIn(stamped)).toMatchObject({ status: 200, body: { root_stamp: { token: expect.any(String) } } });
-    const refused = { code: 'internal_error', detail: expect.stringContaining('cannot be verified') };
-    expect(await askIn(without)).toMatchObject({ status: 500, body: refused });
+    expect(await ask(workflow, what, stamped)).toMatchObject({ status: 200, body: { root_stamp: { token: expect.any(String) } } });
+    expect(await ask(workflow, what, without)).toMatchObject({ status: 500, body: refused });
   }
 });

@@ -17,32 +17,23 @@ const post = (id: string, operation: string, headers: Record<string, string> = {
 const hereOf = (link: string) => link.replace('https://stamps.example', service.url);
 
 test.each(operations)(
-  'E5: %s: a missing or wrong token is 401, before a bad body; an unknown id is 404, an invalid one 422',
+  'E5: %s without the right token is 401, before a bad body; an unknown id is 404, an invalid one 422',
   async (operation) => {
     const [workflow, other] = [await startWorkflow(service), await startWorkflow(service)];
-    for (const authorization of [
-      undefined,
-      `Bearer ${workflow.token}`,
-      workflow.token,
-      'Workflow',
-      'Workflow  ',
-      `Workflow ${other.token}`,
-      `Workflow x${workflow.token}`,
-    ]) {
-      const { status, headers, body } = await post(workflow.id, operation, authorization === undefined ? {} : { authorization });
-      expect(status, String(authorization)).toBe(401);
-      expect(headers.get('www-authenticate')).toBe('Workflow');
-      expect(body).toEqual({ detail: expect.any(String), code: 'unauthorized', request_id: expect.any(String) });
+    const { token, headers } = workflow;
+    const path = `/api/v1/workflow/${workflow.id}/${operation}`;
+    expect((await postJson(service, path, { output_hash: 7 })).status).toBe(401);
+    for (const wrong of [`Bearer ${token}`, token, 'Workflow', 'Workflow  ', `Workflow ${other.token}`, `Workflow x${token}`]) {
+      const answer = await post(workflow.id, operation, { authorization: wrong });
+      expect([answer.status, answer.body.code, answer.headers.get('www-authenticate')], wrong).toEqual([401, 'unauthorized', 'Workflow']);
     }
-    expect((await postJson(service, `/api/v1/workflow/${workflow.id}/${operation}`, { output_hash: 7 })).status).toBe(401);
-    expect((await post(unknownId, operation, workflow.headers)).status).toBe(404);
-    const { status, body } = await post('not-a-uuid', operation, workflow.headers);
-    expect([status, body]).toMatchObject([422, { detail: [{ type: 'uuid_parsing', loc: ['path', 'workflow_id'] }] }]);
-    expect([200, 201]).toContain((await post(workflow.id, operation, { authorization: `workflow ${workflow.token}` })).status);
+    expect((await post(unknownId, operation, headers)).status).toBe(404);
+    const fault = { type: 'uuid_parsing', loc: ['path', 'workflow_id'] };
+    expect(await post('not-a-uuid', operation, headers)).toMatchObject({ status: 422, body: { detail: [fault] } });
+    expect([200, 201]).toContain((await post(workflow.id, operation, { authorization: `workflow ${token}` })).status);
     // Only the hash of a token is stored.
     const stored = JSON.stringify(await collectionOf(await openDatabase(service), 'workflows').findOne({ _id: workflow.id }));
-    expect(stored).toContain(workflow.id);
-    expect(stored).not.toContain(workflow.token);
+    expect([stored.includes(workflow.id), stored.includes(token)]).toEqual([true, false]);
   },
 );
 
@@ -112,19 +103,22 @@ describe('tiers and states', () => {
 });
 
 describe('Idempotency-Key (S9)', () => {
+  /** The one answer to many requests at once with one key; only one is not a replay. */
+  const oneOf = async (count: number, ask: () => ReturnType<typeof postJson>) => {
+    const answers = await Promise.all(Array.from({ length: count }, ask));
+    for (const { status, body } of answers) expect([status, body]).toEqual([201, answers[0]?.body]);
+    expect(answers.filter(({ headers }) => headers.get('idempotent-replayed') === null)).toHaveLength(1);
+    return answers[0]!.body;
+  };
+  const reused = { status: 409, body: { code: 'idempotency_key_reused' } };
+
   test('start: fifty requests at once with one key give one workflow, one token and one mail; another body is 409', async () => {
     const request = startRequest();
     const headers = { 'idempotency-key': randomHash() };
-    const answers = await Promise.all(Array.from({ length: 50 }, () => startWorkflowRaw(service, request, headers)));
-    const [first] = answers;
-    for (const { status, body } of answers) expect([status, body]).toEqual([201, first?.body]);
-    expect(answers.filter((answer) => answer.headers.get('idempotent-replayed') === null)).toHaveLength(1);
-    expect(await startWorkflowRaw(service, { ...request, agent_id: 'other' }, headers)).toMatchObject({
-      status: 409,
-      body: { code: 'idempotency_key_reused' },
-    });
-    const id = String(first?.body.workflow_id);
-    expect((await post(id, 'stamp', { authorization: `Workflow ${first?.body.workflow_token}` })).status).toBe(201);
+    const { workflow_id, workflow_token } = await oneOf(50, () => startWorkflowRaw(service, request, headers));
+    expect(await startWorkflowRaw(service, { ...request, agent_id: 'other' }, headers)).toMatchObject(reused);
+    const id = String(workflow_id);
+    expect((await post(id, 'stamp', { authorization: `Workflow ${workflow_token}` })).status).toBe(201);
     await mail.linkFor(id);
     expect(mail.mails.filter(({ source }) => source.includes(id))).toHaveLength(1);
   });
@@ -133,43 +127,33 @@ describe('Idempotency-Key (S9)', () => {
     const [workflow, other] = [await startWorkflow(service), await startWorkflow(service)];
     const request = { output_hash: randomHash() };
     const headers = { 'idempotency-key': 'once' };
-    const answers = await Promise.all(Array.from({ length: 21 }, () => stampOutput(service, workflow, request, headers)));
-    const [first] = answers;
-    for (const { status, body } of answers) expect([status, body]).toEqual([201, first?.body]);
-    expect(answers.filter((answer) => answer.headers.get('idempotent-replayed') === null)).toHaveLength(1);
-    expect((await stampOutput(service, workflow, {}, headers)).status).toBe(409);
-    const elsewhere = await stampOutput(service, other, request, headers);
-    expect([elsewhere.status, elsewhere.headers.get('idempotent-replayed')]).toEqual([201, null]);
-    expect(elsewhere.body.stamp_token_id).not.toBe(first?.body.stamp_token_id);
+    const output = await oneOf(21, () => stampOutput(service, workflow, request, headers));
+    expect(await stampOutput(service, workflow, {}, headers)).toMatchObject(reused);
+    const elsewhere = await oneOf(1, () => stampOutput(service, other, request, headers));
+    expect(elsewhere.stamp_token_id).not.toBe(output.stamp_token_id);
     expect((await completeWorkflow(service, workflow)).body.output_count).toBe(1);
     const replayed = await stampOutput(service, workflow, request, headers);
-    expect([replayed.status, replayed.headers.get('idempotent-replayed'), replayed.body]).toEqual([201, 'true', first?.body]);
+    expect([replayed.status, replayed.headers.get('idempotent-replayed'), replayed.body]).toEqual([201, 'true', output]);
   });
 
-  test('complete and redact-pii: a repeat with the same key is a replay; with another key the answer is the same', async () => {
+  test('complete and redact-pii: a repeat with the same key is a replay; with another key, or with any body, the answer is the same', async () => {
     const workflow = await startWorkflow(service);
     for (const operation of ['complete', 'redact-pii']) {
-      const ask = (key: string) => post(workflow.id, operation, { ...workflow.headers, 'idempotency-key': key });
-      const answers = [await ask('one'), await ask('one'), await ask('two')];
-      expect(answers.map(({ status, headers }) => [status, headers.get('idempotent-replayed')])).toEqual([
-        [200, null],
-        [200, 'true'],
-        [200, null],
+      const ask = async (key: string, body = '{}', type = 'application/json') => {
+        const headers = { ...workflow.headers, 'idempotency-key': key, 'content-type': type };
+        const answer = await service.fetch(`/api/v1/workflow/${workflow.id}/${operation}`, { method: 'POST', headers, body });
+        return [answer.status, answer.headers.get('idempotent-replayed'), await answer.text()];
+      };
+      const first = await ask('one');
+      const [, , text] = first;
+      expect([first, await ask('one'), await ask('two')]).toEqual([
+        [200, null, text],
+        [200, 'true', text],
+        [200, null, text],
       ]);
-      expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
-    }
-  });
-
-  test('an operation without a body ignores the body', async () => {
-    const workflow = await startWorkflow(service);
-    for (const [type, body] of [
-      ['application/x-www-form-urlencoded', '{}'],
-      ['application/json', '{'],
-      ['text/plain', 'x'.repeat(100_000)],
-    ]) {
-      const headers = { ...workflow.headers, 'content-type': type as string };
-      const answer = await service.fetch(`/api/v1/workflow/${workflow.id}/complete`, { method: 'POST', headers, body: body as string });
-      expect([type, answer.status]).toEqual([type, 200]);
+      expect(await ask('three', '{}', 'application/x-www-form-urlencoded')).toEqual([200, null, text]);
+      expect(await ask('four', '{')).toEqual([200, null, text]);
+      expect(await ask('five', 'x'.repeat(100_000), 'text/plain')).toEqual([200, null, text]);
     }
   });
 });
