@@ -40,6 +40,8 @@ const essCertId = (code: ReasonCode, name: string, value: (signer: SigningIdenti
 ];
 
 const DATA = der.objectIdentifier(OID.data);
+/** Behind the right one in a SET. */
+const AFTER_TST_INFO = der.objectIdentifier(`${OID.tstInfo}.1`);
 /** Always the first one in a SET, and so the one that OpenSSL compares. */
 const FIRST = Buffer.alloc(32);
 const OTHER_DIGEST = der.octetString(FIRST);
@@ -129,7 +131,7 @@ export const CMS_FAULTS: readonly FaultRow[] = [
   contentType('no contentType attribute', () => []),
   contentType('contentType id-data', (a) => [{ ...a, values: [DATA] }]),
   contentType('contentType twice', (a) => [a, a]),
-  contentType('contentType with two values', (a) => [{ ...a, values: [...a.values, DATA] }]),
+  contentType('contentType with two values', (a) => [{ ...a, values: [...a.values, AFTER_TST_INFO] }]),
   contentType('contentType without a value', (a) => [{ ...a, values: [] }]),
   messageDigest('message_digest_attribute', 'no messageDigest attribute', () => []),
   messageDigest('message_digest_mismatch', 'messageDigest of something else', (a) => [{ ...a, values: [OTHER_DIGEST] }]),

@@ -6,7 +6,6 @@ import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
 import { verifyResponse, verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
 import { isLong } from '../support/depth.ts';
-import { versionPlaces } from '../support/der-mutation.ts';
 import {
   createOpensslTsa,
   OPENSSL_TSA_OTHER_POLICY,
@@ -94,26 +93,5 @@ describe('a foreign TSA', () => {
     });
     const full = createTrustStore({ anchors: [tsa.rootPem], intermediates: [tsa.signerPem + tsa.intermediatePem] });
     expect(await verifyToken(bare, { trust: full, nowMs: Date.now(), expected })).toMatchObject({ ok: true });
-  });
-
-  it('one octet changed: accepted changes are in an unused certificate or in a version number, and have no effect', async () => {
-    const tsa = await foreignTsa({});
-    const token = await tsa.replyToken(requestFor());
-    const trust = createTrustStore({ anchors: [tsa.rootPem] });
-    const nowMs = Date.now();
-    const good = await verifyToken(token, { trust, nowMs });
-    if (!good.ok) throw new Error(good.code);
-    // OpenSSL puts the root into the token, but the verifier uses the configured one.
-    const root = good.chain.at(-1)!.der;
-    const [from, to] = [token.indexOf(root), token.indexOf(root) + root.length];
-    expect(from).toBeGreaterThan(0);
-    for (let at = 0; at < token.length; at += isLong ? 1 : 5) {
-      const bent = Buffer.from(token);
-      bent[at]! ^= 0x01;
-      const result = await verifyToken(bent, { trust, nowMs });
-      if (!result.ok) continue;
-      expect([at, (at >= from && at < to) || versionPlaces(token).includes(at)]).toEqual([at, true]);
-      expect({ ...result, token: good.token }).toEqual(good);
-    }
   });
 });
