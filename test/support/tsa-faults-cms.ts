@@ -52,7 +52,8 @@ const OTHER_ALGORITHMS: Attribute = {
   type: OID.cmsAlgorithmProtection,
   values: [der.sequence(digestIdentifier('sha512'), der.retag(0xa1, SCHEMES.ecdsaSha256.cmsAlgorithm))],
 };
-const SHA256 = digestIdentifier('sha256');
+const [SHA256, SHA512] = [digestIdentifier('sha256'), digestIdentifier('sha512')];
+const ECDSA = SCHEMES.ecdsaSha256.cmsAlgorithm;
 const hashOf = (identity: SigningIdentity) => digestData('sha256', identity.certificate);
 const serialOf = ({ serialNumber }: SigningIdentity) => BigInt(`0x${serialNumber.subarray(2).toString('hex')}`);
 /** The signing certificate attributes of RFC 2634 and RFC 5035. */
@@ -145,7 +146,7 @@ export const CMS_FAULTS: readonly FaultRow[] = [
   messageDigest('signed_attribute_repeated', 'signingTime with two values', (a) => [a, { ...SIGNING_TIME, values: TWO_TIMES }]),
   messageDigest('algorithm_protection_mismatch', 'protected algorithms that are not those used', (a) => [a, OTHER_ALGORITHMS]),
   protectedAlgorithms('another signature algorithm', protection(SHA256, der.sequence(der.objectIdentifier(OID.ed25519)))),
-  protectedAlgorithms('two values', protection(SHA256, SCHEMES.ecdsaSha256.cmsAlgorithm), der.sequence(SHA256)),
+  protectedAlgorithms('two values', protection(SHA256, ECDSA), protection(SHA512, ECDSA)),
   protectedAlgorithms('no value'),
   protectedAlgorithms('without the signature algorithm', der.sequence(SHA256)),
   ...[OID.contentType, OID.messageDigest, OID.signingTime, OID.signingCertificateV2].map(

@@ -106,6 +106,7 @@ describe('the gate refuses (6–9)', () => {
     ['a primitive element of indefinite length', '30 80 04 80 00 00 00 00', 'der_length'],
     ['a length of 126 octets that is too large', `30 fe ${'01'.repeat(126)}`, 'der_truncated'],
     ['a child that ends after its parent', '30 03 30 80 00 00 00', 'der_malformed'],
+    ['pieces of pieces, eight deep', '24 80'.repeat(8) + '00 00'.repeat(8), 'der_too_deep'],
     ['a piece that is no octet string', '24 03 02 01 05', 'der_malformed'],
     ['a piece with a tag of its own', '24 03 80 01 61', 'der_malformed'],
     ['an integer in pieces', '30 05 22 03 02 01 05', 'der_not_canonical'],
