@@ -52,7 +52,9 @@ const commanding = tstInfo((der) => {
 });
 
 export const sealForgeries: readonly FaultyCase[] = [
-  ...CERTIFICATE_FAULTS.filter(({ code, name }) => refusedByAll.test(code) && name !== notChecked),
+  ...CERTIFICATE_FAULTS.filter(([code, name]) => refusedByAll.test(code) && name !== notChecked).map(([code, name, options]) =>
+    fault(code, name, options),
+  ),
   fault('signer_identifier_mismatch', 'a decoy bears the name that the token gives the signer', withDecoy),
   fault('gen_time_malformed', 'the time commands the terminal', commanding),
 ];

@@ -55,76 +55,40 @@ export function elementsOf(root: MutableDer): { element: MutableDer; parent: Mut
   return found;
 }
 
-export type Mutation = readonly [kind: (typeof KINDS)[number], at: number, from: number, noise: Uint8Array];
+type Change = (element: MutableDer, siblings: MutableDer[], other: MutableDer, noise: Uint8Array) => unknown;
 
-const KINDS = ['remove', 'repeat', 'swap', 'replace', 'wrap', 'retag', 'flip', 'grow', 'shrink', 'empty', 'noise', 'insert'] as const;
+const CHANGES: readonly Change[] = [
+  (element, siblings) => siblings.splice(siblings.indexOf(element), 1),
+  (element, siblings, other) => siblings.splice(siblings.indexOf(element), 0, other),
+  (element, siblings) => siblings.push(...siblings.splice(siblings.indexOf(element), 1)),
+  (element, _, other) => Object.assign(element, other),
+  (element) => Object.assign(element, { tag: 0x30, contents: Buffer.alloc(0), children: [copyOf(element)] }),
+  (element, _, __, [tag]) => Object.assign(element, { tag }),
+  (element, _, __, noise) => Object.assign(element, { contents: Buffer.from(noise), children: [] }),
+  // One octet changed, one appended, and one cut off.
+  (element, _, __, [octet]) => Object.assign(element, { contents: Buffer.concat([element.contents.subarray(0, -1), Buffer.of(octet!)]) }),
+  (element, _, __, [octet]) => Object.assign(element, { contents: Buffer.concat([element.contents, Buffer.of(octet!)]) }),
+  (element) => Object.assign(element, { contents: element.contents.subarray(0, -1) }),
+];
 
-export const mutations = fc.array(fc.tuple(fc.constantFrom(...KINDS), fc.nat(), fc.nat(), fc.uint8Array({ minLength: 1, maxLength: 24 })), {
-  minLength: 1,
-  maxLength: 3,
-});
+export type Mutation = readonly [change: Change, at: number, from: number, noise: Uint8Array];
 
-/** Applies the mutations one after the other to a copy of the tree; an impossible one leaves the element unchanged. */
+const noises = fc.uint8Array({ minLength: 1, maxLength: 24 });
+export const mutations = fc.array(fc.tuple(fc.constantFrom(...CHANGES), fc.nat(), fc.nat(), noises), { minLength: 1, maxLength: 3 });
+
+/** Applies the mutations one after the other to a copy of the tree. */
 export function mutated(der: Uint8Array, list: readonly Mutation[]): Buffer {
   const root = mutableOf(der);
-  for (const [kind, at, from, noise] of list) {
+  for (const [change, at, from, noise] of list) {
     const elements = elementsOf(root);
     const { element, parent } = elements[at % elements.length]!;
-    const other = elements[from % elements.length]!.element;
-    mutate(kind, element, parent, structuredCopy(other), from, noise);
+    change(element, parent?.children ?? [element], copyOf(elements[from % elements.length]!.element), noise);
   }
   return encoded(root);
 }
 
-function structuredCopy(element: MutableDer): MutableDer {
-  return { tag: element.tag, contents: Buffer.from(element.contents), children: element.children.map(structuredCopy) };
-}
-
-function mutate(
-  kind: Mutation[0],
-  element: MutableDer,
-  parent: MutableDer | undefined,
-  other: MutableDer,
-  from: number,
-  noise: Uint8Array,
-): void {
-  const siblings = parent?.children ?? [];
-  const place = siblings.indexOf(element);
-  switch (kind) {
-    case 'remove':
-      if (place >= 0) siblings.splice(place, 1);
-      return;
-    case 'repeat':
-      if (place >= 0) siblings.splice(place, 0, structuredCopy(element));
-      return;
-    case 'swap':
-      if (siblings.length > 1) siblings.push(...siblings.splice(place, 1));
-      return;
-    case 'replace':
-      Object.assign(element, other);
-      return;
-    case 'wrap':
-      Object.assign(element, { tag: 0x30, contents: Buffer.alloc(0), children: [structuredCopy(element)] });
-      return;
-    case 'retag':
-      element.tag = noise[0]!;
-      return;
-    case 'flip':
-      if (element.contents.length > 0) element.contents[from % element.contents.length]! ^= noise[0]! | 1;
-      return;
-    case 'grow':
-      element.contents = Buffer.concat([element.contents, noise]);
-      return;
-    case 'shrink':
-      element.contents = element.contents.subarray(0, from % (element.contents.length + 1));
-      return;
-    case 'empty':
-      Object.assign(element, { contents: Buffer.alloc(0), children: [] });
-      return;
-    case 'noise':
-      Object.assign(element, { contents: Buffer.from(noise), children: [] });
-      return;
-    case 'insert':
-      element.children.push(other);
-  }
-}
+const copyOf = ({ tag, contents, children }: MutableDer): MutableDer => ({
+  tag,
+  contents: Buffer.from(contents),
+  children: children.map(copyOf),
+});

@@ -48,7 +48,6 @@ const KEY_ARGUMENTS = {
   'p-384': ['-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-384'],
   'p-521': ['-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-521'],
   'rsa-2048': ['-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:2048'],
-  'rsa-1024': ['-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:1024'],
 } as const;
 
 export interface OpensslTsaOptions {
@@ -60,10 +59,6 @@ export interface OpensslTsaOptions {
   signerDigest?: string;
   /** `ess_cert_id_alg`: `sha1` gives an ESSCertID (v1), anything else an ESSCertIDv2. Default `sha256`. */
   essCertIdAlg?: string;
-  /** `extendedKeyUsage` of the TSA certificate. Default `critical,timeStamping`. */
-  extendedKeyUsage?: string;
-  /** More `[extensions]` lines of the TSA certificate. */
-  extensions?: readonly string[];
   /** More lines of the `[tsa]` section, e.g. `accuracy = secs:1, millisecs:500` or `tsa_name = yes`. A later line wins. */
   settings?: readonly string[];
 }
@@ -106,9 +101,8 @@ export async function createOpensslTsa(options: OpensslTsaOptions = {}): Promise
   const rootPem = await certificate('root', undefined, caExtensions);
   const intermediatePem = options.intermediate ? await certificate('intermediate', 'root', caExtensions) : '';
   const signerPem = await certificate('signer', options.intermediate ? 'intermediate' : 'root', [
-    `extendedKeyUsage=${options.extendedKeyUsage ?? 'critical,timeStamping'}`,
+    'extendedKeyUsage=critical,timeStamping',
     'keyUsage=critical,digitalSignature',
-    ...(options.extensions ?? []),
   ]);
   await writeFile(at('chain.pem'), intermediatePem + rootPem);
   await writeFile(at('serial'), '1000\n');

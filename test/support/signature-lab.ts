@@ -1,14 +1,10 @@
 import { constants, generateKeyPairSync, type KeyPairKeyObjectResult, sign } from 'node:crypto';
-import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
 import { contextConstructed, integer, nullValue, objectIdentifier, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import type { SignatureScheme } from '../../src/shared/rfc3161/issue/sign.ts';
-import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
 import { digestIdentifier } from '../../src/shared/rfc3161/x509/digests.ts';
-import { issueSigner } from '../../src/tsa/pki.ts';
-import { judge } from './judge.ts';
-import { createTsaLab, DAY_MS, LAB_NOW_MS } from './tsa-lab.ts';
-import type { Seams } from './tsa-seams.ts';
+import { signedBy } from './tsa-changes.ts';
+import { createTsaLab, type SpecimenOptions, type TsaLab } from './tsa-lab.ts';
 
 /** Signature algorithms named rightly or wrongly, like TSAs do, and tokens signed with them. */
 
@@ -81,11 +77,8 @@ export function pss(announced: Pss): SignatureScheme {
   );
 }
 
-/** A token signed by `pair` as `how`, with other changes. */
-export function signedBy(pair: KeyPairKeyObjectResult, how: SignatureScheme, seams: Seams = {}): Promise<VerifyResult> {
-  const identity = issueSigner(lab.pki.intermediate, { nowMs: LAB_NOW_MS - DAY_MS, key: { ...pair, scheme: how } });
-  return judge(lab.specimen({ profile: { identity }, seams }));
-}
-
-export const accepted = { ok: true };
-export const refused = (code: ReasonCode) => ({ ok: false, code });
+/** A token signed by `pair` as `how`. */
+export const signedWith =
+  (pair: KeyPairKeyObjectResult, how: SignatureScheme) =>
+  (lab: TsaLab): SpecimenOptions =>
+    signedBy(lab.signer({ key: { ...pair, scheme: how } }));

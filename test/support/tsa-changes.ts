@@ -39,3 +39,7 @@ export const good = (name: string, options: Options): Case => ({
 });
 
 export const fault = (code: ReasonCode, name: string, options: Options): FaultyCase => ({ code, ...good(name, options) });
+
+/** A row of a table of faults; `opensslAccepts` if OpenSSL 3.0 judges it otherwise than most faults of this code. */
+export type FaultRow = readonly [code: ReasonCode, name: string, options: Options, opensslAccepts?: boolean | undefined];
+export type GoodRow = readonly [name: string, options: Options];

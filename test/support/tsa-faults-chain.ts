@@ -7,22 +7,27 @@ import type { SigningIdentity } from '../../src/shared/rfc3161/issue/issue.ts';
 import { SCHEMES, type SignatureScheme } from '../../src/shared/rfc3161/issue/sign.ts';
 import * as x509 from '../../src/tsa/certificate.ts';
 import { createPki, type IntermediateOptions, issueIntermediate, issueSigner, type SignerOptions } from '../../src/tsa/pki.ts';
-import { fault, fields, moreCertificates, signedBy, signerInfo, token } from './tsa-changes.ts';
-import { DAY_MS, type FaultyCase, LAB_NOW_MS, type SpecimenOptions, type TsaLab } from './tsa-lab.ts';
+import { type FaultRow, fields, moreCertificates, signedBy, signerInfo, token } from './tsa-changes.ts';
+import { DAY_MS, LAB_NOW_MS, type SpecimenOptions, type TsaLab } from './tsa-lab.ts';
 
 /** Refusals 37–46: the signer's certificate and everything above it. The token itself is signed correctly. */
 
 const CERTIFIED_MS = LAB_NOW_MS - 365 * DAY_MS;
 
-const signer = (code: ReasonCode, name: string, options: SignerOptions) => fault(code, name, (lab) => signedBy(lab.signer(options)));
-const extensions = (...list: readonly Buffer[]): SignerOptions => ({ extensions: () => list });
-const timeStamping = x509.extendedKeyUsage([OID.timeStamping]);
-const endEntity = [x509.basicConstraints(false), x509.keyUsage(x509.KEY_USAGE.digitalSignature)];
-const purposes = (...oids: readonly string[]) => extensions(...endEntity, x509.extendedKeyUsage(oids));
+export const signer = (code: ReasonCode, name: string, options: SignerOptions, opensslAccepts?: boolean): FaultRow => [
+  code,
+  name,
+  (lab) => signedBy(lab.signer(options)),
+  opensslAccepts,
+];
+export const extensions = (...list: readonly Buffer[]): SignerOptions => ({ extensions: () => list });
+export const timeStamping = x509.extendedKeyUsage([OID.timeStamping]);
+export const endEntity = [x509.basicConstraints(false), x509.keyUsage(x509.KEY_USAGE.digitalSignature)];
+export const purposes = (...oids: readonly string[]) => extensions(...endEntity, x509.extendedKeyUsage(oids));
 const caUsage = x509.keyUsage(x509.KEY_USAGE.digitalSignature, x509.KEY_USAGE.keyCertSign);
 
 /** Signed below a separate intermediate CA. */
-export function below(lab: TsaLab, intermediate: Omit<IntermediateOptions, 'algorithm' | 'nowMs'>): SpecimenOptions {
+export function belowCa(lab: TsaLab, intermediate: Omit<IntermediateOptions, 'algorithm' | 'nowMs'>): SpecimenOptions {
   const issuer = issueIntermediate(lab.pki.root, { algorithm: 'p-256', nowMs: CERTIFIED_MS, ...intermediate });
   return signedBy(issueSigner(issuer, { nowMs: CERTIFIED_MS }));
 }
@@ -65,17 +70,22 @@ const rsaSha1: SignatureScheme = {
   cmsAlgorithm: der.sequence(der.objectIdentifier(OID.sha1WithRsa), der.nullValue()),
   sign: (data, key) => sign('sha1', data, key),
 };
-const rsaKey = (modulusLength: number) => generateKeyPairSync('rsa', { modulusLength });
+/** A key for certificates signed with SHA-1. */
+export const rsaSha1Key = (): x509.SigningKey => ({ ...rsaKey(2048), scheme: rsaSha1 });
+export const rsaKey = (modulusLength: number) => generateKeyPairSync('rsa', { modulusLength });
 
-const revoked = (name: string, of: { signer?: boolean; intermediate?: boolean }) =>
-  fault('certificate_revoked', name, (lab) => ({ crls: revocationLists(lab, LAB_NOW_MS - DAY_MS, of) }));
+const revoked = (name: string, of: { signer?: boolean; intermediate?: boolean }): FaultRow => [
+  'certificate_revoked',
+  name,
+  (lab) => ({ crls: revocationLists(lab, LAB_NOW_MS - DAY_MS, of) }),
+];
 
 function certifiedWithSha1({ pki }: TsaLab): SpecimenOptions {
   const ca = { ...issueIntermediate(pki.root, { algorithm: 'rsa-2048', nowMs: CERTIFIED_MS }), scheme: rsaSha1 };
   return signedBy(issueSigner(ca, { nowMs: CERTIFIED_MS }));
 }
 
-export const CERTIFICATE_FAULTS: readonly FaultyCase[] = [
+export const CERTIFICATE_FAULTS: readonly FaultRow[] = [
   signer('eku_missing', 'no extended key usage', extensions(...endEntity)),
   signer('eku_missing', 'no extensions but basicConstraints', extensions(x509.basicConstraints(false))),
   signer('eku_missing', 'extended key usage for something else only', purposes(OID.serverAuth)),
@@ -84,7 +94,7 @@ export const CERTIFICATE_FAULTS: readonly FaultyCase[] = [
   signer('eku_other_purpose', 'codeSigning beside timeStamping', purposes(OID.timeStamping, OID.codeSigning)),
   signer('eku_other_purpose', 'serverAuth before timeStamping', purposes(OID.serverAuth, OID.timeStamping)),
   signer('eku_other_purpose', 'anyExtendedKeyUsage beside timeStamping', purposes(OID.timeStamping, OID.anyExtendedKeyUsage)),
-  signer('eku_other_purpose', 'a purpose that nobody knows beside timeStamping', purposes(OID.timeStamping, '2.999.3161.39')),
+  signer('eku_other_purpose', 'a purpose that nobody knows beside timeStamping', purposes(OID.timeStamping, '2.999.3161.39'), true),
   signer('signer_is_ca', 'the signer is a CA', extensions(x509.basicConstraints(true), caUsage, timeStamping)),
   signer('signer_key_usage', 'a key for key agreement only', extensions(x509.basicConstraints(false), x509.keyUsage(4), timeStamping)),
   signer(
@@ -92,62 +102,72 @@ export const CERTIFICATE_FAULTS: readonly FaultyCase[] = [
     'a critical extension of the signer that nobody knows',
     extensions(...endEntity, timeStamping, x509.extension('2.999.3161.5', true, der.nullValue())),
   ),
-  fault('intermediate_eku', 'an intermediate CA for serverAuth only', (lab) =>
-    below(lab, { extensions: [x509.extendedKeyUsage([OID.serverAuth], false)] }),
-  ),
+  [
+    'intermediate_eku',
+    'an intermediate CA for serverAuth only',
+    (lab) => belowCa(lab, { extensions: [x509.extendedKeyUsage([OID.serverAuth], false)] }),
+  ],
 
-  fault('untrusted_root', 'a root that is not trusted, with the trusted one’s name', () =>
-    signedBy(createPki({ nowMs: CERTIFIED_MS }).signer),
-  ),
-  fault('untrusted_root', 'a root that is not trusted but is in the token', () => {
-    const other = createPki({ nowMs: CERTIFIED_MS });
-    return { ...signedBy(other.signer), ...moreCertificates(other.root.certificate) };
-  }),
-  fault('untrusted_root', 'a signer that certified itself', () => signedBy(selfCertified())),
-  fault('untrusted_root', 'the intermediate CA is missing', (lab) => token({ certificates: [lab.pki.signer.certificate] })),
-  fault('trust_store_empty', 'no trust anchor at all', { anchors: [] }),
-  fault('issuer_not_ca', 'issued by a certificate that is no CA', (lab) => signedBy(issueSigner(lab.pki.signer, { nowMs: CERTIFIED_MS }))),
+  ['untrusted_root', 'a root that is not trusted, with the trusted one’s name', () => signedBy(createPki({ nowMs: CERTIFIED_MS }).signer)],
+  [
+    'untrusted_root',
+    'a root that is not trusted but is in the token',
+    () => {
+      const other = createPki({ nowMs: CERTIFIED_MS });
+      return { ...signedBy(other.signer), ...moreCertificates(other.root.certificate) };
+    },
+  ],
+  ['untrusted_root', 'a signer that certified itself', () => signedBy(selfCertified())],
+  ['untrusted_root', 'the intermediate CA is missing', (lab) => token({ certificates: [lab.pki.signer.certificate] })],
+  ['trust_store_empty', 'no trust anchor at all', { anchors: [] }],
+  ['issuer_not_ca', 'issued by a certificate that is no CA', (lab) => signedBy(issueSigner(lab.pki.signer, { nowMs: CERTIFIED_MS }))],
   signer('certificate_not_valid_at_gen_time', 'the signer expired a day before genTime', {
     notBeforeMs: CERTIFIED_MS,
     notAfterMs: LAB_NOW_MS - DAY_MS,
   }),
   signer('certificate_not_valid_at_gen_time', 'the signer is valid from a day after genTime', { notBeforeMs: LAB_NOW_MS + DAY_MS }),
-  fault('certificate_not_valid_at_gen_time', 'the intermediate CA expired a day before genTime', (lab) =>
-    below(lab, { notAfterMs: LAB_NOW_MS - DAY_MS }),
-  ),
-  fault('certificate_policy', 'a CA that requires a policy which the signer does not name', (lab) =>
-    below(lab, { extensions: [policies('2.999.1'), requireExplicitPolicy(0)] }),
-  ),
-  fault('certificate_name', 'a CA that may certify another organisation only', (lab) =>
-    below(lab, { extensions: [permittedNames(distinguishedName('Another organisation'))] }),
-  ),
+  [
+    'certificate_not_valid_at_gen_time',
+    'the intermediate CA expired a day before genTime',
+    (lab) => belowCa(lab, { notAfterMs: LAB_NOW_MS - DAY_MS }),
+  ],
+  [
+    'certificate_policy',
+    'a CA that requires a policy which the signer does not name',
+    (lab) => belowCa(lab, { extensions: [policies('2.999.1'), requireExplicitPolicy(0)] }),
+  ],
+  [
+    'certificate_name',
+    'a CA that may certify another organisation only',
+    (lab) => belowCa(lab, { extensions: [permittedNames(distinguishedName('Another organisation'))] }),
+  ],
   revoked('the signer was revoked a day before genTime', { signer: true }),
   revoked('the intermediate CA was revoked a day before genTime', { intermediate: true }),
 
-  fault('tsa_name_mismatch', 'TSTInfo.tsa is the name of the CA', (lab) =>
-    fields({ tsa: directoryName(lab.pki.intermediate.subjectName) }),
-  ),
-  fault(
+  ['tsa_name_mismatch', 'TSTInfo.tsa is the name of the CA', (lab) => fields({ tsa: directoryName(lab.pki.intermediate.subjectName) })],
+  [
     'tsa_name_mismatch',
     'TSTInfo.tsa is an e-mail address that the certificate does not have',
     fields({ tsa: der.contextPrimitive(1, der.ia5String('tsa@example.com').subarray(2)) }),
-  ),
+  ],
 
   signer('key_too_weak', 'an RSA key of 1 024 bits', { key: { ...rsaKey(1024), scheme: SCHEMES.rsaSha256 } }),
-  signer('signature_algorithm_weak', 'sha1WithRSAEncryption over the attributes', { key: { ...rsaKey(2048), scheme: rsaSha1 } }),
-  fault('signature_algorithm_weak', 'a certificate signed with SHA-1', certifiedWithSha1),
-  fault(
+  signer('signature_algorithm_weak', 'sha1WithRSAEncryption over the attributes', { key: rsaSha1Key() }),
+  ['signature_algorithm_weak', 'a certificate signed with SHA-1', certifiedWithSha1],
+  [
     'signature_algorithm_unknown',
     'a signature algorithm that nobody knows',
     signerInfo({ signatureAlgorithm: der.sequence(der.objectIdentifier('2.999.3161.46')) }),
-  ),
-  fault('signature_algorithm_weak', 'the signature called ecdsa-with-SHA1', signerInfo({ signatureAlgorithm: ecdsaSha1.cmsAlgorithm })),
-  fault(
+  ],
+  ['signature_algorithm_weak', 'the signature called ecdsa-with-SHA1', signerInfo({ signatureAlgorithm: ecdsaSha1.cmsAlgorithm })],
+  [
     'signature_algorithm_mismatch',
     'the signature called RSA although the key is not',
     signerInfo({ signatureAlgorithm: SCHEMES.rsaSha256.certificateAlgorithm }),
-  ),
-  fault('signature_algorithm_weak', 'attributes digested and signed with ECDSA and SHA-1', (lab) =>
-    signedBy({ ...lab.pki.signer, scheme: ecdsaSha1 }),
-  ),
+  ],
+  [
+    'signature_algorithm_weak',
+    'attributes digested and signed with ECDSA and SHA-1',
+    (lab) => signedBy({ ...lab.pki.signer, scheme: ecdsaSha1 }),
+  ],
 ];

@@ -1,5 +1,7 @@
 import { REASONS, type ReasonCode } from '../../src/shared/domain/reasons.ts';
+import { type FaultRow, fault } from './tsa-changes.ts';
 import { ANSWER_FAULTS } from './tsa-faults-answer.ts';
+import { CERTIFICATE_FORM_FAULTS } from './tsa-faults-certificate.ts';
 import { CERTIFICATE_FAULTS } from './tsa-faults-chain.ts';
 import { CMS_FAULTS } from './tsa-faults-cms.ts';
 import { TSTINFO_FAULTS } from './tsa-faults-tstinfo.ts';
@@ -17,28 +19,20 @@ const codesLetThrough = new Set<ReasonCode>([
   ...(['unsigned_attribute', 'certificate_policy', 'gen_time_malformed'] as const),
   ...(['key_too_weak', 'signature_algorithm_weak', 'signature_algorithm_unknown', 'signature_algorithm_mismatch'] as const),
 ]);
-/** The same of codes that it lets through in some cases only. */
-const namesLetThrough = new Set([
-  ...['an octet after the end', 'a NULL after the end', 'octets after TSTInfo'],
-  ...['a BOOLEAN that is neither 00 nor FF inside what is signed', 'signed attributes that are not in DER order'],
-  ...['MD5', 'a purpose that nobody knows beside timeStamping'],
-]);
-const namesRefused = new Set(['genTime as UTCTime']);
-
 /** A faulty token, the only code allowed for it, the number of the refusal, and whether OpenSSL 3.0 accepts it all the same. */
 export interface JudgedFault extends FaultyCase {
   readonly refusal: number | undefined;
   readonly opensslAccepts: boolean;
 }
 
+export const judged = (rows: readonly FaultRow[]) =>
+  rows.map(([code, name, options, opensslAccepts]): JudgedFault => {
+    const expected = opensslAccepts ?? codesLetThrough.has(code);
+    return { ...fault(code, name, options), refusal: REASONS[code].refusal, opensslAccepts: expected };
+  });
+
 /**
  * A token for each refusal of a verifier, 1–46 except 5, which is about HTTP (`createFault` of tsa-answers.ts). Each differs from
  * a valid answer only in what its name says; everything else, including signatures, is correct.
  */
-export const FAULTY_CASES: readonly JudgedFault[] = [...ANSWER_FAULTS, ...TSTINFO_FAULTS, ...CMS_FAULTS, ...CERTIFICATE_FAULTS].map(
-  (faulty) => ({
-    ...faulty,
-    refusal: REASONS[faulty.code].refusal,
-    opensslAccepts: namesLetThrough.has(faulty.name) || (codesLetThrough.has(faulty.code) && !namesRefused.has(faulty.name)),
-  }),
-);
+export const FAULTY_CASES = judged([...ANSWER_FAULTS, ...TSTINFO_FAULTS, ...CMS_FAULTS, ...CERTIFICATE_FAULTS, ...CERTIFICATE_FORM_FAULTS]);

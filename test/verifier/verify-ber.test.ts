@@ -9,7 +9,6 @@ import { verifyResponse, verifyToken } from '../../src/shared/rfc3161/tsp/verify
 import { createTrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
 import { berOf, chooserOf, END_MARK, indefinite, longForm } from '../support/ber-forms.ts';
 import { tries } from '../support/depth.ts';
-import { opensslVerify } from '../support/openssl-tsa.ts';
 import { createTsaLab, LAB_NOW_MS } from '../support/tsa-lab.ts';
 
 /** Attempts to make two readers see different tokens, and legitimate uses of BER (V6). */
@@ -23,6 +22,9 @@ const token = parseDer(good.token);
 function raw(bytes: Uint8Array): Promise<VerifyResult> {
   return verifyToken(bytes, { trust, nowMs: LAB_NOW_MS, expected: { algorithm: 'sha256', digest: asked.digest } });
 }
+
+const fresh = (bytes: Uint8Array) =>
+  verifyResponse(bytes, { trust, nowMs: LAB_NOW_MS, request: asked.der, sentAtMs: LAB_NOW_MS, receivedAtMs: LAB_NOW_MS });
 
 function mustVerify(result: VerifyResult): Verified {
   if (!result.ok) throw new Error(`${result.code}: ${result.detail}`);
@@ -51,29 +53,14 @@ const keepsSigned = (element: Der) => signedParts.some(({ start, end }) => eleme
 
 describe('a bare token in BER', () => {
   it('is the same token in every form', async () => {
-    const forms: Buffer[] = [];
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ minLength: 16, maxLength: 64 }), async (numbers) => {
         const ber = berOf(token, chooserOf(numbers), keepsSigned);
         const result = await raw(ber);
         expect(result).toEqual({ ...good, token: ber });
-        forms.push(ber);
       }),
       { numRuns: tries(300, 100), seed: 3161 },
     );
-    // OpenSSL reads the same content.
-    const rootPem = `-----BEGIN CERTIFICATE-----\n${anchors[0]!.toString('base64')}\n-----END CERTIFICATE-----\n`;
-    const digest = asked.digest.toString('hex');
-    for (const form of forms.slice(0, tries(10, 3))) {
-      const verdict = await opensslVerify({
-        answer: form,
-        tokenIn: true,
-        against: { digest },
-        rootPem,
-        atTime: Math.floor(LAB_NOW_MS / 1000),
-      });
-      expect(verdict.output).toContain('Verification: OK');
-    }
   });
 
   it('is verified over the concatenated octets of its content, however they are split', async () => {
@@ -133,18 +120,14 @@ describe('parts that must be DER', () => {
       ),
     ];
     for (const form of forms) {
-      const times = { sentAtMs: LAB_NOW_MS, receivedAtMs: LAB_NOW_MS };
-      const fresh = await verifyResponse(form, { trust, nowMs: LAB_NOW_MS, request: asked.der, ...times });
-      for (const result of [fresh, await raw(form)]) expect(result.ok ? 'accepted' : result.code).toMatch(/^der_(length|not_canonical)$/);
+      for (const result of [await fresh(form), await raw(form)])
+        expect(result.ok ? 'accepted' : result.code).toMatch(/^der_(length|not_canonical)$/);
     }
     expect(await raw(ber)).toMatchObject({ ok: true });
   });
 
   it('a bare token is not an answer to a request', async () => {
-    for (const bytes of [good.token, indefinite(0x30, contentsOf(token))]) {
-      const times = { sentAtMs: LAB_NOW_MS, receivedAtMs: LAB_NOW_MS };
-      expect((await verifyResponse(bytes, { trust, nowMs: LAB_NOW_MS, request: asked.der, ...times })).ok).toBe(false);
-    }
+    for (const bytes of [good.token, indefinite(0x30, contentsOf(token))]) expect((await fresh(bytes)).ok).toBe(false);
   });
 });
 
@@ -186,25 +169,5 @@ describe('two readings of one token', () => {
       const attack = withElement([1, 0, 3], (set) => tlv(set.tag, other, contentsOf(set)));
       expect(await raw(attack)).toMatchObject(refused('signer_certificate_ambiguous'));
     }
-  });
-
-  it('after a change of one octet, a BER token is refused or its verdict stays the same', async () => {
-    const ber = berOf(token, chooserOf(Buffer.from([3, 100, 200, 50, 7, 250, 130, 90])), keepsSigned);
-    let accepted = 0;
-    for (let place = 0; place < ber.length; place++) {
-      for (const mask of [0x01, 0x20, 0x80]) {
-        const bent = Buffer.from(ber);
-        bent[place]! ^= mask;
-        const result = await raw(bent);
-        if (!result.ok) {
-          expect(result.code).not.toBe('verifier_failed');
-          continue;
-        }
-        accepted += 1;
-        expect(result).toEqual({ ...good, token: bent });
-      }
-    }
-    // Only leading zeros of a long length can change without changing the value, and they are few.
-    expect(accepted).toBeLessThan(10);
   });
 });

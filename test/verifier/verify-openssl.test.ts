@@ -2,11 +2,10 @@ import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Imprint } from '../../src/shared/rfc3161/tsp/imprint.ts';
 import { encodeRequest } from '../../src/shared/rfc3161/tsp/request.ts';
-import type { ResponseContext, VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
+import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
 import { verifyResponse, verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
 import { isLong } from '../support/depth.ts';
-import { versionPlaces } from '../support/der-mutation.ts';
 import {
   createOpensslTsa,
   OPENSSL_TSA_OTHER_POLICY,
@@ -21,10 +20,6 @@ import {
 const opened: OpensslTsa[] = [];
 afterAll(() => Promise.all(opened.map((tsa) => tsa.close())));
 
-let usual: Promise<OpensslTsa> | undefined;
-/** A plain TSA for all tests that need nothing special. */
-const usualTsa = (): Promise<OpensslTsa> => (usual ??= foreignTsa({}));
-
 async function foreignTsa(options: OpensslTsaOptions): Promise<OpensslTsa> {
   const tsa = await createOpensslTsa(options);
   opened.push(tsa);
@@ -36,12 +31,12 @@ function requestFor(algorithm: Imprint['algorithm'] = 'sha256', policy?: string)
   return encodeRequest({ imprint: { algorithm, digest }, nonce: randomBytes(8), policy });
 }
 
-async function exchange(tsa: OpensslTsa, request: Buffer, context: Partial<ResponseContext> = {}): Promise<VerifyResult> {
+async function exchange(tsa: OpensslTsa, request: Buffer): Promise<VerifyResult> {
   const sentAtMs = Date.now();
   const answer = await tsa.reply(request);
   const receivedAtMs = Date.now();
   const trust = createTrustStore({ anchors: [tsa.rootPem] });
-  return verifyResponse(answer, { trust, nowMs: receivedAtMs, request, sentAtMs, receivedAtMs, ...context });
+  return verifyResponse(answer, { trust, nowMs: receivedAtMs, request, sentAtMs, receivedAtMs });
 }
 
 describe('a foreign TSA', () => {
@@ -98,60 +93,5 @@ describe('a foreign TSA', () => {
     });
     const full = createTrustStore({ anchors: [tsa.rootPem], intermediates: [tsa.signerPem + tsa.intermediatePem] });
     expect(await verifyToken(bare, { trust: full, nowMs: Date.now(), expected })).toMatchObject({ ok: true });
-  });
-
-  it.each<[string, OpensslTsaOptions, string]>([
-    ['a key of 1 024 bits (46)', { keyType: 'rsa-1024' }, 'key_too_weak'],
-    [
-      'an extended key usage that OpenSSL does not know beside time-stamping (39)',
-      { extendedKeyUsage: 'critical,timeStamping,1.2.3.4' },
-      'eku_other_purpose',
-    ],
-    ['signing with SHA-1 (46)', { signerDigest: 'sha1' }, 'signature_algorithm_weak'],
-  ])('is refused: %s', async (_name, options, code) => {
-    expect(await exchange(await foreignTsa(options), requestFor())).toMatchObject({ ok: false, code });
-  });
-
-  it('is refused if it answers another request or has another root', async () => {
-    const tsa = await usualTsa();
-    const request = requestFor();
-    expect(await exchange(tsa, request, { request: requestFor() })).toMatchObject({ ok: false, code: 'nonce_mismatch' });
-    expect(await exchange(tsa, request, { request: requestFor('sha384') })).toMatchObject({
-      ok: false,
-      code: 'imprint_algorithm_mismatch',
-    });
-    const stranger = createTrustStore({ anchors: [(await foreignTsa({})).rootPem] });
-    expect(await exchange(tsa, request, { trust: stranger })).toMatchObject({ ok: false, code: 'untrusted_root' });
-    const unknownPolicy = await exchange(tsa, requestFor('sha256', '1.2.3.4.5'));
-    expect(unknownPolicy).toMatchObject({ ok: false, code: 'not_granted', detail: expect.stringContaining('unacceptedPolicy') });
-  });
-
-  it('is refused with a SHA-1 imprint, before and after it stamps (18)', async () => {
-    const tsa = await usualTsa();
-    const digest = createHash('sha1').update('the document').digest('hex');
-    const token = await tsa.replyToken(await opensslQuery({ digest, hash: 'sha1' }));
-    const trust = createTrustStore({ anchors: [tsa.rootPem] });
-    expect(await verifyToken(token, { trust, nowMs: Date.now() })).toMatchObject({ ok: false, code: 'imprint_algorithm_weak' });
-  });
-
-  it('one octet changed: accepted changes are in an unused certificate or in a version number, and have no effect', async () => {
-    const tsa = await usualTsa();
-    const token = await tsa.replyToken(requestFor());
-    const trust = createTrustStore({ anchors: [tsa.rootPem] });
-    const nowMs = Date.now();
-    const good = await verifyToken(token, { trust, nowMs });
-    if (!good.ok) throw new Error(good.code);
-    // OpenSSL puts the root into the token, but the verifier uses the configured one.
-    const root = good.chain.at(-1)!.der;
-    const [from, to] = [token.indexOf(root), token.indexOf(root) + root.length];
-    expect(from).toBeGreaterThan(0);
-    for (let at = 0; at < token.length; at += isLong ? 1 : 5) {
-      const bent = Buffer.from(token);
-      bent[at]! ^= 0x01;
-      const result = await verifyToken(bent, { trust, nowMs });
-      if (!result.ok) continue;
-      expect([at, (at >= from && at < to) || versionPlaces(token).includes(at)]).toEqual([at, true]);
-      expect({ ...result, token: good.token }).toEqual(good);
-    }
   });
 });

@@ -2,14 +2,16 @@ import { describe, expect, it } from 'vitest';
 import { pem } from '../../src/tsa/certificate.ts';
 import { judge } from '../support/judge.ts';
 import { openssl, opensslVerifyAll } from '../support/openssl-tsa.ts';
-import { FAULTY_CASES } from '../support/tsa-faults.ts';
+import { FAULTY_CASES, judged } from '../support/tsa-faults.ts';
+import { SIGNATURE_FAULTS } from '../support/tsa-faults-signature.ts';
 import { type Case, createTsaLab, LAB_NOW_MS, type Specimen } from '../support/tsa-lab.ts';
 import { GOOD_VARIANTS, WIDER_VARIANTS } from '../support/tsa-variants.ts';
 
 /** Tables of tokens, each judged by us and, all in one batch, by OpenSSL. */
 
 const lab = createTsaLab();
-const specimens = new Map<Case, Specimen>([...FAULTY_CASES, ...GOOD_VARIANTS, ...WIDER_VARIANTS].map((one) => [one, one.make(lab)]));
+const faults = [...FAULTY_CASES, ...judged(SIGNATURE_FAULTS)];
+const specimens = new Map<Case, Specimen>([...faults, ...GOOD_VARIANTS, ...WIDER_VARIANTS].map((one) => [one, one.make(lab)]));
 
 const forOpenssl = ({ answer, anchors, asked, withoutRequest }: Specimen) => ({
   answer,
@@ -23,7 +25,7 @@ const opensslVerdicts = new Map([...specimens.keys()].map((one, index) => [one, 
 const isOpenssl30 = (await openssl('version')).output.startsWith('OpenSSL 3.0.');
 
 describe('tokens that a verifier must refuse', () => {
-  it.each(FAULTY_CASES)('refusal $refusal, $code: $name (OpenSSL 3.0 accepts it: $opensslAccepts)', async (one) => {
+  it.each(faults)('refusal $refusal, $code: $name (OpenSSL 3.0 accepts it: $opensslAccepts)', async (one) => {
     expect(await judge(specimens.get(one)!)).toMatchObject({ ok: false, code: one.code });
     if (isOpenssl30 || !one.opensslAccepts) expect(opensslVerdicts.get(one)).toBe(one.opensslAccepts);
   });

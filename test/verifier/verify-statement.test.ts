@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { contextConstructed, nullValue, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import type { ResponseContext, TokenContext } from '../../src/shared/rfc3161/tsp/types.ts';
 import { verifyResponse, verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore, type TrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
-import { createTsaLab, LAB_NOW_MS, LAB_POLICY, type SpecimenOptions } from '../support/tsa-lab.ts';
+import { extension } from '../../src/tsa/certificate.ts';
+import { moreCertificates } from '../support/tsa-changes.ts';
+import { ask, createTsaLab, LAB_NOW_MS, LAB_POLICY, type SpecimenOptions } from '../support/tsa-lab.ts';
+import type { Seams } from '../support/tsa-seams.ts';
 
 const lab = createTsaLab();
 const trust = createTrustStore({ anchors: [lab.pki.root.certificate] });
@@ -20,18 +24,11 @@ function raw(options: SpecimenOptions, context: Partial<TokenContext> = {}) {
 
 describe('the statement of a good token', () => {
   it('is returned to the last digit', async () => {
-    const { answer, asked } = lab.specimen({
+    const statement: SpecimenOptions = {
       profile: { ordering: true, accuracy: { seconds: 1, millis: 2, micros: 3 } },
       seams: { fields: (fields) => ({ ...fields, genTime: '20261121120000.1234567Z', serial: (1n << 160n) - 1n }) },
-    });
-    const result = await verifyResponse(answer, {
-      trust,
-      request: asked.der,
-      nowMs: LAB_NOW_MS,
-      sentAtMs: LAB_NOW_MS,
-      receivedAtMs: LAB_NOW_MS,
-    });
-    expect(result).toMatchObject({
+    };
+    expect(await fresh(statement)).toMatchObject({
       ok: true,
       genTime: new Date('2026-11-21T12:00:00.123Z'),
       genTimeText: '20261121120000.1234567Z',
@@ -39,8 +36,8 @@ describe('the statement of a good token', () => {
       accuracyMicroseconds: 1_002_003n,
       serial: '1461501637330902918203684832716283019655932542975',
       policy: LAB_POLICY,
-      imprint: { algorithm: 'sha256', digest: asked.digest },
-      nonce: asked.nonce,
+      imprint: { algorithm: 'sha256', digest: ask().digest },
+      nonce: ask().nonce,
       ordering: true,
       grantedWithMods: false,
       signer: {
@@ -49,6 +46,26 @@ describe('the statement of a good token', () => {
         fingerprint: createHash('sha256').update(lab.pki.signer.certificate).digest('hex'),
       },
     });
+  });
+
+  it('contains extensions that are not critical, and a certificate of another form as unchecked', async () => {
+    const extensions = [extension('2.999.1', false, nullValue())];
+    const fields: Seams['fields'] = (good) => ({ ...good, extensions });
+    expect(await raw({ seams: { fields } })).toMatchObject({ ok: true, extensions: [{ type: '2.999.1', value: nullValue() }] });
+    for (const choice of [0, 1, 2, 3]) {
+      const other = moreCertificates(contextConstructed(choice, sequence()));
+      expect(await raw(other)).toMatchObject({ ok: true, unchecked: expect.arrayContaining(['other_certificates']) });
+    }
+  });
+
+  it('is read in place from a larger buffer, which is not written to', async () => {
+    const { answer } = lab.specimen();
+    const padded = new Uint8Array(answer.length + 20);
+    padded.set(answer, 10);
+    const before = Buffer.from(padded);
+    expect(await verifyToken(padded.subarray(10, -10), { trust, nowMs: LAB_NOW_MS })).toMatchObject({ ok: true });
+    expect(await verifyToken(padded, { trust, nowMs: LAB_NOW_MS })).toMatchObject({ ok: false });
+    expect(Buffer.from(padded)).toEqual(before);
   });
 
   it('contains the TimeStampToken of the answer, which verifies alone', async () => {
@@ -151,11 +168,11 @@ describe('grantedWithMods (4)', () => {
 
 describe('a rejection has a reason', () => {
   it('with the failure and the quoted text of the TSA', async () => {
-    const result = await fresh({ seams: { response: () => ({ status: 2, failInfo: [15], statusText: 'no "such"\n policy' }) } });
+    const result = await fresh({ seams: { response: () => ({ status: 2, failInfo: [2, 15], statusText: 'no "such"\n policy' }) } });
     expect(result).toMatchObject({
       ok: false,
       code: 'not_granted',
-      detail: 'The status is rejection (2), unacceptedPolicy, "no \\"such\\"\\n policy".',
+      detail: 'The status is rejection (2), badRequest, unacceptedPolicy, "no \\"such\\"\\n policy".',
     });
   });
 });

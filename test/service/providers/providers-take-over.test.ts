@@ -7,32 +7,13 @@ import { providersSettings, startTsa } from '../../support/tsa-service.ts';
 
 describe('the pool of providers', () => {
   const faults = [
-    'reset',
-    'cut',
-    'status:500',
-    'status:404',
-    'html',
-    'content_type',
-    'empty',
-    'endless',
-    'truncated',
-    'trailing',
-    'oversized',
-    'granted_with_mods',
-    'rejected',
-    'rejected_with_token',
-    'granted_without_token',
-    'stale_nonce',
-    'no_nonce',
-    'other_imprint',
-    'past',
-    'future',
-    'expired',
+    ...'reset cut status:500 status:404 html content_type empty endless truncated trailing oversized redirect hang slow:60000 drip:60000'.split(
+      ' ',
+    ),
+    ...'granted_with_mods rejected rejected_with_token granted_without_token stale_nonce no_nonce other_imprint past future expired'.split(
+      ' ',
+    ),
     'bad_signature',
-    'redirect',
-    'hang',
-    'slow:60000',
-    'drip:60000',
   ];
 
   test('goes on to the next provider after any fault or a late answer, and a client sees the first correct answer', async () => {
@@ -55,12 +36,7 @@ describe('the pool of providers', () => {
     // Two tenths of the wait are left when the second one is given up: enough on a busy machine.
     const service = await startService({ settings: { ...providersSettings([{ tsa: first }, { tsa: second }]), STAMP_WAIT_MS: '8000' } });
     const { status, body } = await stampInternal(service, { content_b64: 'AAAA', tier: 'sealed' });
-    expect(status).toBe(502);
-    expect(body).toEqual({
-      detail: 'No provider could make the stamp.',
-      code: 'provider_failed',
-      request_id: expect.any(String),
-    });
+    expect([status, body]).toMatchObject([502, { code: 'provider_failed' }]);
     expect(service.workers[0]?.output()).toContain('signature_invalid');
     second.server.failAlways(undefined);
     for (let stamp = 0; stamp < 8; stamp += 1)
@@ -81,10 +57,8 @@ describe('the pool of providers', () => {
     ] as const) {
       const before = tsa.server.received.length;
       tsa.server.failNext(createFault(fault));
-      expect([(await stampInternal(service, { hash: randomHash() })).status, tsa.server.received.length - before], fault).toEqual([
-        status,
-        asked,
-      ]);
+      const answer = await stampInternal(service, { hash: randomHash() });
+      expect([fault, answer.status, tsa.server.received.length - before]).toEqual([fault, status, asked]);
     }
   });
 });

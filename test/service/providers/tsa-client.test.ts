@@ -85,45 +85,37 @@ describe('asking a TSA (RFC 3161 §3.4)', () => {
     expect(connections).toBeLessThanOrEqual(2);
   });
 
-  test('an answer without a length ends when its connection closes', async () => {
-    const { address } = await serve((_, response) => {
+  const answers = {
+    'without a length, which ends when its connection closes': (_, response) => {
       response.writeHead(200, { ...replyType, connection: 'close' });
       response.useChunkedEncodingByDefault = false;
       response.write('an ');
       response.end('answer');
-    });
-    expect((await ask(clientOf(`http://${address}/`))).toString()).toBe('an answer');
-  });
-
-  test('interim answers do not count as the answer', async () => {
-    const { address } = await serve((_, response) => {
+    },
+    'after interim answers': (_, response) => {
       response.writeProcessing();
       response.writeEarlyHints({ link: '</a>; rel=preload' }, () => response.writeHead(200, replyType).end('an answer'));
-    });
-    expect((await ask(clientOf(`http://${address}/`))).toString()).toBe('an answer');
-  });
-
-  test('of a repeated header the first counts', async () => {
-    const { address } = await serve((request, response) => {
-      if (request.url === '/busy') response.writeHead(503, ['retry-after', '3', 'retry-after', '5']).end();
-      else response.writeHead(200, ['content-type', 'application/timestamp-reply', 'content-type', 'text/html']).end('an answer');
-    });
-    expect((await ask(clientOf(`http://${address}/`))).toString()).toBe('an answer');
-    expect((await faultOf(clientOf(`http://${address}/busy`))).retryAfterMs).toBe(3_000);
-  });
-
-  test.for([
-    [201, 'application/timestamp-reply'],
-    [200, 'application/timestamp-response'],
-    [201, 'Application/Timestamp-Response; charset=binary'],
-  ] as const)('takes status %i with %s: sigstore and other TSAs answer so', async ([status, type]) => {
-    const { address } = await serve((_, response) => void response.writeHead(status, { 'content-type': type }).end('an answer'));
+    },
+    'with a repeated header, of which the first counts': (_, response) =>
+      void response.writeHead(200, ['content-type', 'application/timestamp-reply', 'content-type', 'text/html']).end('an answer'),
+    // sigstore and other TSAs answer so.
+    'with status 201': (_, response) => void response.writeHead(201, replyType).end('an answer'),
+    'as a response': (_, response) =>
+      void response.writeHead(200, { 'content-type': 'Application/Timestamp-Response; charset=binary' }).end('an answer'),
+  } satisfies Record<string, RequestListener>;
+  test.for(Object.entries<RequestListener>(answers))('takes an answer %s', async ([, answer]) => {
+    const { address } = await serve(answer);
     expect((await ask(clientOf(`http://${address}/`))).toString()).toBe('an answer');
   });
 
   test('an answer of 64 KiB is read', async () => {
     const { address } = await serve((_, response) => void response.writeHead(200, replyType).end(Buffer.alloc(64 * 1024)));
     expect((await ask(clientOf(`http://${address}/`))).length).toBe(64 * 1024);
+  });
+
+  test('of a repeated Retry-After the first counts', async () => {
+    const { address } = await serve((_, response) => void response.writeHead(503, ['retry-after', '3', 'retry-after', '5']).end());
+    expect((await faultOf(clientOf(`http://${address}/`))).retryAfterMs).toBe(3_000);
   });
 
   test('a client certificate is sent; without it there is no answer', async () => {
@@ -168,13 +160,6 @@ describe('a TSA that fails', () => {
     expect(await faultOf(clientOf(`http://${address}/`))).toMatchObject({ fault, isRetryable });
   });
 
-  test('nobody listens', async () => {
-    const { server, address } = await serve(() => undefined);
-    server.close();
-    await once(server, 'close');
-    expect(await faultOf(clientOf(`http://${address}/`))).toMatchObject({ fault: 'unreachable', isRetryable: true });
-  });
-
   test.for([
     ['says nothing', (_, response) => void response.on('close', () => undefined)],
     ['says half of it', (_, response) => void response.writeHead(200, replyType).write('an')],
@@ -211,14 +196,12 @@ describe('a TSA that fails', () => {
     const asking = faultOf(client);
     await once(server, 'request');
     client.close();
-    expect(await asking).toMatchObject({ fault: 'unreachable' });
-    expect(await faultOf(client)).toMatchObject({ fault: 'unreachable' });
+    for (const ended of [asking, faultOf(client)]) expect(await ended).toMatchObject({ fault: 'unreachable' });
   });
 
-  test('a caller may stop waiting, even before its request starts', async () => {
+  test('a caller may stop waiting', async () => {
     const { address } = await serve(() => undefined);
-    const client = clientOf(`http://${address}/`);
-    expect(await faultOf(client, AbortSignal.abort())).toMatchObject({ fault: 'timeout', isRetryable: false });
-    expect(await faultOf(client, AbortSignal.timeout(100))).toMatchObject({ fault: 'timeout', isRetryable: false });
+    const leaving = faultOf(clientOf(`http://${address}/`), AbortSignal.timeout(100));
+    expect(await leaving).toMatchObject({ fault: 'timeout', isRetryable: false });
   });
 });

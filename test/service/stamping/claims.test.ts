@@ -55,19 +55,13 @@ const unlisted = issueSigner(issueIntermediate(qualified.root, { ...ago, algorit
 });
 
 /** In force 100 days ago, when most of these tokens are made; the list a week later shows replaced and stolen keys. */
-const list = issueCrl(
-  {
-    number: 1n,
-    thisUpdateMs: at(-101),
-    nextUpdateMs: at(-99),
-    revoked: [
-      { serialNumber: replaced.serialNumber, revokedAtMs: at(-93), reason: 4 },
-      { serialNumber: stolen.serialNumber, revokedAtMs: at(-93), reason: 1 },
-    ],
-  },
-  qualified.intermediate,
-);
-const listOfRoot = issueCrl({ number: 1n, thisUpdateMs: at(-101), nextUpdateMs: at(-99), revoked: [] }, qualified.root);
+const inForce = { number: 1n, thisUpdateMs: at(-101), nextUpdateMs: at(-99) };
+const revoked = [
+  { serialNumber: replaced.serialNumber, revokedAtMs: at(-93), reason: 4 },
+  { serialNumber: stolen.serialNumber, revokedAtMs: at(-93), reason: 1 },
+];
+const list = issueCrl({ ...inForce, revoked }, qualified.intermediate);
+const listOfRoot = issueCrl({ ...inForce, revoked: [] }, qualified.root);
 const lists = [list, listOfRoot].map((crl) => pem('X509 CRL', crl)).join('');
 
 let service: Service;
@@ -100,122 +94,89 @@ async function judgeEverywhere(token: string, file = content) {
 
 const base64 = (der: Buffer) => der.toString('base64');
 
+const refused = (verdict: string, code: string) => ({ valid: false, verdict, reason: expect.stringMatching(`^${code}: `) });
+const unknown = (why: string) => ({
+  valid: true,
+  revocation: [{ status: 'unknown', list: null, reason: why }, {}],
+  not_checked: expect.arrayContaining([expect.stringMatching(new RegExp(`^whether CN=.* was revoked: ${why}$`))]),
+});
+const notListed = 'no revocation list of its issuer is available';
+const outdated = 'the list of its issuer was outdated at genTime';
+const expired = 'stolen after its certificate expired';
+const good = { status: 'good', list: { this_update: iso(at(-101)), next_update: iso(at(-99)) }, revoked_at: null, reason: null };
+
 describe('V10, V11: API, command and page agree about', () => {
-  test('a good token: its signer, accuracy, policy, and that no certificate was revoked', async () => {
-    const said = await judgeEverywhere(base64(stamp(qualified.signer, -100)));
-    const good = { status: 'good', list: { this_update: iso(at(-101)), next_update: iso(at(-99)) }, revoked_at: null, reason: null };
-    const told = {
-      valid: true,
-      verdict: 'valid',
-      signer: { subject: 'CN=Development TSA,O=qstamp development' },
-      trust_anchor: { subject: 'CN=Root CA,O=qstamp development' },
-      policy: '2.999.1',
-      accuracy_seconds: 1,
-      certificates_ended_at: null,
-      revocation: [good, good],
-      not_checked: [],
-    };
-    expect(said).toMatchObject({ api: told, command: told });
-    expect(said.page).toContain(`Not revoked, says the list of CN=Time-Stamping CA,O=qstamp development`);
+  test.each<[name: string, token: Buffer | string, claims: object, shown: string | RegExp, file?: string]>([
+    [
+      'a good token: its signer, accuracy, policy, and that no certificate was revoked',
+      stamp(qualified.signer, -100),
+      {
+        ...{ valid: true, verdict: 'valid', policy: '2.999.1', accuracy_seconds: 1 },
+        signer: { subject: 'CN=Development TSA,O=qstamp development' },
+        trust_anchor: { subject: 'CN=Root CA,O=qstamp development' },
+        ...{ certificates_ended_at: null, revocation: [good, good], not_checked: [] },
+      },
+      'Not revoked, says the list of CN=Time-Stamping CA,O=qstamp development',
+    ],
+    ['url-safe base64 without padding', stamp(plain.signer, -1).toString('base64url'), { verdict: 'valid' }, 'Match.'],
+    ['base64 in lines', base64(stamp(plain.signer, -1)).replace(/.{64}/g, '$&\r\n'), { verdict: 'valid' }, 'Match.'],
+    [
+      'an untrusted TSA',
+      stamp(stranger.signer, -1),
+      refused('not_proved', 'untrusted_root'),
+      /^(?!.*(proves nothing|not valid)).*not proved/is,
+    ],
+    [
+      'an untrusted TSA and another file',
+      stamp(stranger.signer, -1),
+      refused('not_valid', 'imprint_mismatch'),
+      /use the evidence record/,
+      'b',
+    ],
+    [
+      'an untrusted TSA whose certificate had ended',
+      stamp(signerOf(stranger, 'Late', [-800, -10]), -1),
+      refused('not_valid', 'certificate_not_valid_at_gen_time'),
+      'certificate_not_valid_at_gen_time',
+    ],
+    [
+      'a certificate that has ended since (V5)',
+      stamp(ended, -100),
+      { valid: true, certificates_ended_at: iso(at(-10)), not_checked: [expect.stringContaining(expired)] },
+      expired,
+    ],
+    [
+      'a certificate that was replaced later',
+      stamp(replaced, -100),
+      { valid: true, revocation: [{ status: 'revoked', revoked_at: iso(at(-93)), reason: 'superseded' }, { status: 'good' }] },
+      /Revoked .* \(superseded\), says the list/,
+    ],
+    ['a key that was stolen later', stamp(stolen, -100), refused('not_valid', 'certificate_revoked'), 'certificate_revoked'],
+    ['a CA that no list is at hand of', stamp(unlisted, -100), unknown(notListed), `Whether it was revoked is not known: ${notListed}.`],
+    ['a list that was no longer in force', stamp(qualified.signer, -50), unknown(outdated), `is not known: ${outdated}.`],
+  ])('%s', async (_name, token, claims, shown, file = content) => {
+    const said = await judgeEverywhere(typeof token === 'string' ? token : base64(token), file);
+    expect(said).toMatchObject({ api: claims, command: claims });
+    expect(said.page).toMatch(shown);
   });
 
-  test.each([
-    ['of url-safe base64 without padding', (der: Buffer) => der.toString('base64url')],
-    ['of base64 in lines', (der: Buffer) => base64(der).replace(/.{64}/g, '$&\r\n')],
-  ])('a token in the form %s', async (_name, textOf) => {
-    const said = await judgeEverywhere(textOf(stamp(plain.signer, -1)));
-    expect(said).toMatchObject({ api: { verdict: 'valid' }, command: { verdict: 'valid' }, page: expect.stringContaining('Match.') });
-  });
-
-  test('a hash in upper case', async () => {
+  test('a hash in upper case, and hashes in other algorithms: a wrong one refuses, an unused one is listed', async () => {
     const token = base64(stamp(plain.signer, -1));
-    const { body } = await postJson(service, '/api/v1/verify/v1/raw?details=true', {
-      token,
-      hash: hash.toUpperCase(),
-      hashes: [hash.toUpperCase()],
-    });
-    expect(body).toMatchObject({ valid: true });
-    expect(await page(token, hash.toUpperCase())).toContain('Match.');
-  });
-
-  test('an untrusted TSA: not proved', async () => {
-    const said = await judgeEverywhere(base64(stamp(stranger.signer, -1)));
-    const refused = { valid: false, verdict: 'not_proved', reason: expect.stringMatching(/^untrusted_root: /) };
-    expect(said).toMatchObject({ api: refused, command: refused });
-    expect(said.page).toMatch(/not proved/i);
-    expect(said.page).not.toMatch(/proves nothing|not valid/i);
-  });
-
-  test('an untrusted TSA and another file: not valid', async () => {
-    const said = await judgeEverywhere(base64(stamp(stranger.signer, -1)), 'another file');
-    const refused = { valid: false, verdict: 'not_valid', reason: expect.stringMatching(/^imprint_mismatch: /) };
-    expect(said).toMatchObject({ api: refused, command: refused, page: expect.stringContaining('use the evidence record') });
-  });
-
-  test('hashes of the file in other algorithms: a wrong hash refuses, an unused one is listed', async () => {
-    const token = base64(stamp(plain.signer, -1));
-    const verify = async (hashes: string[]) =>
-      (await postJson(service, '/api/v1/verify/v1/raw?details=true', { token, hash, hashes })).body;
-    expect(await verify(['0'.repeat(64)])).toMatchObject({ valid: false, reason: expect.stringMatching(/^imprint_mismatch: /) });
-    const { not_checked } = await verify(['0'.repeat(128)]);
-    expect(not_checked).toContain('the hashes in other algorithms: the token holds one hash only');
-  });
-
-  test('an untrusted TSA whose certificate had ended: not valid', async () => {
-    const late = signerOf(stranger, 'Late', [-800, -10]);
-    const said = await judgeEverywhere(base64(stamp(late, -1)));
-    const refused = { valid: false, verdict: 'not_valid', reason: expect.stringMatching(/^certificate_not_valid_at_gen_time: /) };
-    expect(said).toMatchObject({ api: refused, command: refused, page: expect.stringContaining('certificate_not_valid_at_gen_time') });
-  });
-
-  test('V5: a certificate that has ended since', async () => {
-    const said = await judgeEverywhere(base64(stamp(ended, -100)));
-    const told = {
-      valid: true,
-      certificates_ended_at: iso(at(-10)),
-      not_checked: [expect.stringContaining('stolen after its certificate expired')],
-    };
-    expect(said).toMatchObject({ api: told, command: told, page: expect.stringContaining('stolen after its certificate expired') });
-  });
-
-  test('a certificate that was replaced later', async () => {
-    const said = await judgeEverywhere(base64(stamp(replaced, -100)));
-    const told = { valid: true, revocation: [{ status: 'revoked', revoked_at: iso(at(-93)), reason: 'superseded' }, { status: 'good' }] };
-    expect(said).toMatchObject({ api: told, command: told, page: expect.stringMatching(/Revoked .* \(superseded\), says the list/) });
-  });
-
-  test('a key that was stolen later', async () => {
-    const said = await judgeEverywhere(base64(stamp(stolen, -100)));
-    const refused = { valid: false, verdict: 'not_valid', reason: expect.stringMatching(/^certificate_revoked: /) };
-    expect(said).toMatchObject({ api: refused, command: refused, page: expect.stringContaining('certificate_revoked') });
-  });
-
-  test.each([
-    ['a CA that no list is at hand of', unlisted, -100, 'no revocation list of its issuer is available'],
-    ['a list that was no longer in force', qualified.signer, -50, 'the list of its issuer was outdated at genTime'],
-  ])('%s: it is not known', async (_name, identity, days, why) => {
-    const said = await judgeEverywhere(base64(stamp(identity, days)));
-    const told = {
-      valid: true,
-      revocation: [{ status: 'unknown', list: null, reason: why }, {}],
-      not_checked: expect.arrayContaining([expect.stringMatching(new RegExp(`^whether CN=.* was revoked: ${why}$`))]),
-    };
-    expect(said).toMatchObject({ api: told, command: told, page: expect.stringContaining(`Whether it was revoked is not known: ${why}.`) });
+    const upper = hash.toUpperCase();
+    const judge = async (...hashes: string[]) =>
+      (await postJson(service, '/api/v1/verify/v1/raw?details=true', { token, hash: upper, hashes })).body;
+    expect(await judge(upper)).toMatchObject({ valid: true });
+    expect(await page(token, upper)).toContain('Match.');
+    expect(await judge('0'.repeat(64))).toMatchObject({ valid: false, reason: expect.stringMatching(/^imprint_mismatch: /) });
+    const unused = 'the hashes in other algorithms: the token holds one hash only';
+    expect((await judge('0'.repeat(128))).not_checked).toContain(unused);
   });
 });
 
 test('V10: revocation lists in a request count if their issuer signed them', async () => {
   const token = base64(stamp(plain.signer, -100));
-  const revoking = ({ intermediate }: Pki) =>
-    issueCrl(
-      {
-        number: 1n,
-        thisUpdateMs: at(-90),
-        nextUpdateMs: at(90),
-        revoked: [{ serialNumber: plain.signer.serialNumber, revokedAtMs: at(-93), reason: 1 }],
-      },
-      intermediate,
-    );
+  const revoked = [{ serialNumber: plain.signer.serialNumber, revokedAtMs: at(-93), reason: 1 }];
+  const revoking = ({ intermediate }: Pki) => issueCrl({ number: 1n, thisUpdateMs: at(-90), nextUpdateMs: at(90), revoked }, intermediate);
   const judge = (...lists: readonly Buffer[]) =>
     postJson(service, '/api/v1/verify/v1/raw', { token, revocation_lists: lists.map((one) => one.toString('base64')) });
   expect((await judge()).body).toMatchObject({ valid: true });
@@ -243,11 +204,7 @@ describe('V12: a record is qualified if some initial part holds by itself with q
     ['a stolen key, renewed before by another who is', renewed(recordOf(stolen, -100), qualified.signer, -95), true],
     ['an ended certificate, renewed in time by another who is not', renewed(recordOf(ended, -100), plain.signer, -95), false],
     ['an ended certificate, renewed in time by another who is', renewed(recordOf(ended, -100), qualified.signer, -95), true],
-    [
-      'the same under one more renewal that is not',
-      renewed(renewed(recordOf(ended, -100), qualified.signer, -95), plain.signer, -90),
-      true,
-    ],
+    ['the same under a further one that is not', renewed(renewed(recordOf(ended, -100), qualified.signer, -95), plain.signer, -90), true],
     ['a renewal that is, above one that is not', renewed(renewed(recordOf(ended, -100), plain.signer, -95), qualified.signer, -90), false],
     ['a token that is not, under a renewal that is', renewed(recordOf(plain.signer, -100), qualified.signer, -95), false],
   ])('%s', async (_name, record, isQualified) => {

@@ -9,7 +9,6 @@ import {
   randomHash,
   stampAgent,
   stampInternal,
-  verifyById,
 } from '../../support/requests.ts';
 import { addWorker, type RunningService, sharedService } from '../../support/service.ts';
 import { arrived, startReceiver, webhookSecret } from '../../support/webhook-receiver.ts';
@@ -32,9 +31,12 @@ const chainOf = async (at: RunningService, { id }: StartedWorkflow) => {
 };
 
 describe('N1: Prefer: respond-async', () => {
-  test('is 202 at once with id and address; the address later gives the stamp', async () => {
+  test('S9: is 202 at once with id and address, also when repeated; later the address gives the stamp, and a repeat is 201', async () => {
     const hash = randomHash();
-    const { status, headers, body } = await stampInternal(idle, { hash }, { prefer: 'respond-async' });
+    const keyed = { ...respondAsync, 'idempotency-key': randomHash() };
+    const { status, headers, body } = await stampInternal(idle, { hash }, keyed);
+    const again = await stampInternal(idle, { hash }, keyed);
+    expect([again.status, again.body]).toEqual([202, body]);
     expect(status).toBe(202);
     expect([headers.get('preference-applied'), headers.get('location')]).toEqual(['respond-async', body.verify_url]);
     expect(body).toEqual({
@@ -50,6 +52,8 @@ describe('N1: Prefer: respond-async', () => {
     const answer = await waited;
     expect(answer.headers.get('preference-applied')).toBe('wait=20');
     expect(await answer.json()).toMatchObject({ valid: true, content_sha256: hash });
+    const late = await stampInternal(idle, { hash }, keyed);
+    expect([late.status, late.body.token_id, late.headers.get('idempotent-replayed')]).toEqual([201, body.token_id, 'true']);
   });
 
   test('RFC 7240 §4.3: with `wait` it first waits that long, for one, for many and for outputs', async () => {
@@ -69,16 +73,6 @@ describe('N1: Prefer: respond-async', () => {
     expect([waited.status, waited.headers.get('preference-applied')]).toEqual([202, 'respond-async, wait=1']);
   });
 
-  test('S9: a repeat with the same key is 202 with the same id, and 201 once the stamp is there', async () => {
-    const headers = { 'idempotency-key': `key-${randomHash()}`, prefer: 'respond-async' };
-    const request = { hash: randomHash() };
-    const { status, body } = await stampInternal(service, request, headers);
-    expect(status).toBe(202);
-    await eventually(async () => (await verifyById(service, body.token_id)).body.valid === true);
-    const again = await stampInternal(service, request, headers);
-    expect([again.status, again.body.token_id, again.headers.get('idempotent-replayed')]).toEqual([201, body.token_id, 'true']);
-  });
-
   test('Prefer: wait ends after its time, and waits only for stamps of its own request', async () => {
     const { body } = await stampInternal(service, { hash: randomHash() });
     const unknown = `${String(body.token_id).slice(0, -4)}0000`;
@@ -92,26 +86,30 @@ describe('N1: Prefer: respond-async', () => {
 });
 
 describe('N1, L1: Prefer: respond-async for many', () => {
-  test('is 202 with the address of each in order; invalid items get an error in their place', async () => {
-    const hashes = [randomHash(), randomHash(), randomHash()];
-    const answer = await stampMany(idle, [{ hash: hashes[0] }, { hash: 'x' }, { hash: hashes[1] }, { hash: hashes[2] }], respondAsync);
+  test('S9, L2: is 202 with the address of each in order, an error in place of an invalid item; a repeat is 200 once all are there', async () => {
+    const hashes = [randomHash(), randomHash()];
+    const request = [{ hash: hashes[0] }, { hash: 'x' }, { hash: hashes[1] }];
+    const headers = { ...respondAsync, 'idempotency-key': randomHash() };
+    const answer = await stampMany(idle, request, headers);
     expect([answer.status, answer.headers.get('preference-applied')]).toEqual([202, 'respond-async']);
-    const items = itemsOf(answer);
-    expect(items[1]).toMatchObject({ index: 1, status: 422, code: 'validation_failed' });
-    const accepted = [items[0], items[2], items[3]];
-    for (const item of accepted) {
-      expect(item).toEqual({
-        token_id: expect.any(String),
-        status: 'accepted',
-        verify_url: `/api/v1/verify/v1/token/${item?.token_id}`,
-        sealed_storage_url: null,
-      });
-    }
-    const told = Promise.all(
-      accepted.map(async (item) => (await idle.fetch(String(item?.verify_url), { headers: { prefer: 'wait=20' } })).json()),
-    );
+    const first = itemsOf(answer);
+    const accepted = { token_id: expect.any(String), status: 'accepted', sealed_storage_url: null };
+    expect(first).toEqual([
+      { ...accepted, verify_url: `/api/v1/verify/v1/token/${first[0]?.token_id}` },
+      expect.objectContaining({ index: 1, status: 422, code: 'validation_failed' }),
+      { ...accepted, verify_url: `/api/v1/verify/v1/token/${first[2]?.token_id}` },
+    ]);
+    const second = await stampMany(idle, request, headers);
+    expect([second.status, second.headers.get('idempotent-replayed')]).toEqual([202, 'true']);
+    const idsOf = (items: JsonObject[]) => items.map(({ token_id }) => token_id);
+    expect(idsOf(itemsOf(second))).toEqual(idsOf(first));
     await addWorker(idle);
-    expect(((await told) as JsonObject[]).map(({ content_sha256 }) => content_sha256)).toEqual(hashes);
+    const third = await eventually(async () => {
+      const late = await stampMany(idle, request, headers);
+      return late.status === 200 && late;
+    });
+    expect([third.headers.get('preference-applied'), idsOf(itemsOf(third))]).toEqual([null, idsOf(first)]);
+    expect(itemsOf(third).map(({ content_sha256 }) => content_sha256)).toEqual([hashes[0], undefined, hashes[1]]);
   });
 
   test('works for lines and for agents too', async () => {
@@ -130,24 +128,6 @@ describe('N1, L1: Prefer: respond-async for many', () => {
       { index: 1, status: 422 },
       { index: 2, status: 422 },
     ]);
-  });
-
-  test('S9, L2: a repeat with the same key is 202 with the same ids, and 200 with the stamps once all are there', async () => {
-    const headers = { ...respondAsync, 'idempotency-key': randomHash() };
-    const request = [{ hash: randomHash() }, { hash: randomHash() }];
-    const first = itemsOf(await stampMany(idle, request, headers));
-    const second = await stampMany(idle, request, headers);
-    expect([second.status, second.headers.get('idempotent-replayed'), itemsOf(second)]).toEqual([202, 'true', first]);
-    await addWorker(idle);
-    const third = await eventually(async () => {
-      const answer = await stampMany(idle, request, headers);
-      return answer.status === 200 && answer;
-    });
-    expect([third.headers.get('preference-applied'), itemsOf(third).map(({ token_id }) => token_id)]).toEqual([
-      null,
-      first.map(({ token_id }) => token_id),
-    ]);
-    expect(itemsOf(third)).toMatchObject(request.map(({ hash }) => ({ content_sha256: hash })));
   });
 
   test('if no item is valid, the answer is 200 and the preference is not applied', async () => {
@@ -174,15 +154,13 @@ describe('N1, L1: Prefer: respond-async for many', () => {
 });
 
 describe('N6: pending outputs', () => {
-  test('Prefer: respond-async is 202 with the address of the stamp; outputs are numbered in order of acceptance', async () => {
+  test('S9: is 202 with the address of the stamp; outputs are numbered in order of acceptance; a repeat is 201 with the number', async () => {
     const workflow = await startWorkflow(idle);
     const given = [outputOf(), outputOf(), outputOf(), outputOf()];
-    const single = await stampOutput(idle, workflow, given[0], respondAsync);
-    expect([single.status, single.headers.get('preference-applied'), single.headers.get('location')]).toEqual([
-      202,
-      'respond-async',
-      single.body.verify_url,
-    ]);
+    const keyed = { ...respondAsync, 'idempotency-key': randomHash() };
+    const single = await stampOutput(idle, workflow, given[0], keyed);
+    expect(single).toMatchObject({ status: 202 });
+    expect(['preference-applied', 'location'].map((name) => single.headers.get(name))).toEqual(['respond-async', single.body.verify_url]);
     expect(single.body).toEqual({
       token_id: expect.any(String),
       status: 'accepted',
@@ -196,20 +174,8 @@ describe('N6: pending outputs', () => {
     await addWorker(idle);
     await eventually(async () => (await chainOf(idle, workflow)).length === 4);
     expect(await chainOf(idle, workflow)).toEqual(given.map(({ output_hash }) => output_hash));
-    expect((await verifyById(idle, single.body.token_id)).body.valid).toBe(true);
-  });
-
-  test('S9: a repeat with the same key is 202 with the same id, and 201 with the number once it has one', async () => {
-    const workflow = await startWorkflow(service);
-    const headers = { ...respondAsync, 'idempotency-key': randomHash() };
-    const output = outputOf();
-    const first = await stampOutput(service, workflow, output, headers);
-    expect(first.status).toBe(202);
-    const second = await eventually(async () => {
-      const answer = await stampOutput(service, workflow, output, headers);
-      return answer.status === 201 && answer;
-    });
-    expect(second.body).toMatchObject({ stamp_token_id: first.body.token_id, sequence_number: 1 });
+    const { status, body } = await stampOutput(idle, workflow, given[0], keyed);
+    expect([status, body]).toMatchObject([201, { stamp_token_id: single.body.token_id, sequence_number: 1 }]);
   });
 
   test('completion waits for all outputs accepted before it', async () => {

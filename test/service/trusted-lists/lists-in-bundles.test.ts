@@ -8,7 +8,7 @@ import { refreshLists } from '../../../src/operator/refresh-lists.ts';
 import { pemOf } from '../../../src/shared/rfc3161/index.ts';
 import { type Bundle, type BundleLab, runScript, startBundleLab, unzip, zipped } from '../../support/bundle-lab.ts';
 import { folderWith, jsonLines, runOperator } from '../../support/cli.ts';
-import { type ListServer, newListSigner, type Signer, startListServer } from '../../support/list-server.ts';
+import { type ListServer, newListSigner, startListServer } from '../../support/list-server.ts';
 import { eventually, randomHash, stampInternal, verifyById } from '../../support/requests.ts';
 import { type ListedService, makeTrustedList } from '../../support/trusted-lists.ts';
 import { providersSettings, type RunningTsa, startTsa } from '../../support/tsa-service.ts';
@@ -17,7 +17,7 @@ const commission = newListSigner('Commission');
 const sweden = newListSigner('Sweden');
 const stranger = newListSigner('Stranger');
 const folder = mkdtempSync(join(tmpdir(), 'qstamp-lists-'));
-const at = (name: string) => join(folder, name);
+const pins = join(folder, 'eu.pem');
 const sentence = 'Qualified: the service “X” of Y is listed in Sweden’s trusted list no. 61 as granted since 1 July 2016.';
 
 const ends: (() => void | Promise<void>)[] = [];
@@ -42,12 +42,7 @@ const listOf = (sequenceNumber: number, ...services: readonly ListedService[]) =
     territory: 'SE',
     sequenceNumber,
     signed: sweden,
-    providers: [
-      {
-        name: 'Y',
-        services,
-      },
-    ],
+    providers: [{ name: 'Y', services }],
   });
 
 beforeAll(async () => {
@@ -58,8 +53,8 @@ beforeAll(async () => {
   server.files.set('/se.xml', list);
   const pointers = [{ territory: 'SE', location: `${server.url}/se.xml`, signers: [sweden.certificate] }];
   server.publish('/eu.xml', commission, { kind: 'list_of_lists', territory: 'EU', sequenceNumber: 3, pointers });
-  writeFileSync(at('eu.pem'), pemOf('CERTIFICATE', commission.certificate));
-  const more = { TRUSTED_LIST_URLS: `${server.url}/eu.xml`, LOTL_SIGNERS_FILE: at('eu.pem') };
+  writeFileSync(pins, pemOf('CERTIFICATE', commission.certificate));
+  const more = { TRUSTED_LIST_URLS: `${server.url}/eu.xml`, LOTL_SIGNERS_FILE: pins };
   lab = await startBundleLab((close) => void ends.push(close), { qualified: 'from_list' }, tsa, more);
   await untilInForce(61);
   // Workers and API take the list from the store some seconds later.
@@ -107,13 +102,13 @@ test('check-providers says where the providers file contradicts the list in forc
   expect([code, stdout.split('\n').filter((line) => line.startsWith('  qualified'))]).toEqual([
     0,
     [
-      '  qualified   no, although the providers file says yes: Sweden’s trusted list no. 61 has the service “X” of Y as withdrawn since 1 January 2020.',
-      '  qualified   yes, although the providers file says no: the service “X” of Y is listed in Sweden’s trusted list no. 61 as granted since 1 July 2016.',
-      '  qualified   yes: the service “X” of Y is listed in Sweden’s trusted list no. 61 as granted since 1 July 2016.',
-      '  qualified   no, although the providers file says yes: Sweden’s trusted list no. 61 names the service “X” of Y, but with another key.',
+      expect.stringMatching(/no, although the providers file says yes: .* as withdrawn since 1 January 2020\.$/),
+      expect.stringMatching(/yes, although the providers file says no: .* as granted since 1 July 2016\.$/),
+      expect.stringMatching(/ yes: .* as granted since 1 July 2016\.$/),
+      expect.stringMatching(/no, although the providers file says yes: .*, but with another key\.$/),
     ],
   ]);
-  const [first] = jsonLines(await runOperator(checkProviders, ['--json'], settings(entries)));
+  const [first] = jsonLines(await runOperator(checkProviders, ['--json'], settings(entries.slice(0, 1))));
   expect(first).toMatchObject({ is_qualified: false, qualified: { basis: 'list', service_status: 'withdrawn' } });
 });
 
@@ -145,7 +140,6 @@ describe('the evidence of a workflow with ?lists=1', () => {
     const shown = await run(['verify', 'bundle.zip', 'a', '--list-signers', 'se.pem']);
     expect(shown).toMatchObject({ code: 0, stderr: '' });
     expect(shown.stdout).toContain(sentence);
-    expect((await run(['verify', 'bundle.zip', '--list-signers', 'eu.pem'])).stdout).toContain(sentence);
     const byNewer = await run(['verify', '--json', 'bundle.zip', '--list-signers', 'se.pem', '--trusted-list', 'newer.xml']);
     expect(jsonLines(byNewer)).toMatchObject([
       { verdict: 'valid', qualified: { status: 'qualified', list_number: 61 }, closing_record_qualified: { list_number: 61 } },
@@ -154,13 +148,6 @@ describe('the evidence of a workflow with ?lists=1', () => {
 
   test('are judged by the same rules as given lists, together with them', async () => {
     const withLists = await unzip(await fetched('?lists=1'));
-    const europe = (sequenceNumber: number, signer: Signer) =>
-      makeTrustedList({
-        kind: 'list_of_lists',
-        sequenceNumber,
-        signed: commission,
-        pointers: [{ territory: 'SE', location: `${server.url}/se.xml`, signers: [signer.certificate] }],
-      });
     const verdictOn = async (lists: Record<string, Buffer>, more: Record<string, Buffer>, signers: string) => {
       const zip = await zipped(
         new Map([...withLists, ...Object.entries(lists).map(([name, one]) => [`trusted-lists/${name}`, one] as const)]),
@@ -168,25 +155,18 @@ describe('the evidence of a workflow with ?lists=1', () => {
       const given = Object.keys(more).flatMap((file) => ['--trusted-list', file]);
       return (await inFolder(zip, more).run(['verify', 'bundle.zip', ...given, '--list-signers', signers])).stdout;
     };
-    const withdrawnLater = listOf(62, withdrawnFrom(lab.tsa));
-    const isQualified = expect.stringContaining(sentence);
-    expect(await verdictOn({}, {}, 'se.pem')).toEqual(isQualified);
+    const withdrawnLater = { 'SE-62.xml': listOf(62, withdrawnFrom(lab.tsa)) };
+    expect(await verdictOn({}, {}, 'se.pem')).toContain(sentence);
     // The newest list of a country decides.
-    expect(await verdictOn({ 'SE-62.xml': withdrawnLater }, {}, 'se.pem')).toMatch(
-      /^bundle\.zip: NOT PROVED.*no\. 62 has the service “X” of Y as withdrawn/s,
-    );
-    expect(await verdictOn({ 'SE-62.xml': withdrawnLater }, { 'older.xml': list }, 'se.pem')).toContain('as withdrawn since');
+    expect(await verdictOn(withdrawnLater, { 'older.xml': list }, 'se.pem')).toMatch(/^bundle\.zip: NOT PROVED.*no\. 62 .* as withdrawn/s);
     // A list with the same number and another content is refused, and so is the other one.
     const reused = await verdictOn({}, { 'other.xml': listOf(61, withdrawnFrom(lab.tsa)) }, 'se.pem');
-    expect(reused).toContain('not checked: trusted-lists/SE-61.xml: list_number_reused: ');
-    expect(reused).toContain('not checked: other.xml: list_number_reused: ');
+    for (const name of ['trusted-lists/SE-61.xml', 'other.xml']) expect(reused).toContain(`not checked: ${name}: list_number_reused: `);
     expect(reused).not.toContain('Qualified: ');
     // The newest list of lists names the signers.
-    expect(await verdictOn({}, { 'same.xml': europe(4, sweden) }, 'eu.pem')).toEqual(isQualified);
-    expect(await verdictOn({}, { 'newer.xml': europe(4, stranger) }, 'eu.pem')).toContain(
-      'not checked: trusted-lists/SE-61.xml: list_wrong_signer: ',
-    );
-    expect(await verdictOn({ 'EU-4.xml': europe(4, stranger) }, { 'older.xml': europe(3, sweden) }, 'eu.pem')).not.toEqual(isQualified);
+    const pointers = [{ territory: 'SE', location: `${server.url}/se.xml`, signers: [stranger.certificate] }];
+    const newer = makeTrustedList({ kind: 'list_of_lists', sequenceNumber: 4, signed: commission, pointers });
+    expect(await verdictOn({ 'EU-4.xml': newer }, {}, 'eu.pem')).toContain('trusted-lists/SE-61.xml: list_wrong_signer: ');
   });
 
   test('without signers, or with those of a stranger, the lists in a bundle prove nothing', async () => {
@@ -199,16 +179,10 @@ describe('the evidence of a workflow with ?lists=1', () => {
     const strange = await run(['verify', 'bundle.zip', '--list-signers', 'stranger.pem']);
     expect(strange.code).toBe(1);
     expect(strange.stdout).toContain('not checked: trusted-lists/SE-61.xml: list_wrong_signer: ');
-    const altered = await unzip(zip);
-    altered.set('trusted-lists/SE-61.xml', Buffer.from(String(altered.get('trusted-lists/SE-61.xml')).replace('>Y<', '>Z<')));
-    const changed = await inFolder(await zipped(altered)).run(['verify', 'bundle.zip', '--list-signers', 'se.pem']);
-    expect([changed.code, changed.stdout]).toEqual([1, expect.stringContaining('trusted-lists/SE-61.xml: list_altered: ')]);
-    altered.set('trusted-lists/notes.txt', Buffer.from(''));
-    const unknown = await inFolder(await zipped(altered)).run(['verify', 'bundle.zip', '--ca', 'root.pem']);
+    const others = new Map([...(await unzip(zip)), ['trusted-lists/notes.txt', Buffer.from('')]]);
+    const unknown = await inFolder(await zipped(others)).run(['verify', 'bundle.zip', '--ca', 'root.pem']);
     expect(unknown.stdout).toContain('bundle_malformed: trusted-lists/notes.txt does not belong to a bundle.');
-  });
-
-  test('verify.py does not need the lists', async () => {
-    expect(await runScript(await unzip(await fetched('?lists=1')))).toMatchObject({ code: 3 });
+    // `verify.py` does not need the lists.
+    expect(await runScript(await unzip(zip))).toMatchObject({ code: 3 });
   });
 });

@@ -85,11 +85,9 @@ describe('the list of lists', () => {
     expect(await refresh()).toEqual({ EU: [3, 'list_pivot_broken'] });
     server.files.delete('/pivot-2.xml');
     expect(await refresh()).toEqual({ EU: [3, 'list_unreachable'] });
-  });
-
-  test('may itself be the newest pivot: then the old signers have signed it', async () => {
-    publishListOfLists(3, { pivots: [`${server.url}/eu.xml`], pointers: [own(successor)] });
-    expect(await refresh()).toEqual({ EU: [3] });
+    // If it is the newest pivot itself, the old signers have signed it.
+    publishListOfLists(5, { pivots: [`${server.url}/eu.xml`], pointers: [own(successor)] });
+    expect(await refresh()).toEqual({ EU: [5] });
   });
 
   test('leads to no pivot on another server, not even by a redirect', async () => {
@@ -112,14 +110,9 @@ describe('the list of lists', () => {
   });
 
   test('is the newest of several addresses, and refused if two have its number and different contents', async () => {
-    const at = (path: string, sequenceNumber: number, issuedAt?: string) =>
-      server.publish(path, commission, {
-        kind: 'list_of_lists',
-        territory: 'EU',
-        sequenceNumber,
-        pointers: [own(commission)],
-        ...(issuedAt && { issuedAt }),
-      });
+    const europe = { kind: 'list_of_lists', territory: 'EU', pointers: [own(commission)] } as const;
+    const at = (path: string, sequenceNumber: number, issuedAt = '2026-11-01T00:00:00Z') =>
+      server.publish(path, commission, { ...europe, sequenceNumber, issuedAt });
     const addresses = ['none', 'old', 'eu', 'old'].map((name) => `${server.url}/${name}.xml`);
     sources = { ...sources, listOfLists: { addresses, signers: [commission.certificate] } };
     at('/old.xml', 2);
@@ -130,13 +123,9 @@ describe('the list of lists', () => {
     expect(await refresh()).toEqual({ EU: [3, 'list_number_reused'] });
   });
 
-  test('needs no pivot if the given certificates signed it', async () => {
-    publishListOfLists(3, { pivots: [`${server.url}/gone.xml`], pointers: [own(commission)] });
-    expect(await refresh()).toEqual({ EU: [3] });
-  });
-
-  test('leads only to lists of the EU', async () => {
-    publishListOfLists(3, { pointers: [own(commission), pointer('SE', sweden), pointer('UA', stranger)] });
+  test('needs no pivot if the given certificates signed it, and leads only to lists of the EU', async () => {
+    const pointers = [own(commission), pointer('SE', sweden), pointer('UA', stranger)];
+    publishListOfLists(3, { pivots: [`${server.url}/gone.xml`], pointers });
     publish('SE', sweden, 7);
     expect(await refresh()).toEqual({ EU: [3], SE: [7] });
   });
@@ -161,37 +150,28 @@ describe('the last good list stays in force', () => {
     publish('BE', belgium, 8);
     publish('SE', sweden, 7);
     await refresh();
+    // Nothing has changed.
+    expect(await refresh()).toEqual({ BE: [8], EU: [3], SE: [7] });
   });
 
-  const withoutSignature = () => server.files.set('/se.xml', makeTrustedList({ territory: 'SE', sequenceNumber: 8 }));
+  const put = (content: Parameters<typeof server.files.set>[1]) => void server.files.set('/se.xml', content);
+  const publishOther = (of: object) => server.publish('/se.xml', sweden, { territory: 'SE', sequenceNumber: 8, ...of });
 
   test.each<[string, string, () => unknown]>([
     ['the number fell', 'list_number_fell', () => publish('SE', sweden, 6)],
     ['the same number has another content', 'list_number_reused', () => publish('SE', sweden, 7, '2021-01-01T00:00:00Z')],
     ['another signer', 'list_wrong_signer', () => publish('SE', stranger, 8)],
-    [
-      'the list of another country',
-      'list_wrong_territory',
-      () => server.publish('/se.xml', sweden, { territory: 'DK', sequenceNumber: 8 }),
-    ],
-    ['no signature', 'list_unsigned', withoutSignature],
-    [
-      'a newer list was overdue',
-      'list_expired',
-      () => server.publish('/se.xml', sweden, { territory: 'SE', sequenceNumber: 8, nextUpdate: '2026-01-01T00:00:00Z' }),
-    ],
-    ['a page of an error', 'list_malformed', () => server.files.set('/se.xml', Buffer.from('<html><body>Maintenance</body></html>'))],
-    ['more than 16 MiB', 'list_too_large', () => server.files.set('/se.xml', Buffer.alloc(16 * 1024 * 1024 + 1, ' '))],
-    ['an error of the server', 'list_unreachable', () => server.files.set('/se.xml', 503)],
+    ['the list of another country', 'list_wrong_territory', () => publishOther({ territory: 'DK' })],
+    ['no signature', 'list_unsigned', () => put(makeTrustedList({ territory: 'SE', sequenceNumber: 8 }))],
+    ['a newer list was overdue', 'list_expired', () => publishOther({ nextUpdate: '2026-01-01T00:00:00Z' })],
+    ['a page of an error', 'list_malformed', () => put(Buffer.from('<html><body>Maintenance</body></html>'))],
+    ['more than 16 MiB', 'list_too_large', () => put(Buffer.alloc(16 * 1024 * 1024 + 1, ' '))],
+    ['an error of the server', 'list_unreachable', () => put(503)],
   ])('%s: %s', async (_, code, change) => {
     change();
     expect(await refresh()).toEqual({ BE: [8], EU: [3], SE: [7, code] });
     publish('SE', sweden, 9);
     expect(await refresh()).toEqual({ BE: [8], EU: [3], SE: [9] });
-  });
-
-  test('if nothing has changed', async () => {
-    expect(await refresh()).toEqual({ BE: [8], EU: [3], SE: [7] });
   });
 
   test('if the list of lists cannot be fetched; the countries are refreshed by the last good one', async () => {
