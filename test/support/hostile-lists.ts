@@ -1,6 +1,7 @@
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { SCHEMES } from '../../src/shared/rfc3161/issue/sign.ts';
 import type { ListFault } from '../../src/shared/trust/lists/trusted-list.ts';
+import { rsaKey } from './rsa-keys.ts';
 import { keys } from './signature-lab.ts';
 import {
   DIGEST_URI,
@@ -246,7 +247,7 @@ function refusedDocuments(): Cases {
 }
 
 function refusedSignatures(): Cases {
-  const weak = makeListSigner(generateKeyPairSync('rsa', { modulusLength: 1024 }), SCHEMES.rsaSha256, 'rsa-sha256');
+  const weak = makeListSigner(rsaKey('rsa-1024'), SCHEMES.rsaSha256, 'rsa-sha256');
   const bitcoin = makeListSigner(generateKeyPairSync('ec', { namedCurve: 'secp256k1' }), SCHEMES.ecdsaSha256, 'ecdsa-sha256');
   const transform = (uri: string, content = ''): string => `<ds:Transform Algorithm="${uri}">${content}</ds:Transform>`;
   const enveloped = `<ds:Transform Algorithm="${NAMESPACE.ds}enveloped-signature"/>`;

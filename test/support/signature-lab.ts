@@ -3,6 +3,7 @@ import { contextConstructed, integer, nullValue, objectIdentifier, sequence } fr
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import type { SignatureScheme } from '../../src/shared/rfc3161/issue/sign.ts';
 import { digestIdentifier } from '../../src/shared/rfc3161/x509/digests.ts';
+import { rsaKey } from './rsa-keys.ts';
 import { signedBy } from './tsa-changes.ts';
 import { createTsaLab, type SpecimenOptions, type TsaLab } from './tsa-lab.ts';
 
@@ -21,14 +22,10 @@ export const keys = {
   brainpoolP256r1: generateKeyPairSync('ec', { namedCurve: 'brainpoolP256r1' }),
   brainpoolP384r1: generateKeyPairSync('ec', { namedCurve: 'brainpoolP384r1' }),
   brainpoolP512r1: generateKeyPairSync('ec', { namedCurve: 'brainpoolP512r1' }),
-  rsa: generateKeyPairSync('rsa', { modulusLength: 2048 }),
-  'rsa-3072': generateKeyPairSync('rsa', { modulusLength: 3072 }),
-  'rsa-pss': generateKeyPairSync('rsa-pss', { modulusLength: 2048 }),
-  'rsa-pss-sha384': generateKeyPairSync('rsa-pss', {
-    modulusLength: 2048,
-    hashAlgorithm: 'sha384',
-    mgf1HashAlgorithm: 'sha384',
-  }),
+  rsa: rsaKey('rsa'),
+  'rsa-3072': rsaKey('rsa-3072'),
+  'rsa-pss': rsaKey('rsa-pss'),
+  'rsa-pss-sha384': rsaKey('rsa-pss-sha384'),
 } satisfies Record<string, KeyPairKeyObjectResult>;
 
 export function scheme(

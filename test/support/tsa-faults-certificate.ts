@@ -9,8 +9,9 @@ import * as x509 from '../../src/tsa/certificate.ts';
 import type { SignerOptions } from '../../src/tsa/pki.ts';
 import { below, ca, caUsage as certifying, pathLength } from './chain-lab.ts';
 import { encoded, type MutableDer, mutableOf } from './der-mutation.ts';
+import { rsaKey } from './rsa-keys.ts';
 import { type FaultRow, signedBy, token } from './tsa-changes.ts';
-import { endEntity, extensions, purposes, rsaKey, signer, timeStamping } from './tsa-faults-chain.ts';
+import { endEntity, extensions, purposes, signer, timeStamping } from './tsa-faults-chain.ts';
 import { DAY_MS, LAB_NOW_MS, type SpecimenOptions, type TsaLab } from './tsa-lab.ts';
 
 /** Refusals 37–46 in forms that are rarely checked: certificates that break X.509, and chains of any shape. */
@@ -157,7 +158,7 @@ export const CERTIFICATE_FORM_FAULTS: readonly FaultRow[] = [
   [
     'key_too_weak',
     'a CA with an RSA key of 1 024 bits',
-    () => belowRoot(ca(undefined, { key: { ...rsaKey(1024), scheme: SCHEMES.rsaSha256 } })),
+    () => belowRoot(ca(undefined, { key: { ...rsaKey('rsa-1024'), scheme: SCHEMES.rsaSha256 } })),
   ],
   signer('key_too_weak', 'the curve secp224r1', curve('secp224r1')),
   signer('key_unknown', 'the curve secp256k1', curve('secp256k1'), true),

@@ -1,4 +1,4 @@
-import { generateKeyPairSync, sign } from 'node:crypto';
+import { sign } from 'node:crypto';
 import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
 import * as der from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
@@ -7,6 +7,7 @@ import type { SigningIdentity } from '../../src/shared/rfc3161/issue/issue.ts';
 import { SCHEMES, type SignatureScheme } from '../../src/shared/rfc3161/issue/sign.ts';
 import * as x509 from '../../src/tsa/certificate.ts';
 import { createPki, type IntermediateOptions, issueIntermediate, issueSigner, type SignerOptions } from '../../src/tsa/pki.ts';
+import { rsaKey } from './rsa-keys.ts';
 import { type FaultRow, fields, moreCertificates, signedBy, signerInfo, token } from './tsa-changes.ts';
 import { DAY_MS, LAB_NOW_MS, type SpecimenOptions, type TsaLab } from './tsa-lab.ts';
 
@@ -71,8 +72,7 @@ const rsaSha1: SignatureScheme = {
   sign: (data, key) => sign('sha1', data, key),
 };
 /** A key for certificates signed with SHA-1. */
-export const rsaSha1Key = (): x509.SigningKey => ({ ...rsaKey(2048), scheme: rsaSha1 });
-export const rsaKey = (modulusLength: number) => generateKeyPairSync('rsa', { modulusLength });
+export const rsaSha1Key = (): x509.SigningKey => ({ ...rsaKey('rsa'), scheme: rsaSha1 });
 
 const revoked = (name: string, of: { signer?: boolean; intermediate?: boolean }): FaultRow => [
   'certificate_revoked',
@@ -151,7 +151,7 @@ export const CERTIFICATE_FAULTS: readonly FaultRow[] = [
     fields({ tsa: der.contextPrimitive(1, der.ia5String('tsa@example.com').subarray(2)) }),
   ],
 
-  signer('key_too_weak', 'an RSA key of 1 024 bits', { key: { ...rsaKey(1024), scheme: SCHEMES.rsaSha256 } }),
+  signer('key_too_weak', 'an RSA key of 1 024 bits', { key: { ...rsaKey('rsa-1024'), scheme: SCHEMES.rsaSha256 } }),
   signer('signature_algorithm_weak', 'sha1WithRSAEncryption over the attributes', { key: rsaSha1Key() }),
   ['signature_algorithm_weak', 'a certificate signed with SHA-1', certifiedWithSha1],
   [
