@@ -12,8 +12,6 @@ const { qualified, long } = workflowSamples;
 const settled = (page: Page) => page.locator('#in-browser-proof[data-state]').waitFor();
 const stateOf = (page: Page) => page.getAttribute('#in-browser-proof', 'data-state');
 
-type Json = { outputs: { sequence_number: number; output_hash: string; chain_hash: string }[] };
-
 /** Serves changed data at one address, and loads the page again. */
 async function tampered(page: Page, address: string, change: (published: Buffer) => Buffer | string) {
   await page.route(address, async (route) => {
@@ -24,25 +22,22 @@ async function tampered(page: Page, address: string, change: (published: Buffer)
   await settled(page);
 }
 
-const outputsWith = (change: (published: Json) => void) => (published: Buffer) => {
-  const json = JSON.parse(published.toString()) as Json;
-  change(json);
-  return JSON.stringify(json);
-};
+/** Visits the page of a workflow until the browser has judged it, and says how, and what the page says then. */
+async function judged(name: string, prepare: (page: Page) => Promise<void> = async () => undefined) {
+  const { result, complaints } = await visit(`/workflow/${name}`, {}, async (page) => {
+    await prepare(page);
+    await settled(page);
+    const [state, all, proof] = [await stateOf(page), await page.innerText('main'), await page.innerText('#in-browser-proof')];
+    return { state, all, proof, steps: await page.locator('#in-browser-proof li').allInnerTexts(), axe: await axeFindings(page) };
+  });
+  return { ...result, complaints };
+}
 
 describe('the browser verifies too (V9, W8, W9, W18)', () => {
   it('recomputes chain, outputs, root and closing record, reads both tokens, and says what it checked and what not', async () => {
-    const { result, complaints } = await visit('/workflow/qualified', {}, async (page) => {
-      await settled(page);
-      return {
-        state: await stateOf(page),
-        all: await page.innerText('main'),
-        steps: await page.locator('#in-browser-proof li').allInnerTexts(),
-      };
-    });
-    expect(result.state).toBe('proved');
-    expect(result.all).toContain('Your browser recomputed it too, with the same result');
-    expect(result.steps.map((step) => step.trim())).toEqual([
+    const { state, all, steps, complaints } = await judged('qualified');
+    expect([state, complaints]).toEqual(['proved', []]);
+    expect(steps.map((step) => step.trim())).toEqual([
       'Chain. 7 chain hashes were recomputed, one after the other, starting from the hash of the briefing.',
       'Outputs. Each output on this page is the published output with the same number, and a path of up to 3 hashes leads from its leaf to the root.',
       'Merkle root. Recomputed from the leaves of all outputs, it is the same as on this page.',
@@ -50,11 +45,9 @@ describe('the browser verifies too (V9, W8, W9, W18)', () => {
       expect.stringContaining('Closing record. Its SHA-256 is the same as on this page'),
       'Time-stamp of the closing record. Its token is for exactly this hash, and has the time that this page shows.',
     ]);
-    expect(result.all).toContain(
-      'Not checked here: the signatures of the time-stamps, the certificates behind them, and the stamps of single outputs.',
-    );
-    expect(result.all).toContain('verify.py');
-    expect(complaints).toEqual([]);
+    const unchecked = 'the signatures of the time-stamps, the certificates behind them, and the stamps of single outputs.';
+    for (const said of ['Your browser recomputed it too, with the same result', `Not checked here: ${unchecked}`, 'verify.py'])
+      expect(all).toContain(said);
   });
 
   it.each([
@@ -64,12 +57,7 @@ describe('the browser verifies too (V9, W8, W9, W18)', () => {
     ['thousand', 'Chain. 1,000 chain hashes were recomputed', 'partial'],
     ['completed', 'Not checked: a stamp of the mock provider has no token to check.', 'partial'],
   ])('shows the matching text for %s', async (name, said, state) => {
-    await visit(`/workflow/${name}`, {}, async (page) => {
-      await settled(page);
-      expect(await page.innerText('#in-browser-proof')).toContain(said);
-      expect(await stateOf(page)).toBe(state);
-      if (name === 'completed') expect(await axeFindings(page)).toEqual([]);
-    });
+    expect(await judged(name)).toMatchObject({ state, proof: expect.stringContaining(said), axe: [] });
   });
 
   it('works offline once loaded: files are compared over all pages without a connection', async () => {
@@ -88,64 +76,56 @@ describe('the browser verifies too (V9, W8, W9, W18)', () => {
   const other = sha256Of('other');
   const { root, closingRecord: record } = qualified;
   const older = { ...record!, stamp: { ...record!.stamp, stampedAt: '2026-11-20T10:02:30.501Z' } };
-  const addresses = {
-    outputs: '**/outputs.json*',
-    root: '**/root/evidence',
-    record: '**/closing-record.json',
-    seal: '**/closing-record/evidence',
+  const replaced = (from: string, to: string) => (published: Buffer) => published.toString().replaceAll(from, to);
+  const bentChain = (published: Buffer) => {
+    const json = JSON.parse(published.toString()) as { outputs: object[] };
+    Object.assign(json.outputs[6]!, { chain_hash: other });
+    return JSON.stringify(json);
   };
-  const output = (index: number, changed: object) => outputsWith(({ outputs }) => void Object.assign(outputs[index]!, changed));
-  const otherTier = (published: Buffer) => published.toString().replace('"tier":"qualified"', '"tier":"standard"');
   const otherRoot = 'The time-stamp of the Merkle root is for a different hash.';
-  it.each<[what: string, at: keyof typeof addresses, change: (published: Buffer) => Buffer | string, said: string]>([
-    ['a chain hash', 'outputs', output(6, { chain_hash: other }), 'The chain breaks at output 7'],
-    ['the time-stamp of another root', 'root', () => evidenceFor({ ...root!, hash: other }), otherRoot],
-    ['an older time-stamp of the record', 'seal', () => evidenceFor(older), 'closing record has a different time than this page.'],
-    ['another closing record', 'record', otherTier, 'published closing record differs from the one on this page.'],
+  it.each<[what: string, at: string, change: (published: Buffer) => Buffer | string, said: string]>([
+    ['a chain hash', '**/outputs.json*', bentChain, 'The chain breaks at output 7'],
+    ['the time-stamp of another root', '**/root/evidence', () => evidenceFor({ ...root!, hash: other }), otherRoot],
+    ['an older time-stamp', '**/closing-record/evidence', () => evidenceFor(older), 'closing record has a different time than this page.'],
+    [
+      'another closing record',
+      '**/closing-record.json',
+      replaced('"tier":"qualified"', '"tier":"standard"'),
+      'published closing record differs from the one on this page.',
+    ],
+    [
+      'an output on the page',
+      '**/workflow/qualified',
+      replaced(sha256Of(contentOf(2)), other),
+      'Output 2 on this page differs from the published one.',
+    ],
+    ['the root on the page', '**/workflow/qualified', replaced(root!.hash, other), 'The Merkle root of the published outputs differs from'],
+    [
+      'the start',
+      '**/workflow/qualified',
+      replaced(qualified.startedAt, '2026-11-20T09:12:44Z'),
+      'The closing record has a different start.',
+    ],
+    ['the number', '**/workflow/qualified', replaced('total&quot;:7', 'total&quot;:8'), 'This page shows 8 outputs, but 7 are published.'],
   ])('%s: shows this first and large, and makes no other claim', async (_what, at, change, said) => {
-    await visit('/workflow/qualified', {}, async (page) => {
-      await tampered(page, addresses[at], change);
-      const text = await page.innerText('main');
-      expect(text.trimStart()).toMatch(/^Your browser finds that this record does not hold/);
-      expect(text).toContain(said);
-      expect(text).toContain('Does not hold');
-      expect(text).not.toMatch(
-        /Completed\n|Completed on|covers these outputs|with the same result|Checked for this page|Qualified\n|Stamped/,
-      );
-      expect(await stateOf(page)).toBe('broken');
-    });
-  });
-
-  it('detects a page that differs from the closed state: an output, the root, a time, the number of outputs', async () => {
-    for (const [from, to, said] of [
-      [sha256Of(contentOf(2)), other, 'Output 2 on this page differs from the published one.'],
-      [qualified.root!.hash, other, 'The Merkle root of the published outputs differs from the one on this page.'],
-      [qualified.startedAt, '2026-11-20T09:12:44Z', 'The closing record has a different start.'],
-      ['&quot;total&quot;:7', '&quot;total&quot;:8', 'This page shows 8 outputs, but 7 are published.'],
-    ] as const) {
-      await visit('/workflow/qualified', {}, async (page) => {
-        await tampered(page, '**/workflow/qualified', (html) => html.toString().replaceAll(from, to));
-        expect(await page.innerText('.alarm.failure')).toContain(said);
-      });
-    }
+    const { state, all } = await judged('qualified', (page) => tampered(page, at, change));
+    expect(state).toBe('broken');
+    expect(all.trimStart()).toMatch(/^Your browser finds that this record does not hold/);
+    for (const words of [said, 'Does not hold']) expect(all).toContain(words);
+    expect(all).not.toMatch(/Completed\n|Completed on|covers these outputs|with the same result|Checked for this page|Qualified\n|Stamped/);
   });
 
   it('data that could not be loaded is not called valid', async () => {
-    await visit('/workflow/qualified', {}, async (page) => {
+    const { state, all, proof } = await judged('qualified', async (page) => {
       await page.route('**/root/evidence', (route) => route.fulfill({ status: 503 }));
       await page.reload();
-      await settled(page);
-      expect(await stateOf(page)).toBe('partial');
-      expect(await page.innerText('main')).toContain('Your browser recomputed a part of it');
-      expect(await page.innerText('#in-browser-proof')).toContain(
-        'Not checked: its evidence record could not be loaded: the service answered 503.',
-      );
     });
+    expect([state, all]).toEqual(['partial', expect.stringContaining('Your browser recomputed a part of it')]);
+    expect(proof).toContain('Not checked: its evidence record could not be loaded: the service answered 503.');
   });
 
   it('W14: without JavaScript the page does not mention it', async () => {
     const { result } = await visit('/workflow/qualified', { javaScriptEnabled: false }, (page) => page.innerText('main'));
-    expect(result).not.toContain('our browser');
-    expect(result).toContain('Completed');
+    expect(result).toMatch(/^(?![\s\S]*our browser)[\s\S]*Completed/);
   });
 });

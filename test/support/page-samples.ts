@@ -20,38 +20,24 @@ const types = ['layout', 'image', 'text', 'code', 'audio', 'video', 'application
 const tokenIdOf = (number: number): string => `01995f3b-0000-7000-8000-${String(number).padStart(12, '0')}`;
 
 const listed: NonNullable<Qualification['listed']> = {
-  territory: 'LU',
-  listNumber: 61,
-  listSha256: sha256Of('list'),
-  providerName: 'Acme Trust Services',
-  serviceName: 'Acme qualified time-stamps',
-  type: 'TSA/QTST',
-  status: 'granted',
-  since: '2019-03-01T00:00:00.000Z',
-  atProofOfExistence: null,
+  ...{ territory: 'LU', listNumber: 61, listSha256: sha256Of('list'), type: 'TSA/QTST', status: 'granted' },
+  ...{ providerName: 'Acme Trust Services', serviceName: 'Acme qualified time-stamps' },
+  ...{ since: '2019-03-01T00:00:00.000Z', atProofOfExistence: null },
 };
 const byList: Qualification = { status: 'qualified', basis: 'list', reason: null, listed, isClaimedByToken: true };
 const withdrawn: Qualification = {
-  ...byList,
-  status: 'not_qualified',
-  reason: 'service_withdrawn',
+  ...{ ...byList, status: 'not_qualified', reason: 'service_withdrawn' },
   listed: { ...listed, status: 'withdrawn', since: '2026-04-01T00:00:00.000Z' },
 };
+const later = { time: '2026-12-24T08:00:00.000Z', status: 'withdrawn', since: '2026-12-01T00:00:00.000Z' };
 
 /** What a stamp page says about *qualified*, by the name of its sample. */
 const qualifications = {
   qualified: byList,
   claimed: { ...byList, basis: 'operator', listed: null, isClaimedByToken: false },
-  withdrawn,
   not_listed: notQualified('service_not_listed'),
   list_expired: { ...byList, status: 'not_qualified', reason: 'list_expired' },
-  differing: {
-    ...byList,
-    listed: {
-      ...listed,
-      atProofOfExistence: { time: '2026-12-24T08:00:00.000Z', status: 'withdrawn', since: '2026-12-01T00:00:00.000Z' },
-    },
-  },
+  differing: { ...byList, listed: { ...listed, atProofOfExistence: later } },
 } satisfies Record<string, Qualification>;
 
 const mark = (number: number, isQualified: boolean, provider = isQualified ? 'acme-qtsa' : 'mock'): StampMark => ({
@@ -130,57 +116,57 @@ function closed(
 
 const completed: WorkflowPage = closed(outputsPage(12));
 
-const open = { proof: { kind: 'open' }, completedAt: null, root: null, closingRecord: null, evidence: null } as const;
+const open = { ...completed, proof: { kind: 'open' }, completedAt: null, root: null, closingRecord: null, evidence: null } as const;
 const qualified = () => true;
 const reason = 'record_mismatch: The stored token does not match its record.';
-const spoilt = (number: number): OutputRow => ({ ...row(number, true), qualification: null, verdict: { kind: 'refused', reason } });
-const notProved = (stamp: StampMark): StampMark => ({ ...stamp, qualification: null, verdict: { kind: 'not_proved' } });
+const notProved = { qualification: null, verdict: { kind: 'not_proved' } } as const;
+const find = (content: Buffer | string, ...sequenceNumbers: number[]) => ({
+  ...completed,
+  find: { hash: sha256Of(content), sequenceNumbers },
+});
 
-/** A record of a provider that is not qualified. Its outputs have names, and were stamped around midnight, some in another order. */
-const named = closed({ ...outputsPage(4), unqualifiedTotal: 4 });
-const ofAcme = (stamp: StampMark): StampMark => ({ ...stamp, provider: 'acme-tsa', qualification: qualifications.not_listed });
+/** With the stamps of root and closing record changed. */
+const sealed = (page: ReturnType<typeof closed>, changed: Partial<StampMark>, ofRecord = changed) => ({
+  ...page,
+  root: { ...page.root, stamp: { ...page.root.stamp, ...changed } },
+  closingRecord: { ...page.closingRecord, stamp: { ...page.closingRecord.stamp, ...ofRecord } },
+});
+/** Outputs of a qualified provider, some of them changed. */
+const rowsWith = (total: number, change: (number: number) => Partial<OutputRow>) => ({
+  ...outputsPage(total, { isQualified: qualified }),
+  rows: Array.from({ length: total }, (_, i) => ({ ...row(i + 1, true), ...change(i + 1) })),
+});
+
+const ofAcme = { provider: 'acme-tsa', qualification: qualifications.not_listed };
+/** Outputs with names, stamped around midnight, some in another order. */
 const nearMidnight = ['21T23:59:58.251', '21T23:59:58.194', '22T00:00:01.7', '22T00:00:01.72'];
 const names = ['cover.png', 'Text of the cover, in three languages', null, 'сover-final “2”.svg'];
 const namedRow = (shown: OutputRow, i: number): OutputRow => ({
-  ...shown,
-  provider: 'acme-tsa',
-  qualification: qualifications.not_listed,
-  stampedAt: `2026-11-${nearMidnight[i]}Z`,
-  name: names[i] ?? null,
+  ...{ ...shown, ...ofAcme },
+  ...{ stampedAt: `2026-11-${nearMidnight[i]}Z`, name: names[i] ?? null },
 });
 
 const twoClosed = closed(outputsPage(2), { isQualified: true });
+const claimed = { qualification: qualifications.claimed };
 
 export const workflowSamples = {
   completed,
   qualified: closed(outputsPage(7, { isQualified: qualified }), { tier: 'qualified', isQualified: true }),
   mixed: closed(outputsPage(5, { isQualified: (number) => number !== 3 }), { isQualified: true }),
   named: {
-    ...named,
-    title: 'Cover of the annual report',
-    outputs: { ...named.outputs, rows: named.outputs.rows.map(namedRow) },
-    root: { ...named.root, stamp: ofAcme(named.root.stamp) },
-    closingRecord: { ...named.closingRecord, stamp: ofAcme(named.closingRecord.stamp) },
+    ...sealed(closed(outputsPage(4)), ofAcme),
+    ...{ title: 'Cover of the annual report', outputs: { ...outputsPage(4), rows: outputsPage(4).rows.map(namedRow) } },
   },
-  claimed: {
-    ...twoClosed,
-    outputs: {
-      ...outputsPage(2),
-      rows: [1, 2].map((n) => ({ ...row(n, true), ...(n === 1 && { qualification: qualifications.claimed }) })),
-      unqualifiedTotal: 0,
-    },
-    root: { ...twoClosed.root, stamp: { ...twoClosed.root.stamp, qualification: qualifications.claimed } },
-  },
+  claimed: { ...sealed(twoClosed, claimed, {}), outputs: rowsWith(2, (number) => (number === 1 ? claimed : {})) },
   oneReal: closed(outputsPage(1, { isQualified: qualified }), { isQualified: true }),
-  many: closed(outputsPage(150, { isQualified: qualified, pageSize: 150 }), { isQualified: true }),
-  pending: { ...completed, ...open, status: 'pending', tier: 'standard', emailVerifiedAt: null, outputs: outputsPage(3) },
-  undelivered: { ...completed, ...open, status: 'pending', emailVerifiedAt: null, mail: 'failed', outputs: outputsPage(0) },
-  unserved: { ...completed, ...open, status: 'active', tier: 'qualified', isTierServed: false, outputs: outputsPage(0) },
-  empty: { ...completed, ...open, status: 'active', outputs: outputsPage(0) },
+  pending: { ...open, status: 'pending', tier: 'standard', emailVerifiedAt: null, outputs: outputsPage(3) },
+  undelivered: { ...open, status: 'pending', emailVerifiedAt: null, mail: 'failed', outputs: outputsPage(0) },
+  unserved: { ...open, status: 'active', tier: 'qualified', isTierServed: false, outputs: outputsPage(0) },
+  empty: { ...open, status: 'active', outputs: outputsPage(0) },
   closedEmpty: closed(outputsPage(0)),
   one: closed(outputsPage(1)),
-  closing: { ...completed, ...open, status: 'active', isClosing: true },
-  expired: { ...completed, ...open, status: 'expired', emailVerifiedAt: null, maskedEmail: null, agentId: null, outputs: outputsPage(2) },
+  closing: { ...open, status: 'active', isClosing: true },
+  expired: { ...open, status: 'expired', emailVerifiedAt: null, maskedEmail: null, agentId: null, outputs: outputsPage(2) },
   broken: {
     ...closed(outputsPage(4), { isQualified: true }),
     proof: {
@@ -190,21 +176,15 @@ export const workflowSamples = {
         { kind: 'output_stamp', sequenceNumber: 3, reason },
       ],
     },
-    outputs: { ...outputsPage(4, { isQualified: qualified }), rows: [1, 2, 3, 4].map((n) => (n === 3 ? spoilt(n) : row(n, true))) },
+    outputs: rowsWith(4, (number) => (number === 3 ? { qualification: null, verdict: { kind: 'refused', reason } } : {})),
   },
   unfinished: { ...completed, proof: { kind: 'unfinished' } },
-  not_proved: {
-    ...twoClosed,
-    proof: { kind: 'not_proved' },
-    root: { ...twoClosed.root, stamp: notProved(twoClosed.root.stamp) },
-    closingRecord: { ...twoClosed.closingRecord, stamp: notProved(twoClosed.closingRecord.stamp) },
-    outputs: { ...outputsPage(2), rows: [1, 2].map((n) => ({ ...row(n, true), qualification: null, verdict: { kind: 'not_proved' } })) },
-  },
+  not_proved: { ...sealed(twoClosed, notProved), proof: { kind: 'not_proved' }, outputs: rowsWith(2, () => notProved) },
   long: closed(outputsPage(250, { page: 2, pageSize: 20 })),
-  found: { ...completed, find: { hash: sha256Of(contentOf(4)), sequenceNumbers: [4] } },
-  foundBriefing: { ...completed, find: { hash: sha256Of(briefing), sequenceNumbers: [] } },
+  found: find(contentOf(4), 4),
+  foundBriefing: find(briefing),
   thousand: closed(outputsPage(1_000, { pageSize: 1_000 })),
-  notFound: { ...completed, find: { hash: sha256Of('other'), sequenceNumbers: [] } },
+  notFound: find('other'),
 } satisfies Record<string, WorkflowPage>;
 
 const asker = { agentName: 'Cover Artist 2.1', taskTitle: 'Cover for the autumn issue' };
@@ -279,44 +259,27 @@ const verifyPage = (verdict: VerdictShown): VerifyPage => ({
   shownAt: '2026-11-21T11:46:07.204Z',
 });
 
+const untrusted = 'untrusted_root: The signer’s certificate does not lead to a trust anchor.';
+const refusal = { reason: untrusted, advice: null, qualification: null };
+const stolen = 'whether a key was stolen after its certificate expired at 2030-01-01T00:00:00Z: nobody reports that any more';
+const details = (changed: Partial<NonNullable<ProvedStamp['details']>>) => proved({ details: { ...provedStamp.details!, ...changed } });
+const sha512 = { algorithm: 'sha512', digest: createHash('sha512').update(contentOf(1)).digest('hex') } as const;
+const mock = proved({ qualification: notQualified('mock_provider'), provider: 'mock', details: null });
+
 export const verifySamples = {
   ...(Object.fromEntries(
     Object.entries(qualifications).map(([name, qualification]) => [name, verifyPage(proved({ qualification }))]),
   ) as Record<keyof typeof qualifications, VerifyPage>),
-  sha512: verifyPage(
-    proved({
-      qualification: qualifications.not_listed,
-      imprint: { algorithm: 'sha512', digest: createHash('sha512').update(contentOf(1)).digest('hex') },
-    }),
-  ),
+  sha512: verifyPage(proved({ qualification: qualifications.not_listed, imprint: sha512 })),
   development: verifyPage(proved({ qualification: notQualified('development_tsa'), provider: 'local-tsa' })),
-  mock: { ...verifyPage(proved({ qualification: notQualified('mock_provider'), provider: 'mock', details: null })), downloads: [] },
+  mock: { ...verifyPage(mock), downloads: [] },
   batched: { ...verifyPage(proved()), isBatched: true },
-  ended: verifyPage(
-    proved({
-      details: {
-        ...provedStamp.details!,
-        certificatesEndedAt: '2030-01-01T00:00:00Z',
-        notChecked: ['whether a key was stolen after its certificate expired at 2030-01-01T00:00:00Z: nobody reports that any more'],
-        record: null,
-      },
-    }),
-  ),
-  refused: verifyPage({ kind: 'refused', reason, advice: null, qualification: null }),
+  ended: verifyPage(details({ certificatesEndedAt: '2030-01-01T00:00:00Z', notChecked: [stolen], record: null })),
+  refused: verifyPage({ ...refusal, kind: 'refused', reason }),
   unknown: verifyPage({ kind: 'unknown' }),
-  not_proved: verifyPage({
-    kind: 'not_proved',
-    reason: 'untrusted_root: The signer’s certificate does not lead to a trust anchor.',
-    advice: null,
-    qualification: null,
-  }),
+  not_proved: verifyPage({ ...refusal, kind: 'not_proved' }),
   // The list has the service, so its word is known although no trust anchor covers the token.
-  not_granted: verifyPage({
-    kind: 'not_proved',
-    reason: 'untrusted_root: The signer’s certificate does not lead to a trust anchor.',
-    advice: null,
-    qualification: withdrawn,
-  }),
+  not_granted: verifyPage({ ...refusal, kind: 'not_proved', qualification: withdrawn }),
 } satisfies Record<string, VerifyPage>;
 
 /** The answers of `/verify` to these tokens: an evidence record, one without an accuracy, an invalid token, and a mock token. */
@@ -326,12 +289,12 @@ const pasted: Readonly<Record<string, VerdictShown>> = {
     imprint: { algorithm: 'sha256', digest: sha256Of(contentOf(2)) },
     details: { ...provedStamp.details!, accuracySeconds: null },
   }),
-  plain: proved({ details: { ...provedStamp.details!, record: null } }),
-  mock: proved({ qualification: notQualified('mock_provider'), provider: 'mock', details: null }),
+  plain: details({ record: null }),
+  mock,
 };
 
 export const verdictOf = (token: string): VerdictShown =>
-  pasted[token] ?? { kind: 'refused', reason: 'not_base64: The token is not canonical base64.', advice: null, qualification: null };
+  pasted[token] ?? { ...refusal, kind: 'refused', reason: 'not_base64: The token is not canonical base64.' };
 
 const errorPage = (what: ErrorPage['what'], status: number, detail = '', retryAfterSeconds: number | null = null): ErrorPage => ({
   what,

@@ -1,18 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { verify } from '../../src/cli/commands/verify.ts';
-import {
-  answerFor,
-  digestOf,
-  folder,
-  folderWith,
-  genTime,
-  mockToken,
-  only,
-  sendJson,
-  startStub,
-  tokenId,
-  tokenOf,
-} from '../support/cli.ts';
+import * as cli from '../support/cli.ts';
+import { digestOf, folder, mockToken, only, sendJson, startStub, tokenId, tokenOf } from '../support/cli.ts';
 
 describe('--online', () => {
   const lie = (valid: boolean, reason: string | null = null) => ({
@@ -78,9 +67,9 @@ describe('--online', () => {
     const { run } = folder(tokenOf('a'));
     const judge = async (token: Buffer | undefined) =>
       only(await run(['verify', '--online', '--json', '--ca', 'root.pem', tokenId], { url: (await answers(token)).url }));
-    expect(await judge(answerFor('a'))).toMatchObject({
+    expect(await judge(cli.answerFor('a'))).toMatchObject({
       verdict: 'valid',
-      issued_at: genTime,
+      issued_at: cli.genTime,
       token_id: tokenId,
       claimed_token_id: null,
     });
@@ -96,7 +85,7 @@ describe('--online', () => {
     const of = { file: 'b', bytes: 1, sha256: digestOf('b').toString('hex'), service: url, workflow_id: tokenId };
     const record = JSON.stringify({ qstamp: 1, kind: 'workflow_output', ...of, output, token: null });
     const judge = async (content: string) => {
-      const { run } = folderWith([verify], { b: content, 'b.qstamp.json': record });
+      const { run } = cli.folderWith([verify], { b: content, 'b.qstamp.json': record });
       const outcome = await run(['verify', '--online', '--json', 'b'], { url });
       return { code: outcome.code, said: only(outcome) };
     };

@@ -130,6 +130,8 @@ describe('add', () => {
     const stderr = 'out/sub/a.txt: the service answered 409: The workflow has ended.\n';
     expect(await add()).toMatchObject({ code: 3, summary: '4 files: 2 stamped, 1 failed, 1 not tried', stderr });
     expect(await add()).toMatchObject({ code: 0, summary: '4 files: 2 already stamped, 2 stamped' });
+    // An earlier run may have ended before it had the token, so that it is asked for again.
+    expect(seen.filter(({ line }) => line.endsWith('/token'))).toHaveLength(6);
     writeFileSync(path('out/b.txt'), 'changed');
     expect(await add()).toMatchObject({ code: 5, stderr: expect.stringMatching(/^out\/b\.txt: it was stamped as output 3 /) });
     const hashes = seen.filter(({ line }) => line.endsWith('/stamp')).map(({ body }) => JSON.parse(body).output_hash);
