@@ -48,14 +48,10 @@ test('R1: the limit is exact, and all processes share it; another limit counts s
 test('E7: answers show the remaining requests, and a refusal says when to retry', async () => {
   const { ask } = await startProcess(fresh(2, 3600));
   const seconds = expect.stringMatching(/^3\d{3}$/);
-  for (const [status, remaining] of [
-    [200, '1'],
-    [200, '0'],
-    [429, '0'],
-    [429, '0'],
-  ] as const) {
+  for (const remaining of ['1', '0', '-']) {
+    const status = remaining === '-' ? 429 : 200;
     const { statusCode, headers, body } = await ask();
-    const shown = { 'ratelimit-limit': '2', 'ratelimit-remaining': remaining, 'ratelimit-reset': seconds };
+    const shown = { 'ratelimit-limit': '2', 'ratelimit-remaining': remaining.replace('-', '0'), 'ratelimit-reset': seconds };
     expect([statusCode, headers]).toMatchObject([status, shown]);
     expect(headers['retry-after']).toBe(status === 429 ? headers['ratelimit-reset'] : undefined);
     const refusal = { detail: expect.any(String), code: 'rate_limited', request_id: expect.any(String) };
@@ -71,20 +67,10 @@ test('R1: after a window ends, the next one has the full limit', async () => {
 
 test('R1: addresses are counted separately, IPv6 by /56, mapped IPv4 as IPv4', async () => {
   const { ask } = await startProcess(fresh(1));
-  const rows = [
-    ...([
-      ['192.0.2.1', 200],
-      ['::ffff:192.0.2.1', 429],
-      ['192.0.2.2', 200],
-      ['2001:db8::1', 200],
-    ] as const),
-    ...([
-      ['2001:db8::2:1', 429],
-      ['2001:db8:0:1::1', 429],
-      ['2001:db8:0:100::1', 200],
-    ] as const),
-  ];
-  for (const [address, status] of rows) expect((await ask(address)).statusCode, address).toBe(status);
+  const known = ['192.0.2.1', '192.0.2.2', '2001:db8::1', '2001:db8:0:100::1'];
+  for (const address of known) expect((await ask(address)).statusCode, address).toBe(200);
+  const same = ['::ffff:192.0.2.1', '::ffff:192.0.2.2', '2001:db8::2:1', '2001:db8:0:1::1', '2001:db8:0:1ff::1'];
+  for (const address of same) expect((await ask(address)).statusCode, address).toBe(429);
 });
 
 test('0 turns a limit off: no counting and no headers', async () => {
