@@ -15,7 +15,6 @@ function faults(schema: z.ZodType, body: unknown) {
   return items.map(({ type, loc, msg }) => [type, loc.join('.'), msg]);
 }
 const order = (body: unknown, rules: StampRules = {}) => stampRequestFor(rules).parse(body);
-const base64Faults = (encoded: string) => faults(stampRequestFor(), { content_b64: encoded, tier: 'sealed' });
 const sha256Of = (content: string) => sha256Imprint(createHash('sha256').update(content).digest('hex'));
 
 test.each([
@@ -53,25 +52,11 @@ test.each<[object, StampRules, string, string, RegExp]>([
   expect(faults(stampRequestFor(rules), body)).toEqual([[type, loc, expect.stringMatching(said)]]);
 });
 
-test.each([
-  'YQ',
-  'YQ=',
-  'YR==',
-  '-_-_',
-  'YWJj=',
-  '====',
-  '=',
-  'é',
-  'YQ==YQ==',
-  'YWJj\u00a0',
-  'YWJj\u0141',
-  'YQ==\nYQ==',
-  'Y Q',
-  'YQ   ',
-  'YW\\nJj',
-])('S2: %j is not canonical base64', (encoded) =>
-  expect(base64Faults(encoded)).toEqual([['value_error', 'body.content_b64', expect.any(String)]]),
-);
+const noBase64 = 'YQ YQ= YR== -_-_ YWJj= ==== = é YQ==YQ== YWJj\u00a0 YWJj\u0141 YW\\nJj'.split(' ');
+test.each([...noBase64, 'YQ==\nYQ==', 'Y Q', 'YQ   '])('S2: %j is not canonical base64', (content_b64) => {
+  const fault = ['value_error', 'body.content_b64', expect.any(String)];
+  expect(faults(stampRequestFor(), { content_b64, tier: 'sealed' })).toEqual([fault]);
+});
 
 test('S2: base64 of megabytes with line breaks, or with a space after each character, is read; its last fault is found', () => {
   const content = Buffer.alloc(6 * 1024 * 1024 + 1, 'ab\u00ff');

@@ -27,15 +27,17 @@ const state = (token: string, from: From) => get(`/api/v1/workflow/${workflow.id
 const link = (id: string) => (from: From) => get(`/api/v1/workflow/${id}/verify-user?challenge=${'A'.repeat(43)}`, from);
 const verify = (id: unknown, from: From) => get(`/api/v1/verify/v1/token/${id}`, from);
 
+const { body: existing } = await stamp(internalHeaders);
+
 test.each<[string, number, Ask, Ask?]>([
   ['a wrong service token', 401, wrongly, (from) => stamp({ ...from, ...internalHeaders })],
   ['a tool of /mcp without a token (M7)', 401, (from) => mcp(call, from), (from) => mcp({ jsonrpc: '2.0', id: 1, method: 'ping' }, from)],
   ['a guessed workflow token', 401, (from) => state('wrong', from)],
   ['a mail link of an unknown workflow', 404, (from) => link(randomUUID())(from)],
-  ['an unknown stamp', 200, (from) => verify(randomUUID(), from)],
+  ['an unknown stamp', 200, (from) => verify(randomUUID(), from), (from) => verify(existing.token_id, from)],
   ['unknown sealed content', 404, (from) => get(`/api/v1/sealed/v1/${randomUUID()}/${'A'.repeat(43)}`, from)],
   ['a view of the page of a workflow (R6)', 200, (headers) => service.fetch(`/workflow/${workflow.id}`, { headers })],
-])('R5: %s is %i, and 429 after some tries from one address', async (_what, status, ask, right) => {
+])('R5: %s is %i, and 429 after some tries from one address; the right request still passes', async (_what, status, ask, right) => {
   const from = freshAddress();
   expect(await five(ask, from)).toEqual([status, status, status, 429, 429]);
   const { headers } = await ask(from);
@@ -80,12 +82,6 @@ test('R5: wrong links have only their own limit of tries, also after wrong token
   await five(wrongly, from);
   expect([403, 410]).toEqual(expect.arrayContaining([...(await five(link(open!.id), from)), (await link(open!.id)(from)).status]));
   for (const { id } of [closed!, redacted!]) expect(await five(link(id), from)).toEqual(times(410));
-});
-
-test('R5: an existing stamp can still be verified after unknown ids', async () => {
-  const from = freshAddress();
-  await five((address) => verify(randomUUID(), address), from);
-  expect((await verify((await stamp(internalHeaders)).body.token_id, from)).body.valid).toBe(true);
 });
 
 test('R1: a replay of an agent never counts for its limit (S9)', async () => {

@@ -21,16 +21,8 @@ const service = await sharedService();
 
 const identity = { name: 'qstamp-test', version: '1.0.0' };
 const toolNames = [
-  'service_stamp_hash',
-  'service_stamp_content',
-  'service_verify_token',
-  'stamp_file_hashes',
-  'workflow_start',
-  'workflow_status',
-  'workflow_stamp_output',
-  'workflow_complete',
-  'workflow_bundle',
-  'verify_file_hash',
+  ...['service_stamp_hash', 'service_stamp_content', 'service_verify_token', 'stamp_file_hashes', 'workflow_start', 'workflow_status'],
+  ...['workflow_stamp_output', 'workflow_complete', 'workflow_bundle', 'verify_file_hash'],
 ];
 
 const address = () => new URL(`${service.url}/mcp`);

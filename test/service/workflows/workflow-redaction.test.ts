@@ -122,6 +122,8 @@ test('W10: redaction destroys the key: copied data opens with the old key only, 
   expect((await redactWorkflow(service, workflow)).status).toBe(200);
   expect((await state()).body).toMatchObject({ user_email: '[REDACTED]', agent_id: '[REDACTED]', briefing_metadata: null });
   expect((await store.workflows.find(workflow.id))?.wordsKey).toBeUndefined();
+  // A wrapped key that stayed would open copied data.
+  expect(await collectionOf(db, 'workflows').findOne({ _id: workflow.id })).not.toHaveProperty('wrappedKey');
   const ours = await Promise.all(
     (['mock-provider', 'idempotency', 'challenge', 'workflows', 'stamp-metadata'] as const).map((name) => store.keys.secret(name)),
   );
