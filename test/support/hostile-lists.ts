@@ -57,12 +57,7 @@ const LISTED = {
   since: '2020-01-01T00:00:00Z',
   certificates: [ecSigner.certificate],
 };
-const PROVIDERS: ListOptions['providers'] & {} = [
-  {
-    name: 'Provider',
-    services: [LISTED],
-  },
-];
+const PROVIDERS: ListOptions['providers'] & {} = [{ name: 'Provider', services: [LISTED] }];
 
 const list = (options: ListOptions = {}, details: SigningDetails = {}): Buffer =>
   makeTrustedList({ providers: PROVIDERS, signed: { ...signer, ...details }, ...options });
@@ -132,6 +127,8 @@ function taken(): Cases {
   const rsa = (['rsa-sha256', 'rsa-sha384', 'rsa-sha512', 'rsa-pss-sha256', 'rsa-pss-sha384', 'rsa-pss-sha512'] as const).map(
     (algorithm) => [`signed with ${algorithm}`, allowed({ ...signer, algorithm })] as const,
   );
+  const inclusion = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="file:///etc/hostname"/>';
+  const extended = (content: string) => signedWith(before('</SchemeInformation>', extension(content)));
   const plain = list();
   return {
     taken: {
@@ -143,10 +140,7 @@ function taken(): Cases {
       'digests with SHA-384': list({}, { digest: 'sha384' }),
       'digests with SHA-512': list({}, { digest: 'sha512' }),
       'signed with the second of the allowed certificates': { document: plain, signers: [other.certificate, signer.certificate] },
-      'certificate named by SHA-1 in SigningCertificate version 1': list(
-        {},
-        { signingCertificate: signingCertificate(signer.certificate, 1) },
-      ),
+      'certificate named by SHA-1, in version 1': list({}, { signingCertificate: signingCertificate(signer.certificate, 1) }),
       'signed properties without a transform': list({}, { plainProperties: true }),
       'reference to the id of the root': list({}, { documentUri: `#${ROOT_ID}` }),
       'list version 6': list({ version: 6 }),
@@ -160,12 +154,8 @@ function taken(): Cases {
       'prefix tsl instead of the default namespace': signedWith(prefixed),
       'byte order mark of UTF-8': changedLater((xml) => `\ufeff${xml}`),
       'no XML declaration': changedLater(swap(/<\?xml.*?\?>\s*/, '')),
-      'unknown extension': signedWith(
-        before('</SchemeInformation>', extension('<x:Any xmlns:x="urn:x" Id="x"><x:SchemeTerritory/></x:Any>')),
-      ),
-      'extension with an inclusion of another file, which stays as it is': signedWith(
-        before('</SchemeInformation>', extension('<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="file:///etc/hostname"/>')),
-      ),
+      'unknown extension': extended('<x:Any xmlns:x="urn:x" Id="x"><x:SchemeTerritory/></x:Any>'),
+      'extension with an inclusion of another file, which stays as it is': extended(inclusion),
       'exactly 16 MiB': filledUp(plain, LIMIT_OCTETS),
     },
   };
@@ -175,6 +165,9 @@ function refusedDocuments(): Cases {
   const plain = list();
   const bombs = Array.from({ length: 12 }, (_, level) => `<!ENTITY e${level + 1} "${`&e${level};`.repeat(10)}">`).join('');
   const status = (content: string): Change => swap(STATUS, content);
+  const withEntities = (entities: string, used: string) => changedLater((xml) => doctype(` [${entities}]`)(status(used)(xml)));
+  const newer = [{ ...LISTED, since: '2021-01-01T00:00:00Z' }];
+  const pivots = Array.from({ length: 33 }, (_, i) => `https://lists.example/pivot-${i}.xml`);
   return {
     list_too_large: {
       'one octet more than 16 MiB': filledUp(plain, LIMIT_OCTETS + 1),
@@ -183,13 +176,11 @@ function refusedDocuments(): Cases {
     },
     list_has_dtd: {
       'empty document type declaration': changedLater(doctype('')),
-      'internal entity': changedLater((xml) => doctype(' [<!ENTITY state "granted">]')(status('Svcstatus/&state;')(xml))),
-      'external entity with the address of a file': changedLater((xml) =>
-        doctype(' [<!ENTITY file SYSTEM "file:///etc/hostname">]')(status('&file;')(xml)),
-      ),
+      'internal entity': withEntities('<!ENTITY state "granted">', 'Svcstatus/&state;'),
+      'external entity with the address of a file': withEntities('<!ENTITY file SYSTEM "file:///etc/hostname">', '&file;'),
       'external document type definition': changedLater(doctype(' SYSTEM "http://127.0.0.1:9/list.dtd"')),
       'default attribute that is an id': changedLater(doctype(' [<!ATTLIST SchemeTerritory Id ID "properties">]')),
-      'a billion laughs': changedLater((xml) => doctype(` [<!ENTITY e0 "ha">${bombs}]`)(status('&e12;')(xml))),
+      'a billion laughs': withEntities(`<!ENTITY e0 "ha">${bombs}`, '&e12;'),
     },
     list_malformed: {
       'empty file': Buffer.alloc(0),
@@ -221,21 +212,13 @@ function refusedDocuments(): Cases {
       'date of issue that is no date': list({ issuedAt: 'yesterday' }),
       'date of issue that does not exist': list({ issuedAt: '2026-02-30T00:00:00Z' }),
       'no element for the next update': signedWith(without('NextUpdate')),
-      'next update that is no date inside its element': signedWith(
-        swap(/<NextUpdate>.*<\/NextUpdate>/, '<NextUpdate>2020-01-01T00:00:00Z</NextUpdate>'),
-      ),
+      'next update that is no date inside its element': signedWith(swap(/<dateTime>(.*)<\/dateTime>/, '2020-01-01T00:00:00Z')),
       'two sequence numbers': signedWith(before('<TSLSequenceNumber>', '<TSLSequenceNumber>9</TSLSequenceNumber>')),
       'two scheme informations': signedWith(before('<SchemeInformation>', '<SchemeInformation/>')),
       'two statuses': signedWith(before('<ServiceStatus>', '<ServiceStatus>withdrawn</ServiceStatus>')),
       'element inside a status': signedWith(status('Svcstatus/<b>gran</b>ted')),
-      'history that is newer than the status': list({
-        providers: [{ name: 'Provider', services: [{ ...LISTED, history: [{ ...LISTED, since: '2021-01-01T00:00:00Z' }] }] }],
-      }),
-      'more than 32 pivots': list({
-        kind: 'list_of_lists',
-        territory: 'EU',
-        pivots: Array.from({ length: 33 }, (_, i) => `https://lists.example/pivot-${i}.xml`),
-      }),
+      'history that is newer than the status': list({ providers: [{ name: 'Provider', services: [{ ...LISTED, history: newer }] }] }),
+      'more than 32 pivots': list({ kind: 'list_of_lists', territory: 'EU', pivots }),
     },
     list_comment_in_value: {
       'comment in a status': changedLater(status('Svcstatus/gran<!-- not -->ted')),
@@ -253,7 +236,12 @@ function refusedSignatures(): Cases {
   const enveloped = `<ds:Transform Algorithm="${NAMESPACE.ds}enveloped-signature"/>`;
   const exclusive = `<ds:Transform Algorithm="${EXCLUSIVE}"/>`;
   const added = (uri: string, content?: string): Buffer => signedInfo(swap(enveloped, enveloped + transform(uri, content)));
-  const inclusive = 'http://www.w3.org/TR/2001/REC-xml-c14n-20010315';
+  const W3 = 'http://www.w3.org';
+  const inclusive = `${W3}/TR/2001/REC-xml-c14n-20010315`;
+  const filter = `${W3}/2002/06/xmldsig-filter2`;
+  const canonicalized = (content: string) => `<ds:CanonicalizationMethod Algorithm="${EXCLUSIVE}">${content}</ds:CanonicalizationMethod>`;
+  const ofProperties = (transforms: string) =>
+    signedInfo(swap(`<ds:Transforms>${exclusive}</ds:Transforms>`, `<ds:Transforms>${transforms}</ds:Transforms>`));
   const prefixes = `<ec:InclusiveNamespaces xmlns:ec="${EXCLUSIVE}" PrefixList="ns3"/>`;
   const decoy = `<xades:QualifyingProperties xmlns:xades="${NAMESPACE.xades}"><xades:SignedProperties Id="decoy"/></xades:QualifyingProperties>`;
   const method = (uri: string): Change => swap(methodUri('rsa-sha256'), uri);
@@ -300,15 +288,9 @@ function refusedSignatures(): Cases {
       'reference to another file': signedInfo(swap('URI=""', 'URI="https://lists.example/other.xml"')),
     },
     list_signature_unsupported: {
-      'XPath transform': added('http://www.w3.org/TR/1999/REC-xpath-19991116', '<ds:XPath>not(ancestor-or-self::ds:Signature)</ds:XPath>'),
-      'XPath filter 2 transform': added(
-        'http://www.w3.org/2002/06/xmldsig-filter2',
-        '<f:XPath xmlns:f="http://www.w3.org/2002/06/xmldsig-filter2" Filter="subtract">/descendant::ds:Signature</f:XPath>',
-      ),
-      'XSLT transform': added(
-        'http://www.w3.org/TR/1999/REC-xslt-19991116',
-        '<x:stylesheet xmlns:x="http://www.w3.org/1999/XSL/Transform" version="1.0"/>',
-      ),
+      'XPath transform': added(`${W3}/TR/1999/REC-xpath-19991116`, '<ds:XPath>not(ancestor-or-self::ds:Signature)</ds:XPath>'),
+      'XPath filter 2 transform': added(filter, `<f:XPath xmlns:f="${filter}" Filter="subtract">/descendant::ds:Signature</f:XPath>`),
+      'XSLT transform': added(`${W3}/TR/1999/REC-xslt-19991116`, `<x:stylesheet xmlns:x="${W3}/1999/XSL/Transform" version="1.0"/>`),
       'base64 transform': added(`${NAMESPACE.ds}base64`),
       'canonicalization before the enveloped transform': signedInfo(swap(enveloped + exclusive, exclusive + enveloped)),
       'enveloped transform alone': signedInfo(swap(enveloped + exclusive, enveloped)),
@@ -316,12 +298,7 @@ function refusedSignatures(): Cases {
       'inclusive canonicalization of the list': signedInfo(swap(exclusive, transform(inclusive))),
       'canonicalization of the list with comments': signedInfo(swap(exclusive, transform(`${EXCLUSIVE}WithComments`))),
       'InclusiveNamespaces for the list': signedInfo(swap(exclusive, transform(EXCLUSIVE, prefixes))),
-      'InclusiveNamespaces for the SignedInfo': signedInfo(
-        swap(
-          /<ds:CanonicalizationMethod.*?\/>/,
-          `<ds:CanonicalizationMethod Algorithm="${EXCLUSIVE}">${prefixes}</ds:CanonicalizationMethod>`,
-        ),
-      ),
+      'InclusiveNamespaces for the SignedInfo': signedInfo(swap(/<ds:CanonicalizationMethod.*?\/>/, canonicalized(prefixes))),
       'inclusive canonicalization of the SignedInfo': signedInfo(
         swap(`Method Algorithm="${EXCLUSIVE}"`, `Method Algorithm="${inclusive}"`),
       ),
@@ -330,9 +307,7 @@ function refusedSignatures(): Cases {
       'reference to the signed properties without its type': signedInfo(swap(/Type="\S+SignedProperties" /, '')),
       'second signed properties in the signature': changedLater(before('<ds:Object>', `<ds:Object>${decoy}</ds:Object>`)),
       'second signature value': changedLater(before('<ds:KeyInfo>', '<ds:SignatureValue>AAAA</ds:SignatureValue>')),
-      'inclusive canonicalization of the signed properties, by name': signedInfo(
-        swap(`<ds:Transforms>${exclusive}</ds:Transforms>`, `<ds:Transforms>${transform(inclusive)}</ds:Transforms>`),
-      ),
+      'inclusive canonicalization of the signed properties, by name': ofProperties(transform(inclusive)),
       'no certificate named in the signed properties': list({}, { signingCertificate: '' }),
       'digests with SHA-1': list({}, { digest: 'sha1' }),
       'signed with rsa-sha1': allowed({ ...signer, algorithm: 'rsa-sha1' }),
@@ -348,9 +323,7 @@ function refusedSignatures(): Cases {
       ),
       'unknown signature method': signedInfo(method('urn:x')),
       'one transform with two names': signedInfo(swap(enveloped + exclusive, transform(`${NAMESPACE.ds}enveloped-signature ${EXCLUSIVE}`))),
-      'transform without a name': signedInfo(
-        swap(`<ds:Transforms>${exclusive}</ds:Transforms>`, '<ds:Transforms><ds:Transform/></ds:Transforms>'),
-      ),
+      'transform without a name': ofProperties('<ds:Transform/>'),
       'unknown element in the SignedInfo': signedInfo(before('</ds:SignedInfo>', '<x:Any xmlns:x="urn:x"/>')),
     },
     list_wrong_signer: {

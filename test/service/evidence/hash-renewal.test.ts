@@ -40,12 +40,8 @@ async function bring(
   headers: Record<string, string> = {},
 ): Promise<Answer> {
   const type = content === undefined ? {} : { 'content-type': 'application/octet-stream' };
-  const path = `/api/v1/verify/v1/token/${tokenId}/evidence`;
-  const answer = await service.fetch(path, {
-    method: 'POST',
-    headers: { ...type, ...headers },
-    ...(content !== undefined && { body: content }),
-  });
+  const init = { method: 'POST', headers: { ...type, ...headers }, ...(content !== undefined && { body: content }) };
+  const answer = await service.fetch(`/api/v1/verify/v1/token/${tokenId}/evidence`, init);
   return { status: answer.status, body: (await answer.json()) as Answer['body'] };
 }
 
@@ -101,15 +97,11 @@ test.each([
         expect((await verifyById(service, stamp.tokenId)).body).toMatchObject({ valid: true, content_sha256: stamp.hash });
         const token = record.toString('base64');
         const raw = (members: object) => postJson(service, '/api/v1/verify/v1/raw?details=true', { token, ...members });
-        expect((await raw({ hash: stamp.hash, hashes: [sha512(content)] })).body).toMatchObject({
-          valid: true,
-          content_sha256: stamp.hash,
-        });
+        const both = { hash: stamp.hash, hashes: [sha512(content)] };
+        expect((await raw(both)).body).toMatchObject({ valid: true, content_sha256: stamp.hash });
         expect((await raw({ hashes: [sha512(content), stamp.hash] })).body).toMatchObject({ valid: true });
-        expect((await raw({ hash: stamp.hash, hashes: [sha512('another')] })).body).toMatchObject({
-          valid: false,
-          reason: expect.stringMatching(/^evidence_link_mismatch: /),
-        });
+        const changed = { valid: false, reason: expect.stringMatching(/^evidence_link_mismatch: /) };
+        expect((await raw({ ...both, hashes: [sha512('another')] })).body).toMatchObject(changed);
         expect((await raw({ hashes: [sha512(content)] })).body.valid).toBe(false);
         expect((await verifyRaw(service, stamp.token)).body).toMatchObject({ valid: true, token_id: stamp.tokenId });
       }
@@ -150,30 +142,27 @@ test('S17: a new hash that was changed in the database is found', async () => {
   await renew(service);
   const stored = collectionOf(await openDatabase(service), 'stamps');
   const other = Buffer.from(sha512('other'), 'hex');
-  await stored.updateOne({ _id: stamp.tokenId }, { $set: { 'evidence.renewals.0.newDigest.digest': other } });
-  expect((await verifyById(service, stamp.tokenId)).body).toMatchObject({
-    valid: false,
-    reason: expect.stringMatching(/^evidence_root_mismatch: /),
-  });
-  await stored.updateOne({ _id: stamp.tokenId }, { $set: { 'evidence.renewals.0.newDigest': 7 } });
-  expect((await verifyById(service, stamp.tokenId)).body).toMatchObject({
-    valid: false,
-    reason: expect.stringMatching(/^record_damaged: /),
-  });
+  for (const [change, code] of [
+    [{ 'evidence.renewals.0.newDigest.digest': other }, /^evidence_root_mismatch: /],
+    [{ 'evidence.renewals.0.newDigest': 7 }, /^record_damaged: /],
+  ] as const) {
+    await stored.updateOne({ _id: stamp.tokenId }, { $set: change });
+    expect((await verifyById(service, stamp.tokenId)).body).toMatchObject({ valid: false, reason: expect.stringMatching(code) });
+  }
 });
 
 test('S17: content that does not help is refused, each case with its code, and changes nothing', async () => {
   const { service } = await sharedTsaService();
   const [stamp] = (await stampSome(service, ['content'])) as [Stamped];
   const unknown = '01938f2e-5a3c-7d41-9c0e-2f6b8a417e55';
-  expect(await bring(service, unknown, 'content')).toMatchObject({ status: 404, body: { code: 'not_found' } });
-  expect(await bring(service, 'no-id', 'content')).toMatchObject({ status: 422 });
-  expect(await bring(service, stamp.tokenId, undefined)).toMatchObject({
-    status: 422,
-    body: { detail: [{ type: 'missing', loc: ['body'] }] },
-  });
-  expect(await bring(service, stamp.tokenId, '')).toMatchObject({ status: 409 });
-  expect(await bring(service, stamp.tokenId, '{"hash":"a"}', { 'content-type': 'application/json' })).toMatchObject({ status: 415 });
+  for (const [id, content, expected, headers] of [
+    [unknown, 'content', { status: 404, body: { code: 'not_found' } }],
+    ['no-id', 'content', { status: 422 }],
+    [stamp.tokenId, undefined, { status: 422, body: { detail: [{ type: 'missing', loc: ['body'] }] } }],
+    [stamp.tokenId, '', { status: 409 }],
+    [stamp.tokenId, '{"hash":"a"}', { status: 415 }, { 'content-type': 'application/json' }],
+  ] as const)
+    expect(await bring(service, id, content, headers)).toMatchObject(expected);
   const db = await openDatabase(service);
   await collectionOf(db, 'stamps').updateOne({ _id: stamp.tokenId }, { $set: { 'proofs.0.issuedAt': '2020-01-01T00:00:00.000Z' } });
   expect(await bring(service, stamp.tokenId, 'content')).toMatchObject({ status: 409, body: { code: 'conflict' } });

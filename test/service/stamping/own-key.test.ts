@@ -69,11 +69,7 @@ describe('a key of one’s own', () => {
     const { key, service } = await startOwn();
     const reply = await postToDoor(service, ask().der);
     const other = makeOwnKey();
-    const settings = {
-      ...service.settings,
-      ...ownKeySettings(other, { name: 'own-tsa-2' }),
-      TRUST_ANCHORS_FILE: key.rootFile,
-    };
+    const settings = { ...service.settings, ...ownKeySettings(other, { name: 'own-tsa-2' }), TRUST_ANCHORS_FILE: key.rootFile };
     const next = await startService({ settings, workers: 0 });
     expect((await verifyById(next, reply.headers.get('qstamp-stamp-id'))).body).toMatchObject({ valid: true });
   });
@@ -92,10 +88,8 @@ describe('a clock that is not right', () => {
     expect(shown).toMatchObject({ status: 'outage', providers: [{ status: 'outage' }] });
     // On a slow machine the reading is off by seconds (RFC 4330 §5), but not by minutes.
     expect(shown.providers[0]!.clock!.drift_ms).toBeLessThan(-3_000_000);
-    expect((await getJson(service, '/health/')).body).toMatchObject({
-      status: 'degraded',
-      checks: { provider: 'failing', clock: 'failing' },
-    });
+    const checks = { provider: 'failing', clock: 'failing' };
+    expect((await getJson(service, '/health/')).body).toMatchObject({ status: 'degraded', checks });
     const page = await service.fetch('/status');
     expect(await page.text()).toMatch(/The clock is off by \d+ ms. The service issues no stamps by it\./);
     const text = await scrape(service.workers[0]!);
@@ -140,7 +134,7 @@ test('check-providers shows an own key, and the measured state of its clock', as
     const exitCode = await checkProviders({ args: [], environment: settings, stdout: into, stderr: into });
     return { exitCode, stdout };
   };
-  const [right, wrong] = [await startTimeServer(), await startTimeServer({ offsetMs: 60_000 })];
+  const [right, wrong] = [await startTimeServer(), await startTimeServer({ offsetMs: 3_600_000 })];
   const key = makeOwnKey();
   const good = await run(ownKeySettings(key, { clock: { ntp: [right.name] } }));
   expect(good).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^own-tsa: ok\n {2}certificate CN=Own TSA, valid until .*Z\n/) });
@@ -148,5 +142,5 @@ test('check-providers shows an own key, and the measured state of its clock', as
   expect((await run(ownKeySettings(key))).stdout).toMatch(/\n {2}clock {7}ours, unchecked\n/);
   const bad = await run(ownKeySettings(key, { clock: { ntp: [wrong.name] } }));
   const [, driftMs] = /^own-tsa: failed: the clock is off by (-?\d+) ms; 1000 ms/.exec(bad.stdout) ?? [];
-  expect([bad.exitCode, Math.round(Number(driftMs) / 1_000)]).toEqual([1, -60]);
+  expect([bad.exitCode, Number(driftMs) < -3_000_000]).toEqual([1, true]);
 });

@@ -20,8 +20,11 @@ const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]
 describe('a stamp from request to proof', () => {
   test('a hash is stamped with 201 and verifies by id and raw (S7, S8, V1, V2)', async () => {
     const hash = randomHash();
+    const askedAt = Date.now();
     const { status, body } = await stampInternal(service, { hash });
     expect(status).toBe(201);
+    const issuedAt = Date.parse(String(body.issued_at));
+    expect([issuedAt >= askedAt, issuedAt <= Date.now()]).toEqual([true, true]);
     expect(body).toEqual({
       token_id: expect.stringMatching(uuidV7),
       issued_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
@@ -89,30 +92,18 @@ describe('a stamp from request to proof', () => {
     expect([status, body]).toMatchObject([422, { detail: [{ type: 'bool_parsing', loc: ['query', 'details'] }] }]);
   });
 
-  test('issued_at lies between the request and the answer', async () => {
-    const before = Date.now();
-    const { body } = await stampInternal(service, { hash: randomHash() });
-    const issuedAt = Date.parse(body.issued_at as string);
-    expect(issuedAt).toBeGreaterThanOrEqual(before);
-    expect(issuedAt).toBeLessThanOrEqual(Date.now());
-  });
-
   test.each(['basic', 'plus', 'sealed'])('on the agent path %s the path sets the tier, whatever the body says (S5)', async (tier) => {
     const { status, body } = await stampAgent(service, tier, { hash: randomHash(), tier: 'basic' });
     expect(status).toBe(201);
     expect(body.tier).toBe(tier);
   });
 
-  test('stamping a hash twice gives two stamps', async () => {
+  test('stamping a hash twice gives two stamps; their ids may be written without hyphens and in upper case', async () => {
     const hash = randomHash();
     const [first, second] = await Promise.all([stampInternal(service, { hash }), stampInternal(service, { hash })]);
-    expect(first?.body.token_id).not.toBe(second?.body.token_id);
-  });
-
-  test('the id may be written without hyphens and in upper case', async () => {
-    const { body } = await stampInternal(service, { hash: randomHash() });
-    const id = (body.token_id as string).replaceAll('-', '').toUpperCase();
-    expect((await verifyById(service, id)).body).toMatchObject({ valid: true, token_id: body.token_id });
+    expect(first.body.token_id).not.toBe(second.body.token_id);
+    const id = String(first.body.token_id).replaceAll('-', '').toUpperCase();
+    expect((await verifyById(service, id)).body).toMatchObject({ valid: true, token_id: first.body.token_id });
   });
 });
 
@@ -135,14 +126,8 @@ describe('the mock token', () => {
   test('a changed, removed or added character is invalid', async () => {
     const { body } = await stampInternal(service, { hash: randomHash() });
     const token = body.token as string;
-    const damaged = [
-      token.slice(0, -1),
-      `${token}=`,
-      `${token}AAAA`,
-      token.replace(/\+/g, '-').replace(/\//g, '_').slice(1),
-      token.toLowerCase(),
-      '',
-    ];
+    const otherAlphabet = token.replace(/\+/g, '-').replace(/\//g, '_').slice(1);
+    const damaged = [token.slice(0, -1), `${token}=`, `${token}AAAA`, otherAlphabet, token.toLowerCase(), ''];
     for (const text of damaged) expect((await verifyRaw(service, text)).body, JSON.stringify(text)).toMatchObject({ valid: false });
   });
 });
@@ -158,11 +143,6 @@ describe('sealed content (S11)', () => {
     expect(download.status).toBe(200);
     expect(Buffer.from(await download.arrayBuffer()).equals(content)).toBe(true);
     expect((await service.fetch(`${address.slice(0, -1)}${address.endsWith('A') ? 'B' : 'A'}`)).status).toBe(404);
-  });
-
-  test('a hash in tier sealed has no content to give', async () => {
-    const { body } = await stampAgent(service, 'sealed', { hash: randomHash() });
-    expect(body.sealed_storage_url).toBeNull();
   });
 });
 
@@ -196,22 +176,20 @@ describe('an idempotency key (S9)', () => {
 });
 
 describe('the stamps that a product sees (S12)', () => {
+  const other = { 'x-service-token': 'other-service-token' };
+
   test('are its own, newest first, with a total of all', async () => {
-    const other = { 'x-service-token': 'other-service-token' };
     const before = (await getJson(service, '/api/v1/internal/v1/stamps', other)).body.total as number;
     const hashes = [randomHash(), randomHash(), randomHash()];
     for (const hash of hashes) await stampInternal(service, { hash }, other);
     const { body } = await getJson(service, '/api/v1/internal/v1/stamps?limit=2&offset=1', other);
     expect(body.total).toBe(before + 3);
     expect((body.items as { content_sha256: string }[]).map(({ content_sha256 }) => content_sha256)).toEqual([hashes[1], hashes[0]]);
-    const mine = (await getJson(service, '/api/v1/internal/v1/stamps?limit=500', internalHeaders)).body.items as {
-      content_sha256: string;
-    }[];
-    expect(mine.some(({ content_sha256 }) => hashes.includes(content_sha256))).toBe(false);
+    const { body: mine } = await getJson(service, '/api/v1/internal/v1/stamps?limit=500', internalHeaders);
+    expect(hashes.filter((hash) => JSON.stringify(mine).includes(hash))).toEqual([]);
   });
 
   test('include every answered stamp in the total, however soon it is read', async () => {
-    const other = { 'x-service-token': 'other-service-token' };
     const totalOf = async () => (await getJson(service, '/api/v1/internal/v1/stamps?limit=1', other)).body.total as number;
     const before = await totalOf();
     for (let round = 1; round <= 5; round += 1) {
@@ -222,14 +200,11 @@ describe('the stamps that a product sees (S12)', () => {
   });
 
   test('are never more on a page than in the total, also during other requests', async () => {
-    const other = { 'x-service-token': 'other-service-token' };
     let isStamping = true;
     const stampSome = async () => {
       for (let stamp = 0; stamp < 20; stamp += 1) await stampInternal(service, { hash: randomHash() }, other);
     };
-    const stamping = Promise.all(Array.from({ length: 8 }, stampSome)).finally(() => {
-      isStamping = false;
-    });
+    const stamping = Promise.all(Array.from({ length: 8 }, stampSome)).finally(() => (isStamping = false));
     const pages: { offset: number; shown: number; total: number }[] = [];
     for (let offset = 0; isStamping; offset = (offset + 20) % 60) {
       const { body } = await getJson(service, `/api/v1/internal/v1/stamps?limit=500&offset=${offset}`, other);
