@@ -32,4 +32,4 @@ test('/docs: an operation can be tried under the strict policy of all pages, and
   expect(await page.locator('nav .parts a', { hasText: 'First steps' }).isVisible()).toBe(true);
   expect(await axeFindings(page)).toEqual([]);
   expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
-}, 60_000);
+});

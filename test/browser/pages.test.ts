@@ -20,23 +20,19 @@ const looks = [
 
 describe('every page', () => {
   const claims = 'axe finds nothing in light and on a dark phone; the policy is kept; nothing is loaded from elsewhere';
-  it.each(looks)(
-    `%s: ${claims}`,
-    async (path) => {
-      const { result, complaints, requests } = await visit(path, { colorScheme: 'light' }, async (page) => {
-        const light = await axeFindings(page);
-        await page.emulateMedia({ colorScheme: 'dark' });
-        await page.setViewportSize(phone.viewport);
-        const small = await axeFindings(page);
-        const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-        return { light, small, overflow };
-      });
-      expect(result).toEqual({ light: [], small: [], overflow: 0 });
-      expect(complaints).toEqual([]);
-      expect(requests.filter((url) => !url.startsWith(pages.url) && !url.startsWith('data:'))).toEqual([]);
-    },
-    60_000,
-  );
+  it.each(looks)(`%s: ${claims}`, async (path) => {
+    const { result, complaints, requests } = await visit(path, { colorScheme: 'light' }, async (page) => {
+      const light = await axeFindings(page);
+      await page.emulateMedia({ colorScheme: 'dark' });
+      await page.setViewportSize(phone.viewport);
+      const small = await axeFindings(page);
+      const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+      return { light, small, overflow };
+    });
+    expect(result).toEqual({ light: [], small: [], overflow: 0 });
+    expect(complaints).toEqual([]);
+    expect(requests.filter((url) => !url.startsWith(pages.url) && !url.startsWith('data:'))).toEqual([]);
+  });
 
   it('is kept out of search indexes, except pages that describe the service', async () => {
     const noIndex = '<meta name="robots" content="noindex, nofollow">';

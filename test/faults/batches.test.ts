@@ -45,7 +45,7 @@ test('S7, S14: workers killed between the answer of the TSA and the write lose n
   isDone = true;
   await Promise.all(clients);
   await expectEachOnce(service, answers);
-}, 300_000);
+});
 
 test('S14, E9: a wrong batch answer costs no stamp if another TSA is configured, otherwise only that batch', async () => {
   const [liar, second] = [await startTsa(), await startTsa()];
@@ -79,4 +79,4 @@ test('S14, E10: if the store is away when the TSA answers, it gets each stamp on
   const answers = await waiting;
   await mongo.start();
   await expectEachOnce(service, answers);
-}, 120_000);
+});

@@ -46,5 +46,4 @@ test.runIf(isFaults).each([
       Promise.all(Array.from({ length: 16 }, async () => (await stampInternal(service, { hash: randomHash() })).status));
     await eventually(async () => (await statuses()).every((status) => status === 201), 60_000);
   },
-  180_000,
 );

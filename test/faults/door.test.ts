@@ -51,4 +51,4 @@ test('workers killed during door requests: granted tokens are stored octet for o
   }
   await eventually(async () => (await talliesOf(service)).stamps === total);
   expect((await talliesOf(service)).failed).toBe(0);
-}, 120_000);
+});

@@ -160,14 +160,14 @@ beforeAll(async () => {
     ...clocks?.settings,
   };
   service = await startProcesses({ workers: 2, settings, keep: true });
-}, 60_000);
+});
 afterAll(async () => {
   await service.stop();
   await redis.dispose();
   freezing.dispose();
   clocks?.dispose();
   console.table(Object.fromEntries(figures.map(({ fault, ...counted }) => [fault, counted])));
-}, 60_000);
+});
 
 test.each(faults.filter(([, runs]) => runs === 'gate' || isFaults))(
   'E11: %s: no answer is false, and no stamp is lost, doubled, misnumbered or miscounted',
@@ -176,5 +176,4 @@ test.each(faults.filter(([, runs]) => runs === 'gate' || isFaults))(
     figures.push(counted);
     expect(counted).toMatchObject({ other: 0, lost: 0, doubled: 0, misnumbered: 0, false503: 0, miscountedStill: 0, ...more });
   },
-  180_000,
 );

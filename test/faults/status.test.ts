@@ -18,7 +18,7 @@ const showsState = (service: Service, state: string, isIt: (body: JsonObject) =>
   eventually(async () => {
     const body = await statusOf(service);
     return body.status === state && Boolean(isIt(body)) && body;
-  }, 30_000);
+  });
 const pageSays = async (service: Service, sentence: string) => expect(await (await service.fetch('/status')).text()).toContain(sentence);
 
 test('E10: a store or a queue that is away or refuses writes: alive, not ready, an outage, 503; it recovers by itself', async () => {
@@ -109,4 +109,4 @@ test('the preferred provider broken: degraded while another one stamps, outage w
   // Workers ask failed providers once their breakers allow a call after 10 s.
   await showsProviders('operational', 'operational', 'operational');
   expect((await stamp(service)).status).toBe(201);
-}, 90_000);
+});

@@ -32,7 +32,7 @@ test('W8: outputs that Redis acknowledged are numbered even if the API process t
   await eventually(async () => (await readChain(service, workflow, [])).chain.length === hashes.length);
   const { chain, faults } = await readChain(service, workflow, []);
   expect([chain.map(({ hash }) => hash).toSorted(), faults]).toEqual([hashes.toSorted(), []]);
-}, 60_000);
+});
 
 test('W9: completion during running stamps includes each that got 201 and refuses the others with 409', async () => {
   const service = await startService({ workers: 2, settings });
@@ -63,7 +63,7 @@ test('W9: completion during running stamps includes each that got 201 and refuse
   expect(await (await service.fetch(`/workflow/${workflow.id}`)).text()).toContain(root);
   const stamps = collectionOf(await openDatabase(service), 'stamps');
   expect(await stamps.countDocuments({ 'imprint.digest': root })).toBe(1);
-}, 60_000);
+});
 
 test('W9, W18: a completion continues after a crash at any step; root and closing record are stamped once', async () => {
   const service = await startService({ settings });
@@ -110,7 +110,7 @@ test('W9, W18: a completion continues after a crash at any step; root and closin
     // A record that no answer mentioned may be stamped and abandoned; a stored one is stamped once.
     expect([await countOf([root]), await countOf([...ends])], after).toEqual([steps, steps]);
   }
-}, 60_000);
+});
 
 test('E11: a completion without a worker gives 504 with Retry-After; it goes on once a worker runs', async () => {
   const service = await startService({ workers: 0, settings: { ...settings, STAMP_WAIT_MS: '300' } });
@@ -121,4 +121,4 @@ test('E11: a completion without a worker gives 504 with Retry-After; it goes on 
   const done = async () => (await (await service.fetch(`/workflow/${workflow.id}`)).text()).includes('<strong>Completed');
   await eventually(done);
   expect((await completeWorkflow(service, workflow)).status).toBe(200);
-}, 60_000);
+});

@@ -46,7 +46,7 @@ test('W8: outputs that waited for a worker are numbered in the order sent, with 
   const redis = new Redis(service.settings.REDIS_URL ?? '');
   onTestFinished(() => redis.disconnect());
   await eventually(async () => (await redis.keys('{qstamp}:outputs:*')).length === 0);
-}, 60_000);
+});
 
 test('W8: an output that is stamped slowly keeps its number, and other workflows in the same worker do not wait for it', async () => {
   const tsa = await startTsa();
@@ -62,4 +62,4 @@ test('W8: an output that is stamped slowly keeps its number, and other workflows
   expect(await chainOf(slow, workflow)).toEqual([]);
   await eventually(async () => (await chainOf(slow, workflow)).length === 4);
   expect(await chainOf(slow, workflow)).toEqual([first, ...rest]);
-}, 60_000);
+});

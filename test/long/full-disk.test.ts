@@ -43,7 +43,7 @@ test('E10, E11: the disk of Redis is full: not ready, an outage, 503; no stamp i
   expect(figures).toMatchObject({ other: 0, unheard: 0, lost: 0, doubled: 0, false503: 0 });
   expect(figures[503]).toBeGreaterThan(0);
   await expectState(service, { redis: 'ok', mongodb: 'ok' }, '');
-}, 120_000);
+});
 
 test('E10, E11: the disk of the store is full: not ready, an outage, 503; no stamp is lost; recovery by itself', async () => {
   let disk: SmallDisk | undefined;
@@ -68,4 +68,4 @@ test('E10, E11: the disk of the store is full: not ready, an outage, 503; no sta
   expect(figures).toMatchObject({ other: 0, unheard: 0, lost: 0, doubled: 0, false503: 0 });
   expect(figures[503]).toBeGreaterThan(0);
   await expectState(service, { redis: 'ok', mongodb: 'ok' }, '');
-}, 120_000);
+});

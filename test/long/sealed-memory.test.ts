@@ -22,5 +22,4 @@ test.runIf(process.platform === 'linux')(
     expect(peakMebibytes(service.pid)).toBeLessThan(1024);
     expect(peakMebibytes(service.workers[0]?.pid ?? 0)).toBeLessThan(400);
   },
-  120_000,
 );

@@ -5,6 +5,7 @@ import { hexOf } from '../../src/shared/proof/octets.js';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
 import { openStore } from '../../src/shared/store/store.ts';
 import { openPage } from '../support/chromium.ts';
+import { patience } from '../support/pace.ts';
 import { eventually, getJson, sha256 } from '../support/requests.ts';
 import { startProcesses } from '../support/service.ts';
 import { completeWorkflow, startWorkflow } from '../support/workflows.ts';
@@ -67,10 +68,10 @@ test('W9: 100 000 outputs complete in bounded memory, and their page is shown in
   await page.click('text=Recompute all 100,000 outputs');
   await page.getByText(/^Recomputing: \d/).waitFor();
   await page.fill('#find', 'a reader writes');
-  await page.locator('#in-browser-proof[data-state]').waitFor({ timeout: 120_000 });
+  await page.locator('#in-browser-proof[data-state]').waitFor({ timeout: patience(120_000) });
   expect(await page.innerText('#in-browser-proof')).toContain('Recomputed from the leaves of all outputs, it is the same as on this page.');
   await page.context().setOffline(true);
   await page.setInputFiles('#file', { name: 'one', mimeType: 'text/plain', buffer: Buffer.from('output 77776') });
   // The outputs have no stamps in the store, so the page does not claim them. The number comes from the tree in the browser.
   await page.getByText('one is recorded as output 77777').waitFor();
-}, 360_000);
+});

@@ -77,10 +77,10 @@ test.each([
 
 test('Ctrl-C during the install ends the install too', async () => {
   const command = bootstrap([], fakeNpm('exec sleep 1000'));
-  await expect.poll(() => checkout.processes().some((line) => line.includes('sleep 1000')), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => checkout.processes().some((line) => line.includes('sleep 1000'))).toBe(true);
   command.interrupt();
   expect(await command.exitCode).toBe(130);
-  await expect.poll(() => checkout.processes(), { timeout: 10_000 }).toEqual([]);
+  await expect.poll(() => checkout.processes()).toEqual([]);
 });
 
 test('signals are passed to the script, and its exit code is used', async () => {

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { listSources, readImportGraph } from '../support/import-graph.ts';
 import { checkImports, checkSource, findCycles } from '../support/import-rules.ts';
+import { patience } from '../support/pace.ts';
 
 const sources = listSources(checkoutDir, 'src');
 const read = (path: string) => readFileSync(join(checkoutDir, path), 'utf8');
@@ -18,7 +19,10 @@ function importAll(modules: readonly string[]): { status: number | null; stderr:
     net.Server.prototype.listen = refuse('listens');
     for (const module of ${JSON.stringify(modules)}) await import(module);
   `;
-  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8', timeout: 25_000 });
+  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+    encoding: 'utf8',
+    timeout: patience(25_000),
+  });
   return { status, stderr };
 }
 

@@ -8,6 +8,7 @@ import { createTrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
 import type { KeyAlgorithm } from '../../src/tsa/certificate.ts';
 import { isLong, tries } from '../support/depth.ts';
 import { mutated, mutations, versionPlaces } from '../support/der-mutation.ts';
+import { patience } from '../support/pace.ts';
 import { createRecordLab, hash, imprintOf } from '../support/record-lab.ts';
 import { createTsaLab, LAB_NOW_MS } from '../support/tsa-lab.ts';
 
@@ -87,7 +88,7 @@ function* placesIn(bytes: Uint8Array): Generator<number> {
 const subjects = [...(await Promise.all((['p-256', 'rsa-2048', 'ed25519'] as const).map(answerOf))).flat(), ...records()];
 
 /** Each of these verifies thousands of changes: a few seconds on an idle machine. */
-describe.each(subjects)('$what', { timeout: 300_000 }, ({ good, judge, token }) => {
+describe.each(subjects)('$what', { timeout: patience(300_000) }, ({ good, judge, token }) => {
   /** The code of a refusal; undefined if what is accepted makes the same claims. */
   async function refusalOf(bytes: Uint8Array): Promise<string | undefined> {
     const result = await judge(bytes);

@@ -79,7 +79,6 @@ test.each(operations.map(({ id, command }) => [id, command] as const))(
     const bad = statuses.filter((status) => status >= 400 || status < 200);
     expect(bad, output).toEqual(id in refusals ? [refusals[id]] : []);
   },
-  30_000,
 );
 
 test('there is a command for every operation', async () => {

@@ -72,23 +72,19 @@ test.each([
   expect([whole.status, ofBundle.bytes.equals(whole.bytes), ofContent.bytes.equals(content)]).toEqual([200, true, true]);
 });
 
-test.runIf(isLong)(
-  'E10: a client that reads almost nothing for 30 s is cut off; a slow one is not',
-  async () => {
-    const octets = openSlowReader(sealed);
-    await eventually(async () => octets() > 0);
-    const [patient] = await once(get(sealed, { agent: false }), 'response');
-    const taken: Buffer[] = [];
-    const pace = setInterval(() => {
-      const part = patient.read(128 * 1024) as Buffer | null;
-      if (part) taken.push(part);
-    }, 1_000);
-    await eventually(async () => service.output().includes('reads too slowly'), 60_000);
-    clearInterval(pace);
-    for await (const part of patient) taken.push(part as Buffer);
-    expect(Buffer.concat(taken).equals(content)).toBe(true);
-    expect(service.output().match(/reads too slowly/g)).toHaveLength(1);
-    expect(octets()).toBeGreaterThan(100);
-  },
-  90_000,
-);
+test.runIf(isLong)('E10: a client that reads almost nothing for 30 s is cut off; a slow one is not', async () => {
+  const octets = openSlowReader(sealed);
+  await eventually(async () => octets() > 0);
+  const [patient] = await once(get(sealed, { agent: false }), 'response');
+  const taken: Buffer[] = [];
+  const pace = setInterval(() => {
+    const part = patient.read(128 * 1024) as Buffer | null;
+    if (part) taken.push(part);
+  });
+  await eventually(async () => service.output().includes('reads too slowly'), 60_000);
+  clearInterval(pace);
+  for await (const part of patient) taken.push(part as Buffer);
+  expect(Buffer.concat(taken).equals(content)).toBe(true);
+  expect(service.output().match(/reads too slowly/g)).toHaveLength(1);
+  expect(octets()).toBeGreaterThan(100);
+});

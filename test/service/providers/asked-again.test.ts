@@ -4,6 +4,7 @@ import { createListIndex } from '../../../src/shared/trust/lists/index.ts';
 import { loadTrustSettings } from '../../../src/shared/trust/trusted-providers.ts';
 import { openTsas } from '../../../src/workers/providers/open-provider.ts';
 import { TierUnavailableError } from '../../../src/workers/providers/provider.ts';
+import { patience } from '../../support/pace.ts';
 import { randomHash } from '../../support/requests.ts';
 import { providersSettings, startTsa } from '../../support/tsa-service.ts';
 
@@ -27,7 +28,7 @@ test('a provider whose last token was not qualified is asked again for qualified
   });
   const imprint = { algorithm: 'sha256' as const, digest: randomHash() };
   expect(tsa!.mayBeQualified).toBe(true);
-  const asked = tsa!.stamp({ tokenId: 'x', imprint, tier: 'basic', requiresQualified: true }, AbortSignal.timeout(5_000));
+  const asked = tsa!.stamp({ tokenId: 'x', imprint, tier: 'basic', requiresQualified: true }, AbortSignal.timeout(patience(5_000)));
   await expect(asked).rejects.toThrow(TierUnavailableError);
   now += 4 * minuteMs;
   expect(tsa!.mayBeQualified).toBe(false);

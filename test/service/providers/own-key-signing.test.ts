@@ -10,6 +10,7 @@ import { loadTrustSettings } from '../../../src/shared/trust/trusted-providers.t
 import { openKeyProvider } from '../../../src/workers/providers/key/open-key.ts';
 import { openTsas } from '../../../src/workers/providers/open-provider.ts';
 import { keyKinds, makeOwnKey, type OwnKey, ownKeySettings } from '../../support/own-key.ts';
+import { patience } from '../../support/pace.ts';
 import { randomHash } from '../../support/requests.ts';
 
 const log = createLogger({ level: 'silent', process: 'worker' });
@@ -34,7 +35,10 @@ describe('a key of one’s own', () => {
   test.each(Object.entries(keyKinds))('of %s issues tokens that the verifier accepts, each with its own serial number', async (_, kind) => {
     const [tsa] = await open(makeOwnKey({ kind }), { accuracy_ms: 1_250 });
     const subject = { tokenId: 'x', imprint: { algorithm: 'sha512' as const, digest: randomHash().repeat(2) }, tier: 'basic' as const };
-    const [one, two] = [await tsa!.stamp(subject, AbortSignal.timeout(5_000)), await tsa!.stamp(subject, AbortSignal.timeout(5_000))];
+    const [one, two] = [
+      await tsa!.stamp(subject, AbortSignal.timeout(patience(5_000))),
+      await tsa!.stamp(subject, AbortSignal.timeout(patience(5_000))),
+    ];
     expect(await tsa!.readToken(one)).toMatchObject({ policy: '2.999.17.5', accuracyMicroseconds: 1_250_000n });
     expect((await tsa!.readToken(one)).chain).toHaveLength(2);
     const serials = await Array.fromAsync([one, two], async (proof) => BigInt((await tsa!.readToken(proof)).serial));

@@ -73,4 +73,4 @@ test('a stamp that cannot be made fails alone, and the operator can list, repair
   await eventually(() => isValid(mended));
   expect(await listed()).toEqual([]);
   await showsFailedJobs(0);
-}, 60_000);
+});

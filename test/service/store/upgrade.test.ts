@@ -216,7 +216,7 @@ test('jobs from an earlier version in Redis are processed once each; no data is 
   for (const { sealed_storage_url, content } of [left.sealed, left.waiting.sealed]) {
     expect(await (await service.fetch(sealed_storage_url)).text()).toBe(content);
   }
-}, 60_000);
+});
 
 /** The same data moved to today, or an hour ago if there was an hour: ids of that time share their first eight digits, and one digit is a minute. */
 function leftToday(): Left {
@@ -244,4 +244,4 @@ test('if the version changes while stamps of the same day wait, each stamp count
     return (await lifetimeOf(started)).stamps === (await grown(started));
   }, 5_000).catch(() => undefined);
   await expectCountersToGoOn(started);
-}, 60_000);
+});

@@ -5,6 +5,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { isPrivateAddress } from '../../../src/shared/runtime/private-address.ts';
 import { createWebhookSender } from '../../../src/workers/webhooks/sender.ts';
+import { patience } from '../../support/pace.ts';
 
 type SenderOptions = Parameters<typeof createWebhookSender>[0];
 /** Sends a webhook to that address. */
@@ -112,7 +113,7 @@ async function startNameServer(records: Readonly<Record<number, (readonly string
   await once(socket, 'listening');
   onTestFinished(() => void socket.close());
   const nameServer = () => {
-    const resolver = new Resolver({ timeout: 1_000, tries: 1 });
+    const resolver = new Resolver({ timeout: patience(1_000), tries: 1 });
     resolver.setServers([`127.0.0.1:${(socket.address() as AddressInfo).port}`]);
     return resolver;
   };

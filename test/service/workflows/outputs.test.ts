@@ -43,7 +43,7 @@ test('W8: jobs that run twice at once in several workers append each output once
     for (const [tokenId, { sequenceNumber }] of result) expect(sequenceNumber).toBe(numbers.get(tokenId));
   }
   expect(await stores[1]?.findEnd(chain.workflowId)).toMatchObject({ sequenceNumber: 120, unqualifiedTotal: 60 });
-}, 60_000);
+});
 
 test('W9: no output follows the closing link, which is written once, however many workers close', async () => {
   const stores = openStores(3);
@@ -62,4 +62,4 @@ test('W9: no output follows the closing link, which is written once, however man
   const [known] = [...(appended[0]?.values() ?? [])];
   const again = await stores[2]!.append(chain, [{ ...newOutput(0), tokenId: known?.tokenId ?? '' }]);
   expect(again.get(known?.tokenId ?? '')?.sequenceNumber).toBe(known?.sequenceNumber);
-}, 60_000);
+});
