@@ -244,6 +244,7 @@ describe('/verify', async () => {
     const answer = plainText(/<[^>]+ id="answer".*<\/main>/s.exec(body)?.[0] ?? '');
     expect(answer.trim()).toMatch(/^The hash that you gave is not what was stamped/);
     expect(answer).not.toContain('This stamp is valid');
+    expect(mainText(await posted({ token: 'plain', hash: 'f'.repeat(64) }))).toMatch(ofBatch);
   });
 
   it('says it with JavaScript too, and again for a file that is then dropped', async () => {

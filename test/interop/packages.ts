@@ -21,7 +21,7 @@ export const npmPlace = (context: StackContext, name: string, packages: readonly
   });
 
 /** Packages of Maven Central that strangers are made of. */
-export const javaPackages = {
+const javaPackages = {
   'bouncy-castle': ['bcpkix', 'bcutil', 'bcprov'].map((part) => `org.bouncycastle:${part}-jdk18on:1.83`),
   dss: ['evidence-record-asn1', 'validation', 'asic-cades', 'policy-jaxb', 'utils-apache-commons', 'cms-object', 'crl-parser-stream'].map(
     (part) => `eu.europa.ec.joinup.sd-dss:dss-${part}:6.3`,

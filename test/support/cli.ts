@@ -41,7 +41,7 @@ export function temporaryFolder(files: Files = {}): string {
   return folder;
 }
 
-export interface Surroundings {
+interface Surroundings {
   readonly url?: string;
   readonly serviceToken?: string | undefined;
   readonly stdin?: string;
@@ -154,7 +154,7 @@ export async function runMeasured(args: readonly string[], { cwd, env }: Process
   return { ...outcome, peakMebibytes: Number(readFileSync(join(cwd, 'peak'), 'utf8')) / 1024 };
 }
 
-export interface SeenRequest {
+interface SeenRequest {
   readonly line: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
