@@ -107,6 +107,8 @@ test('W9, W18: a completion continues after a crash at any step; root and closin
       expect((await verifyById(service, id)).body, after).toMatchObject({ valid: true, content_sha256 });
     expect(await readPage(service, `/workflow/${workflow.id}`)).toContain('<strong>Completed');
     ends.add(sha256(record));
+    // The first two steps leave the record: it is never replaced.
+    expect(ids.record === before.record, after).toBe(steps < 3);
     // A record that no answer mentioned may be stamped and abandoned; a stored one is stamped once.
     expect([await countOf([root]), await countOf([...ends])], after).toEqual([steps, steps]);
   }
