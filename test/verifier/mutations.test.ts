@@ -73,9 +73,10 @@ function records(): readonly Subject[] {
 }
 
 /** The claims. Unsigned parts of the last token may differ: no later token covers them. */
-const claimsOf = ({ genTimeText, serial, policy, imprint, nonce, ordering, signer, accuracyMicroseconds, record }: Verified): object => ({
+const claimsOf = ({ record, ...verified }: Verified) => ({ ...tokenClaimsOf(verified), tokens: record?.tokens.map(tokenClaimsOf) });
+
+const tokenClaimsOf = ({ genTimeText, serial, policy, imprint, nonce, ordering, signer, accuracyMicroseconds }: Verified) => ({
   ...{ genTimeText, serial, policy, imprint, nonce, ordering, signer, accuracyMicroseconds },
-  tokens: record?.tokens.map(claimsOf),
 });
 
 /** All places in the long run, otherwise every seventh from a random start. */
@@ -93,7 +94,9 @@ describe.each(subjects)('$what', { timeout: 300_000 }, ({ good, judge, token }) 
     const result = await judge(bytes);
     if (!result.ok && result.code === 'verifier_failed') throw result.cause;
     if (!result.ok) return result.code;
-    expect(claimsOf(result)).toEqual(claimsOf(mustVerify(await judge(good))));
+    // A record without its last renewals is what it was before them.
+    const [claims, original] = [claimsOf(result), claimsOf(mustVerify(await judge(good)))];
+    expect(claims).toEqual({ ...original, tokens: original.tokens?.slice(0, claims.tokens?.length) });
     return undefined;
   }
 
