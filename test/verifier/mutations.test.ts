@@ -116,7 +116,8 @@ describe.each(subjects)('$what', { timeout: 300_000 }, ({ good, judge, token }) 
     const change = async (list: Parameters<typeof mutated>[1]) => void refusals.add(await refusalOf(mutated(good, list)));
     await fc.assert(fc.asyncProperty(mutations, change), { numRuns: tries(5_000, 200) });
     // The mutations pass the gate and reach every layer.
-    expect([...refusals]).toEqual(expect.arrayContaining(['der_malformed', 'signature_invalid']));
+    expect(refusals).toContain('der_malformed');
+    expect(refusals.size).toBeGreaterThan(5);
   });
 
   it('no part of it is accepted, and no noise', async () => {
