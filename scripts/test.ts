@@ -40,7 +40,8 @@ async function runChecks({ signal, progress }: StackContext): Promise<string[]> 
 
 /** The path of a browser that starts; undefined if there is none on PATH. */
 async function findChromium({ signal }: StackContext): Promise<string | undefined> {
-  for (const name of ['chromium', 'chromium-browser', 'google-chrome']) {
+  // The shell needs a third of the time for a page.
+  for (const name of ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome']) {
     const program = findProgram(name);
     // On Ubuntu a program of this name may only say that the browser is a snap.
     if (program && (await runToEnd(program, ['--version'], { signal })).code === 0) return program;
@@ -48,12 +49,12 @@ async function findChromium({ signal }: StackContext): Promise<string | undefine
   return undefined;
 }
 
-/** The browser for the tests: one on PATH, or else Debian's Chromium, which is installed. Without one, the browser tests are skipped. */
+/** The browser for the tests: one on PATH, or else Debian's Chromium without windows, which is installed. Without one, the browser tests are skipped. */
 async function ensureChromium(context: StackContext): Promise<string | undefined> {
   const found = await findChromium(context);
   if (found || !canInstallPackages()) return found;
   try {
-    await installPackages(context, ['chromium']);
+    await installPackages(context, ['chromium-headless-shell']);
   } catch (error) {
     if (!(error instanceof CommandError || error instanceof StepError)) throw error;
     context.progress.say(`Chromium cannot be installed: ${error.message}`);

@@ -4,7 +4,8 @@ import { findProgram } from '../../scripts/stack/run.ts';
 import { patience } from './pace.ts';
 
 /** The browser that `npm test` found; without it, one on PATH; empty if there is none. */
-const program = process.env.TEST_CHROMIUM ?? findProgram('chromium') ?? findProgram('google-chrome') ?? '';
+const program =
+  process.env.TEST_CHROMIUM ?? findProgram('chromium-headless-shell') ?? findProgram('chromium') ?? findProgram('google-chrome') ?? '';
 
 /** Tests in a browser; skipped on a machine without one. */
 export const browserTest = test.skipIf(program === '');

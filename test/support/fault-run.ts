@@ -10,6 +10,7 @@ import { collectionOf, openDatabase } from './database.ts';
 import { eventually, type JsonAnswer, randomHash, stampInternal } from './requests.ts';
 import { type PrivateServer, startPrivateMongo } from './servers.ts';
 import type { RunningService } from './service.ts';
+import { share } from './shared.ts';
 import { type StartedWorkflow, stampOutput, startWorkflow } from './workflows.ts';
 
 /** The effect of one fault on clients; half of them send an Idempotency-Key. */
@@ -64,10 +65,8 @@ interface FaultOptions {
   readonly fault: () => Promise<unknown>;
 }
 
-let kept: Promise<PrivateServer> | undefined;
-
-/** The one MongoDB of this test process that tests may break. Each uses its own database, and leaves the server running. */
-export const breakableMongo = (): Promise<PrivateServer> => (kept ??= startPrivateMongo());
+/** The MongoDB that the test files of this process share and may break. Each test uses its own database, and leaves the server running. */
+export const breakableMongo = (): Promise<PrivateServer> => share('breakable MongoDB', startPrivateMongo, (mongo) => mongo.dispose());
 
 /**
  * Keeps clients busy while something breaks and for a while afterwards, and then counts. A client sends one request after the other, and
