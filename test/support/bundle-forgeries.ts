@@ -85,7 +85,7 @@ function sealOf(lab: TsaLab, { make }: Pick<Case, 'make'>, digest: Buffer, timeM
 }
 
 /** A bundle with its seals replaced by those of a lab; the root of the lab is its trust anchor. */
-export function resealed(bundle: Bundle, lab: TsaLab, forgery: Pick<Case, 'make'>): Bundle {
+export function resealed(bundle: Bundle, lab: TsaLab, forgery: Pick<Case, 'make'>): Map<string, Buffer> {
   const recordText = String(bundle.get('closing-record.json'));
   const { merkle_root, completed_at } = JSON.parse(recordText) as { merkle_root: string; completed_at: string };
   const at = Date.parse(completed_at);

@@ -56,24 +56,35 @@ async function judged(bundle: Bundle, rootPem = lab.tsa.pki.rootPem) {
 }
 
 /** In `npm test` all three judge every third row and each revocation; the command, which is the cheapest, judges each row. */
-const shownToAll = <Row extends object>(rows: readonly Row[]) =>
-  rows.filter((row, index) => index % tries(1, 3) === 0 || ('code' in row && row.code === 'certificate_revoked'));
+const isShownToAll = (index: number, code: string) => index % tries(1, 3) === 0 || code === 'certificate_revoked';
+
+/** Judges like `judged`, and expects these three verdicts. */
+async function expectVerdicts(
+  bundle: Bundle,
+  rootPem: string | undefined,
+  verdicts: readonly [code: number, command: string, page: string],
+) {
+  const { script, command, page } = await judged(bundle, rootPem);
+  expect([script.code, command.verdict, page.verdict]).toEqual(verdicts);
+  return { script, command, page };
+}
+const allValid = [0, 'valid', 'valid'] as const;
+/** Seals without a fault, from the laboratory. */
+const usual: Pick<Case, 'make'> = { make: ({ specimen }) => specimen() };
 
 describe('W22: a good bundle holds', () => {
   test.each([0, 1, 7, 130])('of %i outputs', async (count) => {
     const { files } = await lab.completed(Array.from({ length: count }, (_, index) => `output ${index}`));
-    const { script, command, page } = await judged(files);
-    expect(script).toMatchObject({
-      code: 0,
-      output: expect.stringMatching(/\nHOLDS: these \d+ outputs, in this order, existed at 20\S+Z\n$/),
-    });
-    expect(command).toMatchObject({ verdict: 'valid', claimed: { output_count: count } });
-    expect(page.verdict).toBe('valid');
+    const { script, command } = await expectVerdicts(files, undefined, allValid);
+    expect(script.output).toMatch(/\nHOLDS: these \d+ outputs, in this order, existed at 20\S+Z\n$/);
+    expect(command).toMatchObject({ claimed: { output_count: count } });
   });
 
-  test('with seals from the laboratory of the forgeries', async () => {
-    const { script, command, page } = await judged(resealed(good, tsaLab, { make: ({ specimen }) => specimen() }), tsaLab.pki.rootPem);
-    expect([script.code, command.verdict, page.verdict]).toEqual([0, 'valid', 'valid']);
+  test.each([
+    ['seals from the laboratory of the forgeries', usual],
+    ['a signer whose certificate was later replaced and revoked', replacedLater],
+  ])('with %s', async (_what, seals) => {
+    await expectVerdicts(resealed(good, tsaLab, seals), tsaLab.pki.rootPem, allValid);
   });
 });
 
@@ -107,7 +118,6 @@ describe('W22: a bundle that was unpacked and packed again holds', () => {
     ['by zip', () => packedBy(good, 'zip', ['-qr', 'packed.zip']), /: (\w+\/, ){2}\w+\/$/],
     ['by zip as a stream, stored, in one folder', () => packedBy(inFolder(good), 'zip', ['-0qr', '-fd', 'packed.zip']), /: evidence\/, /],
     ['by zip in the format for more than 4 GB', () => packedBy(good, 'zip', ['-qr', '-fz', 'packed.zip']), /: (\w+\/, ){2}\w+\/$/],
-    ['by Python, with folders', () => packedBy(good, 'python3', ['-m', 'zipfile', '-c', 'packed.zip']), /: (\w+\/, ){2}\w+\/$/],
     [
       'by Python in one folder, in the format for more than 4 GB',
       () => packedBy(inFolder(good), 'python3', ['-c', zip64]),
@@ -127,46 +137,40 @@ describe('W22: a bundle that was unpacked and packed again holds', () => {
     expect(code).toBe(0);
   });
 
-  test.each<[what: string, files: () => Bundle]>([
-    ['another file', () => new Map([...good, ['approval.txt', Buffer.from('The client approves.')]])],
-    ['another folder with a file', () => new Map([...inFolder(good), ['other/approval.txt', Buffer.from('The client approves.')]])],
-    ['two closing records', () => new Map([...good, ...inFolder(good)])],
-  ])('but not with %s', async (_what, files) => {
-    const zip = await zipped(files());
-    const command = await judgedByCommand(zip, lab.tsa.pki.rootPem);
-    expect(command.verdict).not.toBe('valid');
+  test('but not with another file, another folder with a file, or two closing records', async () => {
+    const approval = Buffer.from('The client approves.');
+    for (const files of [
+      new Map(good).set('approval.txt', approval),
+      new Map([...inFolder(good), ['other/approval.txt', approval] as const]),
+      new Map([...good, ...inFolder(good)]),
+    ])
+      expect((await judgedByCommand(await zipped(files), lab.tsa.pki.rootPem)).verdict).not.toBe('valid');
   });
 });
 
 describe('W22: all judges detect forgeries', () => {
-  test('the command finds each manipulation', async () => {
-    for (const [what, reason, , bend] of manipulations) {
-      const command = await judgedByCommand(await zipped(bend(good, other)), lab.tsa.pki.rootPem);
-      expect(command, what).toMatchObject({ verdict: 'not_valid', reason: expect.stringMatching(new RegExp(`^${reason}`)) });
-    }
-  });
-
-  test.each(shownToAll(manipulations))('if %s', async (_what, _reason, says, bend) => {
-    const { script, command, page } = await judged(bend(good, other));
-    expect(command.verdict).toBe('not_valid');
-    expect(script).toMatchObject({ code: 1, output: expect.stringMatching(says) });
+  test.each(manipulations.map((row, index) => [...row, index] as const))('if %s', async (_what, code, says, bend, index) => {
+    const bundle = bend(good, other);
+    const reason = expect.stringMatching(new RegExp(`^${code}`));
+    expect(await judgedByCommand(await zipped(bundle), lab.tsa.pki.rootPem)).toMatchObject({ verdict: 'not_valid', reason });
+    if (!isShownToAll(index, code)) return;
+    const { script } = await expectVerdicts(bundle, undefined, [1, 'not_valid', 'not_valid']);
+    expect(script.output).toMatch(says);
     expect(script.output).toMatch(/^[ -~\n]*DOES NOT HOLD: [ -~]*\n$/);
-    expect(page.verdict).toBe('not_valid');
   });
 
-  test('the command finds each forgery', async () => {
-    for (const forgery of sealForgeries) {
-      const { reason } = await judgedByCommand(await zipped(resealed(good, tsaLab, forgery)), tsaLab.pki.rootPem);
-      expect(reason, forgery.name).toMatch(new RegExp(`^${forgery.code}`));
-    }
-  });
-
-  test.each(shownToAll(sealForgeries))('by a signer: $name', async (forgery) => {
-    const { script, command, page } = await judged(resealed(good, tsaLab, forgery), tsaLab.pki.rootPem);
-    expect(command.verdict).toBe('not_valid');
-    expect(script).toMatchObject({ code: 1, output: expect.stringMatching(/^[ -~\n]*\nDOES NOT HOLD: [ -~]*\n$/) });
-    expect(page).toMatchObject({ verdict: 'not_valid', text: expect.stringContaining(forgery.code) });
-  });
+  test.each(sealForgeries.map((forgery, index) => [forgery.name, forgery, index] as const))(
+    'by a signer: %s',
+    async (_, forgery, index) => {
+      const bundle = resealed(good, tsaLab, forgery);
+      const { rootPem } = tsaLab.pki;
+      expect((await judgedByCommand(await zipped(bundle), rootPem)).reason).toMatch(new RegExp(`^${forgery.code}`));
+      if (!isShownToAll(index, forgery.code)) return;
+      const { script, page } = await expectVerdicts(bundle, rootPem, [1, 'not_valid', 'not_valid']);
+      expect(script.output).toMatch(/^[ -~\n]*\nDOES NOT HOLD: [ -~]*\n$/);
+      expect(page.text).toContain(forgery.code);
+    },
+  );
 
   /** Seals by this key, below the laboratory's CA. */
   const sealedBy = (pair: KeyPairKeyObjectResult, how: SignatureScheme): Pick<Case, 'make'> => ({
@@ -182,31 +186,24 @@ describe('W22: all judges detect forgeries', () => {
   const trusting = () => tsaLab.pki.rootPem;
 
   test('an algorithm that a judge does not know is no fault: it could not check', async () => {
-    const unknown = await judged(resealed(good, tsaLab, sealedBy(mlDsa, byMlDsa)), trusting());
-    expect(unknown.script).toMatchObject({ code: 2, output: expect.stringMatching(/\nCOULD NOT CHECK: [ -~]*algorithm[ -~]*\n$/) });
-    expect(unknown.command).toMatchObject({ verdict: 'not_proved', reason: expect.stringMatching(/^signature_algorithm_unknown: /) });
-    expect(unknown.page).toMatchObject({ verdict: 'not_proved', text: expect.stringContaining('signature_algorithm_unknown') });
+    const unknown = resealed(good, tsaLab, sealedBy(mlDsa, byMlDsa));
+    const { script, command, page } = await expectVerdicts(unknown, trusting(), [2, 'not_proved', 'not_proved']);
+    expect(script.output).toMatch(/\nCOULD NOT CHECK: [ -~]*algorithm[ -~]*\n$/);
+    expect(command.reason).toMatch(/^signature_algorithm_unknown: /);
+    expect(page.text).toContain('signature_algorithm_unknown');
 
     // `openssl ts` knows neither of these, but the verifier does.
-    for (const [pair, how] of [
-      [rsa, SCHEMES.rsaPssSha256],
-      [generateKeyPairSync('ed25519'), SCHEMES.ed25519],
-    ] as const) {
-      const { script, command, page } = await judged(resealed(good, tsaLab, sealedBy(pair, how)), trusting());
-      expect([script.code, command.verdict, page.verdict]).toEqual([2, 'valid', 'valid']);
-    }
+    for (const [pair, how] of [[rsa, SCHEMES.rsaPssSha256] as const, [generateKeyPairSync('ed25519'), SCHEMES.ed25519] as const])
+      await expectVerdicts(resealed(good, tsaLab, sealedBy(pair, how)), trusting(), [2, 'valid', 'valid']);
 
-    const usual = resealed(good, tsaLab, { make: ({ specimen }) => specimen() });
-    const half = withSums(new Map(usual).set('root.tst', resealed(good, tsaLab, sealedBy(mlDsa, byMlDsa)).get('root.tst')!));
-    const mixed = await judged(half, trusting());
-    expect([mixed.script.code, mixed.command.verdict, mixed.page.verdict]).toEqual([2, 'not_proved', 'not_proved']);
+    const half = withSums(resealed(good, tsaLab, usual).set('root.tst', unknown.get('root.tst')!));
+    await expectVerdicts(half, trusting(), [2, 'not_proved', 'not_proved']);
   });
 
   test('a time-stamp for another hash is a fault, whatever its algorithm is', async () => {
     const unknown = resealed(good, tsaLab, sealedBy(mlDsa, byMlDsa));
     const swapped = withSums(new Map(unknown).set('closing-record.tst', unknown.get('root.tst')!));
-    const { script, command, page } = await judged(swapped, trusting());
-    expect([script.code, command.verdict, page.verdict]).toEqual([1, 'not_valid', 'not_valid']);
+    const { command } = await expectVerdicts(swapped, trusting(), [1, 'not_valid', 'not_valid']);
     expect(command.reason).toMatch(/^imprint_mismatch: /);
     const answer = await lab.service.fetch('/api/v1/verify/v1/raw', {
       method: 'POST',
@@ -222,19 +219,14 @@ describe('W22: all judges detect forgeries', () => {
       imprint: { ...info.imprint, algorithmDer: sequence(objectIdentifier(OID.sha3_256)) },
     });
     const token = tokenIn(tsaLab.specimen({ ask: { nonce: undefined }, seams: { fields: sha3 } }).answer)!.toString('base64');
-    const { script, command, page } = await judged(stamps((a, _, c) => [a, `2 token ${token}`, c])(good, other));
-    expect([script.code, command.verdict, page.verdict]).toEqual([0, 'valid', 'valid']);
+    const bundle = stamps((a, _, c) => [a, `2 token ${token}`, c])(good, other);
+    const { script, command } = await expectVerdicts(bundle, undefined, allValid);
     expect(command.own_stamps).toEqual({ valid: 2, not_proved: 1, none: 0 });
     expect(script.output).toContain('\nNOT CHECKED: the own time-stamp of output 2 uses a hash algorithm that this script does not know\n');
   });
 
-  test('a signer whose certificate was later replaced and revoked: the bundle is valid', async () => {
-    const { script, command, page } = await judged(resealed(good, tsaLab, replacedLater), tsaLab.pki.rootPem);
-    expect([script.code, command.verdict, page.verdict]).toEqual([0, 'valid', 'valid']);
-  });
-
   test.each(anchorForgeries)('by an anchor that is %s: it is not trusted, or the output names it', async (_what, edit) => {
-    const forged = resealed(good, tsaLab, { make: ({ specimen }) => specimen() });
+    const forged = resealed(good, tsaLab, usual);
     const anchors = edit(lab.tsa.pki.rootPem, tsaLab.pki.rootPem);
     const { code, output } = await runScript(withSums(new Map(forged).set('certificates/anchors.pem', Buffer.from(anchors, 'latin1'))));
     const name = new X509Certificate(tsaLab.pki.rootPem).fingerprint256;
@@ -250,11 +242,7 @@ describe('W22: the page /verify', () => {
     expect(text).toMatch(
       /This bundle is valid\s+Its 3 outputs, in this order, existed no later than 20[\d-]+ [\d:]+ UTC, if you trust the provider tsa-1\./,
     );
-    for (const words of [
-      'Match. my b is output 2.',
-      'Match. brief is the briefing, as the record says.',
-      'No match. x is neither one of these outputs',
-    ])
+    for (const words of ['Match. my b is output 2.', 'Match. brief is the briefing, as the record says.', 'No match. x is neither one of'])
       expect(text).toContain(words);
     expect(text).toContain('the signers of the outputs’ own time-stamps (3)');
   });
@@ -265,7 +253,7 @@ describe('W22: the page /verify', () => {
       verdict: 'not_proved',
       text: expect.stringContaining('no_token'),
     });
-    const stranger = resealed(good, createTsaLab(), { make: ({ specimen }) => specimen() });
+    const stranger = resealed(good, createTsaLab(), usual);
     const unknown = await said({ b: 'b' }, await zipped(stranger));
     expect(unknown).toMatchObject({ verdict: 'not_proved', text: expect.stringContaining('untrusted_root') });
     expect(unknown.text).toContain('Not proved. b is recorded as output 2');

@@ -2,13 +2,15 @@ import { createPublicKey } from 'node:crypto';
 import { describe, expect, it, test } from 'vitest';
 import type { QualificationReason } from '../../src/shared/domain/qualification.ts';
 import { countryText } from '../../src/shared/domain/qualified-sentence.ts';
-import { certificatesIn, createTrustStore, type SigningIdentity } from '../../src/shared/rfc3161/index.ts';
+import { addTimeStamp, encodeEvidenceRecord, timeStampRenewalOf } from '../../src/shared/rfc3161/ers/encode.ts';
+import { certificatesIn, createTrustStore, type SigningIdentity, tokenIn } from '../../src/shared/rfc3161/index.ts';
 import { createTokenJudge } from '../../src/shared/trust/judge.ts';
 import { createListIndex, type ListIndex, openListThread } from '../../src/shared/trust/lists/index.ts';
 import * as x509 from '../../src/tsa/certificate.ts';
 import { issueSigner } from '../../src/tsa/pki.ts';
-import { below, ca, FROM_MS, judgeRaw, tokenBy } from '../support/chain-lab.ts';
+import { below, ca, FROM_MS, judgeRaw, lab, tokenBy } from '../support/chain-lab.ts';
 import { newListSigner } from '../support/list-server.ts';
+import { hash } from '../support/record-lab.ts';
 import { type ListedService, type ListOptions, makeTrustedList } from '../support/trusted-lists.ts';
 import { DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
 
@@ -202,6 +204,21 @@ test('a listed service vouches for strangers’ tokens, but not for a stamp that
   expect(await judge(token)).toMatchObject({ ok: true, provider: undefined, qualification });
   expect(await judge(token, 'gone-tsa')).toMatchObject({ ok: true, isProviderKnown: false, qualification });
   expect(await judge(token, 'other-tsa')).toMatchObject(refused('untrusted_root'));
+});
+
+test.each([
+  ['a granted service', {}, { ok: true, qualification: { status: 'qualified' } }],
+  ['a service that is listed and not granted', { status: 'withdrawn' }, refused('trust_store_empty')],
+])('V12: evidence of a stranger, renewed by %s', async (_, status, expected) => {
+  const renewer = below(stranger);
+  const index = await indexOf([{}, { certificates: [renewer.certificate], ...status }]);
+  const digest = hash('sha256', Buffer.from('content'));
+  const stamp = (by: SigningIdentity, imprint: Buffer, timeMs: number) =>
+    tokenIn(lab.specimen({ profile: { identity: by }, ask: { digest: imprint, nonce: undefined }, timeMs }).answer)!;
+  const first = encodeEvidenceRecord('sha256', { token: stamp(signer, digest, LAB_NOW_MS - DAY_MS) });
+  const { imprint } = timeStampRenewalOf(first);
+  const record = addTimeStamp(first, { token: stamp(renewer, imprint.digest, LAB_NOW_MS) }, 'last_chain');
+  expect(await judgeBy(index, [])(record.toString('base64'))).toMatchObject(expected);
 });
 
 test('a list may name a country by another code than ISO 3166', () => {

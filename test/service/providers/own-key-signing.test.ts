@@ -35,10 +35,8 @@ describe('a key of one’s own', () => {
   test.each(Object.entries(keyKinds))('of %s issues tokens that the verifier accepts, each with its own serial number', async (_, kind) => {
     const [tsa] = await open(makeOwnKey({ kind }), { accuracy_ms: 1_250 });
     const subject = { tokenId: 'x', imprint: { algorithm: 'sha512' as const, digest: randomHash().repeat(2) }, tier: 'basic' as const };
-    const [one, two] = [
-      await tsa!.stamp(subject, AbortSignal.timeout(patience(5_000))),
-      await tsa!.stamp(subject, AbortSignal.timeout(patience(5_000))),
-    ];
+    const stamp = () => tsa!.stamp(subject, AbortSignal.timeout(patience(5_000)));
+    const [one, two] = [await stamp(), await stamp()];
     expect(await tsa!.readToken(one)).toMatchObject({ policy: '2.999.17.5', accuracyMicroseconds: 1_250_000n });
     expect((await tsa!.readToken(one)).chain).toHaveLength(2);
     const serials = await Array.fromAsync([one, two], async (proof) => BigInt((await tsa!.readToken(proof)).serial));
@@ -85,14 +83,15 @@ describe('a key of one’s own', () => {
   test('is refused at start if it is missing, unreadable or not the key of its certificate', async () => {
     const [key, other] = [makeOwnKey(), makeOwnKey()];
     copyFileSync(join(other.dir, 'tsa.key'), join(key.dir, 'other.key'));
-    expect(await refusalOf(key, { key_file: 'other.key' })).toMatch(/\(own-tsa\)\.key_file: the key of ".*other\.key" does not belong/);
-    expect(await refusalOf(key, { key_file: 'tsa.pem' })).toMatch(
-      /\(own-tsa\)\.key_file: ".*tsa\.pem" does not contain a private key in PEM$/,
-    );
-    expect(await refusalOf(key, { key_file: 'gone' })).toMatch(/\(own-tsa\)\.key_file: ".*gone" cannot be read$/);
-    expect(await refusalOf(key, { certificates_file: 'tsa.key' })).toMatch(/\(own-tsa\)\.certificates_file: "tsa\.key" cannot be used: /);
     copyFileSync(join(other.dir, 'root.pem'), join(key.dir, 'other.pem'));
-    expect(await refusalOf(key, { trust_anchors_file: 'other.pem' })).toMatch(/does not make valid time-stamps: /);
+    for (const [members, message] of [
+      [{ key_file: 'other.key' }, /\.key_file: the key of ".*other\.key" does not belong/],
+      [{ key_file: 'tsa.pem' }, /\.key_file: ".*tsa\.pem" does not contain a private key in PEM$/],
+      [{ key_file: 'gone' }, /\.key_file: ".*gone" cannot be read$/],
+      [{ certificates_file: 'tsa.key' }, /\.certificates_file: "tsa\.key" cannot be used: /],
+      [{ trust_anchors_file: 'other.pem' }, /does not make valid time-stamps: /],
+    ] as const)
+      expect(await refusalOf(key, members)).toMatch(message);
   });
 
   test.each([
@@ -115,32 +114,31 @@ describe('a key of one’s own', () => {
 
   test('is never qualified: settings that say so, or that have unknown members, are refused', async () => {
     const key = makeOwnKey();
-    expect(await refusalOf(key, { qualified: true })).toMatch(/\(own-tsa\)\.qualified: takes false: /);
-    expect(await refusalOf(key, { url: 'https://tsa.example' })).toContain('(own-tsa): has an unknown member: "url"');
-    expect(await refusalOf(key, { policy_oid: undefined })).toContain('(own-tsa).policy_oid: ');
-    expect(await refusalOf(key, { type: 'hsm' })).toContain('(own-tsa).type: takes an entry whose type is "rfc3161" or "key"');
-    expect(await refusalOf(key, { clock: { ntp: [] } })).toContain('(own-tsa).clock.ntp: takes at least one time server');
-    expect(await refusalOf(key, { clock: 'sometimes' })).toContain('(own-tsa).clock: takes {"ntp": ');
-    expect(await refusalOf(key, { clock: { ntp: ['a b'] } })).toContain('(own-tsa).clock');
+    for (const [members, message] of [
+      [{ qualified: true }, '.qualified: takes false: '],
+      [{ url: 'https://tsa.example' }, ': has an unknown member: "url"'],
+      [{ policy_oid: undefined }, '.policy_oid: '],
+      [{ type: 'hsm' }, '.type: takes an entry whose type is "rfc3161" or "key"'],
+      [{ clock: { ntp: [] } }, '.clock.ntp: takes at least one time server'],
+      [{ clock: 'sometimes' }, '.clock: takes {"ntp": '],
+      [{ clock: { ntp: ['a b'] } }, '.clock'],
+    ] as const)
+      expect(await refusalOf(key, members)).toContain(`(own-tsa)${message}`);
   });
 
   test('T7: states no accuracy finer than the drift allowed to its clock', async () => {
     const key = makeOwnKey();
     const ntp = ['127.0.0.1:9'];
-    const refused = async (members: object) =>
-      expect(await refusalOf(key, members)).toMatch(
-        /^TSP_PROVIDERS_FILE: .*\(own-tsa\)\.clock\.max_drift_ms: takes no more than accuracy_ms, which is \d+: .*$/,
-      );
-    await refused({ accuracy_ms: 1, clock: { ntp, max_drift_ms: 1_000 } });
-    await refused({ clock: { ntp, max_drift_ms: 1_001 } });
-    for (const members of [
-      { accuracy_ms: 100, clock: { ntp, max_drift_ms: 100 } },
-      { clock: { ntp, max_drift_ms: 1_000 } },
-      { accuracy_ms: 1, clock: { ntp } },
-      { accuracy_ms: 1, clock: 'unchecked' },
-    ]) {
-      expect(await refusalOf(key, members)).toBe('accepted');
-    }
+    const tooFine = /^TSP_PROVIDERS_FILE: .*\(own-tsa\)\.clock\.max_drift_ms: takes no more than accuracy_ms, which is \d+: .*$/;
+    for (const [members, expected] of [
+      [{ accuracy_ms: 1, clock: { ntp, max_drift_ms: 1_000 } }, tooFine],
+      [{ clock: { ntp, max_drift_ms: 1_001 } }, tooFine],
+      [{ accuracy_ms: 100, clock: { ntp, max_drift_ms: 100 } }, /^accepted$/],
+      [{ clock: { ntp, max_drift_ms: 1_000 } }, /^accepted$/],
+      [{ accuracy_ms: 1, clock: { ntp } }, /^accepted$/],
+      [{ accuracy_ms: 1, clock: 'unchecked' }, /^accepted$/],
+    ] as const)
+      expect(await refusalOf(key, members)).toMatch(expected);
     const { TSP_PROVIDERS_FILE } = ownKeySettings(key, { accuracy_ms: 20, clock: { ntp } });
     expect(loadProvidersFile(TSP_PROVIDERS_FILE ?? '')).toMatchObject([{ accuracyMs: 20, clock: { maxDriftMs: 20 } }]);
   });

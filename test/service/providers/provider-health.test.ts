@@ -10,34 +10,20 @@ const now = Date.parse('2026-11-21T12:00:00Z');
 const recordOf = (isOut?: () => boolean) =>
   createHealthRecord({ name: 'acme', isQualified: () => true, clock: () => now, ...(isOut && { isOut }) });
 
-test('before the first call a provider is operational and has no other data', () => {
-  expect(recordOf().read()).toEqual({
-    name: 'acme',
-    isQualified: true,
-    status: 'operational',
-    lastSuccessAt: null,
-    p50: null,
-    p95: null,
-  });
-});
-
-test('one failure makes it degraded, three in a row an outage, one success operational', () => {
-  const record = recordOf();
-  const states = [() => record.failed(), () => record.failed(), () => record.failed(), () => record.succeeded(5)].map((call) => {
-    call();
-    return record.read().status;
-  });
-  expect(states).toEqual(['degraded', 'degraded', 'outage', 'operational']);
-  expect(record.read().lastSuccessAt).toBe('2026-11-21T12:00:00.000Z');
-});
-
-test('an open breaker is an outage, whatever the result of the last call', () => {
-  let isOpen = true;
-  const record = recordOf(() => isOpen);
-  record.succeeded(1);
+test('the state follows the calls: at first operational, one failure degraded, three in a row an outage, a success operational', () => {
+  let isOut = false;
+  const record = recordOf(() => isOut);
+  const untried = { name: 'acme', isQualified: true, status: 'operational', lastSuccessAt: null, p50: null, p95: null };
+  expect(record.read()).toEqual(untried);
+  for (const status of ['degraded', 'degraded', 'outage']) {
+    record.failed();
+    expect(record.read().status).toBe(status);
+  }
+  record.succeeded(5);
+  expect(record.read()).toMatchObject({ status: 'operational', lastSuccessAt: '2026-11-21T12:00:00.000Z' });
+  // An open breaker is an outage, whatever the result of the last call.
+  isOut = true;
   expect(record.read().status).toBe('outage');
-  isOpen = false;
-  expect(record.read().status).toBe('operational');
 });
 
 test('p50 and p95 are the nearest ranks of the latencies; old latencies are dropped', () => {

@@ -91,31 +91,25 @@ test('a service that is not configured for trusted lists has none, and the comma
 describe('a wrong setting is one line that names it', () => {
   const none = { TRUSTED_LIST_URLS: undefined, LOTL_SIGNERS_FILE: undefined, TRUSTED_LISTS_FILE: undefined };
   const entry = { territory: 'SE', url: 'https://lists.example/se.xml', signers_file: 'se.pem' };
-
   const europe = { TRUSTED_LIST_URLS: ['https://lists.example/eu.xml'] };
+  const listed = (content: unknown) => () => ({ TRUSTED_LISTS_FILE: fileWith(JSON.stringify(content), 'lists.json') });
 
-  test.each([
-    ['no signers of the list of lists', europe, /^LOTL_SIGNERS_FILE: got nothing;/],
-    ['a file without a certificate', { ...europe, LOTL_SIGNERS_FILE: '/dev/null' }, /^LOTL_SIGNERS_FILE: "\/dev\/null" cannot be used: /],
-    ['no such file', { TRUSTED_LISTS_FILE: '/nowhere.json' }, /^TRUSTED_LISTS_FILE: \/nowhere\.json cannot be read as JSON/],
+  test.each<[what: string, given: () => object, message: RegExp]>([
+    ['no signers of the list of lists', () => europe, /^LOTL_SIGNERS_FILE: got nothing;/],
+    ['no certificate', () => ({ ...europe, LOTL_SIGNERS_FILE: '/dev/null' }), /^LOTL_SIGNERS_FILE: "\/dev\/null" cannot be used: /],
+    ['no such file', () => ({ TRUSTED_LISTS_FILE: '/nowhere.json' }), /^TRUSTED_LISTS_FILE: \/nowhere\.json cannot be read as JSON/],
+    ['not a list', listed({}), / takes a list of entries$/],
+    ['empty', listed([]), / takes at least one entry$/],
+    ['a country twice', listed([entry, entry]), / takes each country once$/],
+    ['the list of lists', listed([{ ...entry, territory: 'EU' }]), / \[0\]\.territory takes the code of a country with a trusted list of/],
+    ['neither address nor file', listed([{ ...entry, url: undefined }]), / \[0\] takes either "url" or "file"$/],
+    ['both', listed([{ ...entry, file: 'se.xml' }]), / \[0\] takes either "url" or "file"$/],
+    ['another protocol', listed([{ ...entry, url: 'ftp://lists.example/se.xml' }]), / \[0\]\.url takes an address that starts with/],
+    ['no signers', listed([{ ...entry, signers_file: undefined }]), / \[0\]\.signers_file takes the path of a PEM file/],
+    ['an unknown member', listed([{ ...entry, signer: 'se.pem' }]), / \[0\] Unrecognized key: "signer"$/],
+    ['signers that are none', listed([entry]), / \(SE\)\.signers_file: "se\.pem" cannot be used: /],
   ])('%s', (_, given, message) => {
-    expect(() => loadListSources({ ...none, ...given })).toThrow(message);
-  });
-
-  test.each([
-    ['not a list', {}, / takes a list of entries$/],
-    ['empty', [], / takes at least one entry$/],
-    ['a country twice', [entry, entry], / takes each country once$/],
-    ['the list of lists', [{ ...entry, territory: 'EU' }], / \[0\]\.territory takes the code of a country with a trusted list of the EU/],
-    ['neither address nor file', [{ ...entry, url: undefined }], / \[0\] takes either "url" or "file"$/],
-    ['both', [{ ...entry, file: 'se.xml' }], / \[0\] takes either "url" or "file"$/],
-    ['another protocol', [{ ...entry, url: 'ftp://lists.example/se.xml' }], / \[0\]\.url takes an address that starts with/],
-    ['no signers', [{ ...entry, signers_file: undefined }], / \[0\]\.signers_file takes the path of a PEM file/],
-    ['an unknown member', [{ ...entry, signer: 'se.pem' }], / \[0\] Unrecognized key: "signer"$/],
-    ['signers that are none', [entry], / \(SE\)\.signers_file: "se\.pem" cannot be used: /],
-  ])('TRUSTED_LISTS_FILE: %s', (_, content, message) => {
-    const TRUSTED_LISTS_FILE = fileWith(JSON.stringify(content), 'lists.json');
-    expect(() => loadListSources({ ...none, TRUSTED_LISTS_FILE })).toThrow(message);
+    expect(() => loadListSources({ ...none, ...given() })).toThrow(message);
   });
 
   test('paths are relative to the file', () => {
