@@ -126,14 +126,14 @@ describe('@qstamp/client: workflows', () => {
     let access = { workflow_id: '', workflow_token: '' };
     const numbers = await qstamp.workflow(start, async (workflow) => {
       access = { workflow_id: workflow.id, workflow_token: workflow.token };
-      const made = await Promise.all([
+      const made = Promise.all([
         workflow.stampText('one'),
         workflow.stampBytes(Uint8Array.of(2), { output_type: 'image', output_metadata: { page: 2 } }),
         workflow.stampHash(randomHash(), { output_type: 'code' }),
         workflow.stampFile(new Blob(['four']), { output_type: 'text' }),
       ]);
-      const many = await workflow.stampMany(Array.from({ length: 3 }, () => ({ output_hash: randomHash(), output_type: 'image' })));
-      return [...made, ...many.map((each) => each.made)].map((each) => each?.sequence_number);
+      const many = workflow.stampMany(Array.from({ length: 3 }, () => ({ output_hash: randomHash(), output_type: 'image' })));
+      return [...(await made), ...(await many).map((each) => each.made)].map((each) => each?.sequence_number);
     });
     expect(numbers).toEqual([1, 2, 3, 4, 5, 6, 7]);
     const state = await qstamp.openWorkflow(access).state();

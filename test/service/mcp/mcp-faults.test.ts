@@ -12,29 +12,26 @@ const json = { 'content-type': 'application/json' };
 const noJson = ['{', '', ' ', '{"jsonrpc":"2.0","id":1,"method":"ping",}', '[1,2', 'NaN', "{'a':1}", '{"a":1} x'];
 const noRequests = ['null', '42', '"ping"', 'true', '[]', '{}', '{"foo":"boo"}', '{"jsonrpc":"2.0","method":1,"params":"bar"}'];
 const noMethods = ['resources/list', '', 'Ping', 'constructor', '__proto__', 'toString', 'm'.repeat(60_000)];
-test.each<[unknown, number, (string | number | null)?]>([
-  ...[...noJson, `${'['.repeat(80)}${']'.repeat(80)}`, Buffer.from('7b22c3282200', 'hex')].map((body): [unknown, number] => [body, -32700]),
-  ...noRequests.map((body): [unknown, number] => [body, -32600]),
-  ['{"jsonrpc":"2.0","id":7}', -32600, 7],
-  ['{"jsonrpc":"1.0","id":"a","method":"ping"}', -32600, 'a'],
-  ['{"jsonrpc":2,"id":1,"method":"ping"}', -32600, 1],
-  ['{"id":1,"method":"ping"}', -32600, 1],
-  ['{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600],
-  ['{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600],
-  ['{"jsonrpc":"2.0","id":1,"method":null}', -32600, 1],
-  ['{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}', -32600, 1],
-  ['{"jsonrpc":"2.0","id":1,"method":"ping","params":1.0}', -32600, 1],
-  ...noMethods.map((method): [unknown, number, string] => [rpc(method, undefined, 'x'), -32601, 'x']),
-])(
-  'M7: no JSON, no request or an unknown method at HTTP 200, for every caller, in a short answer: %.80s is %i',
-  async (body, code, id = null) => {
-    for (const headers of [{}, internalHeaders]) {
-      const answer = await post(body, headers);
-      expect(faultOf(answer)).toEqual({ status: 200, id, code });
-      expect(answer.text.length).toBeLessThan(500);
-    }
-  },
-);
+test.each<[number, unknown, (string | number | null)?]>([
+  ...[...noJson, `${'['.repeat(80)}${']'.repeat(80)}`, Buffer.from('7b22c3282200', 'hex')].map((body): [number, unknown] => [-32700, body]),
+  ...noRequests.map((body): [number, unknown] => [-32600, body]),
+  [-32600, '{"jsonrpc":"2.0","id":7}', 7],
+  [-32600, '{"jsonrpc":"1.0","id":"a","method":"ping"}', 'a'],
+  [-32600, '{"jsonrpc":2,"id":1,"method":"ping"}', 1],
+  [-32600, '{"id":1,"method":"ping"}', 1],
+  [-32600, '{"jsonrpc":"2.0","id":{},"method":"ping"}'],
+  [-32600, '{"jsonrpc":"2.0","id":true,"method":"ping"}'],
+  [-32600, '{"jsonrpc":"2.0","id":1,"method":null}', 1],
+  [-32600, '{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}', 1],
+  [-32600, '{"jsonrpc":"2.0","id":1,"method":"ping","params":1.0}', 1],
+  ...noMethods.map((method): [number, unknown, string] => [-32601, rpc(method, undefined, 'x'), 'x']),
+])('M7: %i at HTTP 200, for every caller, in a short answer (row %#)', async (code, body, id = null) => {
+  for (const headers of [{}, internalHeaders]) {
+    const answer = await post(body, headers);
+    expect(faultOf(answer)).toEqual({ status: 200, id, code });
+    expect(answer.text.length).toBeLessThan(500);
+  }
+});
 
 test.each(['text/plain', 'json', '/json', 'x y z', 'application/json, text/plain', ''])(
   'E8: a body of type %j is −32700, and the message names the content type',
