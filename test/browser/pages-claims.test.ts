@@ -6,8 +6,8 @@ import { openPage } from '../support/chromium.ts';
 import { startSample } from '../support/page-samples.ts';
 import { mainText } from '../support/page-text.ts';
 import { sha256, stampAgent } from '../support/requests.ts';
-import { type RunningService, sharedService, startService } from '../support/service.ts';
-import { providersSettings, startTsa } from '../support/tsa-service.ts';
+import { type RunningService, sharedService } from '../support/service.ts';
+import { sharedTsaService } from '../support/tsa-service.ts';
 import { completeWorkflow, readPage, stampOutput, startWorkflow } from '../support/workflows.ts';
 
 /** The parts of the page in the colour for proved facts. */
@@ -79,7 +79,7 @@ describe('V9: a mock stamp is a test stamp on every page: in the warning colour,
   });
 
   it('stamps and workflows of a TSA have the colour for proved facts; unqualified ones are marked on top', async () => {
-    const real = await startService({ settings: providersSettings([{ tsa: await startTsa() }]) });
+    const { service: real } = await sharedTsaService();
     const { stamp, workflow } = await stampedBy(real);
     const page = await openPage();
     await page.goto(real.url + stamp);

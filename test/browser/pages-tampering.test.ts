@@ -1,40 +1,27 @@
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { encryptText } from '../../src/shared/domain/encryption.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
 import { openStore } from '../../src/shared/store/store.ts';
 import { openPage } from '../support/chromium.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
+import { plainText } from '../support/page-text.ts';
 import { sha256 } from '../support/requests.ts';
-import { type Service, startService } from '../support/service.ts';
-import { providersSettings, startTsa } from '../support/tsa-service.ts';
+import { type RunningService, startService } from '../support/service.ts';
+import { sharedTsaService } from '../support/tsa-service.ts';
 import { completeWorkflow, readPage, stampOutput, startWorkflow } from '../support/workflows.ts';
 
-const closers: (() => unknown)[] = [];
-let service: Service;
-beforeAll(async () => {
-  const onEnd = (close: () => unknown) => void closers.push(close);
-  const settings = providersSettings([{ tsa: await startTsa({ onEnd }), qualified: true }], onEnd);
-  service = await startService({ keep: true, settings: { ...settings, RATE_WORKFLOW_START_PER_HOUR: '0' } });
-  onEnd(() => service.stop());
-});
-afterAll(async () => {
-  for (const close of closers.toReversed()) await close();
-});
+const { service } = await sharedTsaService({ qualified: true });
 
 type Table = ReturnType<typeof collectionOf>;
 
 const asBrowser = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
 
-/** The text that a person reads: no tags, and single spaces only. */
-const wordsOf = (html: string): string =>
-  html
-    .replace(/<head>.*<\/head>/s, '')
-    .replace(/<[^>]*>/g, ' ')
-    .replace(/\s+/g, ' ');
+/** The text that a person reads, with single spaces only. */
+const wordsOf = (html: string): string => plainText(html.replace(/<head>.*<\/head>/s, '')).replace(/\s+/g, ' ');
 
-const readWords = async (at: Service, path: string): Promise<string> => wordsOf(await readPage(at, path, asBrowser));
+const readWords = async (at: RunningService, path: string): Promise<string> => wordsOf(await readPage(at, path, asBrowser));
 
 /** A workflow with the outputs `one`, `two` and `three`. */
 async function completedWorkflow() {
@@ -184,7 +171,7 @@ test('V9: for an invalid record, no file or hash is called a match, or called no
     expect(found).toMatch(/^(?![\s\S]*is-match)[\s\S]*#icon-warning/);
     return wordsOf(found);
   };
-  expect(await findOf('one')).toContain('Not proved. This hash is recorded as output 1 .');
+  expect(await findOf('one')).toContain('Not proved. This hash is recorded as output 1.');
   expect(await findOf('briefing')).toMatch(/Not proved\. This is recorded as the hash of the briefing\./);
   for (const content of ['two', 'three'])
     expect(await findOf(content)).toContain('It is not known whether an output of this workflow has this hash: this record does not hold');

@@ -35,6 +35,7 @@ const after = '2026-11-10T00:00:00Z';
 const granted = { type: 'TSA/QTST', name: 'Qualified time-stamps', status: 'granted', since: '2020-01-01T00:00:00Z' };
 const accredited = { ...granted, status: 'accredited', since: '2015-01-01T00:00:00Z' };
 const withdrawn = { ...granted, status: 'withdrawn' };
+const national = { type: 'TSA', status: 'recognisedatnationallevel' };
 
 type Expected = 'qualified' | QualificationReason | `refused: ${string}`;
 /** A certificate chain of three. In the lists, `tsu` signs time-stamps, and `ca` certifies it. */
@@ -101,6 +102,12 @@ export function madeTokens(): TokenCase[] {
   const underExpired = { root, ca: expiredCa, tsu: issueSigner(expiredCa, { nowMs: LAB_NOW_MS - 365 * DAY_MS }) };
   const old = createPki({ algorithm: 'p-256', nowMs: Date.UTC(2015, 11, 1) });
   const ofOld = { root: old.root, ca: old.intermediate, tsu: old.signer };
+  const oldAt = (...time: Parameters<typeof Date.UTC>): Made => ({ chain: ofOld, timeMs: Date.UTC(...time) });
+  const sinceEidas = serviceOf(ofOld.tsu, { since: '2016-06-30T22:00:00Z', history: [accredited] });
+  const withdrawnAt = (since: string) => serviceOf(tsu, { ...withdrawn, since, history: [granted] });
+  /** Withdrawn, and granted again `since` then. */
+  const grantedAgain = (since: string, withdrawnSince: string) =>
+    serviceOf(tsu, { since, history: [{ ...withdrawn, since: withdrawnSince }, granted] });
 
   return [
     // The service
@@ -110,72 +117,35 @@ export function madeTokens(): TokenCase[] {
     made('another certificate of the same name and key granted', 'qualified', [serviceOf(again)]),
     made('not listed', 'service_not_listed', []),
     made('another signer of the same name granted', 'service_other_key', [serviceOf(stranger)]),
-    made('certificate only in the history', 'service_other_key', [
-      serviceOf(stranger, { since: before, history: [serviceOf(tsu, { since: '2020-01-01T00:00:00Z' })] }),
-    ]),
+    made('certificate only in the history', 'service_other_key', [serviceOf(stranger, { since: before, history: [serviceOf(tsu)] })]),
     made('signer withdrawn, CA granted', 'qualified', [serviceOf(tsu, { status: 'withdrawn' }), serviceOf(ca)]),
     made('signer granted, CA withdrawn', 'qualified', [serviceOf(tsu), serviceOf(ca, { status: 'withdrawn' })]),
     made('listed CA expired before the time-stamp', 'qualified', [serviceOf(expiredCa)], { chain: underExpired }),
 
     // Its type
     made('type CA/QC', 'service_not_listed', [serviceOf(ca, { type: 'CA/QC' })]),
-    made('type TSA', 'service_other_type', [serviceOf(tsu, { type: 'TSA', status: 'recognisedatnationallevel' })]),
+    made('type TSA', 'service_other_type', [serviceOf(tsu, national)]),
     made('type TSA/TSS-QC, granted', 'service_other_type', [serviceOf(tsu, { type: 'TSA/TSS-QC' })]),
     made('type TSA until after the time-stamp', 'service_not_yet_granted', [
-      serviceOf(tsu, { since: after, history: [{ ...granted, type: 'TSA', status: 'recognisedatnationallevel' }] }),
+      serviceOf(tsu, { since: after, history: [{ ...granted, ...national }] }),
     ]),
-    made('two services with the same signer, one not qualified', 'qualified', [
-      serviceOf(tsu, { type: 'TSA', status: 'recognisedatnationallevel' }),
-      serviceOf(tsu),
-    ]),
+    made('two services with the same signer, one not qualified', 'qualified', [serviceOf(tsu, national), serviceOf(tsu)]),
 
     // Its history
     made('granted only after the time-stamp', 'service_not_yet_granted', [serviceOf(tsu, { since: after })]),
-    made('withdrawn before the time-stamp', 'service_withdrawn', [
-      serviceOf(tsu, { status: 'withdrawn', since: before, history: [granted] }),
-    ]),
-    made('withdrawn after the time-stamp', 'qualified', [serviceOf(tsu, { status: 'withdrawn', since: after, history: [granted] })]),
-    made('withdrawn, and granted again after the time-stamp', 'service_withdrawn', [
-      serviceOf(tsu, { since: after, history: [{ ...withdrawn, since: before }, granted] }),
-    ]),
-    made('withdrawn and granted again before the time-stamp', 'qualified', [
-      serviceOf(tsu, { since: before, history: [{ ...withdrawn, since: '2026-09-01T00:00:00Z' }, granted] }),
-    ]),
-    made('withdrawn at the very time, and granted again', 'service_withdrawn', [
-      serviceOf(tsu, { since: after, history: [{ ...withdrawn, since: new Date(genTimeMs).toISOString() }, granted] }),
-    ]),
+    made('withdrawn before the time-stamp', 'service_withdrawn', [withdrawnAt(before)]),
+    made('withdrawn after the time-stamp', 'qualified', [withdrawnAt(after)]),
+    made('withdrawn, and granted again after the time-stamp', 'service_withdrawn', [grantedAgain(after, before)]),
+    made('withdrawn and granted again before the time-stamp', 'qualified', [grantedAgain(before, '2026-09-01T00:00:00Z')]),
+    made('withdrawn at the very time, and granted again', 'service_withdrawn', [grantedAgain(after, new Date(genTimeMs).toISOString())]),
     made('granted at the very time', 'qualified', [serviceOf(tsu, { since: new Date(genTimeMs).toISOString() })]),
     made('name changed after the time-stamp', 'qualified', [
       serviceOf(tsu, { since: after, name: 'New name', history: [{ ...granted, name: 'Old name' }] }),
     ]),
-    made('before 1 July 2016, granted', 'before_eidas', [serviceOf(ofOld.tsu, { since: '2016-01-01T00:00:00Z' })], {
-      chain: ofOld,
-      timeMs: Date.UTC(2016, 5, 30, 12),
-    }),
-    made(
-      'before 1 July 2016, accredited',
-      'before_eidas',
-      [serviceOf(ofOld.tsu, { since: '2016-06-30T22:00:00Z', history: [accredited] })],
-      {
-        chain: ofOld,
-        timeMs: Date.UTC(2016, 5, 30, 12),
-      },
-    ),
-    made(
-      'granted on 1 July 2016, made in its first hour in Brussels',
-      'qualified',
-      [serviceOf(ofOld.tsu, { since: '2016-06-30T22:00:00Z', history: [accredited] })],
-      { chain: ofOld, timeMs: Date.UTC(2016, 5, 30, 22, 30) },
-    ),
-    made(
-      'granted on 1 July 2016, made that day',
-      'qualified',
-      [serviceOf(ofOld.tsu, { since: '2016-06-30T22:00:00Z', history: [accredited] })],
-      {
-        chain: ofOld,
-        timeMs: Date.UTC(2016, 6, 1, 12),
-      },
-    ),
+    made('before 1 July 2016, granted', 'before_eidas', [serviceOf(ofOld.tsu, { since: '2016-01-01T00:00:00Z' })], oldAt(2016, 5, 30, 12)),
+    made('before 1 July 2016, accredited', 'before_eidas', [sinceEidas], oldAt(2016, 5, 30, 12)),
+    made('granted on 1 July 2016, made in its first hour in Brussels', 'qualified', [sinceEidas], oldAt(2016, 5, 30, 22, 30)),
+    made('granted on 1 July 2016, made that day', 'qualified', [sinceEidas], oldAt(2016, 6, 1, 12)),
 
     // The list
     made('list expired before the time-stamp', 'list_expired', [serviceOf(tsu)], {
@@ -189,14 +159,7 @@ export function madeTokens(): TokenCase[] {
     // The token
     made('own statement, granted', 'qualified', [serviceOf(tsu)], { seams: statement }),
     made('own statement, not listed', 'service_not_listed', [], { seams: statement }),
-    made(
-      'own statement, withdrawn before',
-      'service_withdrawn',
-      [serviceOf(tsu, { status: 'withdrawn', since: before, history: [granted] })],
-      {
-        seams: statement,
-      },
-    ),
+    made('own statement, withdrawn before', 'service_withdrawn', [withdrawnAt(before)], { seams: statement }),
     made('altered, granted', 'refused: signature_invalid', [serviceOf(tsu)], {
       bend: (token) => Buffer.concat([token.subarray(0, -1), Buffer.of(token.at(-1)! ^ 1)]),
     }),

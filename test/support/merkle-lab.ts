@@ -49,7 +49,7 @@ export function headOf(inputs: Iterable<Uint8Array>): TreeHead {
   return builder.head();
 }
 
-// google/certificate-transparency, cpp/merkletree/merkle_tree_test.cc: kInputs, kSHA256Roots, kSHA256Paths (leaves counted from 1 there).
+// google/certificate-transparency, cpp/merkletree/merkle_tree_test.cc: kInputs, kSHA256Roots.
 export const ctInputs = ['', '00', '10', '2021', '3031', '40414243', '5051525354555657', '606162636465666768696a6b6c6d6e6f'].map(hex);
 export const ctRoots = [
   'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
@@ -62,37 +62,5 @@ export const ctRoots = [
   'ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c',
   '5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328',
 ].map(hex);
-export const ctPaths = [
-  { leafIndex: 0, treeSize: 1, path: [] },
-  {
-    leafIndex: 0,
-    treeSize: 8,
-    path: [
-      '96a296d224f285c67bee93c30f8a309157f0daa35dc5b87e410b78630a09cfc7',
-      '5f083f0a1a33ca076a95279832580db3e0ef4584bdff1f54c8a360f50de3031e',
-      '6b47aaf29ee3c2af9af889bc1fb9254dabd31177f16232dd6aab035ca39bf6e4',
-    ],
-  },
-  {
-    leafIndex: 5,
-    treeSize: 8,
-    path: [
-      'bc1a0643b12e4d2d7c77918f44e0f4f79a838b6cf9ec5b5c283e1f4d88599e6b',
-      'ca854ea128ed050b41b35ffc1b87b8eb2bde461e9e3b5596ece6b9d5975a0ae0',
-      'd37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7',
-    ],
-  },
-  { leafIndex: 2, treeSize: 3, path: ['fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125'] },
-  {
-    leafIndex: 1,
-    treeSize: 5,
-    path: [
-      '6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d',
-      '5f083f0a1a33ca076a95279832580db3e0ef4584bdff1f54c8a360f50de3031e',
-      'bc1a0643b12e4d2d7c77918f44e0f4f79a838b6cf9ec5b5c283e1f4d88599e6b',
-    ],
-  },
-].map(({ path, ...where }) => ({ ...where, path: path.map(hex) }));
-
 export const outputs = (count: number, seed = ''): Buffer[] =>
   Array.from({ length: count }, (_, i) => createHash('sha256').update(`${seed}${i}`).digest());

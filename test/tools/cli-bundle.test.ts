@@ -80,12 +80,8 @@ test('a bundle is judged by the anchors of the reader, and each file has its num
   expect(text).not.toContain('closing record signed by');
 
   const unproved = await judge('bundle.zip b brief', {}, 'other.pem');
-  expect([unproved.code, ...unproved.verdicts]).toEqual([
-    1,
-    'bundle.zip not_proved untrusted_root',
-    'b not_proved bundle_not_proved',
-    'brief not_proved bundle_not_proved',
-  ]);
+  const verdicts = ['bundle.zip not_proved untrusted_root', ...['b', 'brief'].map((name) => `${name} not_proved bundle_not_proved`)];
+  expect([unproved.code, ...unproved.verdicts]).toEqual([1, ...verdicts]);
   for (const one of unproved.said) expect(one).toMatchObject({ issued_at: null, claimed: null });
 });
 
@@ -139,18 +135,12 @@ test('V9: lists what was not checked for each token that proves a time: those of
 
 test('a file is looked for in all bundles, in any order; one that is not valid or not readable affects no other', async () => {
   const { code, said } = await judge('x bundle.zip other.zip b a');
-  expect([
-    code,
-    ...said.map(({ subject, bundle, sequence_numbers, is_briefing }) => [subject, bundle, sequence_numbers, is_briefing]),
-  ]).toEqual([
-    0,
-    ['bundle.zip', undefined, undefined, undefined],
-    ['other.zip', undefined, undefined, undefined],
-    ['x', 'other.zip', [1], false],
-    ['b', 'bundle.zip', [2], false],
-    ['a', 'bundle.zip', [1], false],
-    ['a', 'other.zip', [], true],
-  ]);
+  const places = said.map(
+    ({ subject, bundle, sequence_numbers, is_briefing }) => `${subject} ${bundle} ${sequence_numbers} ${is_briefing}`,
+  );
+  const ofBundles = ['bundle.zip', 'other.zip'].map((name) => `${name} undefined undefined undefined`);
+  const ofFiles = ['x other.zip 1 false', 'b bundle.zip 2 false', 'a bundle.zip 1 false', 'a other.zip  true'];
+  expect([code, ...places]).toEqual([0, ...ofBundles, ...ofFiles]);
   const files = {
     'bent.zip': await bent({ 'root.bin': 'x' }),
     'rubbish.zip': 'rubbish',
@@ -159,15 +149,12 @@ test('a file is looked for in all bundles, in any order; one that is not valid o
     'stamped.tsr': 'no token',
   };
   for (const [line, verdicts] of [
-    [
-      'bent.zip bundle.zip b x',
-      ['bent.zip not_valid root_mismatch', 'bundle.zip valid null', 'b valid null', 'x not_valid bundle_not_valid'],
-    ],
-    ['rubbish.zip bundle.zip b x', ['rubbish.zip  undefined', 'bundle.zip valid null', 'b valid null', 'x  undefined']],
-    ['bundle.zip x output.zip', ['bundle.zip valid null', 'x not_valid not_in_bundle', 'output.zip not_valid not_in_bundle']],
-    ['bundle.zip stamped', ['bundle.zip valid null', 'stamped not_valid der_truncated']],
+    ['bent.zip bundle.zip b x', 'bent.zip not_valid root_mismatch, bundle.zip valid null, b valid null, x not_valid bundle_not_valid'],
+    ['rubbish.zip bundle.zip b x', 'rubbish.zip  undefined, bundle.zip valid null, b valid null, x  undefined'],
+    ['bundle.zip x output.zip', 'bundle.zip valid null, x not_valid not_in_bundle, output.zip not_valid not_in_bundle'],
+    ['bundle.zip stamped', 'bundle.zip valid null, stamped not_valid der_truncated'],
   ] as const)
-    expect((await judge(line, files)).verdicts, line).toEqual(verdicts);
+    expect((await judge(line, files)).verdicts.join(', '), line).toBe(verdicts);
   expect(await inWords('bundle.zip stamped', files)).toContain('\n  in no bundle that you named: judged by the stamp beside it\n');
 });
 
@@ -205,10 +192,7 @@ test.each<[what: string, says: string, zip: () => Uint8Array | Promise<Uint8Arra
   ['a file twice', 'is in it more than once', () => zipped(new Map([...good.files, ['README.TXT', Buffer.from('All is well.\n')]]))],
 ])('%s is refused in one sentence', async (_what, says, zip) => {
   const { code, said } = await judge('bad.zip', { 'bad.zip': await zip() });
-  expect([code, said]).toEqual([
-    1,
-    [expect.objectContaining({ error: expect.objectContaining({ message: expect.stringContaining(says) }) })],
-  ]);
+  expect([code, said]).toMatchObject([1, [{ error: { message: expect.stringContaining(says) } }]]);
 });
 
 test('an unpacked bundle is judged like the zip file, also inside a folder', async () => {
@@ -242,17 +226,10 @@ test('W21: --proof proves by a stamped record that a file existed, and refuses e
   const files = (proof: unknown) => ({ 'proof.json': JSON.stringify(proof), y: 'y' });
   const proved = await judge('--proof proof.json b', files(whole));
   const [bundle] = (await judge('bundle.zip')).said;
-  expect([proved.code, ...proved.said]).toMatchObject([
-    0,
-    {
-      verdict: 'valid',
-      issued_at: bundle?.closing_record_issued_at,
-      content_sha256: sha256('b'),
-      token_id: null,
-      claimed_token_id: seal.stamp.stamp_id,
-      claimed: { workflow_id: good.workflow.id, sequence_number: 2, output_count: 3 },
-    },
-  ]);
+  const claimed = { workflow_id: good.workflow.id, sequence_number: 2, output_count: 3 };
+  const ids = { token_id: null, claimed_token_id: seal.stamp.stamp_id };
+  const stated = { verdict: 'valid', issued_at: bundle?.closing_record_issued_at, content_sha256: sha256('b') };
+  expect([proved.code, ...proved.said]).toMatchObject([0, { ...stated, ...ids, claimed }]);
   expect(await inWords('--proof proof.json b', files(whole))).toMatch(
     new RegExp(`^b: valid, existed at 20\\S+Z\n {2}a record stamped then says: output 2 of 3 of workflow ${good.workflow.id}\n`),
   );

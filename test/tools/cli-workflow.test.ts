@@ -50,24 +50,14 @@ test('W6, W16: a workflow from its briefing to its page, with a second link', as
 
   // In the order given, until the first failure.
   const added = await run('workflow', 'add', '--json', 'notes.txt', 'logo.png', 'missing.txt', 'data');
-  expect(added.code).toBe(5);
-  expect(
-    jsonLines(added).map(({ file, subject, sequence_number, output_type }) => [file ?? subject, sequence_number, output_type]),
-  ).toEqual([
-    ['notes.txt', 1, 'text'],
-    ['logo.png', 2, 'image'],
-    ['missing.txt', undefined, undefined],
-  ]);
+  const said = jsonLines(added).map(({ file, subject, sequence_number, output_type }) => [file ?? subject, sequence_number, output_type]);
+  expect([added.code, ...said]).toEqual([5, ['notes.txt', 1, 'text'], ['logo.png', 2, 'image'], ['missing.txt', undefined, undefined]]);
   expect(await run('workflow', 'add', 'data')).toMatchObject({ code: 2, stderr: expect.stringContaining('--type') });
-  expect(await run('workflow', 'add', '--show-name', '--type', 'layout', 'data')).toMatchObject({
-    code: 0,
-    stdout: expect.stringContaining('output 3 (layout)'),
-  });
+  const layout = await run('workflow', 'add', '--show-name', '--type', 'layout', 'data');
+  expect(layout).toMatchObject({ code: 0, stdout: expect.stringContaining('output 3 (layout)') });
 
   const completed = await run('workflow', 'complete', '--json');
-  expect(jsonLines(completed)).toEqual([
-    expect.objectContaining({ status: 'completed', output_count: 3, workflow_id: workflow?.workflow_id }),
-  ]);
+  expect(jsonLines(completed)).toMatchObject([{ status: 'completed', output_count: 3, workflow_id: workflow?.workflow_id }]);
   const again = await run('workflow', 'complete');
   expect(again.code).toBe(0);
   const page = /(http\S+)\n$/.exec(again.stdout)?.[1] ?? '';

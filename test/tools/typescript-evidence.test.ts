@@ -32,13 +32,8 @@ test('content is sent unchanged to renew the evidence, not as JSON', async () =>
   const stub = await startStub((response) => sendJson(response, 200, answer));
   const qstamp = new client.Qstamp({ url: stub.url, serviceToken: 'secret' });
   expect(await qstamp.renewEvidence('id', new Blob(['content']))).toEqual(answer);
-  expect(stub.seen).toMatchObject([
-    {
-      line: 'POST /api/v1/verify/v1/token/id/evidence',
-      body: 'content',
-      headers: { 'content-type': 'application/octet-stream', 'x-service-token': 'secret' },
-    },
-  ]);
+  const headers = { 'content-type': 'application/octet-stream', 'x-service-token': 'secret' };
+  expect(stub.seen).toMatchObject([{ line: 'POST /api/v1/verify/v1/token/id/evidence', body: 'content', headers }]);
 });
 
 test('a bundle may take longer than a try; a missing one is requested again', async () => {
@@ -62,13 +57,8 @@ test('a broken-off bundle is an error, and an aborted one ends', async () => {
   });
   await expect(joined(new client.Qstamp({ url: broken.url }).fetchBundle('id'))).rejects.toThrow(client.ServiceUnreachable);
 
-  let ended = (): void => undefined;
-  const end = new Promise<void>((resolve) => {
-    ended = resolve;
-  });
-  const endless = await startStub((response) => {
-    response.on('close', ended).writeHead(200).write('a');
-  });
+  const { promise: end, resolve: ended } = Promise.withResolvers<void>();
+  const endless = await startStub((response) => void response.on('close', ended).writeHead(200).write('a'));
   for await (const piece of new client.Qstamp({ url: endless.url }).fetchBundle('id')) {
     expect(Buffer.from(piece).toString()).toBe('a');
     break;

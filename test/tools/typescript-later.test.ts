@@ -42,17 +42,12 @@ test('S9: a repeat with the same key gives the stamp once it exists', async () =
 });
 
 test('waits for an unknown stamp until the signal aborts', async () => {
-  const giveUp = AbortSignal.timeout(1_500);
-  await expect(connect().untilStamped('01a200f2-0f4b-734d-866a-e67e7c47f5d8', { signal: giveUp })).rejects.toMatchObject({
-    name: 'TimeoutError',
-  });
+  const waiting = connect().untilStamped('01a200f2-0f4b-734d-866a-e67e7c47f5d8', { signal: AbortSignal.timeout(1_500) });
+  await expect(waiting).rejects.toMatchObject({ name: 'TimeoutError' });
 });
 
 test('asks the service to wait less than the time limit of one try', async () => {
-  const results = [
-    { valid: false, reason: 'unknown_token_id: no stamp' },
-    { valid: true, reason: null },
-  ];
+  const results: object[] = [];
   const stub = await startStub((response) => sendJson(response, 200, results.length > 1 ? results.shift()! : results[0]!));
   const preferences: (string | undefined)[] = [];
   for (const timeoutMs of [60_000, 5_000, 1_000]) {

@@ -140,11 +140,8 @@ describe('@qstamp/client stamps many', () => {
     const stub = await startStub((response, { line, body }, attempt) => {
       if (attempt === 3) return sendJson(response, 429, refusal('rate_limited'), { 'retry-after': '3600' });
       const items: { hash: string }[] = JSON.parse(body);
-      sendJson(
-        response,
-        200,
-        items.map(({ hash }) => (line.includes('workflow') ? { sequence_number: 1 } : stampOf(hash))),
-      );
+      const answers = items.map(({ hash }) => (line.includes('workflow') ? { sequence_number: 1 } : stampOf(hash)));
+      sendJson(response, 200, answers);
     });
     const qstamp = new client.Qstamp({ url: stub.url });
     const outcomes = await qstamp.stampMany([...hashes, ...hashes].slice(0, 1_501), { idempotencyKey: 'run' });

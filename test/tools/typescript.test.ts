@@ -1,5 +1,6 @@
 import { openAsBlob, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
@@ -36,11 +37,7 @@ describe('@qstamp/client, packed and installed: stamping', () => {
       await qstamp.stampBytes(bytes),
       await qstamp.stampBytes(bytes.buffer),
       await qstamp.stampBytes(new Blob([bytes]).stream()),
-      await qstamp.stampBytes(
-        (async function* () {
-          for (const byte of bytes) yield Uint8Array.of(byte);
-        })(),
-      ),
+      await qstamp.stampBytes(Readable.from([...bytes].map((byte) => Uint8Array.of(byte)))),
       await qstamp.stampText(text),
       await qstamp.stampHash(sha256(text).toUpperCase()),
     ];
@@ -113,9 +110,7 @@ describe('@qstamp/client: errors by kind', () => {
     await expect(nowhere.state()).rejects.toThrow(client.NotFound);
   });
 
-  test('no server, another server, and an aborted call', async () => {
-    const options = { maxRetries: 1, timeoutMs: 2_000 };
-    await expect(new client.Qstamp({ url: 'http://127.0.0.1:9', ...options }).stampText('a')).rejects.toThrow(client.ServiceUnreachable);
+  test('another server, an aborted call, and an address that is none', async () => {
     const other = new client.Qstamp({ url: service.url, fetch: async () => new Response('<html>', { status: 200 }) });
     await expect(other.stampText('a')).rejects.toThrow(client.UnexpectedAnswer);
     await expect(connect().qstamp.stampText('a', { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' });
@@ -126,30 +121,24 @@ describe('@qstamp/client: errors by kind', () => {
 describe('@qstamp/client: workflows', () => {
   const start = { user_email: 'client@example.com', agent_id: 'agent-7', briefing: 'Paint a bridge.' };
 
-  test('W8: outputs are numbered in the order of the calls, and the record closes when all are done', async () => {
+  test('W8, L4: outputs are numbered in the order of the calls, also many in one request, and the record closes when all are done', async () => {
     const { qstamp } = connect();
     let access = { workflow_id: '', workflow_token: '' };
     const numbers = await qstamp.workflow(start, async (workflow) => {
       access = { workflow_id: workflow.id, workflow_token: workflow.token };
-      const made = await Promise.all([
+      const made = Promise.all([
         workflow.stampText('one'),
         workflow.stampBytes(Uint8Array.of(2), { output_type: 'image', output_metadata: { page: 2 } }),
         workflow.stampHash(randomHash(), { output_type: 'code' }),
         workflow.stampFile(new Blob(['four']), { output_type: 'text' }),
       ]);
-      return made.map(({ sequence_number }) => sequence_number);
+      const many = workflow.stampMany(Array.from({ length: 3 }, () => ({ output_hash: randomHash(), output_type: 'image' })));
+      return [...(await made), ...(await many).map((each) => each.made)].map((each) => each?.sequence_number);
     });
-    expect(numbers).toEqual([1, 2, 3, 4]);
+    expect(numbers).toEqual([1, 2, 3, 4, 5, 6, 7]);
     const state = await qstamp.openWorkflow(access).state();
-    expect(state).toMatchObject({ status: 'completed', output_count: 4, agent_id: 'agent-7' });
-    expect(await qstamp.openWorkflow(access).complete()).toMatchObject({ output_count: 4, status: 'completed' });
-  });
-
-  test('L4: many outputs in one request are numbered in the order given', async () => {
-    const workflow = await connect().qstamp.startWorkflow(start);
-    const given = Array.from({ length: 7 }, () => ({ output_hash: randomHash(), output_type: 'image' }));
-    const [first, many] = await Promise.all([workflow.stampText('first'), workflow.stampMany(given)]);
-    expect([first, ...many.map(({ made }) => made)].map((made) => made?.sequence_number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    expect(state).toMatchObject({ status: 'completed', output_count: 7, agent_id: 'agent-7' });
+    expect(await qstamp.openWorkflow(access).complete()).toMatchObject({ output_count: 7, status: 'completed' });
   });
 
   test('if the work fails, the workflow stays open; `await using` waits for its outputs but does not complete it', async () => {
@@ -180,15 +169,13 @@ describe('@qstamp/client: workflows', () => {
     expect((await confirmed).confirmed_at).not.toBeNull();
     await expect(workflow.resendLink()).rejects.toThrow(client.Conflict);
     expect(await workflow.redact()).toMatchObject({ user_email: '[REDACTED]' });
-    const page = await fetch(workflow.pageUrl);
-    expect(page.status).toBe(200);
+    expect((await fetch(workflow.pageUrl)).status).toBe(200);
   });
 });
 
-test('the quickstart of the README is ten lines long, and runs in plain Node', async () => {
+test('the quickstart of the README runs in plain Node', async () => {
   const readme = readFileSync(join(checkoutDir, 'clients/typescript/README.md'), 'utf8');
   const [, quickstart = ''] = /^# [^\n]*\n\n```ts\n(.*?)```/s.exec(readme) ?? [];
-  expect(quickstart.trimEnd().split('\n')).toHaveLength(10);
   const program = quickstart.replace('http://127.0.0.1:8080', service.url).replace('dev-service-token', serviceToken);
   writeFileSync(join(installed.folder, 'quickstart.js'), program);
   writeFileSync(join(installed.folder, 'report.pdf'), 'a report');
@@ -208,18 +195,7 @@ test('its types are complete: a strict program compiles with them, without types
     // @ts-expect-error there is no such tier
     export const wrong = qstamp.stampText('a', { tier: 'gold' });`;
   writeFileSync(join(installed.folder, 'program.ts'), program);
-  const language = [
-    '--target',
-    'es2022',
-    '--lib',
-    'es2022,dom,dom.iterable',
-    '--module',
-    'esnext',
-    '--moduleResolution',
-    'bundler',
-    '--types',
-    '',
-  ];
-  const args = ['--ignoreConfig', '--noEmit', '--strict', ...language, 'program.ts'];
+  const language = '--target es2022 --lib es2022,dom,dom.iterable --module esnext --moduleResolution bundler --types'.split(' ');
+  const args = ['--ignoreConfig', '--noEmit', '--strict', ...language, '', 'program.ts'];
   await runCommand(process.execPath, [join(checkoutDir, 'node_modules/typescript/bin/tsc'), ...args], { cwd: installed.folder });
 });

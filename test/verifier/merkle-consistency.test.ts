@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { TreeHead } from '../../src/shared/proof/merkle-tree.js';
-import { createMerkleTree, ctInputs, definedRoot, outputs, verifyConsistency } from '../support/merkle-lab.ts';
+import { createMerkleTree, definedRoot, outputs, verifyConsistency } from '../support/merkle-lab.ts';
 
 function treeOf(inputs: readonly Uint8Array[]) {
   const tree = createMerkleTree();
@@ -23,39 +23,13 @@ function definedSubproof(m: number, inputs: readonly Uint8Array[], isKnown: bool
 }
 
 describe('consistency proof (RFC 9162 §2.1.4)', () => {
-  // google/certificate-transparency, cpp/merkletree/merkle_tree_test.cc: kInputs, kSHA256Proofs.
-  const published = treeOf(ctInputs);
-  const [secondPair, firstFour, lastFour] = [
-    '5f083f0a1a33ca076a95279832580db3e0ef4584bdff1f54c8a360f50de3031e',
-    'd37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7',
-    '6b47aaf29ee3c2af9af889bc1fb9254dabd31177f16232dd6aab035ca39bf6e4',
-  ];
-  it.each([
-    [1, 1, []],
-    [1, 8, ['96a296d224f285c67bee93c30f8a309157f0daa35dc5b87e410b78630a09cfc7', secondPair, lastFour]],
-    [
-      6,
-      8,
-      [
-        '0ebc5d3437fbe2db158b9f126a1d118e308181031d0a949f8dededebc558ef6a',
-        'ca854ea128ed050b41b35ffc1b87b8eb2bde461e9e3b5596ece6b9d5975a0ae0',
-        firstFour,
-      ],
-    ],
-    [2, 5, [secondPair, 'bc1a0643b12e4d2d7c77918f44e0f4f79a838b6cf9ec5b5c283e1f4d88599e6b']],
-  ])('equals the published proof from %i to %i', (first, second, path) => {
-    const proof = published.proveConsistency(first, second);
-    expect(proof.consistencyPath.map((node) => Buffer.from(node).toString('hex'))).toEqual(path);
-    expect(verifyConsistency(proof, published.headAt(first), published.headAt(second))).toEqual({ ok: true });
-  });
-
   it('proves every pair of sizes up to 40, by the path of the definition', () => {
     const leaves = outputs(largest);
     for (let second = 1; second <= largest; second += 1) {
       for (let first = 1; first <= second; first += 1) {
         const proof = tree.proveConsistency(first, second);
         expect(verifyConsistency(proof, tree.headAt(first), tree.headAt(second)), `${first} to ${second}`).toEqual({ ok: true });
-        if (second % 7 === 0) expect(proof.consistencyPath).toEqual(definedSubproof(first, leaves.slice(0, second), true));
+        expect(proof.consistencyPath).toEqual(definedSubproof(first, leaves.slice(0, second), true));
       }
     }
   });
