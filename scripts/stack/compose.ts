@@ -74,13 +74,16 @@ async function contextAddress(): Promise<string | undefined> {
   return code === 0 && URL.canParse(stdout.trim()) ? stdout.trim() : undefined;
 }
 
-/** Why no engine answers, and what to do, if a program for containers is installed. */
+/** Why no engine answers, and how to use one, if a program for containers is installed. */
 function describeSilence(sockets: readonly string[]): string | undefined {
   const closed = sockets.find((path) => !mayWrite(path));
-  if (closed) return `you may not open ${closed}: add yourself to its group, or start rootless Docker`;
-  if (findProgram('docker')) return 'Docker is installed, but its engine does not answer: start it';
-  return findProgram('podman') && 'Podman is installed, but its socket is off: systemctl --user start podman.socket';
+  if (closed) return `containers are not used: you may not open ${closed} (join its group, or start rootless Docker)`;
+  if (findProgram('docker')) return 'containers are not used: Docker is installed, but its engine does not answer';
+  return findProgram('podman') && 'containers are not used: the socket of Podman is off (systemctl --user start podman.socket)';
 }
+
+/** What was said already: each server asks for the engine again. */
+const said = new Set<string>();
 
 function mayWrite(path: string): boolean {
   try {
@@ -110,7 +113,8 @@ export async function engineAnswers({ progress }: Pick<StackContext, 'progress'>
     return true;
   }
   const silence = describeSilence(sockets);
-  if (silence) progress.say(`  ${silence}`);
+  if (silence && !said.has(silence)) progress.say(`  ${silence}`);
+  said.add(silence ?? '');
   return false;
 }
 

@@ -102,18 +102,19 @@ test.skipIf(hasDocker)('way 2: without DOCKER_HOST, an engine is found where the
   expect(await found()).toBe(chosen);
 });
 
-test.skipIf(hasDocker)('way 2: an engine that is installed but does not answer is named, with what to do', async () => {
+test.skipIf(hasDocker)('way 2: an engine that is installed but does not answer is named once, with what to do', async () => {
   vi.stubEnv('HOME', context.dataDir);
   vi.stubEnv('XDG_RUNTIME_DIR', context.dataDir);
   delete process.env.DOCKER_HOST;
   const { said, listening } = listen();
   writeProgram('podman', 'exit 1');
   await engineAnswers(listening);
+  await engineAnswers(listening);
   writeProgram('docker', 'exit 1');
   await engineAnswers(listening);
   expect(said).toEqual([
-    '  Podman is installed, but its socket is off: systemctl --user start podman.socket',
-    '  Docker is installed, but its engine does not answer: start it',
+    '  containers are not used: the socket of Podman is off (systemctl --user start podman.socket)',
+    '  containers are not used: Docker is installed, but its engine does not answer',
   ]);
 });
 
