@@ -55,6 +55,20 @@ function stampOf(days: number, fitDays = days, digest: Buffer = randomBytes(32))
   };
 }
 
+/** A stamp of a content, and its SHA-512 as the service computed it. */
+function broughtStamp(days: number): { stamp: StoredStamp; newImprint: Imprint } {
+  const content = randomBytes(20);
+  const stamp = stampOf(days, days, hash('sha256', content));
+  return { stamp, newImprint: { algorithm: 'sha512', digest: hash('sha512', content).toString('hex') } };
+}
+
+/** A new store with these stamps; new hashes of those with content wait in it. */
+async function storeWith(given: readonly (StoredStamp | ReturnType<typeof broughtStamp>)[], [store] = openStores(1) as [Store]) {
+  await store.stamps.insertOnce(given.map((one) => ('stamp' in one ? one.stamp : one)));
+  for (const one of given) if ('stamp' in one) await store.newDigests.insertOnce({ tokenId: one.stamp.tokenId, imprint: one.newImprint });
+  return store;
+}
+
 /** A TSA whose certificate lasts this many days, an hour later. */
 const providerOf = (days: number, fitDays = days): TimestampProvider => ({
   name: 'tsa-1',
@@ -101,9 +115,8 @@ async function renewalsOf(store: Store, given: readonly (StoredStamp | ReturnTyp
 }
 
 test('S16: the next run finishes a run that ended while writing: no stamp renewed twice or left out, and no new TSA request', async () => {
-  const [store] = openStores(1) as [Store];
   const stamps = Array.from({ length: 30 }, () => stampOf(30));
-  await store.stamps.insertOnce(stamps);
+  const store = await storeWith(stamps);
   await expect(renew(dyingAfter(store, 11))).rejects.toThrow('killed');
   expect((await renewalsOf(store, stamps)).toSorted()).toEqual([...Array(19).fill(0), ...Array(11).fill(1)]);
   expect(await renew(store)).toEqual({ renewed: 19, lapsed: 0, asks: 0 });
@@ -121,9 +134,8 @@ test('S16: runs of several processes at once give each stamp one renewal', async
 });
 
 test('S16: a stamp is not renewed if it is not due, or if the new token ends no later', async () => {
-  const [store] = openStores(1) as [Store];
   const [due, dueLater, notDue] = [stampOf(20), stampOf(60), stampOf(91)];
-  await store.stamps.insertOnce([due, dueLater, notDue]);
+  const store = await storeWith([due, dueLater, notDue]);
   expect(await renew(store, providerOf(40))).toEqual({ renewed: 1, lapsed: 0, asks: 1 });
   expect(await renewalsOf(store, [due])).toEqual([1]);
   expect(await renewalsOf(store, [dueLater, notDue])).toEqual([0, 0]);
@@ -131,9 +143,8 @@ test('S16: a stamp is not renewed if it is not due, or if the new token ends no 
 });
 
 test('S16: if every key of the TSA is unfit, longer certificates are accepted once the old ones are about to end', async () => {
-  const [store] = openStores(1) as [Store];
   const [ends, lasts] = [stampOf(20, -10), stampOf(200, -10)];
-  await store.stamps.insertOnce([ends, lasts]);
+  const store = await storeWith([ends, lasts]);
   expect(await renew(store, providerOf(1_000, -10))).toEqual({ renewed: 1, lapsed: 0, asks: 1 });
   expect(await renewalsOf(store, [ends])).toEqual([1]);
   expect(await renewalsOf(store, [lasts])).toEqual([0]);
@@ -143,9 +154,8 @@ test('S16: if every key of the TSA is unfit, longer certificates are accepted on
 });
 
 test('S16: after a token that renews no stamp, the run buys no other; if the stamps do not fit in one tree, few requests suffice', async () => {
-  const [store] = openStores(1) as [Store];
   const stamps = Array.from({ length: 70 }, () => stampOf(60));
-  await store.stamps.insertOnce(stamps);
+  const store = await storeWith(stamps);
   expect(await renew(store, providerOf(40), { mostLeaves: 16 })).toEqual({ renewed: 0, lapsed: 0, asks: 1 });
   expect(await renew(store, providerOf(1_000), { mostLeaves: 16 })).toEqual({ renewed: 70, lapsed: 0, asks: 5 });
   expect(await renewalsOf(store, stamps)).toEqual(Array(70).fill(1));
@@ -153,9 +163,8 @@ test('S16: after a token that renews no stamp, the run buys no other; if the sta
 });
 
 test('S16: evidence does not lapse if it was renewed after it was read', async () => {
-  const [store] = openStores(1) as [Store];
   const [renewed, ended] = [stampOf(30), stampOf(-1)];
-  await store.stamps.insertOnce([renewed, ended]);
+  const store = await storeWith([renewed, ended]);
   expect(await renew(store)).toMatchObject({ renewed: 1, lapsed: 1 });
   const until = new Date(LAB_NOW_MS + 2_000 * DAY_MS);
   const asRead = { id: renewed.tokenId, term: termOf(30), renewals: 0 };
@@ -167,9 +176,8 @@ test('S16: evidence does not lapse if it was renewed after it was read', async (
 });
 
 test('S16: evidence that ends first is renewed first', async () => {
-  const [store] = openStores(1) as [Store];
   const stamps = [60, 10, 40, 50, 20, 30].map((days) => stampOf(days));
-  await store.stamps.insertOnce(stamps);
+  const store = await storeWith(stamps);
   let asks = 0;
   const provider: TimestampProvider = {
     ...providerOf(1_000),
@@ -183,8 +191,7 @@ test('S16: evidence that ends first is renewed first', async () => {
 });
 
 test('S16: while a TSA has no better key, a token is bought once a week, not each day; a command buys one at once', async () => {
-  const [store] = openStores(1) as [Store];
-  await store.stamps.insertOnce([stampOf(1_000, 60)]);
+  const store = await storeWith([stampOf(1_000, 60)]);
   const sameKey = providerOf(1_000, 60);
   const onDay = (day: number, provider = sameKey, options: Partial<RenewalDeps> = {}) =>
     renew(store, provider, { isByCommand: false, clock: () => LAB_NOW_MS + 3_600_000 + day * DAY_MS, ...options });
@@ -196,29 +203,17 @@ test('S16: while a TSA has no better key, a token is bought once a week, not eac
 });
 
 test('S16: in the last weeks before its certificates end, a token is asked for each day', async () => {
-  const [store] = openStores(1) as [Store];
-  await store.stamps.insertOnce([stampOf(12)]);
+  const store = await storeWith([stampOf(12)]);
   const onDay = (day: number) => renew(store, providerOf(12), { isByCommand: false, clock: () => LAB_NOW_MS + 3_600_000 + day * DAY_MS });
   const asks = [];
   for (let day = 0; day < 11; day += 1) asks.push((await onDay(day)).asks);
   expect(asks.slice(-9)).toEqual(Array(9).fill(1));
 });
 
-/** A stamp of a content, and its SHA-512 as the service computed it. */
-function broughtStamp(days: number): { stamp: StoredStamp; newImprint: Imprint } {
-  const content = randomBytes(20);
-  const stamp = stampOf(days, days, hash('sha256', content));
-  return { stamp, newImprint: { algorithm: 'sha512', digest: hash('sha512', content).toString('hex') } };
-}
-
-const bringAll = (store: Store, brought: readonly ReturnType<typeof broughtStamp>[]) =>
-  Promise.all(brought.map(({ stamp: { tokenId }, newImprint }) => store.newDigests.insertOnce({ tokenId, imprint: newImprint })));
-
 test('S17: the next run finishes a run that ended while covering new hashes; concurrent runs cover each hash once', async () => {
   const [store, another] = openStores(2) as [Store, Store];
   const brought = Array.from({ length: 20 }, () => broughtStamp(1_000));
-  await store.stamps.insertOnce(brought.map(({ stamp }) => stamp));
-  await bringAll(store, brought);
+  await storeWith(brought, [store]);
   await expect(renew(dyingAfter(store, 7))).rejects.toThrow('killed');
   const done = await Promise.all([renew(store), renew(another)]);
   expect(done.reduce((sum, { renewed }) => sum + renewed, 0)).toBe(13);
@@ -228,10 +223,8 @@ test('S17: the next run finishes a run that ended while covering new hashes; con
 });
 
 test('S17: a hash that arrives after the evidence ended is dropped; if its stamp was renewed meanwhile, it waits for the next run', async () => {
-  const [store] = openStores(1) as [Store];
   const [ended, raced] = [broughtStamp(-1), broughtStamp(200)];
-  await store.stamps.insertOnce([ended.stamp, raced.stamp]);
-  await bringAll(store, [ended, raced]);
+  const store = await storeWith([ended, raced]);
   const slow = providerOf(1_000);
   const provider: TimestampProvider = {
     ...slow,
@@ -257,11 +250,9 @@ const providerWithout = (algorithm: Imprint['algorithm'], days = 1_000): Timesta
 });
 
 test('S16: if no TSA accepts one algorithm, stamps of another are renewed, each TSA is asked once, and the run fails', async () => {
-  const [store] = openStores(1) as [Store];
   const brought = [broughtStamp(1_000), broughtStamp(1_000), broughtStamp(1_000)];
   const due = stampOf(30);
-  await store.stamps.insertOnce([due, ...brought.map(({ stamp }) => stamp)]);
-  await bringAll(store, brought);
+  const store = await storeWith([due, ...brought]);
   await expect(renew(store, providerWithout('sha512'), { mostLeaves: 1 })).rejects.toThrow('no TSA takes sha512');
   expect(await renewalsOf(store, [due, ...brought])).toEqual([1, 0, 0, 0]);
 
@@ -274,10 +265,8 @@ test('S16: if no TSA accepts one algorithm, stamps of another are renewed, each 
 });
 
 test('S17: a new hash waits if the tokens of the TSA end before the evidence; they are not bought each day', async () => {
-  const [store] = openStores(1) as [Store];
   const [long, short] = [broughtStamp(1_000), broughtStamp(200)];
-  await store.stamps.insertOnce([long.stamp, short.stamp]);
-  await bringAll(store, [long, short]);
+  const store = await storeWith([long, short]);
   const daily = { isByCommand: false };
   expect(await renew(store, providerOf(300), daily)).toEqual({ renewed: 1, lapsed: 0, asks: 1 });
   expect(await renew(store, providerOf(300), daily)).toEqual({ renewed: 0, lapsed: 0, asks: 1 });

@@ -135,24 +135,31 @@ interface Run {
   readonly isOurs?: boolean;
 }
 
+const depsOf = ({ make, store }: Pick<ReturnType<typeof startMaker>, 'make' | 'store'>) => ({
+  ...store,
+  makeStamps: make,
+  appendOutputs: async () => new Map(),
+  sendReplies: async () => undefined,
+  announce: async () => undefined,
+  clock: () => acceptedAt,
+  log: pino({ level: 'silent' }),
+  waitMs: 10_000,
+});
+
 /** One run of a job: its error, the outcomes reported to callers, and the remaining items. */
 async function runJob(items: readonly StampItem[], { failures = {}, answeredAfterMs = 500, begunAfterMs = 0, isOurs = true }: Run = {}) {
-  const { make, store, asked, counted } = startMaker(failures);
+  const maker = startMaker(failures);
+  const { asked, counted } = maker;
   const told = new Map<string, string>();
   const kept: object[] = [];
   const handedOver: StampItem[] = [];
   const process = createStampProcessor({
-    ...store,
-    makeStamps: make,
-    appendOutputs: async () => new Map(),
+    ...depsOf(maker),
     sendReplies: async (_to, replies: readonly WorkerReply[]) => {
       for (const { tokenId, outcome } of replies) told.set(tokenId, outcome);
     },
-    announce: async () => undefined,
     handOver: async (_to, given) => void handedOver.push(...given),
     clock: () => acceptedAt + (asked.length > 0 ? answeredAfterMs : begunAfterMs),
-    log: pino({ level: 'silent' }),
-    waitMs: 10_000,
   });
   const run = { jobId: 'job', isRetry: false, isOurs: async () => isOurs, keepOnly: async (rest: object) => void kept.push(rest) };
   const thrown = await process({ replyTo: 'api', items: [...items] }, run).then(
@@ -189,29 +196,20 @@ test('R7: a job that begins late first hands over what nobody waits for, and mak
 });
 
 test('S7, E11: if a worker dies between the steps of a hand-over, both jobs have the item, and it is stamped once', async () => {
-  const { make, store, asked, counted } = startMaker();
+  const maker = startMaker();
   const moved: StampItem[] = [];
   const died = new TransientError('another worker has taken the job over');
-  const deps = {
-    ...store,
-    makeStamps: make,
-    appendOutputs: async () => new Map(),
-    sendReplies: async () => undefined,
-    announce: async () => undefined,
-    clock: () => acceptedAt,
-    log: pino({ level: 'silent' }),
-    waitMs: 10_000,
-  };
+  const deps = depsOf(maker);
   const first = createStampProcessor({ ...deps, handOver: async (_to, given) => void moved.push(...given) });
   const second = createStampProcessor({ ...deps, handOver: undefined });
   const keepOnly = () => Promise.reject(died);
   const run = { jobId: 'job', isRetry: true, isOurs: async () => true, keepOnly };
   const items = [{ ...jobItem(), isPromised: true }, jobItem()];
   await expect(first({ replyTo: 'api', items }, run)).rejects.toBe(died);
-  expect([moved, asked]).toEqual([[items[0]], []]);
+  expect([moved, maker.asked]).toEqual([[items[0]], []]);
   await second({ replyTo: 'api', items: moved, isRepeated: true }, { ...run, isRetry: false });
   await second({ replyTo: 'api', items }, run);
-  expect([asked, await counted()]).toEqual([items.map(idOf), { stamps: 2, failed: 0 }]);
+  expect([maker.asked, await maker.counted()]).toEqual([items.map(idOf), { stamps: 2, failed: 0 }]);
 });
 
 test('E11: if the clock of the API was wrong, so that the item comes from the future, the stamp is owed; a small difference does not matter', async () => {
