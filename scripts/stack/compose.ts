@@ -83,7 +83,7 @@ function describeSilence(sockets: readonly string[]): string | undefined {
 }
 
 /** What was said already: each server asks for the engine again. */
-const said = new Set<string>();
+const said = new WeakMap<StackContext['progress'], string>();
 
 function mayWrite(path: string): boolean {
   try {
@@ -113,8 +113,8 @@ export async function engineAnswers({ progress }: Pick<StackContext, 'progress'>
     return true;
   }
   const silence = describeSilence(sockets);
-  if (silence && !said.has(silence)) progress.say(`  ${silence}`);
-  said.add(silence ?? '');
+  if (silence && said.get(progress) !== silence) progress.say(`  ${silence}`);
+  said.set(progress, silence ?? '');
   return false;
 }
 
