@@ -51,13 +51,17 @@ async function findChromium({ signal }: StackContext): Promise<string | undefine
 
 /** The browser for the tests: one on PATH, or else Debian's Chromium without windows, which is installed. Without one, the browser tests are skipped. */
 async function ensureChromium(context: StackContext): Promise<string | undefined> {
-  const found = await findChromium(context);
-  if (found || !canInstallPackages()) return found;
-  try {
-    await installPackages(context, ['chromium-headless-shell']);
-  } catch (error) {
-    if (!(error instanceof CommandError || error instanceof StepError)) throw error;
-    context.progress.say(`Chromium cannot be installed: ${error.message}`);
+  // Older systems have only the whole browser.
+  for (const name of ['chromium-headless-shell', 'chromium']) {
+    const found = await findChromium(context);
+    if (found || !canInstallPackages()) return found;
+    try {
+      await installPackages(context, [name]);
+    } catch (error) {
+      context.signal.throwIfAborted();
+      if (!(error instanceof CommandError || error instanceof StepError)) throw error;
+      context.progress.say(`${name} cannot be installed: ${error.message}`);
+    }
   }
   return findChromium(context);
 }
