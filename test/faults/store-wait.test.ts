@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { breakableMongo } from '../support/fault-run.ts';
+import { patience } from '../support/pace.ts';
 import { eventually, internalHeaders, postJson, randomHash, stampInternal } from '../support/requests.ts';
 import { freshDatabase } from '../support/servers.ts';
 import { type RunningService, startService } from '../support/service.ts';
@@ -7,7 +8,7 @@ import { type StartedWorkflow, stampOutput, startWorkflow } from '../support/wor
 
 const waitMs = 2_000;
 /** The promise is the wait and a second. The rest is for a busy machine. */
-const longestMs = waitMs + 1_000 + 1_500;
+const longestMs = waitMs + 1_000 + patience(1_500);
 
 const keyed = () => ({ 'idempotency-key': randomHash() });
 

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { logLines } from '../../support/log-lines.ts';
 import { startMailServer } from '../../support/mail.ts';
 import { callTool } from '../../support/mcp.ts';
+import { patience } from '../../support/pace.ts';
 import {
   eventually,
   internalHeaders,
@@ -101,7 +102,7 @@ test('a full run at level trace with failing servers: the logs contain no secret
       MONGODB_URL: mongo.url,
       SMTP_URL: mail.url,
       MAIL_FROM: 'qstamp <no-reply@qstamp.example>',
-      STAMP_WAIT_MS: '2000',
+      STAMP_WAIT_MS: String(patience(2_000)),
       RATE_WORKFLOW_START_PER_HOUR: '0',
     },
   });
