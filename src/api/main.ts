@@ -1,13 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { createCallerShares } from '../shared/queue/caller-shares.ts';
-import { checkWrite, connectBlockingReader, connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
+import { checkWrite, connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
 import { readDurability, watchDurability } from '../shared/queue/durability.ts';
 import { readHeartbeats } from '../shared/queue/heartbeat.ts';
 import { createJobSender } from '../shared/queue/job-sender.ts';
 import { watchQueue } from '../shared/queue/queue-state.ts';
-import { readReplies, replyBlockMs, replyStreamOf } from '../shared/queue/replies.ts';
-import { createStampQueue } from '../shared/queue/stamp-queue.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import { type Config, ConfigError } from '../shared/runtime/config.ts';
 import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts';
@@ -20,7 +16,7 @@ import { buildApp } from './app.ts';
 import { createRateLimits } from './server/rate-limits.ts';
 import { watchWrites } from './server/write-watch.ts';
 import { createServices } from './services.ts';
-import { createReplyLookup, createReplyWaiter } from './stamps/index.ts';
+import { createReplyLookup, openSubmission } from './stamps/index.ts';
 import { openStampJudge } from './verification/index.ts';
 
 /** Listens and returns the URL. @throws ConfigError if `HOST` or `PORT` cannot be used */
@@ -48,33 +44,24 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
   const redis = connectProducer(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
   watchDurability(redis, log);
-  const shares = createCallerShares({ maxDepth: config.QUEUE_MAX_DEPTH });
   const queueWatch = watchQueue({ redis, log });
   lifecycle.onClose('queue watch', () => queueWatch.stop());
 
   const lists = usesTrustedLists(config) ? await watchLists(store.trustedLists, log) : noLists;
   lifecycle.onClose('trusted lists', () => lists.stop());
   const stampJudge = openStampJudge({ trust, lists, store, clock, log });
-  const waiter = createReplyWaiter({
-    findStored: createReplyLookup({ stamps: store.stamps, outputs: store.outputs, stampJudge }),
-    log,
-  });
-  const replyTo = replyStreamOf(randomUUID());
-  const replies = readReplies({
-    redis: connectBlockingReader(config.REDIS_URL, log, replyBlockMs),
-    stream: replyTo,
-    log,
-    onReply: (reply) => {
-      shares.settle(reply.tokenId);
-      waiter.settle(reply);
-    },
-    onGap: () => void waiter.lookUpAll(),
-  });
-  lifecycle.onClose('replies', () => replies.stop());
-  const queue = createStampQueue({ redis, replyTo, maxDepth: config.QUEUE_MAX_DEPTH, watch: queueWatch, shares, log });
-  lifecycle.onClose('queue', () => queue.close());
   const jobs = createJobSender({ redis, log });
   lifecycle.onClose('jobs', () => jobs.close());
+  const submission = openSubmission({
+    redisUrl: config.REDIS_URL,
+    jobs,
+    watch: queueWatch,
+    findStamps: createReplyLookup({ ...store, stampJudge }),
+    findCompleted: store.workflows.findCompleted,
+    maxDepth: config.QUEUE_MAX_DEPTH,
+    log,
+  });
+  lifecycle.onClose('submission', () => submission.close());
 
   const writeStore = async () => {
     const [heartbeats] = await Promise.all([readHeartbeats(redis, clock()).catch(() => []), store.checkWrite()]);
@@ -97,9 +84,8 @@ export async function openApi({ config, log, lifecycle }: ProcessContext<Config>
   const services = createServices({
     config,
     store,
-    queue,
+    submission,
     jobs,
-    waiter,
     writes,
     pingRedis: () => redis.ping(),
     readHeartbeats: (nowMs) => readHeartbeats(redis, nowMs),

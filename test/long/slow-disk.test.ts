@@ -1,11 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { createCallerShares } from '../../src/shared/queue/caller-shares.ts';
-import { connectWorker, disconnect, untilReady } from '../../src/shared/queue/connection.ts';
-import { watchQueue } from '../../src/shared/queue/queue-state.ts';
-import { createStampQueue } from '../../src/shared/queue/stamp-queue.ts';
+import { connectWorker } from '../../src/shared/queue/connection.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
+import { openApiEnd } from '../support/queue-lab.ts';
 import { eventually } from '../support/requests.ts';
 import { startService } from '../support/service.ts';
 import { startRedisOnSlowableDisk } from '../support/slow-disk.ts';
@@ -15,31 +12,18 @@ test('E11: stamps that Redis acknowledged on a disk that syncs in 1.5 s are made
   const server = await startRedisOnSlowableDisk();
   onTestFinished(server.dispose);
   const service = await startService({ workers: 0, settings: { REDIS_URL: server.url } });
-  const log = pino({ level: 'silent' });
-  const redis = connectWorker(server.url, log);
-  onTestFinished(() => disconnect(redis));
-  await untilReady(redis);
-  const watch = watchQueue({ redis, log });
-  onTestFinished(() => watch.stop());
-  const queue = createStampQueue({
-    redis,
-    replyTo: 'nobody',
-    maxDepth: 100_000,
-    watch,
-    shares: createCallerShares({ maxDepth: 100_000 }),
-    log,
-  });
-  onTestFinished(() => queue.close());
+  let isKilled = false;
+  const { submission } = await openApiEnd(server.url, 100_000, connectWorker);
+  const whileAlive = { callerId: 'product:test', deadline: { begunAt: 0, leftMs: () => (isKilled ? 0 : 60_000) }, patienceMs: 0 };
 
   server.slowDown(1_500);
   const promised: string[] = [];
-  let isKilled = false;
   const client = async () => {
     while (!isKilled) {
       const item = stampItem();
       try {
-        const [acceptance] = await Promise.all(queue.accept('product:test', [item], () => !isKilled));
-        if (acceptance === 'acknowledged' && !isKilled) promised.push(item.tokenId);
+        const [outcome] = await submission.submit([item], whileAlive);
+        if ((await outcome!).state === 'accepted' && !isKilled) promised.push(item.tokenId);
       } catch {
         await delay(50);
       }

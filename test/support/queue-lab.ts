@@ -1,19 +1,44 @@
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { createCallerShares } from '../../src/shared/queue/caller-shares.ts';
+import { type Asker, openSubmission } from '../../src/api/stamps/submission.ts';
 import { connectProducer, connectWorker, disconnect, untilReady } from '../../src/shared/queue/connection.ts';
 import { consumeJobs } from '../../src/shared/queue/consumer.ts';
 import { openFailedJobs } from '../../src/shared/queue/failed-jobs.ts';
+import { createJobSender } from '../../src/shared/queue/job-sender.ts';
 import type { JobProcessors } from '../../src/shared/queue/jobs.ts';
 import { jobOptionsOf, openQueue } from '../../src/shared/queue/open-queue.ts';
 import { watchQueue } from '../../src/shared/queue/queue-state.ts';
 import type { StampJob } from '../../src/shared/queue/stamp-job.ts';
-import { createStampQueue } from '../../src/shared/queue/stamp-queue.ts';
 import { eventually } from './eventually.ts';
 import { freshRedisUrl } from './servers.ts';
 import { stampItem } from './stamp-items.ts';
 
 const log = pino({ level: 'silent' });
+
+/** A caller who waits for a minute. */
+export const asker = (callerId = 'product:test'): Asker => ({ callerId, deadline: { begunAt: Date.now(), leftMs: () => 60_000 } });
+
+/** The API's end of the queues, closed when the test ends. The store has no stamps. */
+export async function openApiEnd(redisUrl: string, maxDepth: number, as: typeof connectWorker = connectProducer) {
+  const redis = as(redisUrl, log);
+  onTestFinished(() => disconnect(redis));
+  await untilReady(redis);
+  const watch = watchQueue({ redis, log });
+  onTestFinished(() => watch.stop());
+  const jobs = createJobSender({ redis, log });
+  onTestFinished(() => jobs.close());
+  const submission = openSubmission({
+    redisUrl,
+    jobs,
+    watch,
+    findStamps: async () => new Map(),
+    findCompleted: async () => [],
+    maxDepth,
+    log,
+  });
+  onTestFinished(() => submission.close());
+  return { watch, submission };
+}
 
 /** Both ends of the queues of a Redis database, closed when the test ends. */
 export async function openQueueLab(url?: string) {
@@ -22,13 +47,9 @@ export async function openQueueLab(url?: string) {
   onTestFinished(async () => {
     for (const close of closing.toReversed()) await close();
   });
-  const connect = async (as: typeof connectWorker) => {
-    const redis = as(redisUrl, log);
-    closing.push(() => disconnect(redis));
-    await untilReady(redis);
-    return redis;
-  };
-  const redis = await connect(connectWorker);
+  const redis = connectWorker(redisUrl, log);
+  closing.push(() => disconnect(redis));
+  await untilReady(redis);
   const stamps = openQueue<StampJob>('stamps', { redis, log });
   const promised = openQueue<StampJob>('promised-stamps', { redis, log });
   const failedJobs = openFailedJobs({ redis, log });
@@ -63,17 +84,6 @@ export async function openQueueLab(url?: string) {
         await Promise.all([stamps.promoteJobs(), promised.promoteJobs()]);
         return check();
       }),
-    /** The API's end. */
-    openApiEnd: async (maxDepth: number) => {
-      const producer = await connect(connectProducer);
-      const shares = createCallerShares({ maxDepth });
-      const watch = watchQueue({ redis: producer, log });
-      const queue = createStampQueue({ redis: producer, replyTo: 'nobody', maxDepth, watch, shares, log });
-      closing.push(
-        () => watch.stop(),
-        () => queue.close(),
-      );
-      return { watch, queue, shares };
-    },
+    openApiEnd: (maxDepth: number) => openApiEnd(redisUrl, maxDepth),
   };
 }

@@ -70,8 +70,9 @@ const badRequest = new ServiceError('bad_request', 'The request cannot be unders
  * Converts any error to a ServiceError for the client: refusals by Fastify and its plugins by their status, everything unexpected to
  * `internal_error`.
  */
-export function toServiceError(error: FastifyError): ServiceError {
-  if (error instanceof ServiceError) return error;
+export function toServiceError(cause: unknown): ServiceError {
+  if (cause instanceof ServiceError) return cause;
+  const error = cause as FastifyError;
   const { statusCode = 500 } = error;
   const isRefusal = statusCode >= 400 && statusCode < 500 && (isFrom(error, 'FST_') || ('expose' in error && error.expose === true));
   if (isRefusal) return refusals[statusCode] ?? badRequest;

@@ -13,12 +13,16 @@ export interface Preferences {
 /** The maximum time that `respond-async` may wait for the outcome, in seconds. */
 const longestPatienceSeconds = 30;
 
-/** How many milliseconds `respond-async, wait=…` waits for the outcome before it answers 202 (RFC 7240 §4.3). */
-export const patienceMsOf = ({ waitSeconds }: Preferences): number => Math.min(waitSeconds, longestPatienceSeconds) * 1_000;
+/**
+ * How many milliseconds `respond-async, wait=…` waits for the outcome before it answers 202 (RFC 7240 §4.3). Undefined without `respond-async`: the
+ * client waits as long as the service does.
+ */
+export const patienceMsOf = ({ respondAsync, waitSeconds }: Preferences): number | undefined =>
+  respondAsync ? Math.min(waitSeconds, longestPatienceSeconds) * 1_000 : undefined;
 
 /** The `Preference-Applied` header for `respond-async`. */
 export const asyncApplied = (preferences: Preferences): string => {
-  const seconds = patienceMsOf(preferences) / 1_000;
+  const seconds = (patienceMsOf(preferences) ?? 0) / 1_000;
   return seconds > 0 ? `respond-async, wait=${seconds}` : 'respond-async';
 };
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import { answerWithin } from '../../shared/runtime/within.ts';
 
 /** The pause between two checks, so that a change is noticed within 3 s. */
 const lookMs = 1_500;

@@ -9,7 +9,7 @@ import type { LargeAnswers } from '../server/large-answers.ts';
 import { faultOf, noteFault, validationFault } from '../server/outcome.ts';
 import { asyncApplied, readPrefer } from '../server/prefer.ts';
 import type { ValidationItem } from '../server/validation-items.ts';
-import type { BulkOutcomes, OnItsWay, Outcome } from './bulk-stamping.ts';
+import type { Answer, Answers } from './stamping.ts';
 
 /** An answer with more items than this counts as large: with tokens of a TSA it has about 1 MiB. */
 const mostItemsOfSmallAnswer = 100;
@@ -25,7 +25,7 @@ interface Answered {
   readonly state: 'made' | 'accepted' | 'pending' | 'failed';
 }
 
-type Told = Outcome<object> | OnItsWay<object>;
+type Told = Answer<object, object>;
 
 /**
  * The JSON of a result. A token in base64 needs no escapes, so it is inserted unchanged: `JSON.stringify` would check each of its thousands of
@@ -37,18 +37,18 @@ function jsonOf(made: object): string {
   return JSON.stringify({ ...made, token: '' }).replace('"token":""', () => `"token":"${token}"`);
 }
 
-function describe(index: number, outcome: Told, request: FastifyRequest): Answered {
-  if ('made' in outcome) return { json: jsonOf(outcome.made), state: 'made' };
-  if ('accepted' in outcome) return { json: JSON.stringify(outcome.accepted), state: 'accepted' };
-  const { error } = outcome;
+const describe = (told: Told): Answered =>
+  'made' in told ? { json: jsonOf(told.made), state: 'made' } : { json: JSON.stringify(told.accepted), state: 'accepted' };
+
+function describeError(index: number, error: ServiceError, request: FastifyRequest): Answered {
   const { retryAfterSeconds: wait } = error;
-  const told: BulkError = {
+  const described: BulkError = {
     index,
     status: statusOf[error.code],
     ...errorBody(error, request.id),
     ...(wait !== undefined && { retry_after_seconds: Math.ceil(wait) }),
   };
-  return { json: JSON.stringify(told), state: error.code === 'stamp_pending' ? 'pending' : 'failed' };
+  return { json: JSON.stringify(described), state: error.code === 'stamp_pending' ? 'pending' : 'failed' };
 }
 
 const describeFaulty = (index: number, detail: readonly ValidationItem[], request: FastifyRequest): Answered => ({
@@ -73,7 +73,7 @@ function createNotes(request: FastifyRequest) {
 }
 
 /** The answers to all items of a request in their order, for valid and faulty items. */
-function answersOf(request: FastifyRequest, bulk: Bulk<unknown>, outcomes: readonly Promise<Told>[]): Promise<Answered>[] {
+function answersOf(request: FastifyRequest, bulk: Bulk<unknown>, told: readonly Promise<Told>[]): Promise<Answered>[] {
   const notes = createNotes(request);
   const answers = new Map<number, Promise<Answered>>();
   for (const [index, faults] of bulk.faulty) {
@@ -81,12 +81,12 @@ function answersOf(request: FastifyRequest, bulk: Bulk<unknown>, outcomes: reado
     answers.set(index, Promise.resolve(describeFaulty(index, faults, request)));
   }
   for (const [place, { index }] of bulk.entries.entries()) {
-    const tell = (outcome: Told): Answered => {
-      if ('error' in outcome) notes.error(outcome.error);
-      return describe(index, outcome, request);
+    const refuse = (cause: unknown): Answered => {
+      const error = toServiceError(cause);
+      notes.error(error);
+      return describeError(index, error, request);
     };
-    const answered = outcomes[place]!.then(tell, (error) => tell({ error: toServiceError(error) }));
-    answers.set(index, answered);
+    answers.set(index, told[place]!.then(describe, refuse));
   }
   return Array.from({ length: bulk.size }, (_, index) => answers.get(index)!);
 }
@@ -118,9 +118,9 @@ export async function sendBulk(
   request: FastifyRequest,
   reply: FastifyReply,
   bulk: Bulk<unknown>,
-  { outcomes, isReplayed }: BulkOutcomes<object, Told>,
+  { answers: told, isReplayed }: Answers<Told>,
 ) {
-  const answers = answersOf(request, bulk, outcomes);
+  const answers = answersOf(request, bulk, told);
   if (isReplayed) reply.header('Idempotent-Replayed', 'true');
   const statusFor = (states: readonly Answered['state'][]) => {
     if (states.includes('accepted')) {

@@ -12,8 +12,8 @@ import { patienceMsOf, readPrefer, wantsDetails } from '../server/prefer.ts';
 import { addressKey } from '../server/rate-limits.ts';
 import { createRequestParser, RequestValidationError } from '../server/validation.ts';
 import { beginAnswer, sendBulk } from './bulk-answer.ts';
-import type { BulkStamping, StampMany } from './bulk-stamping.ts';
 import { stampErrors } from './stamp-routes.ts';
+import type { StampCommand, Stamping } from './stamping.ts';
 
 const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
 
@@ -56,8 +56,8 @@ function readOrders(request: FastifyRequest, item: ReturnType<typeof stampReques
 }
 
 /** Registers the routes that make many stamps in one request (L1): one for agents, and one for products with their service token. */
-export function registerBulkRoutes(app: FastifyInstance, context: ServerContext & BulkStamping): void {
-  const { stampMany, acceptMany, judgeCallback, requireProduct, reader, largeAnswers, agentLimit, productLimit } = context;
+export function registerBulkRoutes(app: FastifyInstance, context: ServerContext & { readonly stamping: Stamping }): void {
+  const { stamping, judgeCallback, requireProduct, reader, largeAnswers, agentLimit, productLimit } = context;
   const agentItem = stampRequestFor({ takesNoContent: true });
   const internalItem = stampRequestFor({ takesNoContent: true, judgeCallback });
 
@@ -66,17 +66,15 @@ export function registerBulkRoutes(app: FastifyInstance, context: ServerContext 
     reply: FastifyReply,
     bulk: Bulk<StampOrder>,
     query: z.output<typeof detailsQuery>,
-    asked: Omit<Parameters<StampMany>[0], 'entries' | 'requestId'>,
+    asked: Omit<StampCommand, 'entries' | 'operation' | 'requestId'>,
   ) {
     beginAnswer(request, reply, largeAnswers, bulk.size);
     const entries = bulk.entries.map(({ index, item: order }) => ({ index, order }));
-    const preferences = readPrefer(request.headers.prefer);
-    const command = { ...asked, entries, requestId: request.id };
-    const told = preferences.respondAsync ? acceptMany(command, patienceMsOf(preferences)) : stampMany(command);
-    const { outcomes, isReplayed } = await told;
-    if (wantsDetails(request, query)) return sendBulk(request, reply, bulk, { outcomes, isReplayed });
-    const brief = outcomes.map((each) => each.then((outcome) => ('made' in outcome ? { made: withoutDetails(outcome.made) } : outcome)));
-    return sendBulk(request, reply, bulk, { outcomes: brief, isReplayed });
+    const patienceMs = patienceMsOf(readPrefer(request.headers.prefer));
+    const told = await stamping.stampAll({ ...asked, operation: 'stamps', entries, requestId: request.id, patienceMs });
+    if (wantsDetails(request, query)) return sendBulk(request, reply, bulk, told);
+    const brief = told.answers.map((each) => each.then((answer) => ('made' in answer ? { made: withoutDetails(answer.made) } : answer)));
+    return sendBulk(request, reply, bulk, { ...told, answers: brief });
   }
 
   app.register(async (scope) => {

@@ -1,7 +1,8 @@
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
+import { TooLateError, within } from '../../shared/runtime/within.ts';
 
-/** The time that a request has. It is measured by a clock that nobody sets. */
+/** The time that a request has, measured with the monotonic clock, which cannot be set. */
 export interface Deadline {
   /** When the request began, in milliseconds since the epoch. */
   readonly begunAt: number;
@@ -23,13 +24,10 @@ const graceMs = 500;
  * @throws ServiceError `store_unavailable` after the deadline, and the errors of `ask`
  */
 export async function storeBefore<T>(deadline: Deadline, ask: () => Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    late.reject(new ServiceError('store_unavailable', 'The store did not answer in time.', { retryAfterSeconds: 2 }));
-  }, deadline.leftMs() + graceMs);
   try {
-    return await Promise.race([ask(), late.promise]);
-  } finally {
-    clearTimeout(timer);
+    return await within(deadline.leftMs() + graceMs, ask);
+  } catch (error) {
+    if (!(error instanceof TooLateError)) throw error;
+    throw new ServiceError('store_unavailable', 'The store did not answer in time.', { retryAfterSeconds: 2 });
   }
 }

@@ -7,6 +7,7 @@ import {
   agentHeaders,
   pendingStamp,
   type StampListResponse,
+  type StampOrder,
   type StampToken,
   stampListResponse,
   stampRequestFor,
@@ -24,7 +25,7 @@ import { asyncApplied, type Preferences, patienceMsOf, readPrefer, wantsDetails 
 import { addressKey, type LimitHook } from '../server/rate-limits.ts';
 import { createRequestParser } from '../server/validation.ts';
 import type { StampList } from './stamp-list.ts';
-import type { AcceptedAnswer, StampAnswer, StampCommand, Stamping } from './stamping.ts';
+import type { StampCommand, Stamping } from './stamping.ts';
 
 const headers = idempotencyHeadersOfAddress.extend({ ...agentHeaders.shape, ...preferHeaders.shape });
 
@@ -71,8 +72,7 @@ export function registerAgentRoutes(app: FastifyInstance, context: ServerContext
     const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest: limitUnkeyed, config: { contract } };
     app.post(`/api/v1/agent/v1/stamp/${tier}`, options, async (request, reply) => {
       const { query, headers: given, body: order } = parse(request);
-      return answerStamp(request, reply, stamping, query, {
-        order,
+      return answerStamp(request, reply, stamping, query, order, {
         caller: { kind: 'agent' },
         callerId: `agent:${addressKey(request)}`,
         requestId: request.id,
@@ -124,8 +124,7 @@ export function registerProductRoutes(
   app.post('/api/v1/internal/v1/stamp', stampOptions, async (request, reply) => {
     const product = await requireProduct(request, reply);
     const { query, headers, body: order } = parseStamp(request);
-    return answerStamp(request, reply, stamping, query, {
-      order,
+    return answerStamp(request, reply, stamping, query, order, {
       caller: { kind: 'internal', product },
       callerId: `product:${product}`,
       requestId: request.id,
@@ -149,33 +148,26 @@ async function answerStamp(
   reply: FastifyReply,
   stamping: Stamping,
   query: z.output<typeof detailsQuery>,
-  command: StampCommand,
+  order: StampOrder,
+  asked: Omit<StampCommand, 'entries' | 'operation'>,
 ): Promise<StampToken | AcceptedStamp> {
   const preferences = readPrefer(request.headers.prefer);
-  const shownOf = (answer: StampAnswer) => {
-    const stamp = sendStamp(reply, answer);
-    return wantsDetails(request, query) ? stamp : withoutDetails(stamp);
-  };
-  if (!preferences.respondAsync) return shownOf(await stamping.stamp(command));
-  const answer = await stamping.accept(command, patienceMsOf(preferences));
-  return 'stamp' in answer ? shownOf(answer) : sendAccepted(reply, answer, preferences);
-}
-
-/** Answers 201 with the stamp. A header shows that an earlier request had the same idempotency key. */
-function sendStamp(reply: FastifyReply, { stamp, isReplayed }: StampAnswer): StampToken {
-  reply.code(201);
+  const command = { ...asked, patienceMs: patienceMsOf(preferences), operation: 'stamp', entries: [{ index: 0, order }] } as const;
+  const { answers, isReplayed } = await stamping.stampAll(command);
+  const answer = await answers[0]!;
   if (isReplayed) reply.header('Idempotent-Replayed', 'true');
-  return stamp;
+  if ('accepted' in answer) return sendAccepted(reply, answer.accepted, preferences);
+  reply.code(201);
+  return wantsDetails(request, query) ? answer.made : withoutDetails(answer.made);
 }
 
 /** Answers 202 with the address of the outcome (N1). */
 export function sendAccepted<Accepted extends { readonly verify_url: string }>(
   reply: FastifyReply,
-  { accepted, isReplayed }: AcceptedAnswer<Accepted>,
+  accepted: Accepted,
   preferences: Preferences,
 ): Accepted {
   reply.code(202).header('Preference-Applied', asyncApplied(preferences)).header('Location', accepted.verify_url);
-  if (isReplayed) reply.header('Idempotent-Replayed', 'true');
   return accepted;
 }
 

@@ -1,4 +1,4 @@
-import { type KeyObject, randomBytes, randomUUIDv7 } from 'node:crypto';
+import { type KeyObject, randomBytes } from 'node:crypto';
 import { type AcceptedStamp, type StampOrder, type StampToken, stampTokenOf } from '../../shared/contract/stamp.ts';
 import type { Callback } from '../../shared/contract/webhook.ts';
 import { sealedPath, verifyPath } from '../../shared/domain/addresses.ts';
@@ -6,168 +6,200 @@ import type { Caller } from '../../shared/domain/caller.ts';
 import { deriveKey, encryptMetadata, nonceBytes } from '../../shared/domain/encryption.ts';
 import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Acceptance } from '../../shared/queue/open-queue.ts';
-import type { Asked, StampedReply, StampItem, StampReply } from '../../shared/queue/stamp-job.ts';
-import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
+import { idInSeries } from '../../shared/domain/stamp-id.ts';
+import type { Asked, StampItem } from '../../shared/queue/stamp-job.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
-import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
+import type { StampStore } from '../../shared/store/stamps.ts';
 import type { WriteWatch } from '../server/write-watch.ts';
 import { startDeadline, storeBefore } from './deadline.ts';
-import { type Idempotency, type PassLimit, passLimitOnce } from './idempotency.ts';
-import { acceptAndWait, acceptPromised, type Heard, type ReplyWaiter, type StoredStampJudge } from './reply-waiter.ts';
+import type { Idempotency, PassLimit } from './idempotency.ts';
 import { digestOfSecret, sealContent } from './sealed-contents.ts';
+import { repliesOfStored, type StoredStampJudge } from './stored-replies.ts';
+import { handled, type Outcome, type Submission, submitMissing } from './submission.ts';
 
-/** The caller of a request, with its idempotency key and rate limit. */
-export interface Requester extends Asker {
+/** A request for one stamp or many. Its orders satisfy their contract. */
+export interface StampCommand {
+  /** The orders, each with its index in the request. The ids of the stamps are derived from the id of the request and these indexes (L2). */
+  readonly entries: readonly { readonly index: number; readonly order: StampOrder }[];
+  /** `stamps` for a bulk request. Each kind of request has its own idempotency keys. */
+  readonly operation: 'stamp' | 'stamps';
+  readonly caller: Caller;
   /** The owner of the idempotency keys and of a share of the queue: a product, or the address of an agent. */
   readonly callerId: string;
+  readonly requestId: string;
   readonly idempotencyKey: string | undefined;
+  readonly paymentClaim: string | undefined;
   readonly passLimit?: PassLimit;
-}
-
-/** A stamp request that satisfies its contract. */
-export interface StampCommand extends Requester {
-  readonly order: StampOrder;
+  /** For a caller who does not wait: see `Asker`. */
+  readonly patienceMs?: number | undefined;
   /** The parameters of a client's TimeStampReq. */
   readonly asked?: Asked;
 }
 
-export interface StampAnswer {
-  readonly stamp: StampToken;
+/** What is answered about one order. `accepted`: only to a caller who does not wait. */
+export type Answer<Made, Accepted> = { readonly made: Made } | { readonly accepted: Accepted };
+export type StampAnswer = Answer<StampToken, AcceptedStamp>;
+
+/** The answers to a request, in the order of its entries. Each promise settles as soon as its answer is known. */
+export interface Answers<One> {
+  readonly answers: readonly Promise<One>[];
   /** Whether an earlier request had the same idempotency key. */
   readonly isReplayed: boolean;
 }
 
-export interface StampingDeps {
-  readonly queue: StampQueue;
-  readonly writes: Pick<WriteWatch, 'checkStore'>;
-  readonly waiter: ReplyWaiter;
-  readonly stamps: StampStore;
-  /** Verifies stamps from the store before they become answers. Replies of workers are verified already. */
-  readonly stampJudge: StoredStampJudge;
-  readonly sealedContents: SealedContentStore;
-  readonly idempotency: Idempotency;
-  readonly makeItem: MakeItem;
-  readonly clock: Clock;
-  readonly waitMs: number;
-  readonly sealedMaxBytes: number;
-}
-
-const secretBytes = 32;
-
-/** Makes stamps for the REST API, MCP and the RFC 3161 endpoint: a request becomes an accepted job, and the outcome of the job becomes the answer. */
+/** Makes stamps for the REST API, MCP and the RFC 3161 endpoint: orders become accepted jobs, and their outcomes become the answers. */
 export interface Stamping {
   /**
-   * @throws ServiceError `payload_too_large`, `rate_limited`, `idempotency_key_reused`, `overloaded`, `queue_unavailable`, `store_unavailable`;
-   *   `provider_failed`; `internal_error` if the stamp could not be made, or is already stored and does not verify; `stamp_pending` if it was
-   *   accepted, or perhaps was, and is not finished in time (E11). RequestRefusedError, only if the command has `asked`
-   */
-  stamp(command: StampCommand): Promise<StampAnswer>;
-  /**
-   * Waits until the request is accepted, and then at most `patienceMs` for the stamp (N1). If the stamp is finished by then, it is the answer.
+   * If the queue has no room for all stamps of a request, nothing is accepted. Otherwise each answer succeeds or fails on its own. It rejects with
+   * ServiceError `provider_failed` (E9); `internal_error` if the stamp could not be made, or is already stored and does not verify; `stamp_pending` if
+   * it was accepted, or perhaps was, and is not finished in time (E11); `queue_unavailable`; or RequestRefusedError, only if the command has `asked`.
    *
-   * @throws the same ServiceErrors as `stamp`, except `provider_failed`: a promised stamp is retried until it is made
+   * @throws ServiceError `payload_too_large`, `rate_limited`, `idempotency_key_reused`, `overloaded`, `queue_unavailable`, `store_unavailable`: nothing
+   *   was accepted
    */
-  accept(command: StampCommand, patienceMs: number): Promise<StampAnswer | AcceptedAnswer<AcceptedStamp>>;
+  stampAll(command: StampCommand): Promise<Answers<StampAnswer>>;
+  /** Like `stampAll`, for one order of a caller who waits. @throws also the errors with which its answer rejects */
+  stamp(command: Omit<StampCommand, 'entries' | 'operation' | 'patienceMs'> & { readonly order: StampOrder }): Promise<{
+    readonly stamp: StampToken;
+    readonly isReplayed: boolean;
+  }>;
 }
 
-/** The answer to a caller who does not wait for the outcome. */
-export interface AcceptedAnswer<Accepted> {
-  readonly accepted: Accepted;
-  readonly isReplayed: boolean;
+/** What the ids and the order of a stamp tell its caller. */
+interface Named {
+  readonly order: StampOrder;
+  readonly tokenId: string;
+  /** The secret path of sealed content. */
+  readonly sealedUrl: string | null;
 }
 
-export function createStamping(deps: StampingDeps): Stamping {
-  const { queue, writes, waiter, stamps, stampJudge, sealedContents, idempotency, makeItem, sealedMaxBytes } = deps;
-  const { clock, waitMs } = deps;
+export function createStamping(deps: {
+  submission: Submission;
+  writes: WriteWatch;
+  stamps: StampStore;
+  stampJudge: StoredStampJudge;
+  sealedContents: SealedContentStore;
+  idempotency: Idempotency;
+  encryptedOf: EncryptForStamp;
+  clock: Clock;
+  waitMs: number;
+  sealedMaxBytes: number;
+}): Stamping {
+  const { submission, writes, stamps, stampJudge, sealedContents, idempotency, encryptedOf, clock, waitMs, sealedMaxBytes } = deps;
 
-  async function identify({ idempotencyKey: key, callerId: caller, order, passLimit }: StampCommand) {
-    const freshId = randomUUIDv7();
-    const { content, ...rest } = order;
-    const asked = { ...rest, isSealed: content !== undefined };
-    const keyed = key === undefined ? undefined : { caller, key, operation: 'stamp', content: asked };
-    await passLimitOnce(idempotency, passLimit, keyed);
-    if (keyed === undefined)
-      return { tokenId: freshId, secret: content && randomBytes(secretBytes).toString('base64url'), isRepeated: false };
-    const bound = await idempotency.bind(keyed, freshId);
-    return { tokenId: bound.resourceId, secret: content && bound.secret, isRepeated: bound.isRepeated };
+  function checkSize(content: Buffer | undefined): void {
+    if (content === undefined || content.length <= sealedMaxBytes) return;
+    throw new ServiceError('payload_too_large', `The content is larger than the ${sealedMaxBytes} bytes allowed.`);
   }
 
-  async function itemOf(command: StampCommand, begunAt: number, tokenId: string, secret: string | undefined): Promise<StampItem> {
-    const { order, asked } = command;
-    const { content } = order;
-    const sealed = content &&
-      secret !== undefined && {
-        contentId: await sealedContents.put(tokenId, sealContent(secret, tokenId, content)),
-        secretSha256: digestOfSecret(secret),
-        bytes: content.length,
-      };
-    const sealedUrl = secret === undefined ? null : sealedPath(tokenId, secret);
-    return { ...(await makeItem(order, tokenId, { ...command, begunAt }, sealedUrl)), ...(sealed && { sealed }), ...(asked && { asked }) };
+  /** Makes the job item of an order. Texts from the caller are encrypted with a key for this stamp (S4), and content is stored. */
+  async function itemOf(command: StampCommand, { order, tokenId, sealedUrl }: Named, begunAt: number, secret: string): Promise<StampItem> {
+    const { caller, requestId, paymentClaim, asked } = command;
+    const { imprint, tier, content, metadata, callbackUrl: url } = order;
+    const callback = url !== undefined && ({ url, sealed_storage_url: sealedUrl, product: caller.product } satisfies Callback);
+    return {
+      tokenId,
+      imprint,
+      tier,
+      caller,
+      acceptedAt: begunAt,
+      requestId,
+      ...(metadata && { metadata: await encryptedOf(tokenId, metadata) }),
+      ...(paymentClaim !== undefined && { paymentClaim }),
+      ...(callback && { callback: await encryptedOf(tokenId, callback) }),
+      ...(content && {
+        sealed: {
+          contentId: await sealedContents.put(tokenId, sealContent(secret, tokenId, content)),
+          secretSha256: digestOfSecret(secret),
+          bytes: content.length,
+        },
+      }),
+      ...(asked && { asked }),
+    };
   }
 
-  /**
-   * Identifies the request, and finds the stamp if an earlier request with the same idempotency key has made it. Otherwise it makes the item. All this
-   * needs the store.
-   */
+  /** Identifies the request, finds the stamps that an earlier one with the same key has made, and makes the items of the others. All needs the store. */
   async function begin(command: StampCommand, begunAt: number) {
-    const { content } = command.order;
-    if (content && content.length > sealedMaxBytes) {
-      throw new ServiceError('payload_too_large', `The content is larger than the ${sealedMaxBytes} bytes allowed.`);
-    }
-    queue.checkCapacity(command.callerId, 1);
+    const { entries, operation, callerId: caller, idempotencyKey: key, passLimit } = command;
+    for (const { order } of entries) checkSize(order.content);
+    submission.checkCapacity(caller, entries.length);
     writes.checkStore();
-    const identified = await identify(command);
-    const { tokenId, secret, isRepeated } = identified;
-    const stored = isRepeated ? await stamps.find(tokenId) : null;
-    if (stored) return { ...identified, existing: await judgedReplyOf(stampJudge, stored), item: undefined };
-    return { ...identified, existing: undefined, item: await itemOf(command, begunAt, tokenId, secret) };
+    const content = entries.map(({ index, order: { content, ...rest } }) => ({ index, ...rest, isSealed: content !== undefined }));
+    const { resourceId, isRepeated, secret } = await idempotency.identify({ caller, key, operation, content, passLimit });
+    const named = entries.map(({ index, order }): Named => {
+      const tokenId = idInSeries(resourceId, index);
+      return { order, tokenId, sealedUrl: order.content ? sealedPath(tokenId, secret) : null };
+    });
+    const stored = isRepeated ? await stamps.findMany(named.map(({ tokenId }) => tokenId)) : [];
+    const replies = new Map(repliesOfStored(stampJudge, stored).map((reply, index) => [stored[index]!.tokenId, reply]));
+    const places = await Promise.all(
+      named.map(async (one) => {
+        const reply = replies.get(one.tokenId);
+        if (reply) return { known: handled(reply.then((made) => ({ made: stampOf(one, made) }))) };
+        return { item: await itemOf(command, one, begunAt, secret) };
+      }),
+    );
+    return { named: new Map(named.map((one) => [one.tokenId, one])), places, isReplayed: isRepeated };
+  }
+
+  async function stampAll(command: StampCommand): Promise<Answers<StampAnswer>> {
+    const { callerId, patienceMs } = command;
+    const deadline = startDeadline({ clock, waitMs });
+    const { named, places, isReplayed } = await storeBefore(deadline, () => begin(command, deadline.begunAt));
+    const answers = await submitMissing(submission, places, { callerId, deadline, patienceMs }, ({ tokenId }, outcome) =>
+      answerOf(named.get(tokenId)!, outcome, patienceMs !== undefined),
+    );
+    return { answers, isReplayed };
   }
 
   return {
-    stamp: async (command) => {
-      const deadline = startDeadline({ clock, waitMs });
-      const { tokenId, secret, isRepeated, existing, item } = await storeBefore(deadline, () => begin(command, deadline.begunAt));
-      const { callerId } = command;
-      const heard = item ? await acceptAndWait({ queue, waiter, callerId, deadline }, item) : { reply: existing, isAccepted: true };
-      return { stamp: stampAnswerOf(command.order, tokenId, secret, heard), isReplayed: isRepeated };
-    },
-    accept: async (command, patienceMs) => {
-      const deadline = startDeadline({ clock, waitMs });
-      const { tokenId, secret, isRepeated, existing, item } = await storeBefore(deadline, () => begin(command, deadline.begunAt));
-      const answerOf = (reply: StampReply) => ({
-        stamp: stampAnswerOf(command.order, tokenId, secret, { reply, isAccepted: true }),
-        isReplayed: isRepeated,
-      });
-      if (!item) return answerOf(existing);
-      const { callerId } = command;
-      const { acceptance, reply } = await acceptPromised({ queue, waiter, callerId, deadline }, item, patienceMs);
-      if (reply) return answerOf(reply);
-      return { accepted: acceptedAnswerOf(command.order, tokenId, secret, acceptance), isReplayed: isRepeated };
+    stampAll,
+    stamp: async ({ order, ...command }) => {
+      const { answers, isReplayed } = await stampAll({ ...command, operation: 'stamp', entries: [{ index: 0, order }] });
+      return { stamp: madeOf(await answers[0]!), isReplayed };
     },
   };
 }
 
-/** The caller, and facts about its request that are stored with the stamp. */
-export interface Asker {
-  readonly caller: Caller;
-  readonly requestId: string;
-  readonly paymentClaim: string | undefined;
+/** What was made for a caller who waits: it is never only accepted. */
+export function madeOf<Made>(answer: Answer<Made, unknown>): Made {
+  if ('made' in answer) return answer.made;
+  throw new Error('a caller who waits was answered as one who does not');
 }
 
+const stampOf = ({ order, tokenId, sealedUrl }: Named, reply: Parameters<typeof stampTokenOf>[1]): StampToken =>
+  stampTokenOf({ ...order, tokenId }, reply, sealedUrl);
+
 /**
- * Makes the job item of an order, without its content. Texts from the caller are encrypted with a key for this stamp (S4). `sealedUrl`: the secret
- * path of the content.
+ * The answer about an item after its wait has ended.
  *
- * @throws ServiceError `store_unavailable`
+ * @throws ServiceError `provider_failed` (E9), `internal_error`, `stamp_pending`; RequestRefusedError
  */
-export type MakeItem = (
-  order: StampOrder,
-  tokenId: string,
-  asker: Asker & { /** When the request began: its caller waits since then. */ readonly begunAt: number },
-  sealedUrl?: string | null,
-) => Promise<StampItem>;
+function answerOf(named: Named, outcome: Outcome, mayBeAccepted: boolean): StampAnswer {
+  const { tokenId, sealedUrl } = named;
+  if (outcome.state === 'stamped') return { made: stampOf(named, outcome.reply) };
+  if (outcome.state === 'failed') throw failureOf(tokenId, outcome);
+  const verify_url = verifyPath(tokenId);
+  if (outcome.state === 'accepted' && mayBeAccepted)
+    return { accepted: { token_id: tokenId, status: 'accepted', verify_url, sealed_storage_url: sealedUrl } };
+  const detail =
+    outcome.state === 'accepted'
+      ? 'The stamp was accepted and is not finished yet. It will be readable at verify_url.'
+      : 'The queue did not confirm the stamp. If it has the stamp, it will be readable at verify_url.';
+  throw new ServiceError('stamp_pending', detail, {
+    retryAfterSeconds: 5,
+    members: { token_id: tokenId, verify_url, ...(sealedUrl !== null && { sealed_storage_url: sealedUrl }) },
+  });
+}
+
+/** The error for a stamp that will not be made. */
+function failureOf(tokenId: string, { code, fault }: Extract<Outcome, { state: 'failed' }>): Error {
+  if (fault !== undefined) return new RequestRefusedError(fault);
+  if (code === 'time_unavailable') return new TimeNotAvailableError();
+  if (code === 'stamp_failed') return stampFailed(tokenId);
+  return new ServiceError('provider_failed', 'No provider could make the stamp.');
+}
 
 /** Encrypts a caller's data about a stamp with a key for this stamp. @throws ServiceError `store_unavailable` */
 export type EncryptForStamp = (tokenId: string, said: object) => Promise<string>;
@@ -179,27 +211,6 @@ export const createStampEncryption =
     const cipher = { key: deriveKey(await metadataKey(), tokenId), nonce: randomBytes(nonceBytes) };
     return encryptMetadata(cipher, tokenId, JSON.stringify(said));
   };
-
-export function createItemMaker({ encryptedOf }: { encryptedOf: EncryptForStamp }): MakeItem {
-  return async (
-    { imprint, tier, metadata, callbackUrl: url },
-    tokenId,
-    { caller, requestId, paymentClaim, begunAt },
-    sealedUrl = null,
-  ) => ({
-    tokenId,
-    imprint,
-    tier,
-    caller,
-    acceptedAt: begunAt,
-    requestId,
-    ...(metadata && { metadata: await encryptedOf(tokenId, metadata) }),
-    ...(paymentClaim !== undefined && { paymentClaim }),
-    ...(url !== undefined && {
-      callback: await encryptedOf(tokenId, { url, sealed_storage_url: sealedUrl, product: caller.product } satisfies Callback),
-    }),
-  });
-}
 
 /** The code is `provider_failed`, and the reason is that nothing confirms the clock. */
 export class TimeNotAvailableError extends ServiceError {
@@ -224,46 +235,3 @@ export const stampFailed = (tokenId: string): ServiceError =>
   new ServiceError('internal_error', 'The stamp was accepted but could not be made. The operator of the service has to look at it.', {
     members: { token_id: tokenId, verify_url: verifyPath(tokenId) },
   });
-
-/**
- * The answer to an order after its wait has ended. `secret`: the secret in the path of sealed content.
- *
- * @throws ServiceError `provider_failed` (E9), `internal_error`, `stamp_pending` if there is no reply; RequestRefusedError
- */
-export function stampAnswerOf(order: StampOrder, tokenId: string, secret: string | undefined, { reply, isAccepted }: Heard): StampToken {
-  const verify_url = verifyPath(tokenId);
-  const sealed_storage_url = secret === undefined ? null : sealedPath(tokenId, secret);
-  if (reply?.outcome === 'stamped') return stampTokenOf({ ...order, tokenId }, reply, sealed_storage_url);
-  if (reply?.fault !== undefined) throw new RequestRefusedError(reply.fault);
-  if (reply?.code === 'time_unavailable') throw new TimeNotAvailableError();
-  if (reply?.code === 'stamp_failed') throw stampFailed(tokenId);
-  if (reply) throw new ServiceError('provider_failed', 'No provider could make the stamp.');
-  const detail = isAccepted
-    ? 'The stamp was accepted and is not finished yet. It will be readable at verify_url.'
-    : 'The queue did not confirm the stamp. If it has the stamp, it will be readable at verify_url.';
-  throw new ServiceError('stamp_pending', detail, {
-    retryAfterSeconds: 5,
-    members: { token_id: tokenId, verify_url, ...(sealed_storage_url !== null && { sealed_storage_url }) },
-  });
-}
-
-/** The answer before the stamp is made. @throws ServiceError `stamp_pending` if it is not known whether the queue has the item */
-export function acceptedAnswerOf(order: StampOrder, tokenId: string, secret: string | undefined, acceptance: Acceptance): AcceptedStamp {
-  if (acceptance === 'unanswered') stampAnswerOf(order, tokenId, secret, { reply: undefined, isAccepted: false });
-  const sealed_storage_url = secret === undefined ? null : sealedPath(tokenId, secret);
-  return { token_id: tokenId, status: 'accepted', verify_url: verifyPath(tokenId), sealed_storage_url };
-}
-
-/**
- * The reply for a stamp that an earlier request made. It is verified again (V9).
- *
- * @throws ServiceError `internal_error` if it does not verify
- */
-export async function judgedReplyOf(stampJudge: StoredStampJudge, stored: StoredStamp): Promise<StampedReply> {
-  const reply = await stampJudge.storedReplyOf(stored);
-  if (reply) return reply;
-  const { tokenId } = stored;
-  throw new ServiceError('internal_error', 'The stored stamp does not verify. See verify_url for the reason.', {
-    members: { token_id: tokenId, verify_url: verifyPath(tokenId) },
-  });
-}

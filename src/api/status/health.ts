@@ -1,7 +1,7 @@
 import type { HealthResponse, ReadinessResponse } from '../../shared/contract/health.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
-import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
+import { answerWithin } from '../../shared/runtime/within.ts';
 import type { WriteWatch } from '../server/write-watch.ts';
 import { mailStateOf } from './mail-state.ts';
 import { worstClockOf } from './service-state.ts';

@@ -1,7 +1,7 @@
 import type { MailState } from '../../shared/domain/service-state.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
-import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
+import { answerWithin } from '../../shared/runtime/within.ts';
 
 /** The maximum wait for an answer of Redis. */
 const timeoutMs = 1_000;

@@ -2,8 +2,8 @@ import type { ProviderStatus, StatusCounters, StatusResponse, TrustedListStatus 
 import type { Durability } from '../../shared/domain/service-state.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import type { QueueState } from '../../shared/queue/queue-state.ts';
-import { answerWithin } from '../../shared/runtime/answer-within.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
+import { answerWithin } from '../../shared/runtime/within.ts';
 import { type ActivityTotals, type CounterStore, utcDay } from '../../shared/store/counters.ts';
 import type { EvidenceState, EvidenceTermStore } from '../../shared/store/evidence-terms.ts';
 import type { ListInForce, TrustedListStore } from '../../shared/store/trusted-lists.ts';

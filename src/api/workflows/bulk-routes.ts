@@ -49,18 +49,18 @@ export function registerBulkOutputs(
       const product = identifyProduct(request);
       const bulk = readBulk(request, product === undefined ? ofStranger : ofProduct);
       beginAnswer(request, reply, largeAnswers, bulk.size);
-      const preferences = readPrefer(request.headers.prefer);
-      const command = {
+      const told = await workflows.stampOutputs({
         workflow,
+        operation: 'workflow_stamps',
         product,
         callerId: callerIdOf(request, product),
         entries: bulk.entries.map(({ index, item }) => ({ index, request: item })),
         requestId: request.id,
         idempotencyKey: headers['idempotency-key'],
         passLimit: () => limit.items(request, reply, bulk.size),
-      };
-      const told = preferences.respondAsync ? workflows.acceptOutputs(command, patienceMsOf(preferences)) : workflows.stampOutputs(command);
-      return sendBulk(request, reply, bulk, await told);
+        patienceMs: patienceMsOf(readPrefer(request.headers.prefer)),
+      });
+      return sendBulk(request, reply, bulk, told);
     });
   });
 }

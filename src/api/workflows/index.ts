@@ -1,7 +1,6 @@
 /** Workflows: outputs for a client, which are stamped one after the other and closed under one Merkle root. */
 import type { FastifyInstance } from 'fastify';
 import type { JobSender } from '../../shared/queue/job-sender.ts';
-import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
@@ -9,7 +8,7 @@ import type { Store } from '../../shared/store/store.ts';
 import { canServeQualified, type TrustSettings } from '../../shared/trust/trusted-providers.ts';
 import type { ServerContext } from '../server/context.ts';
 import type { WriteWatch } from '../server/write-watch.ts';
-import type { ReplyWaiter, Stamps } from '../stamps/index.ts';
+import type { Stamps, Submission } from '../stamps/index.ts';
 import type { StampJudge } from '../verification/index.ts';
 import { registerPageRoutes } from './page-route.ts';
 import { registerStopMailRoutes } from './stop-mail-routes.ts';
@@ -22,10 +21,9 @@ const hourMs = 3_600_000;
 export interface WorkflowPorts {
   readonly config: Config;
   readonly store: Pick<Store, 'workflows' | 'outputs' | 'stamps' | 'counters' | 'blockedRecipients' | 'keys'>;
-  readonly queue: StampQueue;
+  readonly submission: Submission;
   readonly jobs: JobSender;
-  readonly waiter: ReplyWaiter;
-  readonly writes: Pick<WriteWatch, 'checkStore'>;
+  readonly writes: WriteWatch;
   readonly stampJudge: StampJudge;
   readonly trust: TrustSettings;
   /** Whether mail can be sent. False only if a mail server is certainly not configured. */

@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import type { WorkflowResendResponse } from '../../shared/contract/workflow.ts';
 import { workflowStatePath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
-import { type PassLimit, passLimitOnce } from '../stamps/index.ts';
+import type { PassLimit } from '../stamps/index.ts';
 import { checkState } from './access.ts';
 import type { ChallengeMailer } from './challenge-mailer.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
@@ -24,21 +23,14 @@ export interface ResendCommand {
  *   `mail_pending` if the queue did not confirm the mail
  */
 export function createResend({ workflows, idempotency, clock, addressOf }: WorkflowTools, mailer: ChallengeMailer) {
-  async function identify({ workflow, idempotencyKey: key, passLimit }: ResendCommand) {
-    const freshId = randomUUID();
-    const keyed = key === undefined ? undefined : { caller: `workflow:${workflow._id}`, key, operation: 'workflow_resend', content: null };
-    await passLimitOnce(idempotency, passLimit, keyed);
-    if (keyed === undefined) return { challengeId: freshId, isRepeated: false };
-    const { resourceId, isRepeated } = await idempotency.bind(keyed, freshId);
-    return { challengeId: resourceId, isRepeated };
-  }
-
   return async (command: ResendCommand): Promise<{ answer: WorkflowResendResponse; isReplayed: boolean }> => {
-    const { workflow, requestId, baseUrl } = command;
+    const { workflow, requestId, idempotencyKey: key, passLimit, baseUrl } = command;
     const now = clock();
     checkState('resend', workflow, now);
     await mailer.checkCanMail();
-    const { challengeId, isRepeated } = await identify(command);
+    const caller = `workflow:${workflow._id}`;
+    const identity = await idempotency.identify({ caller, key, operation: 'workflow_resend', content: null, passLimit });
+    const { resourceId: challengeId, isRepeated } = identity;
     const current = await workflows.replaceChallenge(workflow._id, challengeId, new Date(now));
     if (current) checkState('resend', current, now);
     const mail = await mailer.mail({ workflowId: workflow._id, challengeId, requestId, baseUrl });

@@ -1,10 +1,10 @@
-import { randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { WorkflowStartRequest, WorkflowStartResponse } from '../../shared/contract/workflow.ts';
 import { workflowStatePath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { needsVerifiedEmail } from '../../shared/domain/tiers.ts';
 import type { Acceptance } from '../../shared/queue/open-queue.ts';
-import { type PassLimit, passLimitOnce } from '../stamps/index.ts';
+import type { PassLimit } from '../stamps/index.ts';
 import { digestOfToken } from './access.ts';
 import type { ChallengeMailer } from './challenge-mailer.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
@@ -22,8 +22,6 @@ export interface StartCommand {
   readonly baseUrl: string;
 }
 
-const tokenBytes = 32;
-
 /** The owner of the idempotency keys of a start. The keys of a product are its own, also if strangers share its address. */
 export const starterIdOf = (product: string | undefined, address = ''): string =>
   product === undefined ? `workflow-start:${address}` : `workflow-start-of-product:${product}`;
@@ -38,15 +36,6 @@ export const starterIdOf = (product: string | undefined, address = ''): string =
 export function createWorkflowStart(tools: WorkflowTools, mailer: ChallengeMailer) {
   const { workflows, counters, jobs, idempotency, clock, log, ttlMs, addressOf } = tools;
 
-  async function identify({ request, callerId: caller, idempotencyKey: key, passLimit }: StartCommand) {
-    const freshId = randomUUIDv7();
-    const keyed = key === undefined ? undefined : { caller, key, operation: 'workflow_start', content: request };
-    await passLimitOnce(idempotency, passLimit, keyed);
-    if (keyed === undefined) return { workflowId: freshId, token: randomBytes(tokenBytes).toString('base64url') };
-    const bound = await idempotency.bind(keyed, freshId);
-    return { workflowId: bound.resourceId, token: bound.secret };
-  }
-
   /**
    * Removes a workflow and its e-mail address if the answer is an error and the request had no Idempotency-Key: nobody can then repeat the request to
    * get the token.
@@ -60,10 +49,11 @@ export function createWorkflowStart(tools: WorkflowTools, mailer: ChallengeMaile
   }
 
   return async (command: StartCommand): Promise<{ answer: WorkflowStartResponse; isReplayed: boolean }> => {
-    const { request, product, idempotencyKey, requestId, baseUrl } = command;
+    const { request, product, callerId: caller, idempotencyKey: key, requestId, passLimit, baseUrl } = command;
     jobs.checkConnection();
     if (needsVerifiedEmail(request.tier)) await mailer.checkCanMail();
-    const { workflowId, token } = await identify(command);
+    const identity = await idempotency.identify({ caller, key, operation: 'workflow_start', content: request, passLimit });
+    const { resourceId: workflowId, secret: token } = identity;
     const now = clock();
     const { stored, isNew } = await workflows.create({
       _id: workflowId,
@@ -84,7 +74,7 @@ export function createWorkflowStart(tools: WorkflowTools, mailer: ChallengeMaile
       const { challengeId = workflowId } = stored;
       if (!stored.mail?.sentAt) mail = await mailer.mail({ workflowId, challengeId, requestId, baseUrl });
     } catch (error) {
-      if (isNew && idempotencyKey === undefined) await takeBack(workflowId);
+      if (isNew && key === undefined) await takeBack(workflowId);
       throw error;
     }
     if (isNew) counters.add({ workflowsStarted: 1 }, now);

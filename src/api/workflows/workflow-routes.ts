@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { idempotencyHeaders, idempotencyHeadersOfAddress } from '../../shared/contract/parameters.ts';
+import { callbackNeedsService } from '../../shared/contract/stamp.ts';
 import { type WorkflowRedactResponse, workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
 import { beforeBody } from '../server/before-body.ts';
 import type { ServerContext } from '../server/context.ts';
@@ -57,7 +58,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
   /** Checks the URL of a webhook. @throws RequestValidationError if this caller may not use webhooks, or the URL is not allowed */
   function checkCallback(request: FastifyRequest, url: string | null | undefined): void {
     if (typeof url !== 'string') return;
-    const fault = identifyProduct(request) === undefined ? 'callback_url is taken from callers with a service token' : judgeCallback(url);
+    const fault = identifyProduct(request) === undefined ? callbackNeedsService : judgeCallback(url);
     if (fault === undefined) return;
     const item = { type: 'value_error', loc: ['body', 'callback_url'], msg: `Value error, ${fault}`, input: url, ctx: { error: {} } };
     throw new RequestValidationError([item]);
@@ -91,20 +92,22 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
     const workflow = await open(request, reply);
     const { headers, body } = parseStamp(request);
     const product = identifyProduct(request);
-    const command = {
+    const preferences = readPrefer(request.headers.prefer);
+    const { answers, isReplayed } = await workflows.stampOutputs({
       workflow,
-      request: body,
+      entries: [{ index: 0, request: body }],
+      operation: 'workflow_stamp',
       product,
       callerId: callerIdOf(request, product),
       requestId: request.id,
       spentMs: Math.round(reply.elapsedTime),
       idempotencyKey: headers['idempotency-key'],
       passLimit: () => limitStamps(request, reply),
-    };
-    const preferences = readPrefer(request.headers.prefer);
-    if (!preferences.respondAsync) return sendAnswer(reply, 201, await workflows.stampOutput(command));
-    const answer = await workflows.acceptOutput(command, patienceMsOf(preferences));
-    return 'accepted' in answer ? sendAccepted(reply, answer, preferences) : sendAnswer(reply, 201, answer);
+      patienceMs: patienceMsOf(preferences),
+    });
+    const answer = await answers[0]!;
+    if ('made' in answer) return sendAnswer(reply, 201, { answer: answer.made, isReplayed });
+    return sendAccepted(reply, sendAnswer(reply, 202, { answer: answer.accepted, isReplayed }), preferences);
   });
 
   registerBulkOutputs(app, context, { open, limit: limitStamps });

@@ -1,7 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { ConfirmWith } from '../../shared/domain/challenge.ts';
 import type { JobSender } from '../../shared/queue/job-sender.ts';
-import type { StampQueue } from '../../shared/queue/stamp-queue.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { BlockedRecipientStore } from '../../shared/store/blocked-recipients.ts';
@@ -10,7 +9,7 @@ import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { WorkflowStore } from '../../shared/store/workflows.ts';
 import type { WriteWatch } from '../server/write-watch.ts';
-import type { EncryptForStamp, Idempotency, ReplyWaiter } from '../stamps/index.ts';
+import type { EncryptForStamp, Idempotency, Submission } from '../stamps/index.ts';
 import type { StampJudge } from '../verification/index.ts';
 
 /** The dependencies of the operations on workflows. */
@@ -19,10 +18,9 @@ export interface WorkflowTools {
   readonly outputs: OutputStore;
   readonly stamps: StampStore;
   readonly counters: CounterStore;
-  readonly queue: StampQueue;
-  readonly writes: Pick<WriteWatch, 'checkStore'>;
+  readonly submission: Submission;
+  readonly writes: WriteWatch;
   readonly jobs: JobSender;
-  readonly waiter: ReplyWaiter;
   readonly idempotency: Idempotency;
   readonly stampJudge: StampJudge;
   readonly blockedRecipients: BlockedRecipientStore;

@@ -4,6 +4,7 @@ import { findWorkflow, openWorkflow } from './access.ts';
 import { createChainProver } from './chain-proof.ts';
 import { createChallengeMailer } from './challenge-mailer.ts';
 import { createCompletion } from './complete.ts';
+import { createOutputStamping } from './outputs.ts';
 import { createWorkflowPages } from './page.ts';
 import { createWorkflowProofs } from './proof.ts';
 import { createRecipients } from './recipients.ts';
@@ -11,7 +12,6 @@ import { createRedaction } from './redact.ts';
 import { createResend } from './resend.ts';
 import { createSealedChainProver } from './sealed-chain.ts';
 import { createStampMarks, rememberMarks } from './stamp-marks.ts';
-import { createOutputStamping } from './stamp-output.ts';
 import { createWorkflowStart } from './start.ts';
 import { createWorkflowState } from './state.ts';
 import { createTreeProofs } from './tree-proofs.ts';
@@ -41,7 +41,7 @@ export function createWorkflows(tools: WorkflowTools) {
     state: createWorkflowState(tools),
     resend: createResend(tools, mailer),
     ...createUserVerification(tools),
-    ...createOutputStamping(tools),
+    stampOutputs: createOutputStamping(tools),
     complete: createCompletion(tools, markStamp),
     redact: createRedaction(tools),
     /**
@@ -49,9 +49,8 @@ export function createWorkflows(tools: WorkflowTools) {
      * that a failed operation does not use up the key.
      */
     bindAnswer: async (workflow: WorkflowRecord, operation: 'complete' | 'redact', key: string | undefined): Promise<boolean> => {
-      if (key === undefined) return false;
       const request = { caller: `workflow:${workflow._id}`, key, operation: `workflow_${operation}`, content: null };
-      return (await idempotency.bind(request, workflow._id)).isRepeated;
+      return (await idempotency.identify(request)).isRepeated;
     },
     proveSealedChain,
     proofs: createTreeProofs({ proveSealedChain, outputs, addressOf }),

@@ -8,6 +8,7 @@ export const REASONS = closedSet({
   // Before the RFC 3161 verifier: the stamp, its record, or the form of the token.
   unknown_token_id: { sentence: 'No stamp has this id.' },
   request_refused: { sentence: 'Every time-stamping authority refused the request, so there is no stamp.' },
+  tier_unavailable: { sentence: 'The stamp must be qualified, but no provider of this service is, so there is no stamp.' },
   stamp_failed: { sentence: 'The service could not make this stamp; its operator has to check why.' },
   not_base64: { sentence: 'The token is not base64.' },
   unknown_format: { sentence: 'The token is neither an RFC 3161 token nor one of this service.' },

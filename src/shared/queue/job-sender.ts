@@ -3,9 +3,10 @@ import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
 import { type JobName, type JobPayload, jobContracts } from './jobs.ts';
 import { type Acceptance, acceptanceOf, checkConnection, jobOptionsOf, openQueue } from './open-queue.ts';
+import { announceOutputs } from './output-order.ts';
 
-/** The kinds of jobs that are sent one by one. */
-type SentJob = Extract<JobName, 'otp-mail' | 'completion-mail' | 'workflow-completion' | 'webhook'>;
+/** The kinds of jobs that processes send. The other kinds have schedules. */
+type SentJob = Extract<JobName, 'stamp' | 'promised-stamp' | 'otp-mail' | 'completion-mail' | 'workflow-completion' | 'webhook'>;
 
 export interface JobSender {
   /** Checks that Redis is connected. @throws ServiceError `queue_unavailable` if it is not */
@@ -20,15 +21,26 @@ export interface JobSender {
   close(): Promise<void>;
 }
 
-/** Sends single jobs: mails, completions and webhooks. */
 export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): JobSender {
-  const queueOf = (name: SentJob): Queue => openQueue(jobContracts[name].queue, { redis, log });
-  const queues: Readonly<Record<SentJob, Queue>> = {
-    'otp-mail': queueOf('otp-mail'),
-    'completion-mail': queueOf('completion-mail'),
-    'workflow-completion': queueOf('workflow-completion'),
-    webhook: queueOf('webhook'),
-  };
+  const queues = new Map<SentJob, Queue>();
+
+  function queueOf(name: SentJob): Queue {
+    const known = queues.get(name);
+    if (known) return known;
+    const opened = openQueue(jobContracts[name].queue, { redis, log });
+    queues.set(name, opened);
+    return opened;
+  }
+
+  async function add<Name extends SentJob>(name: Name, payload: JobPayload<Name>, jobId: string): Promise<void> {
+    const announcing = 'items' in payload && announceOutputs(redis, jobId, payload.items);
+    const adding = queueOf(name).add(name, payload, { ...jobOptionsOf(name), jobId });
+    // The job counts as accepted even if the order of its outputs cannot be recorded: only the job itself was promised.
+    await Promise.allSettled([announcing, adding]);
+    const job = await adding;
+    // The caller asks for the completion now, so it must not wait for the end of its retry pause.
+    if (name === 'workflow-completion') await promote(job);
+  }
 
   /** Ends the pause of a delayed job. If this fails, the job has just started by itself, or it will start after its pause. */
   async function promote(job: Job): Promise<void> {
@@ -41,12 +53,7 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
 
   return {
     checkConnection: () => checkConnection(redis),
-    send: (name, payload, jobId) =>
-      acceptanceOf(redis, async () => {
-        const job = await queues[name].add(name, payload, { ...jobOptionsOf(name), jobId });
-        // The caller asks for the completion now, so it must not wait for the end of its retry pause.
-        if (name === 'workflow-completion') await promote(job);
-      }),
-    close: async () => void (await Promise.all(Object.values(queues).map((queue) => queue.close()))),
+    send: (name, payload, jobId) => acceptanceOf(redis, () => add(name, payload, jobId)),
+    close: async () => void (await Promise.all([...queues.values()].map((queue) => queue.close()))),
   };
 }

@@ -33,6 +33,9 @@ const repliesField = 'r';
 /** Returns the key of an API process's reply stream. */
 export const replyStreamOf = (apiId: string): string => `${keyPrefix}:replies:${apiId}`;
 
+/** The stream of the replies about completions. Every API process reads it, because callers of several may wait for the same completion. */
+export const completionStream = `${keyPrefix}:replies`;
+
 /**
  * Writes the outcomes of a job to the stream of the waiting API process. If Redis refuses them, for example because its memory is full, this is only
  * logged: the job is done, and the API finds the stamps in the store. It sends two commands instead of a pipeline: with BullMQ's many scripts on the
@@ -65,27 +68,31 @@ export interface ReplyReader {
 type ReaderState = 'reading' | 'lost' | 'stopped';
 
 /**
- * Reads one reply stream over its own connection until it is stopped. After a lost connection, replies may be missing: it calls `onGap`, so that
- * the caller reads the store.
+ * Reads the reply stream of an API process and that of the completions, over its own connection, until it is stopped. After a lost connection,
+ * replies may be missing: it calls `onGap`, so that the caller reads the store.
  */
 export function readReplies(options: {
   redis: Redis;
   stream: string;
   log: Logger;
-  onReply: (reply: StampReply) => void;
+  onReply: (reply: StampReply | CompletionReply) => void;
   onGap: () => void;
 }): ReplyReader {
   const { redis, stream, log, onReply, onGap } = options;
   let state: ReaderState = 'reading';
-  let lastId = '0-0';
+  const lastIds = new Map([stream, completionStream].map((key) => [key, '0-0']));
+
+  /** After a stream was removed, a new one may begin with smaller ids, so it is read from its beginning. */
+  async function forgetRemoved(): Promise<void> {
+    for (const [key, lastId] of lastIds) if (lastId !== '0-0' && (await redis.exists(key)) === 0) lastIds.set(key, '0-0');
+  }
 
   async function readOnce(): Promise<void> {
-    const streams = await redis.xread('COUNT', 128, 'BLOCK', replyBlockMs, 'STREAMS', stream, lastId);
-    // The stream was removed. A new stream may begin with smaller ids, so start again from its beginning.
-    if (!streams && lastId !== '0-0' && (await redis.exists(stream)) === 0) lastId = '0-0';
-    for (const [, entries] of streams ?? []) {
+    const streams = await redis.xread('COUNT', 128, 'BLOCK', replyBlockMs, 'STREAMS', ...lastIds.keys(), ...lastIds.values());
+    if (!streams) await forgetRemoved();
+    for (const [key, entries] of streams ?? []) {
       for (const [id, [field, text = 'null'] = []] of entries) {
-        lastId = id;
+        lastIds.set(key, id);
         if (field !== repliesField) continue;
         try {
           repliesIn(text).forEach(onReply);
@@ -125,6 +132,13 @@ export function readReplies(options: {
   };
 }
 
+/** The outcome of a completion. `not_completed`: the root or the closing record could not be stamped. */
+const completionReplySchema = z.discriminatedUnion('outcome', [
+  z.object({ outcome: z.literal('completed'), workflowId: z.string() }),
+  z.object({ outcome: z.literal('not_completed'), workflowId: z.string(), code: z.enum(['provider_failed', 'tier_unavailable']) }),
+]);
+export type CompletionReply = z.infer<typeof completionReplySchema>;
+
 const { tokenId, output, ...fieldsOfBatch } = stampedReplyFields;
 
 /**
@@ -137,6 +151,7 @@ const sentRepliesSchema = z.object({
   replies: z.array(
     z.discriminatedUnion('outcome', [
       stampReplySchema,
+      completionReplySchema,
       z.object({
         outcome: z.literal('leaf'),
         tokenId,
@@ -158,8 +173,8 @@ interface LeafReply extends Pick<StampedReply, 'tokenId' | 'output'> {
   readonly path: readonly Buffer[];
 }
 
-/** A worker's reply about one stamp, before the replies of a job are put together. */
-export type WorkerReply = StampReply | LeafReply;
+/** A worker's reply about one stamp or completion, before the replies of a job are put together. */
+export type WorkerReply = StampReply | LeafReply | CompletionReply;
 
 /** Makes a worker's reply about an existing stamp. */
 export function workerReplyOf(stamp: Stamp): StampedReply | LeafReply {
@@ -187,7 +202,7 @@ export function textOfReplies(given: readonly WorkerReply[]): string {
 }
 
 /** Reads the replies in a text that `textOfReplies` wrote. @throws Error for any other text */
-export function repliesIn(text: string): StampReply[] {
+export function repliesIn(text: string): (StampReply | CompletionReply)[] {
   const { batches, replies } = sentRepliesSchema.parse(JSON.parse(text));
   const made = batches.map(({ tst, ...batch }) => ({ ...batch, recordOf: createLeafRecords(Buffer.from(tst, 'base64')) }));
   return replies.map((reply) => {

@@ -3,9 +3,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@platformatic/prom-client';
 import { type ClockState, clockStates, type ServiceState, serviceStates } from '../domain/service-state.ts';
-import { answerWithin } from './answer-within.ts';
 import type { Clock } from './clock.ts';
 import { ConfigError } from './config.ts';
+import { answerWithin } from './within.ts';
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** The maximum time that a scrape waits for the queue or the store, in milliseconds. */

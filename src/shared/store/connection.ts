@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
-import { answerWithin } from '../runtime/answer-within.ts';
 import { ConfigError } from '../runtime/config.ts';
 import type { Logger } from '../runtime/log.ts';
+import { answerWithin } from '../runtime/within.ts';
 
 /** The database if `MONGODB_URL` does not name one. */
 const defaultDatabase = 'qstamp';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { answerWithin } from '../runtime/answer-within.ts';
 import type { Logger } from '../runtime/log.ts';
+import { answerWithin } from '../runtime/within.ts';
 import { createListIndex, type ListIndex, type TrustedList } from '../trust/lists/index.ts';
 import type { TrustedListStore } from './trusted-lists.ts';
 

@@ -5,10 +5,10 @@ import { eachInStore } from './errors.ts';
 import { insertNew } from './insert.ts';
 
 /**
- * Why an accepted stamp was not made (E11). `request_refused`: no TSA accepted the request of a time-stamp client. `stamp_failed`: the service
- * itself could not make the stamp, and an operator has to check its job.
+ * Why an accepted stamp was not made (E11). `request_refused`: no TSA accepted the request of a time-stamp client. `tier_unavailable`: it must be
+ * qualified, and no provider is. `stamp_failed`: the service itself could not make the stamp, and an operator has to check its job.
  */
-export type RefusalReason = 'request_refused' | 'stamp_failed';
+export type RefusalReason = 'request_refused' | 'tier_unavailable' | 'stamp_failed';
 
 /** Records that a stamp was not made, so that its id shows why. Nothing else of the request is stored. */
 export interface StoredRefusal {

@@ -1,8 +1,8 @@
 import { ServiceError } from '../domain/service-error.ts';
-import { answerWithin } from '../runtime/answer-within.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Logger } from '../runtime/log.ts';
+import { answerWithin } from '../runtime/within.ts';
 import { createBatchStore } from './batches.ts';
 import { createBlockedRecipientStore } from './blocked-recipients.ts';
 import { createCertificateSetStore } from './certificate-sets.ts';

@@ -81,8 +81,6 @@ interface WorkflowFields {
   readonly root?: ChainSum;
   /** The closing record, set when the root is stamped. Workflows that earlier versions completed do not have one. */
   readonly closingRecord?: StoredClosingRecord;
-  /** The number of times that no provider could stamp the root or the closing record. */
-  readonly rootFailures?: number;
   readonly completedAt?: Date;
 }
 

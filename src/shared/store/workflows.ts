@@ -112,6 +112,12 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       });
     },
     find,
+    /** Returns those of these workflows that are completed. */
+    findCompleted: async (workflowIds: readonly string[]): Promise<string[]> => {
+      const completed = { _id: { $in: [...workflowIds] }, status: 'completed' } as const;
+      const found = await inStore(() => workflows.find(completed, { projection: { _id: 1 }, maxTimeMS }).toArray());
+      return found.map(({ _id }) => _id);
+    },
     /** Removes a workflow if the service could not answer the request that started it. */
     remove: async (workflowId: string): Promise<void> => {
       await inStore(() => workflows.deleteOne({ _id: workflowId }));
@@ -206,9 +212,6 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
         await workflows.updateOne(unwritten, { $set: { closingRecord: record } });
       });
       return find(workflowId);
-    },
-    countRootFailure: async (workflowId: string): Promise<void> => {
-      await update({ _id: workflowId }, { $inc: { rootFailures: 1 } });
     },
     /** Completes a closing workflow. Resolves to true if this call completed it. */
     complete: async (workflowId: string, completedAt: Date): Promise<boolean> => {

@@ -112,7 +112,7 @@ export function withHealthRecord(
     (subject) =>
       recordCall({ record, onCall: tell, provider: name }, () => provider.stamp(subject), blame);
   return {
-    provider: { name, isQualified, stamp: stampTelling(onCall) },
+    provider: { ...provider, stamp: stampTelling(onCall) },
     record,
     check: () => checkProvider({ name, stamp: stampTelling(() => undefined) }, clock),
   };

@@ -24,5 +24,6 @@ export function createMockProvider(deps: { key: () => Promise<KeyObject>; clock:
         token: issueMockToken(await deps.key(), { tokenId, hash: digest, timeMs, tier }),
       };
     },
+    checkQualified: async () => undefined,
   };
 }

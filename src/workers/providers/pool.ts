@@ -1,6 +1,8 @@
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/promises';
+import { isQualified } from '../../shared/domain/qualification.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Proof } from '../../shared/domain/stamp.ts';
+import { type Proof, sha256Imprint } from '../../shared/domain/stamp.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { ProviderNotes } from '../../shared/queue/provider-notes.ts';
 import type { RequestRate } from '../../shared/queue/request-rate.ts';
@@ -246,12 +248,24 @@ export function createProviderPool(options: {
     return lane;
   }
 
+  const stamp = async (subject: StampSubject) =>
+    askOne({ subject, serving: servingOf(subject), endsAt: performance.now() + deadlineMs, failures: [] }, 0);
+
   return {
     name: preferred.name,
     get isQualified() {
       return preferred.isQualified;
     },
-    stamp: async (subject) => askOne({ subject, serving: servingOf(subject), endsAt: performance.now() + deadlineMs, failures: [] }, 0),
+    stamp,
+    checkQualified: async () => {
+      if (members.some(({ provider: { qualification } }) => qualification && isQualified(qualification))) return;
+      await stamp({
+        tokenId: randomUUIDv7(),
+        imprint: sha256Imprint(randomBytes(32).toString('hex')),
+        tier: 'basic',
+        requiresQualified: true,
+      });
+    },
     health: () => members.map((member) => member.health()),
     check: async () => {
       await Promise.all(members.map((member) => member.refresh()));

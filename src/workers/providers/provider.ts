@@ -39,6 +39,12 @@ export interface TimestampProvider {
    *   clock is not confirmed; RateReachedError if it must be made later; ProviderError if all fail: the reasons are in its causes
    */
   stamp(subject: StampSubject): Promise<Proof>;
+  /**
+   * Makes sure that a stamp that must be qualified can be made. If no provider's last token shows it, a token that belongs to nobody is requested.
+   *
+   * @throws the same errors as `stamp`
+   */
+  checkQualified(): Promise<void>;
 }
 
 /** No provider could make the stamp (E9). The reasons are only for the log. */

@@ -116,9 +116,8 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     // Done before the replies: if the queue does not accept the webhooks, this job runs again.
     await announce(items.filter(({ tokenId, output }) => !output && storedIds.has(tokenId)));
     const at = new Date(clock());
-    const ofTsa = refused.filter(({ code }) => code === 'request_refused');
     // Done before the replies: if a reply is lost, its caller gets 504, and the `verify_url` in that answer shows the refusal.
-    await refusals.insertOnce(ofTsa.map(({ item: { tokenId }, fault }) => ({ tokenId, reason: 'request_refused', fault, at })));
+    await refusals.insertOnce(refused.map(({ item: { tokenId }, code, fault }) => ({ tokenId, reason: code, fault, at })));
     const appendings = appendingsOf(run.jobId, items, stored, [...owed, ...others]);
     const ofWorkflows = new Set(appendings.flatMap(({ outputs }) => outputs.map(({ stamp }) => stamp.tokenId)));
     const made = stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)).map(workerReplyOf);

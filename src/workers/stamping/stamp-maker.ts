@@ -75,7 +75,7 @@ export type MakeStamps = (
     readonly mayExist: boolean;
     /**
      * Whether a failed item is given up instead of retried; default: given up. Called once for each item without a stamp, except for a request that
-     * every TSA refused (never retried) and a stamp that must wait for the rate of a provider (always retried).
+     * every TSA refused or no provider may serve (never retried) and a stamp that must wait for the rate of a provider (always retried).
      */
     readonly isFinal?: (item: StampItem) => boolean;
   },
@@ -88,6 +88,9 @@ type Attempt =
   | { readonly item: StampItem; readonly outcome: 'rate_reached'; readonly retryInMs: number }
   | { readonly item: StampItem; readonly outcome: 'tier_unavailable' }
   | { readonly item: StampItem; readonly outcome: 'request_refused'; readonly fault: RequestFault | undefined };
+
+/** Whether nothing but a change of the configuration or of the request could help. */
+const isRefusal = (outcome: Attempt['outcome']): boolean => outcome === 'request_refused' || outcome === 'tier_unavailable';
 
 const refusalsIn = (attempts: readonly Attempt[]): RefusedItem[] =>
   attempts.flatMap((made): RefusedItem[] => {
@@ -190,7 +193,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     const stamped = attempts.filter((made) => made.outcome === 'stamped');
     const [final, postponed] = partition(
       attempts.filter(({ outcome }) => outcome !== 'stamped'),
-      ({ item, outcome }) => outcome === 'request_refused' || (outcome !== 'rate_reached' && isFinal(item)),
+      ({ item, outcome }) => isRefusal(outcome) || (outcome !== 'rate_reached' && isFinal(item)),
     );
     const owed = postponed.map(({ item }) => item);
     const late = postponed.flatMap((made) => (made.outcome === 'rate_reached' ? made.retryInMs : []));

@@ -8,13 +8,14 @@ import { hexOf, octetsOfSha256 } from '../../shared/proof/octets.js';
 import { type ChainEnd, chainStart } from '../../shared/proof/output-chain.js';
 import { type JobPayload, NotItsTurnError } from '../../shared/queue/jobs.ts';
 import type { OutputOrder } from '../../shared/queue/output-order.ts';
+import { type CompletionReply, completionStream, type WorkerReply } from '../../shared/queue/replies.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { CounterStore } from '../../shared/store/counters.ts';
 import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { ChainSum, StoredClosingRecord, WorkflowRecord, WorkflowStore } from '../../shared/store/workflows.ts';
-import { ProviderError } from '../providers/index.ts';
+import { ProviderError, RateReachedError, TierUnavailableError, type TimestampProvider } from '../providers/index.ts';
 import type { MakeStamps } from '../stamping/index.ts';
 
 type ClosedChain = Required<ChainSum>;
@@ -54,6 +55,8 @@ export interface WorkflowCompletionDeps {
   readonly order: Pick<OutputOrder, 'hasEarlier'>;
   readonly counters: Pick<CounterStore, 'add' | 'addStamps'>;
   readonly makeStamps: MakeStamps;
+  readonly provider: TimestampProvider;
+  readonly sendReplies: (replyTo: string, replies: readonly WorkerReply[]) => Promise<void>;
   /** Queues the webhook for a completed workflow, if its caller asked for one. @throws if the queue did not confirm it */
   readonly announceCompleted: (workflow: WorkflowRecord, requestId: string) => Promise<void>;
   /** Queues the mail to the client of a completed workflow. It may be repeated. @throws if the queue did not confirm it */
@@ -70,7 +73,7 @@ const longestLookMs = 5_000;
 const freshSalt = (): string => randomBytes(saltBytes).toString('hex');
 
 /**
- * Completes a workflow in steps: it waits for outputs that were accepted earlier; closes the workflow and gives the future stamp of the root its id;
+ * Completes a workflow in steps: it waits for outputs that were accepted earlier; checks that its tier can be served; closes the workflow and gives the future stamp of the root its id;
  * closes the chain; computes, stores and stamps the root (W9); writes the closing record with the time of the root's stamp, and stamps it; marks the
  * workflow as completed. Each step may be repeated: if a run stops, the next run continues.
  *
@@ -78,7 +81,7 @@ const freshSalt = (): string => randomBytes(saltBytes).toString('hex');
  *   `store_unavailable`: the job is retried
  */
 export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps): (job: JobPayload<'workflow-completion'>) => Promise<void> {
-  const { workflows, outputs, order, counters, makeStamps, announceCompleted, mailCompleted, clock, log } = deps;
+  const { workflows, outputs, order, counters, makeStamps, provider, sendReplies, announceCompleted, mailCompleted, clock, log } = deps;
   const workerStartedAt = performance.now();
 
   /** Waits for outputs that were accepted earlier. @throws NotItsTurnError while they are in progress */
@@ -87,6 +90,30 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
     const waitedMs = Math.min(clock() - acceptedAt, performance.now() - workerStartedAt);
     if (waitedMs > patienceMs || !(await order.hasEarlier(workflowId, acceptedAt))) return;
     throw new NotItsTurnError(Math.min(Math.max(Math.abs(waitedMs) / 4, shortestLookMs), longestLookMs));
+  }
+
+  const reply = (outcome: CompletionReply) => sendReplies(completionStream, [outcome]);
+
+  /**
+   * Checks that the stamps of a workflow can be made, before anything is closed (W19). Returns false if no provider may make them: then a retry is
+   * useless.
+   *
+   * @throws NotItsTurnError while a provider allows no request; ProviderError if none answers
+   */
+  async function isTierServed(workflowId: string): Promise<boolean> {
+    const workflow = await workflows.find(workflowId);
+    if (!workflow || workflow.closing || !needsQualifiedProvider(workflow.tier)) return true;
+    try {
+      await provider.checkQualified();
+      return true;
+    } catch (error) {
+      if (error instanceof RateReachedError) throw new NotItsTurnError(Math.max(error.retryInMs, shortestLookMs));
+      if (!(error instanceof ProviderError)) throw error;
+      const isUnserved = error instanceof TierUnavailableError;
+      await reply({ outcome: 'not_completed', workflowId, code: isUnserved ? 'tier_unavailable' : 'provider_failed' });
+      if (isUnserved) return false;
+      throw error;
+    }
   }
 
   async function rootOf(workflow: WorkflowRecord, rootTokenId: string): Promise<ClosedChain> {
@@ -113,8 +140,8 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
     const { stored, failed, retryInMs } = await makeStamps([item], { mayExist: true });
     if (stored[0]) return stored[0];
     if (retryInMs !== undefined) throw new NotItsTurnError(Math.max(retryInMs, shortestLookMs));
-    await workflows.countRootFailure(_id);
     counters.addStamps(failed.map(({ tally }) => tally));
+    await reply({ outcome: 'not_completed', workflowId: _id, code: failed.length > 0 ? 'provider_failed' : 'tier_unavailable' });
     if (failed.length > 0) throw new ProviderError('the root or the closing record could not be stamped');
     return undefined;
   }
@@ -144,10 +171,14 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
   return async (job) => {
     const { workflowId, acceptedAt, requestId } = job;
     await letOutputsJoin(job);
+    if (!(await isTierServed(workflowId))) return;
     const workflow = await workflows.beginClosing(workflowId, randomUUIDv7(), new Date(acceptedAt));
     if (!workflow?.closing) return;
-    // An earlier run may have ended before it queued the mail.
-    if (workflow.status === 'completed') return mailCompleted(workflow, job);
+    if (workflow.status === 'completed') {
+      // An earlier run may have ended before it replied and queued the mail.
+      await reply({ outcome: 'completed', workflowId });
+      return mailCompleted(workflow, job);
+    }
     const root = await rootOf(workflow, workflow.closing.rootTokenId);
     const rootStamp = await stamp(job, workflow, workflow.closing.rootTokenId, root.hash);
     if (!rootStamp) return;
@@ -155,7 +186,9 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
     if (!(await stamp(job, workflow, tokenId, hashOfClosingText(text)))) return;
     const completedAt = readClosingRecord(text)?.completed_at ?? rootStamp.proofs[0].issuedAt;
     await announceCompleted(workflow, requestId);
-    if (!(await workflows.complete(workflowId, new Date(completedAt)))) return;
+    const isFirst = await workflows.complete(workflowId, new Date(completedAt));
+    await reply({ outcome: 'completed', workflowId });
+    if (!isFirst) return;
     log.info({ requestId, workflowId, outputs: root.outputCount }, 'a workflow was completed');
     counters.add({ workflowsCompleted: 1 }, clock());
     await mailCompleted(workflow, job);

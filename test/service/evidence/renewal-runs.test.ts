@@ -73,6 +73,7 @@ async function storeWith(given: readonly (StoredStamp | ReturnType<typeof brough
 const providerOf = (days: number, fitDays = days): TimestampProvider => ({
   name: 'tsa-1',
   isQualified: false,
+  checkQualified: async () => undefined,
   stamp: async ({ imprint }: StampSubject) => proofOf(Buffer.from(imprint.digest, 'hex'), days, LAB_NOW_MS + 3_600_000, fitDays),
 });
 

@@ -39,6 +39,7 @@ test('calls of a wrapped provider are measured; a failure of the store does not 
   const port: TimestampProvider = {
     name: 'acme',
     isQualified: false,
+    checkQualified: async () => undefined,
     stamp: async () => {
       if (error) throw error;
       return { kind: 'mock', provider: 'acme', isQualified: false, issuedAt: '2026-11-21T12:00:00Z', token: '' };

@@ -1,16 +1,15 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { createCallerShares } from '../../../src/shared/queue/caller-shares.ts';
 import { createContentsUnderWay } from '../../../src/shared/queue/contents-under-way.ts';
 import { createHandOver } from '../../../src/shared/queue/hand-over.ts';
 import { placesOf } from '../../../src/shared/queue/jobs.ts';
 import { jobOptionsOf } from '../../../src/shared/queue/open-queue.ts';
+import { sendReplies } from '../../../src/shared/queue/replies.ts';
 import { eventually } from '../../support/eventually.ts';
-import { openQueueLab } from '../../support/queue-lab.ts';
+import { asker, openQueueLab } from '../../support/queue-lab.ts';
 import { stampItem } from '../../support/stamp-items.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-const isWaitedFor = () => true;
 const promise = () => ({ ...stampItem(), isPromised: true });
 const output = {
   workflowId: '0198c0de-0000-7000-8000-000000000001',
@@ -21,9 +20,9 @@ const output = {
 
 test('R7: promised stamps get their own queue; outputs never do (W8); the depth and the oldest job are those of both', async () => {
   const { openApiEnd, stamps, promised } = await openQueueLab();
-  const { queue, watch } = await openApiEnd(1_000);
+  const { submission, watch } = await openApiEnd(1_000);
   const [promisedItem, waitedFor, ofWorkflow] = [promise(), stampItem(), { ...promise(), output }];
-  for (const item of [promisedItem, waitedFor, ofWorkflow]) await Promise.all(queue.accept('product:a', [item], isWaitedFor));
+  for (const item of [promisedItem, waitedFor, ofWorkflow]) await submission.submit([item], asker());
   const itemsIn = async (one: typeof stamps) => (await one.getJobs(['wait'], 0, -1, true)).flatMap(({ data }) => data.items);
   expect([await itemsIn(promised), await itemsIn(stamps)]).toEqual([[promisedItem], [waitedFor, ofWorkflow]]);
   const [oldest] = await promised.getJobs(['wait']);
@@ -47,25 +46,35 @@ test('E11: a worker that dies after the hand-over repeats it without effect; oth
   expect(await createContentsUnderWay({ redis, log })()).toEqual(new Set(['abc']));
 });
 
-test('R7: a caller has half of the depth; replies and items that were not accepted make room; lost replies do after an hour', async () => {
-  vi.useFakeTimers();
-  const shares = createCallerShares({ maxDepth: 5 });
+test('R7: a caller has half of the depth; replies make room; lost replies do after an hour', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const { openApiEnd, stamps, redis, log } = await openQueueLab();
+  const { submission } = await openApiEnd(6);
   const refused = expect.objectContaining({ code: 'rate_limited', retryAfterSeconds: 5 });
-  for (const id of ['1', '2', '2', '3']) shares.add('product:a', id);
-  expect(() => shares.check('product:a', 1)).toThrow(refused);
-  expect(() => shares.check('product:b', 3)).not.toThrow();
-  expect(() => shares.check('product:b', 4)).toThrow('this request has 4: send at most 3 at once');
-  shares.settle('2');
-  shares.settle('2');
-  shares.settle('unknown');
-  expect(() => shares.check('product:a', 1)).not.toThrow();
-  expect(() => shares.check('product:a', 2)).toThrow(refused);
-  vi.advanceTimersByTime(3_599_000);
-  shares.add('product:a', '4');
-  expect(() => shares.check('product:a', 1)).toThrow(refused);
-  vi.advanceTimersByTime(2_000);
-  expect(() => shares.check('product:a', 2)).not.toThrow();
-  expect(() => shares.check('product:a', 3)).toThrow(refused);
+  const mayHave = (items: number) => {
+    try {
+      submission.checkCapacity('product:a', items);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const [first, second] = [stampItem(), stampItem()];
+  await submission.submit([first, second], asker('product:a'));
+  expect(mayHave(1)).toBe(true);
+  expect(() => submission.checkCapacity('product:a', 2)).toThrow(refused);
+  expect(() => submission.checkCapacity('product:b', 3)).not.toThrow();
+  expect(() => submission.checkCapacity('product:b', 4)).toThrow('this request has 4: send at most 3 at once');
+
+  const [job] = await stamps.getJobs(['wait']);
+  const failed = [first.tokenId, first.tokenId, 'unknown'].map(
+    (tokenId) => ({ outcome: 'failed', tokenId, code: 'stamp_failed' }) as const,
+  );
+  await sendReplies({ redis, log }, job!.data.replyTo, failed);
+  await eventually(async () => mayHave(2));
+  expect(() => submission.checkCapacity('product:a', 3)).toThrow(refused);
+  vi.advanceTimersByTime(3_601_000);
+  expect(mayHave(3)).toBe(true);
 });
 
 test('E11: a promised stamp that was given up is counted, listed and retried like any other', async () => {

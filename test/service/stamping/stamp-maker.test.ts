@@ -37,6 +37,7 @@ function startMaker(failures: Failures = {}) {
   const provider: TimestampProvider = {
     name: 'test',
     isQualified: false,
+    checkQualified: async () => undefined,
     stamp: async ({ tokenId, imprint, requiresQualified }: StampSubject): Promise<Proof> => {
       asked.push(tokenId);
       const failure = failures[imprint.digest[0]!];
@@ -156,7 +157,7 @@ async function runJob(items: readonly StampItem[], { failures = {}, answeredAfte
   const process = createStampProcessor({
     ...depsOf(maker),
     sendReplies: async (_to, replies: readonly WorkerReply[]) => {
-      for (const { tokenId, outcome } of replies) told.set(tokenId, outcome);
+      for (const reply of replies) if ('tokenId' in reply) told.set(reply.tokenId, reply.outcome);
     },
     handOver: async (_to, given) => void handedOver.push(...given),
     clock: () => acceptedAt + (asked.length > 0 ? answeredAfterMs : begunAfterMs),

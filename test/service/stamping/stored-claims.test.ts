@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { createReplyLookup } from '../../../src/api/stamps/reply-waiter.ts';
+import { createReplyLookup } from '../../../src/api/stamps/stored-replies.ts';
 import { openStampJudge } from '../../../src/api/verification/stamp-judge.ts';
 import { loadConfig } from '../../../src/shared/runtime/config.ts';
 import { noLists } from '../../../src/shared/store/lists-in-force.ts';
@@ -57,9 +57,9 @@ test('V9: a stamp looked up after a lost reply is judged; if it does not verify,
   });
   const tokenId = String((await stampInternal(service, { hash: randomHash() })).body.token_id);
   await changeStamp(tokenId, qualified);
-  expect(await lookUp([tokenId])).toMatchObject([{ outcome: 'stamped', tokenId, isQualified: false }]);
+  expect([...(await lookUp([tokenId])).values()]).toMatchObject([{ outcome: 'stamped', tokenId, isQualified: false }]);
   await changeStamp(tokenId, older);
-  expect(await lookUp([tokenId])).toEqual([]);
+  expect((await lookUp([tokenId])).size).toBe(0);
 });
 
 test('V9: a workflow is completed only if its closing stamps verify', async () => {

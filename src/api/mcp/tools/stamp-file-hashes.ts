@@ -1,7 +1,8 @@
 import { stampFilesAnswer, stampFilesArguments } from '../../../shared/contract/mcp.ts';
 import type { StampToken } from '../../../shared/contract/stamp.ts';
 import { sha256Imprint } from '../../../shared/domain/stamp.ts';
-import type { Outcome, StampMany } from '../../stamps/index.ts';
+import { toServiceError } from '../../server/errors.ts';
+import { madeOf, type Stamping } from '../../stamps/index.ts';
 import type { Links } from './links.ts';
 import { stampingAnnotations } from './stamp.ts';
 import { createTool, type Tool } from './tool.ts';
@@ -9,26 +10,21 @@ import { createTool, type Tool } from './tool.ts';
 /** For more files than this the answer has no links, because the assistant must read all of them. */
 const mostLinked = 10;
 
-export function createStampFilesTool({ stampMany, links }: { readonly stampMany: StampMany; readonly links: Links }): Tool {
-  function describe(file: { name?: string | undefined; sha256_hex: string }, outcome: Outcome<StampToken>) {
-    const named = { name: file.name ?? null, sha256_hex: file.sha256_hex };
-    if ('made' in outcome) {
-      const { token_id, issued_at, tsp_provider, is_qualified, qualified, verify_url } = outcome.made;
-      return {
-        ...named,
-        token_id,
-        issued_at,
-        tsp_provider,
-        is_qualified,
-        qualified: qualified ?? null,
-        verify_url: links.absolute(verify_url),
-        error: null,
-      };
-    }
-    const { code, message, members } = outcome.error;
+export function createStampFilesTool({ stamping, links }: { readonly stamping: Stamping; readonly links: Links }): Tool {
+  const describeMade = ({ token_id, issued_at, tsp_provider, is_qualified, qualified, verify_url }: StampToken) => ({
+    token_id,
+    issued_at,
+    tsp_provider,
+    is_qualified,
+    qualified: qualified ?? null,
+    verify_url: links.absolute(verify_url),
+    error: null,
+  });
+
+  function describeError(error: unknown) {
+    const { code, message, members } = toServiceError(error);
     const pending = typeof members.verify_url === 'string' ? links.absolute(members.verify_url) : null;
     return {
-      ...named,
       token_id: null,
       issued_at: null,
       tsp_provider: null,
@@ -49,7 +45,8 @@ export function createStampFilesTool({ stampMany, links }: { readonly stampMany:
     arguments: stampFilesArguments,
     answer: stampFilesAnswer,
     run: async ({ files, tier }, { product, requestId, idempotencyKey, guards, onReplayed }) => {
-      const { outcomes, isReplayed } = await stampMany({
+      const { answers, isReplayed } = await stamping.stampAll({
+        operation: 'stamps',
         entries: files.map(({ sha256_hex }, index) => ({
           index,
           order: { imprint: sha256Imprint(sha256_hex), content: undefined, tier, metadata: undefined },
@@ -62,7 +59,11 @@ export function createStampFilesTool({ stampMany, links }: { readonly stampMany:
         passLimit: () => guards.stamps(files.length),
       });
       if (isReplayed) onReplayed();
-      const described = (await Promise.all(outcomes)).map((outcome, index) => describe(files[index]!, outcome));
+      const told = answers.map((answer) => answer.then((one) => describeMade(madeOf(one))).catch(describeError));
+      const described = (await Promise.all(told)).map((one, index) => {
+        const { name = null, sha256_hex } = files[index]!;
+        return { name, sha256_hex, ...one };
+      });
       const failed = described.filter(({ error }) => error !== null).length;
       return { stamped: described.length - failed, failed, files: described };
     },

@@ -12,6 +12,7 @@ import {
 } from '../../../shared/contract/mcp.ts';
 import { evidencePath, workflowPath } from '../../../shared/domain/addresses.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
+import { madeOf } from '../../stamps/index.ts';
 import { starterIdOf, type Workflows } from '../../workflows/index.ts';
 import type { Links } from './links.ts';
 import { stampingAnnotations } from './stamp.ts';
@@ -78,7 +79,7 @@ export function createWorkflowStatusTool(deps: {
 }
 
 export function createWorkflowOutputTool(deps: {
-  readonly workflows: Pick<Workflows, 'open' | 'stampOutput'>;
+  readonly workflows: Pick<Workflows, 'open' | 'stampOutputs'>;
   readonly links: Links;
 }): Tool {
   const { workflows, links } = deps;
@@ -94,7 +95,10 @@ export function createWorkflowOutputTool(deps: {
       const workflow = await guards.lookUp(() => workflows.open(workflow_id, workflow_token));
       const callerId = `product:${product}`;
       const passLimit = () => guards.outputs(workflow._id, 1);
-      const { answer, isReplayed } = await workflows.stampOutput({ workflow, request, callerId, requestId, idempotencyKey, passLimit });
+      const entries = [{ index: 0, request }];
+      const command = { workflow, entries, operation: 'workflow_stamp', callerId, requestId, idempotencyKey, passLimit } as const;
+      const { answers, isReplayed } = await workflows.stampOutputs(command);
+      const answer = madeOf(await answers[0]!);
       if (isReplayed) onReplayed();
       const { verify_url, workflow_anchor_url } = answer;
       return { ...answer, verify_url: links.absolute(verify_url), workflow_anchor_url: links.absolute(workflow_anchor_url) };

@@ -1,0 +1,332 @@
+import { randomUUID, randomUUIDv7 } from 'node:crypto';
+import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/promises';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import { idInSeries, mostIdsInSeries, timeOfId } from '../../shared/domain/stamp-id.ts';
+import { connectBlockingReader } from '../../shared/queue/connection.ts';
+import type { JobSender } from '../../shared/queue/job-sender.ts';
+import type { JobPayload } from '../../shared/queue/jobs.ts';
+import { type Acceptance, queueUnavailable } from '../../shared/queue/open-queue.ts';
+import type { QueueWatch } from '../../shared/queue/queue-state.ts';
+import { type CompletionReply, readReplies, replyBlockMs, replyStreamOf } from '../../shared/queue/replies.ts';
+import { maxItemsPerJob, type StampedReply, type StampItem, type StampJob, type StampReply } from '../../shared/queue/stamp-job.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
+import { createMicroBatcher } from '../../shared/runtime/micro-batcher.ts';
+import type { Deadline } from './deadline.ts';
+import { createReplyWaits, type Heard } from './reply-waits.ts';
+
+type FailedReply = Extract<StampReply, { outcome: 'failed' }>;
+
+/**
+ * What became of an item. `stamped`: a worker has made the stamp, or the store has it. `failed`: it will not be made. `accepted`: it is in the queue
+ * and not finished in time. `unconfirmed`: it may be in the queue.
+ */
+export type Outcome =
+  | { readonly state: 'stamped'; readonly reply: StampedReply }
+  | ({ readonly state: 'failed' } & Pick<FailedReply, 'code' | 'fault'>)
+  | { readonly state: 'accepted' }
+  | { readonly state: 'unconfirmed' };
+
+/** Whose items they are, and how long they are waited for. */
+export interface Asker {
+  /** The owner of a share of the queue: a product, or an address. */
+  readonly callerId: string;
+  /** When the caller gets an answer at the latest. */
+  readonly deadline: Deadline;
+  /**
+   * For a caller who does not wait: how long it still waits once the items are accepted (N1), in milliseconds. Workers then make the stamps however
+   * long that takes. Undefined for a caller who waits until the deadline.
+   */
+  readonly patienceMs?: number | undefined;
+}
+
+/** The way of jobs whose outcome a request waits for: the share of its caller, the depth of the queue, the job, Redis's confirmation, the reply. */
+export interface Submission {
+  /**
+   * Checks in advance whether `submit` would take this many items of a caller, before anything is stored for a request.
+   *
+   * @throws ServiceError `rate_limited` if too many items of this caller are unanswered, `overloaded` if too many stamps wait, `queue_unavailable`
+   *   while Redis does not answer
+   */
+  checkCapacity(callerId: string, items: number): void;
+  /**
+   * Accepts all items or none. The jobs sort in the order of the items (W8). Resolves when Redis has confirmed one of the items; each outcome resolves
+   * by the deadline, or at most half a second later. If the job of an item certainly did not reach Redis although another job did, its outcome
+   * rejects with `queue_unavailable`. If Redis does not confirm a job, it is sent again under its id as long as a caller waits for one of its items.
+   *
+   * @throws ServiceError see `checkCapacity`: nothing was accepted
+   */
+  submit(items: readonly StampItem[], asker: Asker): Promise<Promise<Outcome>[]>;
+  /**
+   * Queues the completion of a workflow, unless it is queued already, and waits for its outcome. Undefined: it is not finished in time.
+   *
+   * @throws ServiceError `queue_unavailable` if the job certainly did not reach Redis
+   */
+  complete(job: JobPayload<'workflow-completion'>, deadline: Deadline): Promise<CompletionReply | undefined>;
+  close(): Promise<void>;
+}
+
+/** The pause before a job is sent again, in milliseconds. If Redis did take the job, its replies arrive within this time. */
+const sendAgainMs = 500;
+
+/** An item on its way into a job. */
+interface Entering {
+  readonly item: StampItem;
+  /** Whether a caller still waits for the item, so that its job is worth sending again. */
+  readonly isWaitedFor: () => boolean;
+}
+
+/** Opens the way for an API process. `maxDepth`: if this many stamps wait, more are refused. */
+export function openSubmission(options: {
+  redisUrl: string;
+  jobs: JobSender;
+  watch: QueueWatch;
+  /** Reads stamps from the store: returns a reply for each that exists, by its id. */
+  findStamps: (tokenIds: readonly string[]) => Promise<ReadonlyMap<string, StampedReply>>;
+  /** Returns those of these workflows that are completed. */
+  findCompleted: (workflowIds: readonly string[]) => Promise<readonly string[]>;
+  maxDepth: number;
+  log: Logger;
+}): Submission {
+  const { redisUrl, jobs, watch, findStamps, findCompleted, maxDepth, log } = options;
+  const shares = createShares(Math.ceil(maxDepth * shareOfCaller));
+  const nextJobId = createJobIds();
+  const replyTo = replyStreamOf(randomUUID());
+  const waits = createReplyWaits<StampReply>({ findStored: findStamps, log });
+  const completions = createReplyWaits<CompletionReply>({
+    findStored: async (ids) => new Map((await findCompleted(ids)).map((workflowId) => [workflowId, { outcome: 'completed', workflowId }])),
+    log,
+  });
+  const replies = readReplies({
+    redis: connectBlockingReader(redisUrl, log, replyBlockMs),
+    stream: replyTo,
+    log,
+    onReply: (reply) => {
+      if ('workflowId' in reply) return completions.settle(reply.workflowId, reply);
+      shares.settle(reply.tokenId);
+      waits.settle(reply.tokenId, reply);
+    },
+    onGap: () => {
+      void waits.lookUpAll();
+      void completions.lookUpAll();
+    },
+  });
+
+  function checkAnswers(): void {
+    jobs.checkConnection();
+    if (watch.isSilent()) throw queueUnavailable('silent');
+  }
+
+  function checkCapacity(callerId: string, items: number): void {
+    checkAnswers();
+    shares.check(callerId, items);
+    if (watch.depth() + items > maxDepth) {
+      throw new ServiceError('overloaded', 'Too many stamps are waiting; please try again shortly.', { retryAfterSeconds: 5 });
+    }
+  }
+
+  type StampJobName = 'stamp' | 'promised-stamp';
+
+  /**
+   * Sends a job again with the same id. If Redis did take it the first time, it is not added twice while it waits or runs. After it has run, its
+   * replies have arrived, and no caller waits any more.
+   */
+  async function sendAgain(name: StampJobName, jobId: string, entering: readonly Entering[]): Promise<Acceptance> {
+    const waitedFor = () => entering.filter(({ isWaitedFor }) => isWaitedFor()).map(({ item }) => item);
+    while (waitedFor().length > 0) {
+      await delay(sendAgainMs);
+      const items = waitedFor();
+      if (items.length === 0) break;
+      try {
+        checkAnswers();
+        if ((await jobs.send(name, { replyTo, items, isRepeated: true }, jobId)) === 'acknowledged') return 'acknowledged';
+      } catch (error) {
+        log.debug({ err: error, job: jobId }, 'the job cannot be sent again yet');
+      }
+    }
+    return 'unanswered';
+  }
+
+  async function send(name: StampJobName, entering: readonly Entering[]): Promise<(Acceptance | Promise<Acceptance>)[]> {
+    checkAnswers();
+    const jobId = nextJobId();
+    const job: StampJob = { replyTo, items: entering.map(({ item }) => item) };
+    const answered = await jobs.send(name, job, jobId);
+    watch.sent(entering.length);
+    if (answered === 'acknowledged') return entering.map(() => answered);
+    log.warn({ job: jobId, stamps: entering.length }, 'Redis did not confirm a job; sending it again');
+    const acceptance = sendAgain(name, jobId, entering);
+    return entering.map(() => acceptance);
+  }
+
+  const batcherOf = (name: StampJobName) =>
+    createMicroBatcher<Entering, Acceptance>({ maxItems: maxItemsPerJob, gather: restOfTurn, send: (entering) => send(name, entering) });
+  const batchers = { stamp: batcherOf('stamp'), 'promised-stamp': batcherOf('promised-stamp') };
+
+  async function enter(callerId: string, entering: Entering): Promise<Acceptance> {
+    const { item } = entering;
+    // Stamps that nobody waits for have their own queue. Outputs of workflows never change queue, because they keep their order (W8).
+    const name = item.isPromised && !item.output ? 'promised-stamp' : 'stamp';
+    shares.add(callerId, item.tokenId);
+    try {
+      return await batchers[name].add(entering);
+    } catch (error) {
+      shares.settle(item.tokenId);
+      throw error;
+    }
+  }
+
+  /** For callers who wait. An item that a request waits for already is not queued again. */
+  function enterAndWait(items: readonly StampItem[], { callerId, deadline }: Asker) {
+    const fresh = items.filter(({ tokenId }) => !waits.isWaitedFor(tokenId));
+    const accepted = fresh.map((item) => enter(callerId, { item, isWaitedFor: () => waits.isWaitedFor(item.tokenId) }));
+    const heard = waits.waitForAll(idsOf(items), deadline.leftMs());
+    for (const [index, { tokenId }] of fresh.entries()) {
+      accepted[index]!.then(
+        (acceptance) => acceptance === 'acknowledged' && waits.accepted(tokenId),
+        (error) => waits.fail(tokenId, error),
+      );
+    }
+    return { accepted, outcomes: heard.map((one) => handled(one.then(outcomeOf))) };
+  }
+
+  /** For callers who do not wait: the items are promised. */
+  function enterPromised(given: readonly StampItem[], { callerId, deadline, patienceMs = 0 }: Asker) {
+    const items = given.map((item) => ({ ...item, isPromised: true }));
+    const accepted = items.map((item) => enter(callerId, { item, isWaitedFor: () => deadline.leftMs() > 0 }));
+    const over = patienceMs > 0 ? delay(patienceMs, undefined, { ref: false }) : undefined;
+    const heard = over && waits.waitForAll(idsOf(items), deadline.leftMs());
+    const outcomeAt = async (index: number): Promise<Outcome> => {
+      const [acceptance, said] = await Promise.all([accepted[index]!, heard && Promise.race([heard[index], over])]);
+      return outcomeOf({ reply: said?.reply, isAccepted: acceptance === 'acknowledged' });
+    };
+    return { accepted, outcomes: items.map((_, index) => handled(outcomeAt(index))) };
+  }
+
+  return {
+    checkCapacity,
+    submit: async (items, asker) => {
+      const fresh = items.filter(({ tokenId }) => asker.patienceMs !== undefined || !waits.isWaitedFor(tokenId));
+      checkCapacity(asker.callerId, fresh.length);
+      const { accepted, outcomes } = (asker.patienceMs === undefined ? enterAndWait : enterPromised)(items, asker);
+      await untilAny(accepted.length > 0 ? [...accepted, ...outcomes] : []);
+      return outcomes;
+    },
+    complete: async (job, deadline) => {
+      const { workflowId } = job;
+      const [heard] = completions.waitForAll([workflowId], deadline.leftMs());
+      await jobs.send('workflow-completion', job, `completion-${workflowId}`);
+      // The job may have ended before this wait began.
+      void completions.lookUp([workflowId]);
+      return (await heard!).reply;
+    },
+    close: () => replies.stop(),
+  };
+}
+
+/** A place in the answer to a request: an earlier request has filled it, or its item has to be submitted. */
+export type Place<Answer> = { readonly known: Promise<Answer> } | { readonly item: StampItem };
+
+/**
+ * Submits the items of a request and returns the answers to all its places, in their order.
+ *
+ * @throws the same ServiceErrors as `submit`, and the errors of `answerOf` as rejections of its answer
+ */
+export async function submitMissing<Answer>(
+  submission: Submission,
+  places: readonly Place<Answer>[],
+  asker: Asker,
+  answerOf: (item: StampItem, outcome: Outcome) => Answer,
+): Promise<readonly Promise<Answer>[]> {
+  const items = places.flatMap((place) => ('item' in place ? place.item : []));
+  const outcomes = items.length > 0 ? await submission.submit(items, asker) : [];
+  const ofItems = outcomes.map((outcome, index) => handled(outcome.then((known) => answerOf(items[index]!, known)))).values();
+  return places.map((place) => ('known' in place ? place.known : ofItems.next().value!));
+}
+
+/** Marks a promise as handled: if the request fails as a whole, nobody reads the answers to its places. */
+export function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
+const idsOf = (items: readonly StampItem[]): string[] => items.map(({ tokenId }) => tokenId);
+
+function outcomeOf({ reply, isAccepted }: Heard<StampReply>): Outcome {
+  if (reply?.outcome === 'stamped') return { state: 'stamped', reply };
+  if (reply) return { state: 'failed', code: reply.code, fault: reply.fault };
+  return { state: isAccepted ? 'accepted' : 'unconfirmed' };
+}
+
+/** Resolves as soon as one of these resolves. @throws the first error if all reject */
+async function untilAny(promises: readonly Promise<unknown>[]): Promise<void> {
+  if (promises.length === 0) return;
+  try {
+    await Promise.any(promises);
+  } catch (error) {
+    throw error instanceof AggregateError ? error.errors[0] : error;
+  }
+}
+
+/** Returns a function that makes ids of jobs (UUIDs version 7). In one process they sort in order of creation, unless its clock is set back. */
+function createJobIds(): () => string {
+  let seriesId = randomUUIDv7();
+  let made = 0;
+  return () => {
+    const fresh = randomUUIDv7();
+    if (timeOfId(fresh) !== timeOfId(seriesId) || made === mostIdsInSeries) [seriesId, made] = [fresh, 0];
+    made += 1;
+    return idInSeries(seriesId, made - 1);
+  };
+}
+
+/** Each caller may have this share of `QUEUE_MAX_DEPTH`. */
+const shareOfCaller = 0.5;
+
+/** After this time without a reply, the reply counts as lost, in milliseconds. */
+const lostAfterMs = 3_600_000;
+
+/**
+ * Counts the items that this API process has sent and no worker has answered, for each caller. So one caller can fill at most half of the queue
+ * through one API process (R7).
+ */
+function createShares(most: number) {
+  /** The unanswered items, oldest first. */
+  const unanswered = new Map<string, { readonly callerId: string; readonly since: number }>();
+  const counts = new Map<string, number>();
+
+  /** An item was answered, or it did not reach the queue. */
+  function settle(tokenId: string): void {
+    const item = unanswered.get(tokenId);
+    if (!item) return;
+    unanswered.delete(tokenId);
+    const left = (counts.get(item.callerId) ?? 1) - 1;
+    if (left > 0) counts.set(item.callerId, left);
+    else counts.delete(item.callerId);
+  }
+
+  function forgetLost(): void {
+    const before = performance.now() - lostAfterMs;
+    for (const [tokenId, { since }] of unanswered) {
+      if (since > before) return;
+      settle(tokenId);
+    }
+  }
+
+  return {
+    /** @throws ServiceError `rate_limited` if the caller would have too many unanswered items */
+    check: (callerId: string, items: number): void => {
+      forgetLost();
+      if ((counts.get(callerId) ?? 0) + items <= most) return;
+      const advice = items > most ? `this request has ${items}: send at most ${most} at once` : 'try again when some of them are finished';
+      throw new ServiceError('rate_limited', `At most ${most} stamps of one caller may be unfinished at a time; ${advice}.`, {
+        retryAfterSeconds: 5,
+      });
+    },
+    add: (callerId: string, tokenId: string): void => {
+      if (unanswered.has(tokenId)) return;
+      unanswered.set(tokenId, { callerId, since: performance.now() });
+      counts.set(callerId, (counts.get(callerId) ?? 0) + 1);
+    },
+    settle,
+  };
+}

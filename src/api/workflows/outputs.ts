@@ -1,0 +1,160 @@
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
+import type { Callback } from '../../shared/contract/webhook.ts';
+import {
+  type AcceptedOutput,
+  type WorkflowStampRequest,
+  type WorkflowStampResponse,
+  workflowStampResponseOf,
+} from '../../shared/contract/workflow.ts';
+import { verifyPath, workflowStatePath } from '../../shared/domain/addresses.ts';
+import { encryptMetadata, nonceBytes } from '../../shared/domain/encryption.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import { sha256Imprint } from '../../shared/domain/stamp.ts';
+import { idInSeries } from '../../shared/domain/stamp-id.ts';
+import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
+import type { StampItem } from '../../shared/queue/stamp-job.ts';
+import type { WorkflowRecord } from '../../shared/store/workflows.ts';
+import {
+  type Answer,
+  type Answers,
+  type Outcome,
+  type PassLimit,
+  stampFailed,
+  startDeadline,
+  storeBefore,
+  submitMissing,
+} from '../stamps/index.ts';
+import { checkState, checkTier, tierUnavailable } from './access.ts';
+import { refusalError } from './refusals.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
+
+/** A request for one output of a workflow or many. */
+export interface StampOutputsCommand {
+  readonly workflow: WorkflowRecord;
+  /** The outputs in their order, each with its index in the request. The ids of the stamps are derived from the id of the request and these indexes. */
+  readonly entries: readonly { readonly index: number; readonly request: WorkflowStampRequest }[];
+  /** `workflow_stamps` for a bulk request. Each kind of request has its own idempotency keys. */
+  readonly operation: 'workflow_stamp' | 'workflow_stamps';
+  /** The product of the caller, if it asks for a webhook. */
+  readonly product?: string | undefined;
+  /** The owner of a share of the queue: a product, or an address. */
+  readonly callerId: string;
+  readonly requestId: string;
+  /** The time that the request has spent before; it counts as waiting. */
+  readonly spentMs?: number;
+  readonly idempotencyKey: string | undefined;
+  readonly passLimit: PassLimit;
+  /** For a caller who does not wait: see `Asker`. */
+  readonly patienceMs?: number | undefined;
+}
+
+export type OutputAnswer = Answer<WorkflowStampResponse, AcceptedOutput>;
+
+/** The id and the number of an output. */
+interface Place {
+  readonly outputId: string;
+  readonly sequenceNumber: number;
+}
+
+/**
+ * Stamps outputs of a workflow and gives them numbers in the given order (L4). After Redis has acknowledged a job, workers finish it even if this
+ * process dies. Each answer succeeds or fails on its own: it rejects with ServiceError `conflict`, `tier_unavailable`, `provider_failed`,
+ * `internal_error`, `queue_unavailable`, or `stamp_pending` if the output was accepted, or perhaps was, and is not finished in time.
+ *
+ * @throws ServiceError `conflict`, `gone`, `tier_unavailable`, `rate_limited`, `overloaded`, `queue_unavailable`, `store_unavailable`,
+ *   `idempotency_key_reused`: nothing was accepted
+ */
+export function createOutputStamping(tools: WorkflowTools): (command: StampOutputsCommand) => Promise<Answers<OutputAnswer>> {
+  const { submission, writes, outputs, idempotency, clock, waitMs, encryptedOf, servesQualified, addressOf } = tools;
+
+  async function itemOf(command: StampOutputsCommand, request: WorkflowStampRequest, begunAt: number, tokenId: string): Promise<StampItem> {
+    const { workflow, product, requestId } = command;
+    const { wordsKey: key } = workflow;
+    const { output_metadata: metadata, callback_url: url } = request;
+    const callback = url && (await encryptedOf(tokenId, { url, sealed_storage_url: null, product } satisfies Callback));
+    return {
+      tokenId,
+      imprint: sha256Imprint(request.output_hash),
+      tier: 'basic',
+      caller: { kind: 'workflow' },
+      acceptedAt: begunAt,
+      requestId,
+      requiresQualified: needsQualifiedProvider(workflow.tier),
+      ...(callback && { callback }),
+      output: {
+        workflowId: workflow._id,
+        briefingHash: workflow.briefingHash,
+        outputId: randomUUIDv7(),
+        type: request.output_type,
+        // Metadata that comes after the redaction is not stored: it might contain the e-mail address again.
+        ...(metadata && key && { metadata: encryptMetadata({ key, nonce: randomBytes(nonceBytes) }, tokenId, JSON.stringify(metadata)) }),
+      },
+    };
+  }
+
+  const madeAt = (workflowId: string, tokenId: string, { outputId, sequenceNumber }: Place): OutputAnswer => ({
+    made: workflowStampResponseOf({ workflowId, tokenId, outputId, sequenceNumber }, addressOf),
+  });
+
+  function answerOf(workflowId: string, tokenId: string, outcome: Outcome, mayBeAccepted: boolean): OutputAnswer {
+    if (outcome.state === 'failed') throw failureOf(tokenId, outcome);
+    if (outcome.state === 'stamped' && outcome.reply.output) return madeAt(workflowId, tokenId, outcome.reply.output);
+    const addresses = { verify_url: addressOf(verifyPath(tokenId)), status_url: addressOf(workflowStatePath(workflowId)) };
+    if (outcome.state === 'accepted' && mayBeAccepted) return { accepted: { token_id: tokenId, status: 'accepted', ...addresses } };
+    const detail =
+      outcome.state === 'accepted'
+        ? 'The output was accepted and is not numbered yet. Its stamp will be readable at verify_url.'
+        : 'The queue did not confirm the output. If it has the output, its stamp will be readable at verify_url.';
+    throw new ServiceError('stamp_pending', detail, { retryAfterSeconds: 5, members: { token_id: tokenId, ...addresses } });
+  }
+
+  /** Checks whether `count` outputs can be accepted now. @throws ServiceError if not */
+  function checkReady(workflow: WorkflowRecord, callerId: string, count: number): void {
+    checkState('stamp', workflow, clock());
+    checkTier(workflow, servesQualified);
+    submission.checkCapacity(callerId, count);
+    writes.checkStore();
+  }
+
+  /** Identifies the request, finds the outputs that an earlier one with the same key has made, and makes the items of the others. All needs the store. */
+  async function begin(command: StampOutputsCommand, begunAt: number) {
+    const { workflow, entries, operation, callerId, idempotencyKey: key, passLimit } = command;
+    const { resourceId, isRepeated } = await idempotency.identify({
+      caller: `workflow:${workflow._id}`,
+      key,
+      operation,
+      content: entries,
+      passLimit,
+    });
+    const tokenIds = entries.map(({ index }) => idInSeries(resourceId, index));
+    const existing = new Map((isRepeated ? await outputs.findByTokens(tokenIds) : []).map((output) => [output.tokenId, output]));
+    if (existing.size < entries.length || entries.length === 0) checkReady(workflow, callerId, entries.length - existing.size);
+    const places = await Promise.all(
+      entries.map(async ({ request }, place) => {
+        const tokenId = tokenIds[place]!;
+        const output = existing.get(tokenId);
+        if (output) return { known: Promise.resolve(madeAt(workflow._id, tokenId, output)) };
+        return { item: await itemOf(command, request, begunAt, tokenId) };
+      }),
+    );
+    return { places, isReplayed: isRepeated };
+  }
+
+  return async (command) => {
+    const { workflow, callerId, spentMs, patienceMs } = command;
+    const deadline = startDeadline({ clock, waitMs, spentMs });
+    const { places, isReplayed } = await storeBefore(deadline, () => begin(command, deadline.begunAt));
+    const answers = await submitMissing(submission, places, { callerId, deadline, patienceMs }, ({ tokenId }, outcome) =>
+      answerOf(workflow._id, tokenId, outcome, patienceMs !== undefined),
+    );
+    return { answers, isReplayed };
+  };
+}
+
+/** The error for an output that will not be made. */
+function failureOf(tokenId: string, { code }: Extract<Outcome, { state: 'failed' }>): ServiceError {
+  if (code === 'workflow_closed') return refusalError({ kind: 'conflict', reason: 'workflow_closed' });
+  if (code === 'tier_unavailable') return tierUnavailable();
+  if (code === 'stamp_failed') return stampFailed(tokenId);
+  return new ServiceError('provider_failed', 'No provider could make the stamp.');
+}
