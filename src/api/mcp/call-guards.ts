@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ServerContext } from '../server/context.ts';
-import { addressKey } from '../server/rate-limits.ts';
 import { createMailLimits, type Workflows } from '../workflows/index.ts';
 
 /** The rate limits of the REST API, applied to a tool call. Each function may throw ServiceError `rate_limited`. */
@@ -17,18 +16,12 @@ export interface CallGuards {
 
 /** Creates the guards of a call. They use the same counters as the REST API. A product's verifications are not counted. */
 export function createCallGuards(context: ServerContext & { readonly workflows: Pick<Workflows, 'recipients'> }) {
-  const { config, limits, mistakes, productLimit } = context;
+  const { mistakes, productLimit, outputLimit } = context;
   const mailLimits = createMailLimits(context);
-  const outputs = limits.by({
-    name: 'workflow-stamp',
-    points: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
-    durationSeconds: 60,
-    key: addressKey,
-  });
   return (request: FastifyRequest, reply: FastifyReply): CallGuards => ({
     stamps: (count) => productLimit.items(request, reply, count),
     start: (email) => mailLimits.start(request, reply, email),
-    outputs: (workflowId, count) => outputs.items(request, reply, count, workflowId),
+    outputs: (workflowId, count) => outputLimit.items(request, reply, count, workflowId),
     lookUp: (work) => mistakes.guard(request, reply, work),
   });
 }

@@ -39,6 +39,13 @@ export function createContext(app: FastifyInstance, deps: { config: Config; limi
     limitVerifying: limitOf('verify', config.RATE_VERIFY_PER_MINUTE),
     limitDoor: limitOf('tsa', config.RATE_TSA_PER_MINUTE),
     limitStatus: limitOf('status', config.RATE_STATUS_PER_MINUTE),
+    /** Counts the outputs of each workflow. */
+    outputLimit: limits.by({
+      name: 'workflow-stamp',
+      points: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
+      durationSeconds: 60,
+      key: ({ params }) => String((params as { readonly workflow_id?: unknown }).workflow_id),
+    }),
     /** Counts the stamps of each product. */
     productLimit: limits.by({
       name: 'internal',

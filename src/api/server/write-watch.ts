@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { ServiceError } from '../../shared/domain/service-error.ts';
+import { every } from '../../shared/runtime/every.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { answerWithin } from '../../shared/runtime/within.ts';
 
@@ -54,16 +54,7 @@ export function watchWrites(options: Readonly<Record<Server, WatchedServer>> & {
     refusing[server] = isRefusing;
   }
 
-  async function lookUntilStopped(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await Promise.all(servers.map(look));
-      await delay(lookMs, undefined, { signal: stopping.signal }).catch((error: Error) => {
-        if (error.name !== 'AbortError') throw error;
-      });
-    }
-  }
-
-  const looking = lookUntilStopped();
+  const looking = every(lookMs, () => Promise.all(servers.map(look)), stopping.signal);
   return {
     refusing: () => ({ ...refusing }),
     checkStore: () => {

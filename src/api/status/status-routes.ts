@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { dailyQuery, dailyStatsResponse } from '../../shared/contract/stats.ts';
 import { statusResponse } from '../../shared/contract/status.ts';
+import { every } from '../../shared/runtime/every.ts';
 import type { ServerContext } from '../server/context.ts';
 import { json, type OperationContract, page } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
@@ -48,13 +49,10 @@ export function registerStatusRoutes(
 ): void {
   const { status, dailyStatistics, requireProduct, limitStatus: onRequest } = context;
   // A failed look changes nothing; the next one follows.
-  const look = () => void status.read().catch(() => undefined);
-  let looking: NodeJS.Timeout | undefined;
-  app.addHook('onReady', async () => {
-    look();
-    looking = setInterval(look, lookMs).unref();
-  });
-  app.addHook('onClose', async () => clearInterval(looking));
+  const look = () => status.read().catch(() => undefined);
+  const closing = new AbortController();
+  app.addHook('onReady', async () => void every(lookMs, look, closing.signal));
+  app.addHook('onClose', async () => closing.abort());
   app.get('/api/v1/status', { config: { contract: jsonContract } }, async (_request, reply) => {
     reply.header('Cache-Control', cacheControl);
     return (await status.read()).status;

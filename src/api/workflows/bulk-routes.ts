@@ -6,7 +6,7 @@ import { bulkBodyLimit, readBulk, registerBulkBodies } from '../server/bulk-body
 import type { ServerContext } from '../server/context.ts';
 import { acceptedBulkOf, bulkAnswersOf, type OperationContract } from '../server/operation.ts';
 import { patienceMsOf, readPrefer } from '../server/prefer.ts';
-import { type CountingLimit, callerIdOf } from '../server/rate-limits.ts';
+import { callerIdOf } from '../server/rate-limits.ts';
 import { createRequestParser } from '../server/validation.ts';
 import { beginAnswer, sendBulk } from '../stamps/index.ts';
 import { stampContract } from './workflow-contracts.ts';
@@ -35,9 +35,10 @@ const parse = createRequestParser({ path: contract.path, headers: contract.heade
 /** Registers the route that stamps many outputs of a workflow in one request (L4). `open` checks the token of the request. */
 export function registerBulkOutputs(
   app: FastifyInstance,
-  { workflows, reader, largeAnswers, identifyProduct, judgeCallback }: ServerContext & { readonly workflows: Workflows },
-  { open, limit }: { open: (request: FastifyRequest, reply: FastifyReply) => ReturnType<Workflows['open']>; limit: CountingLimit },
+  context: ServerContext & { readonly workflows: Workflows },
+  open: (request: FastifyRequest, reply: FastifyReply) => ReturnType<Workflows['open']>,
 ): void {
+  const { workflows, reader, largeAnswers, identifyProduct, judgeCallback, outputLimit } = context;
   const [ofStranger, ofProduct] = [workflowStampRequestFor(), workflowStampRequestFor(judgeCallback)];
   const onRequest = beforeBody((request, reply) => workflowIdPath.safeParse(request.params).success && open(request, reply));
   app.register(async (scope) => {
@@ -57,7 +58,7 @@ export function registerBulkOutputs(
         entries: bulk.entries.map(({ index, item }) => ({ index, request: item })),
         requestId: request.id,
         idempotencyKey: headers['idempotency-key'],
-        passLimit: () => limit.items(request, reply, bulk.size),
+        passLimit: () => outputLimit.items(request, reply, bulk.size),
         patienceMs: patienceMsOf(readPrefer(request.headers.prefer)),
       });
       return sendBulk(request, reply, bulk, told);

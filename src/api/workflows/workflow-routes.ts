@@ -37,17 +37,11 @@ function sendAnswer<Answer>(reply: FastifyReply, status: number, { answer, isRep
  * limit of a workflow.
  */
 export function registerWorkflowRoutes(app: FastifyInstance, context: ServerContext & { readonly workflows: Workflows }): void {
-  const { config, workflows, limits, mistakes, identifyProduct, judgeCallback, baseUrl } = context;
+  const { workflows, limits, outputLimit, mistakes, identifyProduct, judgeCallback, baseUrl } = context;
   const parserFor = (judge?: (url: string) => string | undefined) =>
     createRequestParser({ path: workflowIdPath, headers: idempotencyHeaders, body: workflowStampRequestFor(judge) });
   const [parseOfStranger, parseOfProduct] = [parserFor(), parserFor(judgeCallback)];
   const parseStamp = (request: FastifyRequest) => (identifyProduct(request) === undefined ? parseOfStranger : parseOfProduct)(request);
-  const limitStamps = limits.by({
-    name: 'workflow-stamp',
-    points: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
-    durationSeconds: 60,
-    key: (request) => parsePath(request).path.workflow_id,
-  });
   const limitResends = limits.by({
     name: 'workflow-resend',
     points: resendsPerHour,
@@ -102,7 +96,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
       requestId: request.id,
       spentMs: Math.round(reply.elapsedTime),
       idempotencyKey: headers['idempotency-key'],
-      passLimit: () => limitStamps(request, reply),
+      passLimit: () => outputLimit(request, reply),
       patienceMs: patienceMsOf(preferences),
     });
     const answer = await answers[0]!;
@@ -110,7 +104,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
     return sendAccepted(reply, sendAnswer(reply, 202, { answer: answer.accepted, isReplayed }), preferences);
   });
 
-  registerBulkOutputs(app, context, { open, limit: limitStamps });
+  registerBulkOutputs(app, context, open);
 
   app.get('/api/v1/workflow/:workflow_id', { config: { contract: stateContract } }, async (request, reply) => {
     const token = workflowToken(request);

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { qualificationBases, qualificationReasons } from '../domain/qualification.ts';
 import { clockStates, type MailState, mailStates, serviceStates } from '../domain/service-state.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { every } from '../runtime/every.ts';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 
@@ -102,15 +103,15 @@ export function startHeartbeat(options: {
     for (const { name, lastSuccessAt } of heartbeat.providers) if (lastSuccessAt !== null) beat.hset(lastSuccessKey, name, lastSuccessAt);
     beat.exec().catch((error) => log.debug({ err: error }, 'a heartbeat could not be written; the next follows in two seconds'));
   };
-  send();
+  const stopping = new AbortController();
+  void every(heartbeatMs, send, stopping.signal);
   forgetLostWorkers(redis, clock()).catch((error) =>
     log.debug({ err: error }, 'the heartbeats of lost workers could not be removed; the next worker that starts removes them'),
   );
-  const timer = setInterval(send, heartbeatMs);
   return {
     beat: send,
     stop: () => {
-      clearInterval(timer);
+      stopping.abort();
       if (redis.status === 'ready')
         redis
           .hdel(workersKey, workerId)

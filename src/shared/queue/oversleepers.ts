@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { every } from '../runtime/every.ts';
 import type { Logger } from '../runtime/log.ts';
 import { longestPauseMs, type Schedule, scheduleJob } from './consumer.ts';
 import { jobContracts } from './jobs.ts';
@@ -72,15 +72,8 @@ export function watchOversleepers(options: { redis: Redis; schedules: readonly S
     schedulesAreRightUntil = performance.now() + lookAtSchedulesMs;
   }
 
-  async function lookUntilStopped(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await look().catch((error) => log.debug({ err: error }, 'the delayed jobs cannot be checked; the next check follows'));
-      // The delay rejects only when the watch stops.
-      await delay(lookMs, undefined, { signal: stopping.signal }).catch(() => undefined);
-    }
-  }
-
-  void lookUntilStopped();
+  const lookSafely = () => look().catch((error) => log.debug({ err: error }, 'the delayed jobs cannot be checked; the next check follows'));
+  void every(lookMs, lookSafely, stopping.signal);
   return {
     /** Does not wait for a check that is under way: Redis may be down. */
     stop: async () => {

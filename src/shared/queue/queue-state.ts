@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { every } from '../runtime/every.ts';
 import type { Logger } from '../runtime/log.ts';
 import { keptQueues, openQueue } from './open-queue.ts';
 import { promisedQueueName, stampQueueName } from './stamp-job.ts';
@@ -64,15 +64,8 @@ export function watchQueue({ redis, log }: { redis: Redis; log: Logger }): Queue
     if (isAnswered) depth = await readDepth();
   }
 
-  async function lookUntilStopped(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await look().catch((error) => log.debug({ err: error }, 'the depth of the queue cannot be read'));
-      // The delay rejects only when the watch stops.
-      await delay(isSilent ? silentLookMs : lookMs, undefined, { signal: stopping.signal }).catch(() => undefined);
-    }
-  }
-
-  const looking = lookUntilStopped();
+  const lookSafely = () => look().catch((error) => log.debug({ err: error }, 'the depth of the queue cannot be read'));
+  const looking = every(() => (isSilent ? silentLookMs : lookMs), lookSafely, stopping.signal);
   return {
     sent: (items) => {
       sizes.push(items);

@@ -1,5 +1,6 @@
 import { MongoError, MongoServerError } from 'mongodb';
 import { ServiceError } from '../domain/service-error.ts';
+import { TooLateError, within } from '../runtime/within.ts';
 
 export const duplicateKey = 11000;
 
@@ -41,15 +42,11 @@ export const unavailable = (cause: unknown) =>
  * @param limitMs 20 s by default; for content, `limitForBytes` returns it
  */
 export async function inStore<T>(operation: () => Promise<T>, limitMs = longestMs): Promise<T> {
-  const limit = Promise.withResolvers<never>();
-  const timer = setTimeout(() => limit.reject(unavailable(new Error('the driver did not finish the operation'))), limitMs);
   try {
-    return await Promise.race([operation(), limit.promise]);
+    return await within(limitMs, operation);
   } catch (error) {
-    const isAway = error instanceof MongoError ? !isRefusedDocument(error) : isBrokenPipe(error);
+    const isAway = error instanceof MongoError ? !isRefusedDocument(error) : error instanceof TooLateError || isBrokenPipe(error);
     throw isAway ? unavailable(error) : error;
-  } finally {
-    clearTimeout(timer);
   }
 }
 

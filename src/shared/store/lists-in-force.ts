@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { every } from '../runtime/every.ts';
 import type { Logger } from '../runtime/log.ts';
 import { answerWithin } from '../runtime/within.ts';
 import { createListIndex, type ListIndex, type TrustedList } from '../trust/lists/index.ts';
@@ -48,13 +48,8 @@ export async function watchLists(
   const lookSafely = () =>
     look().catch((error: unknown) => log.debug({ err: error }, 'the trusted lists cannot be read; the last ones stay'));
 
-  async function goOn(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await delay(lookEveryMs, undefined, { ref: false, signal: stopping.signal }).catch(() => undefined);
-      if (!stopping.signal.aborted) await lookSafely();
-    }
-  }
-  await answerWithin(longestStartMs, lookSafely);
-  void goOn();
+  const first = Promise.withResolvers<void>();
+  void every(lookEveryMs, () => lookSafely().then(first.resolve), stopping.signal);
+  await answerWithin(longestStartMs, () => first.promise);
   return { current: () => index, stop: () => stopping.abort() };
 }

@@ -7,30 +7,14 @@ import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { ProviderNotes } from '../../shared/queue/provider-notes.ts';
 import { repliedQualificationOf } from '../../shared/queue/stamp-job.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
+import { every } from '../../shared/runtime/every.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import { within } from '../../shared/runtime/within.ts';
 import { checkProvider, type ProviderCheck } from './check.ts';
 import { createHealthRecord, type OnCall, recordCall } from './health.ts';
 import { RateReachedError, type StampSubject, TierUnavailableError, TimeUnavailableError, TsaRefusedError } from './provider.ts';
 import { InvalidAnswerError, isTimeFault, type Rfc3161Provider } from './rfc3161.ts';
 import { TransportError } from './tsa-client.ts';
-
-/**
- * Runs a call with a signal that aborts after `ms` milliseconds, or when `outer` aborts. The timer is cleared when the call ends: AbortSignal.timeout
- * would keep its timer, and thousands of timers cost more than the calls.
- */
-async function withDeadline<T>(ms: number, call: (signal: AbortSignal) => Promise<T>, outer?: AbortSignal): Promise<T> {
-  const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(new DOMException('the time is up', 'TimeoutError')), Math.max(1, Math.floor(ms)));
-  const onAbort = () => controller.abort(outer?.reason);
-  if (outer?.aborted) onAbort();
-  else outer?.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await call(controller.signal);
-  } finally {
-    clearTimeout(timer);
-    outer?.removeEventListener('abort', onAbort);
-  }
-}
 
 /** The longest pause between tries of a provider that fails, in milliseconds. A provider with a `rate` counts them, so it is asked less often. */
 const longestPauseMs = 60_000;
@@ -107,14 +91,8 @@ export function createMember(
     const reading = rate?.refresh().catch((error: unknown) => log.debug({ err: error, provider: name }, 'the rate cannot be read'));
     await Promise.all([breaker.refresh(), reading]);
   };
-  // While Redis is down, commands wait for it, so no more are added.
-  let isReading = false;
-  const timer = setInterval(async () => {
-    if (isReading) return;
-    isReading = true;
-    await refresh();
-    isReading = false;
-  }, refreshEveryMs);
+  const closing = new AbortController();
+  void every(refreshEveryMs, refresh, closing.signal);
 
   const call = (subject: StampSubject, shareMs: number, signal: AbortSignal, tell: OnCall): Promise<TokenProof> => {
     const startedAt = performance.now();
@@ -148,7 +126,7 @@ export function createMember(
     }
   };
   const guard = (subject: StampSubject, shareMs: number, tell: OnCall): Promise<TokenProof> =>
-    withDeadline(shareMs, (signal) =>
+    within(shareMs, (signal) =>
       (subject.isPromised ? fewPlaces : places).execute(() => callIfItMay(subject, shareMs, signal, tell), signal),
     );
   return {
@@ -177,7 +155,7 @@ export function createMember(
     isInUse: () => rate !== undefined && rate.view().left < rate.settings.requests && !breaker.hasFailures(),
     refresh,
     close: () => {
-      clearInterval(timer);
+      closing.abort();
       provider.close();
     },
   };

@@ -16,6 +16,7 @@ import {
 } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { randomOctets } from '../../shared/runtime/random-octets.ts';
+import { answerWithin } from '../../shared/runtime/within.ts';
 import type { ListIndex } from '../../shared/trust/lists/index.ts';
 import type { AggregateSettings, ProviderSettings } from '../../shared/trust/providers-file.ts';
 import { qualificationOf } from '../../shared/trust/qualification.ts';
@@ -154,14 +155,10 @@ export function createRfc3161Provider(
    * @throws RateReachedError
    */
   async function takeRequest(signal: AbortSignal): Promise<TakenRequest> {
-    const isLate = AbortSignal.any([signal, AbortSignal.timeout(longestTakeMs)]);
-    const taking = rate?.take();
-    const late = Promise.withResolvers<undefined>();
-    isLate.addEventListener('abort', () => late.resolve(undefined), { once: true });
-    if (isLate.aborted) late.resolve(undefined);
-    const taken = await Promise.race([taking, late.promise]);
-    if (taken) return taken;
-    void taking?.then((unused) => unused?.giveBack());
+    const taking = Promise.resolve(rate?.take());
+    const taken = await answerWithin(longestTakeMs, () => taking);
+    if (taken && !signal.aborted) return taken;
+    void taking.then((unused) => unused?.giveBack());
     throw new RateReachedError(rate?.view().nextInMs ?? 0, rate?.longestMs);
   }
 

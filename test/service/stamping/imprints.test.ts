@@ -53,7 +53,7 @@ test('an imprint of every algorithm passes queue, worker, TSA and store, and ver
 test('the mock provider holds a SHA-256, so it is asked for no other algorithm and the stamp is refused (S15, W19)', async () => {
   const service = await sharedService();
   const item = itemOf('sha512');
-  expect(await stampByQueue(service.settings, item)).toEqual({ outcome: 'failed', tokenId: item.tokenId, code: 'tier_unavailable' });
+  expect(await stampByQueue(service.settings, item)).toEqual({ state: 'failed', code: 'tier_unavailable' });
 });
 
 test('E1: `hashes` of raw verification is a list of at most three hashes, each of a known length', async () => {
