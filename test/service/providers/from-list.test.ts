@@ -7,10 +7,12 @@ import { pemOf } from '../../../src/shared/rfc3161/index.ts';
 import { basicConstraints, issueCertificate } from '../../../src/tsa/certificate.ts';
 import { runOperator, temporaryFolder } from '../../support/cli.ts';
 import { type ListServer, newListSigner, startListServer } from '../../support/list-server.ts';
-import { eventually, randomHash, stampAgent, verifyById, verifyRaw } from '../../support/requests.ts';
-import { type Service, startService } from '../../support/service.ts';
+import { startMailServer } from '../../support/mail.ts';
+import { eventually, getJson, randomHash, stampAgent, verifyById, verifyRaw } from '../../support/requests.ts';
+import { type Service, type Settings, startService } from '../../support/service.ts';
 import type { ListedService } from '../../support/trusted-lists.ts';
 import { providersSettings, type RunningTsa, startTsa } from '../../support/tsa-service.ts';
+import { completeWorkflow, openLink, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
 const commission = newListSigner('Commission');
 const sweden = newListSigner('Sweden');
@@ -46,12 +48,12 @@ function expired({ pki: { root, intermediate } }: RunningTsa): Buffer {
   return issueCertificate({ ...template, extensions: [basicConstraints(true)] }, key, root).certificate;
 }
 
-async function start(provider: object): Promise<Service> {
+async function start(provider: object, others: Settings = {}): Promise<Service> {
   publishListOfLists(1);
   const pins = join(temporaryFolder(), 'pins.pem');
   writeFileSync(pins, pemOf('CERTIFICATE', commission.certificate));
-  const settings = { ...providersSettings([{ tsa, ...provider }]), TRUSTED_LIST_URLS: `${server.url}/eu.xml`, LOTL_SIGNERS_FILE: pins };
-  const running = await startService({ settings });
+  const lists = { TRUSTED_LIST_URLS: `${server.url}/eu.xml`, LOTL_SIGNERS_FILE: pins };
+  const running = await startService({ settings: { ...providersSettings([{ tsa, ...provider }]), ...lists, ...others } });
   await eventually(async () => (await stampQualified(running)).basis === 'list', 20_000);
   return running;
 }
@@ -121,6 +123,19 @@ describe('a provider whose qualification comes from a trusted list', () => {
       is_qualified: false,
       qualified: { basis: 'list', reason: expect.stringMatching(/^service_withdrawn: /) },
     });
+  });
+
+  test('W19: if the list withdrew it, nothing of a qualified workflow is closed, and a promised output fails for good', async () => {
+    publish([service({ status: 'withdrawn', since: '2024-01-01T00:00:00Z' })]);
+    const mail = await startMailServer();
+    const running = await start({ qualified: 'from_list' }, { SMTP_URL: mail.url });
+    const workflow = await startWorkflow(running, { tier: 'qualified' });
+    expect((await openLink(await mail.linkFor(workflow.id))).status).toBe(200);
+    const { status, body } = await stampOutput(running, workflow, {}, { prefer: 'respond-async' });
+    expect(status).toBe(202);
+    await eventually(async () => String((await verifyById(running, body.token_id)).body.reason).startsWith('tier_unavailable: '));
+    expect(await completeWorkflow(running, workflow)).toMatchObject({ status: 502, body: { code: 'tier_unavailable' } });
+    expect((await getJson(running, `/api/v1/workflow/${workflow.id}`)).body).toMatchObject({ status: 'active', output_count: 0 });
   });
 
   test('an expired list refuses new qualified stamps', async () => {
