@@ -68,7 +68,6 @@ export function registerStamps(app: FastifyInstance, context: ServerContext & St
 }
 
 export { beginAnswer, sendBulk } from './bulk-answer.ts';
-export { startDeadline, storeBefore } from './deadline.ts';
 export type { Idempotency, PassLimit } from './idempotency.ts';
 export { sealedAddress, sealedOpener } from './sealed-routes.ts';
 export { sendAccepted } from './stamp-routes.ts';
@@ -83,4 +82,4 @@ export {
   TimeNotAvailableError,
 } from './stamping.ts';
 export { createReplyLookup } from './stored-replies.ts';
-export { handled, type Outcome, openSubmission, type Submission, submitMissing } from './submission.ts';
+export { handled, type Outcome, openSubmission, type Submission, startDeadline, storeBefore, submitMissing } from './submission.ts';

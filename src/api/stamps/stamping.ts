@@ -12,11 +12,10 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { WriteWatch } from '../server/write-watch.ts';
-import { startDeadline, storeBefore } from './deadline.ts';
 import type { Idempotency, PassLimit } from './idempotency.ts';
 import { digestOfSecret, sealContent } from './sealed-contents.ts';
 import { repliesOfStored, type StoredStampJudge } from './stored-replies.ts';
-import { handled, type Outcome, type Submission, submitMissing } from './submission.ts';
+import { handled, type Outcome, type Submission, startDeadline, storeBefore, submitMissing } from './submission.ts';
 
 /** A request for one stamp or many. Its orders satisfy their contract. */
 export interface StampCommand {

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterEach, expect, test, vi } from 'vitest';
-import { createReplyWaits } from '../../../src/api/stamps/reply-waits.ts';
+import { createReplyWaits } from '../../../src/api/stamps/submission.ts';
 
 afterEach(() => void vi.useRealTimers());
 
