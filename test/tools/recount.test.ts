@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { recount as recountCommand } from '../../src/operator/recount.ts';
-import type { PeriodDocument } from '../../src/shared/store/period-counts.ts';
+import type { HourCounts } from '../../src/shared/store/counters.ts';
 import { runOperator } from '../support/cli.ts';
 import { openDatabase } from '../support/database.ts';
 import { eventually, randomHash, stampAgent, stampInternal } from '../support/requests.ts';
@@ -18,12 +18,8 @@ test('missing and double counts of a killed process are corrected from the stamp
   const service = await startService();
   for (let stamp = 0; stamp < 3; stamp += 1) await stampInternal(service, { hash: randomHash() });
   await stampAgent(service, 'basic', { hash: randomHash() });
-  const counts = (await openDatabase(service)).collection<PeriodDocument>('counts');
-  const read = () =>
-    counts
-      .find({}, { projection: { recountedAt: 0 } })
-      .sort({ _id: 1 })
-      .toArray();
+  const counts = (await openDatabase(service)).collection<HourCounts>('counts');
+  const read = () => counts.find({}).sort({ _id: 1 }).toArray();
   const right = await eventually(async () => {
     const documents = await read();
     return documents.reduce((sum, { done }) => sum + (done?.stamps ?? 0), 0) === 4 && documents;
@@ -34,8 +30,7 @@ test('missing and double counts of a killed process are corrected from the stamp
   const { code, stdout, stderr } = await recount(lastHours(), env);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toMatch(/^counted the stamps of \d hours\n$/);
-  const told = (documents: readonly PeriodDocument[]) =>
-    documents.map(({ _id, done, products, series }) => ({ _id, done, products, series }));
+  const told = (documents: readonly HourCounts[]) => documents.map(({ _id, done, products, series }) => ({ _id, done, products, series }));
   expect(told(await read())).toEqual(told(right));
 });
 
