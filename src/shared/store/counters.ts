@@ -95,7 +95,7 @@ export function createCounterStore(db: Db, { batches, log }: { batches: BatchSto
     return Object.fromEntries(names.map((name) => [name, found?.[name] ?? 0])) as Record<Name, number>;
   }
 
-  /** Replaces the counts of stamps by the number of stored stamps. If the hour is over, it is not recounted again while its counts stay unchanged. */
+  /** Replaces the counts of stamps by the numbers of stored stamps. An hour that is over is recounted once, and again if a process counts in it. */
   async function recountHour(hour: string, isOver: boolean): Promise<void> {
     const known = await inStore(() => hours.findOne({ _id: hour }, { maxTimeMS }));
     if (isOver && known?.isRecounted) return;
