@@ -12,9 +12,8 @@ const usage = `qstamp recount FROM TO: counts the stamps of some hours again, fr
   --quiet   only problems
   --help
 
-The service itself recounts each hour after it ends. Failures and latencies do not change. Hours
-that a version before 0.3.0 counted do not change. Settings: MONGODB_URL. Exit codes: 0 done,
-1 the store does not answer, 2 usage or settings.
+The service itself recounts each hour after it ends. Failures and latencies do not change.
+Settings: MONGODB_URL. Exit codes: 0 done, 1 the store does not answer, 2 usage or settings.
 `;
 
 const takenTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?Z)?$/;

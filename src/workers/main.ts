@@ -67,7 +67,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   if (usesTrustedLists(config)) lists = await watchLists(store.trustedLists, log);
   lifecycle.onClose('trusted lists', () => lists.stop());
   await store.openKeys();
-  // Done before jobs are taken: a stamp that is made while counters of an older version are converted may be counted wrong.
+  // Done before jobs are taken, if it takes only a moment: writes may wait for an index that is being built.
   await answerWithin(longestPreparingMs, store.prepare);
 
   const metrics = createMetrics({ clock: systemClock });

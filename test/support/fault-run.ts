@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { createBatchStore } from '../../src/shared/store/batches.ts';
-import { createCounterStore } from '../../src/shared/store/counters.ts';
+import { createCounterStore, type HourCounts } from '../../src/shared/store/counters.ts';
 import type { OutputRecord } from '../../src/shared/store/outputs.ts';
-import type { PeriodDocument } from '../../src/shared/store/period-counts.ts';
 import { createRenewalStore } from '../../src/shared/store/renewals.ts';
 import { findChainFault } from './chain-fault.ts';
 import { collectionOf, openDatabase } from './database.ts';
@@ -147,8 +146,7 @@ async function count(service: RunningService, workflow: StartedWorkflow, told: r
     count: await missing(),
   }));
 
-  // Reads the rows directly, because the service would recount the stamps for its answer.
-  const rows = db.collection<PeriodDocument>('counts');
+  const rows = db.collection<HourCounts>('counts');
   const miscount = async () => {
     const counted = (await rows.find({}).toArray()).reduce((sum, { done }) => sum + (done?.stamps ?? 0), 0);
     return counted - (await collectionOf(db, 'stamps').countDocuments());

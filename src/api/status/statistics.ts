@@ -1,8 +1,6 @@
 import type { DailyStatsRow } from '../../shared/contract/stats.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
-import { type CounterStore, type DailyFigures, utcDay } from '../../shared/store/counters.ts';
-
-const dayMs = 24 * 3_600_000;
+import type { CounterStore, DailyFigures } from '../../shared/store/counters.ts';
 
 const rowOf = ({ date, provider, isQualified, callerKind, stamps, failed, latencyMs }: DailyFigures): DailyStatsRow => ({
   date,
@@ -21,4 +19,4 @@ export type DailyStatistics = (days: number) => Promise<DailyStatsRow[]>;
 export const createDailyStatistics =
   ({ counters, clock }: { readonly counters: Pick<CounterStore, 'daily'>; readonly clock: Clock }): DailyStatistics =>
   async (days) =>
-    (await counters.daily(utcDay(clock() - (days - 1) * dayMs), clock())).map(rowOf);
+    (await counters.daily(days, clock())).map(rowOf);

@@ -4,7 +4,7 @@ import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import type { QueueState } from '../../shared/queue/queue-state.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { answerWithin } from '../../shared/runtime/within.ts';
-import { type ActivityTotals, type CounterStore, utcDay } from '../../shared/store/counters.ts';
+import type { ActivityTotals, CounterStore } from '../../shared/store/counters.ts';
 import type { EvidenceState, EvidenceTermStore } from '../../shared/store/evidence-terms.ts';
 import type { ListInForce, TrustedListStore } from '../../shared/store/trusted-lists.ts';
 import { LIST_FAULTS, stateOf } from '../../shared/trust/lists/index.ts';
@@ -40,7 +40,6 @@ const maxAgeMs = 2_000;
 /** How long a part may take to answer before it counts as down. */
 const partTimeoutMs = 1_500;
 const shownDays = 30;
-const dayMs = 86_400_000;
 
 const listStatusOf = ({ territory, list, checkedAt, refusal }: ListInForce, now: number): TrustedListStatus => ({
   territory,
@@ -111,7 +110,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
   async function readStore(now: number): Promise<true> {
     const [freshTotals, rows, state, inForce] = await Promise.all([
       counters.totals(now),
-      counters.daily(utcDay(now - (shownDays - 1) * dayMs), now),
+      counters.daily(shownDays, now),
       evidenceTerms.readState(),
       readLists(),
     ]);

@@ -1,74 +1,28 @@
-import type { Collection, Db, Filter, UpdateFilter } from 'mongodb';
+import type { Collection, Db } from 'mongodb';
+import type { CallerKind } from '../domain/caller.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { BatchStore } from './batches.ts';
 import { maxTimeMS } from './connection.ts';
-import { inStore, isDuplicateKey } from './errors.ts';
-import { type OlderCounts, olderCountsId, takeOverOlderCounters } from './older-counters.ts';
-import {
-  type ActivityTotals,
-  dayOf,
-  hourOf,
-  hoursBetween,
-  isDay,
-  keyOfName,
-  keyOfSeries,
-  mergeCounts,
-  mergeSeries,
-  type PeriodCounts,
-  type PeriodDocument,
-  type Series,
-  type SeriesCounts,
-  seriesOfKey,
-  spanOf,
-  totalsOf,
-  utcDay,
-  withoutParts,
-} from './period-counts.ts';
-import { createStampCounts } from './stamp-counts.ts';
+import { inStore } from './errors.ts';
+import { countStamps, type StampGroup } from './stamp-counts.ts';
 
-/**
- * Latencies are counted in buckets. The upper limit of each bucket is 25 % higher than that of the previous bucket. So counting is one increment,
- * the percentiles of a day need no scan, and a percentile is at most 25 % too high.
- */
-const growth = 1.25;
+/** The activities that are counted and published. */
+const activities = ['stamps', 'failed', 'verifications', 'workflowsStarted', 'workflowsCompleted', 'renewed'] as const;
+export type ActivityTotals = Readonly<Record<(typeof activities)[number], number>>;
 
-/** Returns the bucket of a latency: the smallest n with `growth ** n >= latencyMs`. */
-function bucketOf(latencyMs: number): number {
-  return latencyMs <= 1 ? 0 : Math.ceil(Math.log(latencyMs) / Math.log(growth));
-}
-
-/**
- * Returns the latency in whole milliseconds that the share `q` (0…1) of all counted latencies does not exceed, or null if none was counted.
- * `counts` maps a bucket to its number of latencies.
- */
-function quantile(counts: Readonly<Record<string, number>>, q: number): number | null {
-  const buckets = Object.entries(counts)
-    .map(([bucket, count]) => ({ bucket: Number(bucket), count }))
-    .sort((a, b) => a.bucket - b.bucket);
-  const total = buckets.reduce((sum, { count }) => sum + count, 0);
-  if (total === 0) return null;
-  let seen = 0;
-  const reached = buckets.find(({ count }) => {
-    seen += count;
-    return seen >= q * total;
-  });
-  return Math.ceil(growth ** (reached?.bucket ?? 0));
-}
-
-export { type ActivityTotals, utcDay } from './period-counts.ts';
+/** The stamps of one provider for one kind of caller. */
+type Series = Pick<StampGroup, 'callerKind' | 'isQualified' | 'provider'>;
 
 /** A finished stamp, to be counted. */
-export interface StampTally extends Series {
+export interface StampTally extends Omit<StampGroup, 'stamps'> {
   /** When the stamp's id was made, in milliseconds since the epoch. The stamp counts in the hour of this time. */
   readonly idMadeAt: number;
   readonly outcome: 'stamped' | 'failed';
-  /** The product of the stamp, named as in `storedProductOf`. */
-  readonly product: string | undefined;
   /** The time from the acceptance of the stamp until it was made, in milliseconds. */
   readonly latencyMs: number;
 }
 
-/** The stamps of one provider for one kind of caller on one day. Latencies are in milliseconds, null if nothing was stamped. */
+/** The stamps of a series on one day. Latencies are in milliseconds, null if nothing was stamped. */
 export interface DailyFigures extends Series {
   /** `YYYY-MM-DD` in UTC. */
   readonly date: string;
@@ -77,216 +31,137 @@ export interface DailyFigures extends Series {
   readonly latencyMs: { readonly p50: number | null; readonly p95: number | null };
 }
 
+type Counts = Readonly<Record<string, number>>;
+type SeriesCounts = { readonly stamps?: number; readonly failed?: number; readonly latency?: Counts };
+
+/** The counts of one hour. An absent count is zero. */
+export interface HourCounts {
+  /** The hour in UTC, such as `2026-11-24T18`. */
+  readonly _id: string;
+  readonly done?: Partial<ActivityTotals>;
+  /** The stamps of each product, by `keyOfName`. */
+  readonly products?: Counts;
+  /** The stamps of each series, by `keyOfSeries`, with the number of latencies in each bucket (`bucketOf`). */
+  readonly series?: Readonly<Record<string, SeriesCounts>>;
+  /** Present if the hour was recounted after its end, and no process has counted in it since. */
+  readonly isRecounted?: true;
+}
+
 const writeEveryMs = 100;
 const hourMs = 3_600_000;
 /** An hour is recounted only this long after its end, when nearly all its stamps are finished. */
 const settledAfterMs = 15 * 60_000;
-/** An hour counts as open for this long after its end, because some of its counts are not written yet. */
-const lateMs = 60_000;
-/** If an open hour has at most this many stamps, each read counts them again. */
-const countedWhenAsked = 10_000;
 
 export type CounterStore = ReturnType<typeof createCounterStore>;
 
 /**
  * Counts the activities of the service, in one document for each hour. A process counts in memory and writes ten times a second. If a process is
- * killed, the stamps that it has not written are missing until `recountEnded`.
+ * killed, the stamps that it has not written are missing until `recountEnded` (docs/reference/adr/0008-counting-along-the-way.md).
  */
-export function createCounterStore(db: Db, { batches, log }: { batches: Pick<BatchStore, 'findClaims'>; log: Logger }) {
-  const counts: Collection<PeriodDocument> = db.collection('counts');
-  const stamps = createStampCounts(db, batches);
+export function createCounterStore(db: Db, { batches, log }: { batches: BatchStore; log: Logger }) {
+  const hours: Collection<HourCounts> = db.collection('counts');
 
-  /** Increments not written yet: hour → field path of the counter → amount. */
-  let pending = new Map<string, Record<string, number>>();
+  /** Increments that are not written yet: hour → path of the counter → amount. `count` adds to it, and `write` takes it. */
+  let pending: Record<string, Record<string, number>> = {};
   let timer: NodeJS.Timeout | undefined;
   let writing = Promise.resolve();
 
-  function count(hour: string, path: string, amount = 1): void {
-    const ofHour = pending.get(hour) ?? {};
-    ofHour[path] = (ofHour[path] ?? 0) + amount;
-    pending.set(hour, ofHour);
+  function count(timeMs: number, path: string, amount = 1): void {
+    pending[hourOf(timeMs)] ??= {};
+    add(pending[hourOf(timeMs)]!, path, amount);
     timer ??= setTimeout(() => {
       writing = writing.then(write);
     }, writeEveryMs);
   }
 
-  async function addToHour(hour: string, $inc: Record<string, number>): Promise<void> {
-    // If an hour changes after its recount, the next run recounts it again.
-    const change = { $inc, $unset: { recountedAt: '' } } as UpdateFilter<PeriodDocument>;
-    const update = () => counts.updateOne({ _id: hour }, change, { upsert: true });
-    try {
-      await update();
-    } catch (error) {
-      // Another process has made the document of this hour in the meantime.
-      if (!isDuplicateKey(error)) throw error;
-      await update();
-    }
-  }
-
   /** Writes all pending increments. A failed write is not repeated, because the stamps are recounted when the hour is over. */
   async function write(): Promise<void> {
     const taken = pending;
-    pending = new Map();
+    pending = {};
     timer = undefined;
-    for (const [hour, increments] of [...taken].sort(([one], [other]) => one.localeCompare(other))) {
-      await inStore(() => addToHour(hour, increments)).catch((error) =>
+    for (const [hour, $inc] of Object.entries(taken)) {
+      const change = { $inc, $unset: { isRecounted: '' } } as const;
+      await inStore(() => hours.updateOne({ _id: hour }, change, { upsert: true })).catch((error) =>
         log.debug({ err: error, hour }, 'counters could not be written; only the stamps will be recounted'),
       );
     }
   }
 
-  const readAll = async (projection: object): Promise<PeriodDocument[]> =>
-    withoutParts(await inStore(() => counts.find({}, { projection, maxTimeMS }).toArray()));
-
-  /** Counts the stamps of open hours now, except in hours with many stamps. */
-  async function countOpenHours(documents: readonly PeriodDocument[], timeMs: number): Promise<ReadonlyMap<string, PeriodCounts>> {
-    const open = new Map<string, PeriodCounts>();
-    for (const hour of new Set([hourOf(timeMs - lateMs), hourOf(timeMs)])) {
-      if ((documents.find(({ _id }) => _id === hour)?.done?.stamps ?? 0) > countedWhenAsked) continue;
-      const { fromMs, toMs } = spanOf(hour);
-      const counted = await stamps.countUpTo(countedWhenAsked, fromMs, toMs);
-      if (counted) open.set(hour, counted);
-    }
-    return open;
+  /** Sums up counters by their names over the hours from `first` on. */
+  async function sumsOf<Name extends string>(part: 'done' | 'products', names: readonly Name[], first = ''): Promise<Record<Name, number>> {
+    const sums = Object.fromEntries(names.map((name) => [name, { $sum: `$${part}.${name}` }]));
+    const pipeline = [{ $match: { _id: { $gte: first } } }, { $group: { ...sums, _id: null } }];
+    const [found] = await inStore(() => hours.aggregate(pipeline, { maxTimeMS }).toArray());
+    return Object.fromEntries(names.map((name) => [name, found?.[name] ?? 0])) as Record<Name, number>;
   }
 
-  /** Returns the documents. In open hours, the stamps are counted now and replace the stored numbers. */
-  async function withOpenHours(documents: readonly PeriodDocument[], timeMs: number): Promise<PeriodDocument[]> {
-    const open = await countOpenHours(documents, timeMs);
-    const closed = documents.map((document) => (open.has(document._id) ? { ...document, ...withoutStamps(document) } : document));
-    return [...closed, ...[...open].map(([_id, counted]) => ({ _id, ...counted }))];
-  }
-
-  /** Recounts the stamps of an hour or a day. */
-  async function recountPeriod(period: string): Promise<void> {
-    const projection = { series: 1, 'done.stamps': 1 };
-    const known = await inStore(() => counts.findOne({ _id: period }, { projection, maxTimeMS }));
-    const { fromMs, toMs } = spanOf(period);
-    const { done, products = {}, series = {} } = await stamps.count(fromMs, toMs);
-    if (!known && !done?.stamps) return;
-    const keys = new Set([...Object.keys(known?.series ?? {}), ...Object.keys(series)]);
-    const ofSeries = Object.fromEntries([...keys].map((key) => [`series.${key}.stamps`, series[key]?.stamps ?? 0]));
-    const $set = { products, 'done.stamps': done?.stamps ?? 0, ...ofSeries, recountedAt: new Date() };
-    // If another process has counted a stamp in the meantime, nothing is written, and the next run recounts the period.
-    const unchanged = known && { 'done.stamps': known.done?.stamps ?? { $exists: false } };
-    const filter = { _id: period, ...unchanged } as Filter<PeriodDocument>;
-    await inStore(() => counts.updateOne(filter, { $set } as UpdateFilter<PeriodDocument>, { upsert: !known }));
-  }
-
-  async function recountHours(hours: readonly string[]): Promise<void> {
-    const days = [...new Set(hours.map(dayOf))];
-    const folded = new Set((await inStore(() => counts.find({ _id: { $in: days } }, { maxTimeMS }).toArray())).map(({ _id }) => _id));
-    const periods = new Set(hours.map((hour) => (folded.has(dayOf(hour)) ? dayOf(hour) : hour)));
-    for (const period of periods) await recountPeriod(period);
-  }
-
-  let isUpgraded = false;
-
-  /** Takes over the counts of an earlier version. A process does this once. */
-  async function upgrade(timeMs: number): Promise<void> {
-    if (!isUpgraded) await takeOverOlderCounters({ db, counts, countStamps: stamps.count, recountHours, timeMs });
-    isUpgraded = true;
-  }
-
-  /** Returns the first hour that may be recounted. Earlier hours have counts from an earlier version of the service. */
-  const firstHour = async (): Promise<string> =>
-    (await inStore(() => counts.findOne<OlderCounts>({ _id: olderCountsId }, { maxTimeMS })))?.before ?? '';
-
-  /** Returns the hours that ended at least 15 minutes ago and were not recounted after that. */
-  async function hoursToRecount(timeMs: number): Promise<string[]> {
-    const known = await inStore(() => counts.find({}, { projection: { recountedAt: 1 }, maxTimeMS }).toArray());
-    const recounted = new Set(
-      known.filter(({ _id, recountedAt }) => isDay(_id) || Number(recountedAt) >= spanOf(_id).toMs + settledAfterMs).map(({ _id }) => _id),
-    );
-    // Includes the hours of the last day that have no document.
-    const settled = hoursBetween(timeMs - 25 * hourMs, timeMs - hourMs - settledAfterMs + 1);
-    const [last = '', first] = [settled.at(-1), await firstHour()];
-    const hours = new Set([...settled, ...known.map(({ _id }) => _id).filter((id) => id.length === last.length)]);
-    return [...hours].filter((hour) => hour >= first && hour <= last && !recounted.has(hour) && !recounted.has(dayOf(hour)));
-  }
-
-  /** Replaces the hours before the previous month with one document for each day. The documents of the hours are removed last. */
-  async function foldDays(timeMs: number): Promise<void> {
-    const today = new Date(timeMs);
-    const kept = utcDay(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() - 1));
-    const documents = await inStore(() => counts.find({ _id: { $lt: kept } }, { maxTimeMS }).toArray());
-    const hours = documents.filter(({ _id }) => !isDay(_id));
-    const days = Map.groupBy(
-      withoutParts(documents).filter(({ _id }) => !isDay(_id)),
-      ({ _id }) => dayOf(_id),
-    );
-    for (const [_id, parts] of days) {
-      await inStore(() => counts.replaceOne({ _id }, mergeCounts(parts), { upsert: true }));
-    }
-    if (hours.length > 0) await inStore(() => counts.deleteMany({ _id: { $in: hours.map(({ _id }) => _id) } }));
+  /** Replaces the counts of stamps by the numbers of stored stamps. An hour that is over is recounted once, and again if a process counts in it. */
+  async function recountHour(hour: string, isOver: boolean): Promise<void> {
+    const known = await inStore(() => hours.findOne({ _id: hour }, { maxTimeMS }));
+    if (isOver && known?.isRecounted) return;
+    const startMs = Date.parse(`${hour}:00Z`);
+    const groups = await countStamps(db, batches, startMs, startMs + hourMs);
+    if (!known && groups.length === 0) return;
+    const { done, products = {}, series = {} } = known ?? {};
+    const stamps: Record<string, number> = { 'done.stamps': 0 };
+    for (const product of Object.keys(products)) stamps[`products.${product}`] = 0;
+    for (const key of Object.keys(series)) stamps[`series.${key}.stamps`] = 0;
+    for (const group of groups) for (const path of stampPaths(group)) add(stamps, path, group.stamps);
+    // If a process has counted a stamp in the meantime, nothing is written, and the next run recounts the hour.
+    const unchanged = known && { 'done.stamps': done?.stamps ?? { $exists: false } };
+    const $set = { ...stamps, ...(isOver && { isRecounted: true as const }) };
+    await inStore(() => hours.updateOne({ _id: hour, ...unchanged }, { $set }, { upsert: !known }));
   }
 
   return {
     /** Counts stamps that were stored, and stamps that no provider could make. */
     addStamps: (tallies: readonly StampTally[]): void => {
-      for (const { idMadeAt, outcome, product, latencyMs, ...series } of tallies) {
-        const hour = hourOf(idMadeAt);
-        const path = `series.${keyOfSeries(series)}`;
-        const activity = outcome === 'stamped' ? 'stamps' : 'failed';
-        count(hour, `done.${activity}`);
-        count(hour, `${path}.${activity}`);
-        if (outcome === 'failed') continue;
-        count(hour, `${path}.latency.${bucketOf(latencyMs)}`);
-        if (product !== undefined) count(hour, `products.${keyOfName(product)}`);
+      for (const { idMadeAt, outcome, latencyMs, ...group } of tallies) {
+        const series = `series.${keyOfSeries(group)}`;
+        const failed = ['done.failed', `${series}.failed`];
+        const stamped = [...stampPaths(group), `${series}.latency.${bucketOf(latencyMs)}`];
+        for (const path of outcome === 'failed' ? failed : stamped) count(idMadeAt, path);
       }
     },
     /** Counts other activities at `timeMs`, such as verifications. */
     add: (done: Partial<ActivityTotals>, timeMs: number): void => {
-      for (const [activity, amount] of Object.entries(done)) count(hourOf(timeMs), `done.${activity}`, amount);
+      for (const [activity, amount] of Object.entries(done)) count(timeMs, `done.${activity}`, amount);
     },
     /** Returns the activities in the hour of `timeMs` and the 23 hours before it, and in total. */
     totals: async (timeMs: number): Promise<{ last24h: ActivityTotals; lifetime: ActivityTotals }> => {
-      const documents = await withOpenHours(await readAll({ done: 1 }), timeMs);
-      const [first, last] = [hourOf(timeMs - 23 * hourMs), hourOf(timeMs)];
-      const isLast24h = ({ _id }: PeriodDocument) => _id.length >= last.length && _id >= first && _id.slice(0, last.length) <= last;
-      return { last24h: totalsOf(documents.filter(isLast24h)), lifetime: totalsOf(documents) };
+      const first = hourOf(timeMs - 23 * hourMs);
+      const [last24h, lifetime] = await Promise.all([sumsOf('done', activities, first), sumsOf('done', activities)]);
+      return { last24h, lifetime };
     },
-    /** Returns the statistics of all days from `since` (`YYYY-MM-DD`) on, newest day first. */
-    daily: async (since: string, timeMs: number): Promise<DailyFigures[]> => {
-      const found = await inStore(() =>
-        counts.find({ _id: { $gte: since } }, { projection: { series: 1, 'done.stamps': 1 }, maxTimeMS }).toArray(),
+    /** Returns the statistics of the UTC day of `timeMs` and the days before it, `days` in all, newest first. */
+    daily: async (days: number, timeMs: number): Promise<DailyFigures[]> => {
+      const first = dayOf(hourOf(timeMs - (days - 1) * 24 * hourMs));
+      const found = await inStore(() => hours.find({ _id: { $gte: first } }, { projection: { series: 1 }, maxTimeMS }).toArray());
+      const all = found.flatMap(({ _id, series = {} }) =>
+        Object.entries(series).map(([key, counts]) => ({ date: dayOf(_id), key, counts })),
       );
-      const days = withoutParts(found.filter(({ _id }) => _id !== olderCountsId));
-      const entries = (await withOpenHours(days, timeMs)).flatMap(({ _id, series = {} }) =>
-        Object.entries(series).map(([key, ofSeries]) => ({ date: dayOf(_id), key, ofSeries })),
-      );
-      return [...Map.groupBy(entries, ({ date, key }) => `${date} ${key}`).values()]
-        .map((same) =>
-          figuresOf(
-            same[0]!,
-            same.map(({ ofSeries }) => ofSeries),
-          ),
-        )
+      return [...Map.groupBy(all, ({ date, key }) => `${date} ${key}`).values()]
+        .map((same) => ({ date: same[0]!.date, ...seriesOfKey(same[0]!.key), ...figuresOf(same.map(({ counts }) => counts)) }))
         .filter(({ stamps, failed }) => stamps + failed > 0)
         .sort((a, b) => b.date.localeCompare(a.date) || a.callerKind.localeCompare(b.callerKind) || a.provider.localeCompare(b.provider));
     },
     /** Returns the number of stamps of these products. They are named as in `storedProductOf`. */
-    productTotal: async (products: readonly string[]): Promise<number> => {
-      const keys = products.map(keyOfName);
-      const documents = await readAll(Object.fromEntries(keys.map((key) => [`products.${key}`, 1])));
-      return documents.reduce((sum, document) => sum + keys.reduce((ofKeys, key) => ofKeys + (document.products?.[key] ?? 0), 0), 0);
-    },
-    /**
-     * Recounts the hours between the two times from the stamps themselves. Failures and latencies stay unchanged. Returns the number of hours.
-     */
+    productTotal: async (products: readonly string[]): Promise<number> =>
+      Object.values<number>(await sumsOf('products', products.map(keyOfName))).reduce((sum, ofProduct) => sum + ofProduct, 0),
+    /** Recounts the hours between the two times from the stamps themselves. Returns the number of hours. */
     recount: async (fromMs: number, toMs: number): Promise<number> => {
-      const first = await firstHour();
-      const hours = hoursBetween(fromMs, toMs).filter((hour) => hour >= first);
-      await recountHours(hours);
-      return hours.length;
+      const between = hoursBetween(fromMs, toMs);
+      for (const hour of between) await recountHour(hour, false);
+      return between.length;
     },
-    /** Recounts every hour that ended at least 15 minutes ago, once. Then replaces the hours of old months with days. */
+    /** Recounts every hour that ended at least 15 minutes ago, once, and again if a process counts in it later. */
     recountEnded: async (timeMs: number): Promise<void> => {
-      await upgrade(timeMs);
-      await recountHours(await hoursToRecount(timeMs));
-      await foldDays(timeMs);
+      const lastMs = timeMs - hourMs - settledAfterMs;
+      const due = { _id: { $lte: hourOf(lastMs) }, isRecounted: { $exists: false } };
+      const counted = await inStore(() => hours.distinct('_id', due, { maxTimeMS }));
+      // An hour of the last day may have stamps but no document.
+      for (const hour of new Set([...counted, ...hoursBetween(timeMs - 25 * hourMs, lastMs + 1)])) await recountHour(hour, true);
     },
-    upgrade,
     /** Writes the pending increments when the process stops. */
     close: async (): Promise<void> => {
       clearTimeout(timer);
@@ -296,18 +171,65 @@ export function createCounterStore(db: Db, { batches, log }: { batches: Pick<Bat
   };
 }
 
-/** Returns the counts of a period without its stamps, which are counted separately. */
-function withoutStamps({ done = {}, series = {} }: PeriodCounts): PeriodCounts {
-  const { stamps: _, ...rest } = done;
-  return {
-    done: rest,
-    products: {},
-    series: Object.fromEntries(Object.entries(series).map(([key, { stamps: __, ...ofSeries }]) => [key, ofSeries])),
-  };
+const hourOf = (timeMs: number): string => new Date(timeMs).toISOString().slice(0, 13);
+const dayOf = (hour: string): string => hour.slice(0, 10);
+
+/** Lists the hours that overlap a span of time, oldest first. */
+function hoursBetween(fromMs: number, toMs: number): string[] {
+  const hours: string[] = [];
+  for (let timeMs = fromMs - (fromMs % hourMs); timeMs < toMs; timeMs += hourMs) hours.push(hourOf(timeMs));
+  return hours;
 }
 
-/** Makes the statistics of one provider for one kind of caller on one day. */
-function figuresOf({ date, key }: { date: string; key: string }, all: readonly SeriesCounts[]): DailyFigures {
-  const { stamps, failed, latency } = mergeSeries(all);
-  return { date, ...seriesOfKey(key), stamps, failed, latencyMs: { p50: quantile(latency, 0.5), p95: quantile(latency, 0.95) } };
+/** Encodes a name as the name of a member in a document. Dots and dollar signs are encoded, because they have a meaning in paths of MongoDB. */
+const keyOfName = (name: string): string => encodeURIComponent(name).replaceAll('.', '%2E');
+
+const keyOfSeries = ({ callerKind, isQualified, provider }: Series): string =>
+  [callerKind, isQualified ? 'qualified' : 'unqualified', provider].map(keyOfName).join(':');
+
+function seriesOfKey(key: string): Series {
+  const [callerKind = '', qualification, provider = ''] = key.split(':').map(decodeURIComponent);
+  return { callerKind: callerKind as CallerKind, isQualified: qualification === 'qualified', provider };
+}
+
+/** Returns the paths of the counters that count the stamps of a group. */
+const stampPaths = ({ product, ...series }: Omit<StampGroup, 'stamps'>): string[] => [
+  'done.stamps',
+  `series.${keyOfSeries(series)}.stamps`,
+  ...(product === undefined ? [] : [`products.${keyOfName(product)}`]),
+];
+
+function add(counts: Record<string, number>, name: string, amount: number): void {
+  counts[name] = (counts[name] ?? 0) + amount;
+}
+
+function figuresOf(all: readonly SeriesCounts[]): Pick<DailyFigures, 'stamps' | 'failed' | 'latencyMs'> {
+  const sums = { stamps: 0, failed: 0 };
+  const latency: Record<string, number> = {};
+  for (const { stamps = 0, failed = 0, latency: buckets = {} } of all) {
+    sums.stamps += stamps;
+    sums.failed += failed;
+    for (const [bucket, amount] of Object.entries(buckets)) add(latency, bucket, amount);
+  }
+  return { ...sums, latencyMs: { p50: quantile(latency, 0.5), p95: quantile(latency, 0.95) } };
+}
+
+/**
+ * Latencies are counted in buckets. The upper limit of each bucket is 25 % higher than that of the previous bucket. So counting is one increment,
+ * the percentiles of a day need no scan, and a percentile is at most 25 % too high.
+ */
+const growth = 1.25;
+
+/** Returns the bucket of a latency: the smallest n with `growth ** n >= latencyMs`. */
+const bucketOf = (latencyMs: number): number => (latencyMs <= 1 ? 0 : Math.ceil(Math.log(latencyMs) / Math.log(growth)));
+
+/** Returns the latency in whole milliseconds that the share `q` (0…1) of all counted latencies does not exceed, or null if none was counted. */
+function quantile(latency: Counts, q: number): number | null {
+  let rest = q * Object.values(latency).reduce((sum, count) => sum + count, 0);
+  // JavaScript lists the buckets in ascending order, because their names are integers.
+  for (const [bucket, count] of Object.entries(latency)) {
+    rest -= count;
+    if (rest <= 0) return Math.ceil(growth ** Number(bucket));
+  }
+  return null;
 }

@@ -1,99 +1,63 @@
-import type { Collection, Db, UUID } from 'mongodb';
+import type { Db, Document } from 'mongodb';
 import type { CallerKind } from '../domain/caller.ts';
-import { firstIdAt, timeOfId } from '../domain/stamp-id.ts';
+import { firstIdAt } from '../domain/stamp-id.ts';
 import type { BatchStore } from './batches.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
-import { keyOfName, keyOfSeries, mergeCounts, type PeriodCounts } from './period-counts.ts';
-import type { AnyStamp } from './stamp-document.ts';
 
-/** A group of stamps that have the same values in all counted fields. */
-interface Group {
-  readonly _id: {
-    readonly kind?: unknown;
-    readonly product?: unknown;
-    readonly provider?: unknown;
-    readonly isQualified?: unknown;
-    readonly batch?: unknown;
-  };
+/** Stored stamps with the same values in all counted fields. */
+export interface StampGroup {
+  readonly callerKind: CallerKind;
+  readonly isQualified: boolean;
+  readonly provider: string;
+  /** The product of the stamps, named as in `storedProductOf`. */
+  readonly product: string | undefined;
   readonly stamps: number;
 }
 
-/** The time span of one query, in milliseconds. It is short, so that no query takes longer than `maxTimeMS`, even in a busy hour. */
-const spanMs = 60_000;
+/** The maximum number of stamps that one query counts. It is small, so that no query takes longer than `maxTimeMS`. */
+const mostPerQuery = 10_000;
 
-/** The first proof of a stamp, in an aggregation. In a damaged document, `proofs` may be any value. */
-const firstProof = { $cond: [{ $isArray: '$proofs' }, { $arrayElemAt: ['$proofs', 0] }, null] };
-/** A member of the first proof. Documents of version 0.2.0 have the members of their only proof at the top level. */
-const ofFirstProof = (member: string) => ({ $let: { vars: { proof: firstProof }, in: { $ifNull: [`$$proof.${member}`, `$${member}`] } } });
-
-const grouping = {
-  $group: {
-    _id: {
-      kind: '$caller.kind',
-      product: '$caller.product',
-      provider: ofFirstProof('provider'),
-      isQualified: ofFirstProof('isQualified'),
-      batch: ofFirstProof('batch'),
-    },
-    stamps: { $sum: 1 },
-  },
-};
-
-export type StampCounts = ReturnType<typeof createStampCounts>;
-
-/** Counts the stamps whose ids were made in a span of time. `batches` has the provider of the stamps that are leaves. */
-export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'>) {
-  const stamps: Collection<AnyStamp> = db.collection('stamps');
-
-  async function readGroups(fromMs: number, toMs: number, limit: number | undefined): Promise<Group[]> {
-    const range = { $match: { _id: { $gte: firstIdAt(fromMs), $lt: firstIdAt(toMs) } } };
-    const pipeline = [range, ...(limit === undefined ? [] : [{ $limit: limit + 1 }]), grouping];
-    return inStore(() => stamps.aggregate<Group>(pipeline, { maxTimeMS }).toArray());
+/** Counts the stored stamps whose ids were made in a span of time. A group may occur several times. `batches` has the providers of leaves. */
+export async function countStamps(db: Db, batches: BatchStore, fromMs: number, toMs: number): Promise<StampGroup[]> {
+  const found: Document[] = [];
+  for (let afterId = firstIdAt(fromMs); afterId; ) {
+    const groups = await inStore(() =>
+      db
+        .collection('stamps')
+        .aggregate(grouping(afterId, firstIdAt(toMs)), { maxTimeMS })
+        .toArray(),
+    );
+    found.push(...groups);
+    const stamps = groups.reduce((sum, group) => sum + group.stamps, 0);
+    afterId = stamps < mostPerQuery ? '' : groups.reduce((last, { lastId }) => (lastId > last ? lastId : last), afterId);
   }
+  const batchIdOf = ({ _id: { batch } }: Document): string => (batch ? batch.toString() : '');
+  const claims = await batches.findClaims([...new Set(found.map(batchIdOf).filter((id) => id !== ''))]);
+  // In a damaged document, each field may have any value.
+  return found.map((group) => {
+    const { kind, product } = group._id;
+    const { provider, isQualified } = claims.get(batchIdOf(group)) ?? group._id;
+    return {
+      callerKind: typeof kind === 'string' ? (kind as CallerKind) : 'internal',
+      isQualified: isQualified === true,
+      provider: typeof provider === 'string' ? provider : '',
+      product: typeof product === 'string' && product !== '' ? product : undefined,
+      stamps: group.stamps,
+    };
+  });
+}
 
-  /** Returns when the id of the first stamp in a span of time was made, or undefined if the span has no stamp. */
-  async function firstStampAfter(fromMs: number, toMs: number): Promise<number | undefined> {
-    const range = { _id: { $gte: firstIdAt(fromMs), $lt: firstIdAt(toMs) } };
-    const first = await inStore(() => stamps.findOne(range, { projection: { _id: 1 }, sort: { _id: 1 }, maxTimeMS }));
-    return first === null ? undefined : timeOfId(first._id);
-  }
-
-  async function countGroups(groups: readonly Group[]): Promise<PeriodCounts> {
-    const batchIdOf = ({ _id: { batch } }: Group) => (batch ? (batch as UUID).toString() : '');
-    const claims = await batches.findClaims(groups.map(batchIdOf).filter((id) => id !== ''));
-    const products: Record<string, number> = {};
-    const series: Record<string, { stamps: number }> = {};
-    let total = 0;
-    for (const group of groups) {
-      const { provider, isQualified } = claims.get(batchIdOf(group)) ?? group._id;
-      const { product, kind } = group._id;
-      const key = keyOfSeries({
-        callerKind: (typeof kind === 'string' ? kind : 'internal') as CallerKind,
-        isQualified: isQualified === true,
-        provider: typeof provider === 'string' ? provider : '',
-      });
-      series[key] = { stamps: (series[key]?.stamps ?? 0) + group.stamps };
-      if (typeof product === 'string') products[keyOfName(product)] = (products[keyOfName(product)] ?? 0) + group.stamps;
-      total += group.stamps;
-    }
-    return { done: { stamps: total }, products, series };
-  }
-
-  return {
-    count: async (fromMs: number, toMs: number): Promise<PeriodCounts> => {
-      const parts: PeriodCounts[] = [];
-      for (let startMs = await firstStampAfter(fromMs, toMs); startMs !== undefined; ) {
-        const endMs = Math.min(startMs + spanMs, toMs);
-        parts.push(await countGroups(await readGroups(startMs, endMs, undefined)));
-        startMs = await firstStampAfter(endMs, toMs);
-      }
-      return mergeCounts(parts);
-    },
-    /** Like `count`, but resolves to undefined if there are more than `limit` stamps. */
-    countUpTo: async (limit: number, fromMs: number, toMs: number): Promise<PeriodCounts | undefined> => {
-      const counted = await countGroups(await readGroups(fromMs, toMs, limit));
-      return (counted.done?.stamps ?? 0) > limit ? undefined : counted;
-    },
-  };
+/** Groups the first stamps between two ids by caller and first proof. In a damaged document, `proofs` may be any value. */
+function grouping(afterId: string, beforeId: string): Document[] {
+  const proof = { $cond: [{ $isArray: '$proofs' }, { $arrayElemAt: ['$proofs', 0] }, null] };
+  const ofCaller = { kind: '$caller.kind', product: '$caller.product' };
+  const ofProof = { provider: '$proof.provider', isQualified: '$proof.isQualified', batch: '$proof.batch' };
+  return [
+    { $match: { _id: { $gt: afterId, $lt: beforeId } } },
+    { $sort: { _id: 1 } },
+    { $limit: mostPerQuery },
+    { $project: { caller: 1, proof } },
+    { $group: { _id: { ...ofCaller, ...ofProof }, stamps: { $sum: 1 }, lastId: { $max: '$_id' } } },
+  ];
 }

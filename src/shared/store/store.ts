@@ -1,5 +1,4 @@
 import { ServiceError } from '../domain/service-error.ts';
-import { systemClock } from '../runtime/clock.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Logger } from '../runtime/log.ts';
 import { answerWithin } from '../runtime/within.ts';
@@ -70,9 +69,8 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
         log.warn({ err: error }, 'the keys in MongoDB cannot be opened yet; they will be opened when they are needed');
       }
     },
-    /** As soon as MongoDB is reachable, takes over the counters of earlier versions and makes the indexes, which only speed up reads. */
-    prepare: () =>
-      prepareDatabase(() => counters.upgrade(systemClock()).then(() => inStore(() => createIndexes(db))), { signal: closing.signal, log }),
+    /** As soon as MongoDB is reachable, makes the indexes, which only speed up reads. */
+    prepare: () => prepareDatabase(() => inStore(() => createIndexes(db)), { signal: closing.signal, log }),
     close: async (): Promise<void> => {
       closing.abort();
       await answerWithin(longestFarewellMs, counters.close);
