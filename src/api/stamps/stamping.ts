@@ -195,9 +195,11 @@ export function createItemMaker({ encryptedOf }: { encryptedOf: EncryptForStamp 
     requestId,
     ...(metadata && { metadata: await encryptedOf(tokenId, metadata) }),
     ...(paymentClaim !== undefined && { paymentClaim }),
-    ...(url !== undefined && {
-      callback: await encryptedOf(tokenId, { url, sealed_storage_url: sealedUrl, product: caller.product } satisfies Callback),
-    }),
+    // Only a product may ask for a webhook.
+    ...(url !== undefined &&
+      caller.product !== undefined && {
+        callback: await encryptedOf(tokenId, { url, sealed_storage_url: sealedUrl, product: caller.product } satisfies Callback),
+      }),
   });
 }
 

@@ -192,10 +192,6 @@ export function consumeJobs(options: {
           error instanceof UnknownJobError ? unknownJobRetryMs : retryDelayMs(attemptsMade, kind),
       },
     });
-    worker.on('active', (job) => {
-      // Otherwise jobs of versions before 0.3.0 would be deleted when they are given up.
-      if (queue !== 'maintenance') job.opts.removeOnFail = false;
-    });
     worker.on('failed', (job, error) => {
       const isGivenUp = error instanceof UnrecoverableError;
       log[isGivenUp ? 'error' : 'warn'](
@@ -223,13 +219,6 @@ export interface Schedule {
   readonly name: 'sweep' | 'recount' | 'qstamp-renew' | 'trusted-lists';
   readonly everyMs: number;
   readonly pattern?: string;
-}
-
-/** Removes a maintenance schedule of an earlier version. */
-export async function forgetSchedule(redis: Redis, name: string, log: Logger): Promise<void> {
-  const queue = openQueue('maintenance', { redis, log });
-  await queue.removeJobScheduler(name);
-  await queue.close();
 }
 
 /** Schedules a job once for all workers. */

@@ -21,8 +21,8 @@ const workflowCompletionSchema = z.object({
   workflowId: z.uuid(),
   acceptedAt: z.number().int(),
   requestId: z.string(),
-  /** For the links in the mail to the client. Jobs of earlier versions have none. */
-  baseUrl: z.string().optional(),
+  /** For the links in the mail to the client. */
+  baseUrl: z.string(),
 });
 
 const webhookBase = {

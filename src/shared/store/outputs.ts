@@ -12,7 +12,7 @@ export interface NewOutput {
   readonly tokenId: string;
   readonly hash: string;
   readonly type: string;
-  /** JSON, encrypted with the workflow's key. It is deleted when the workflow is redacted. Version 0.2.0 stored the JSON unencrypted. */
+  /** JSON, encrypted with the workflow's key. It is deleted when the workflow is redacted. */
   readonly metadata: string | undefined;
   readonly stampedAt: string;
   readonly provider: string;

@@ -5,7 +5,7 @@ import type { BatchStore } from './batches.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';
 import { keyOfName, keyOfSeries, mergeCounts, type PeriodCounts } from './period-counts.ts';
-import type { AnyStamp } from './stamp-document.ts';
+import type { StampDocument } from './stamp-document.ts';
 
 /** A group of stamps that have the same values in all counted fields. */
 interface Group {
@@ -44,7 +44,7 @@ export type StampCounts = ReturnType<typeof createStampCounts>;
 
 /** Counts the stamps whose ids were made in a span of time. `batches` has the provider of the stamps that are leaves. */
 export function createStampCounts(db: Db, batches: Pick<BatchStore, 'findClaims'>) {
-  const stamps: Collection<AnyStamp> = db.collection('stamps');
+  const stamps: Collection<StampDocument> = db.collection('stamps');
 
   async function readGroups(fromMs: number, toMs: number, limit: number | undefined): Promise<Group[]> {
     const range = { $match: { _id: { $gte: firstIdAt(fromMs), $lt: firstIdAt(toMs) } } };
