@@ -19,7 +19,7 @@ export const jobOptionsOf = (kind: string) => ({
   removeOnFail: false,
 });
 
-/** The form of all payloads. The number grows with a form that an earlier worker would misread. */
+/** The form of all payloads (E17). The number grows with a form that an earlier worker would misread. */
 const jobForm = 1;
 
 /** Returns the payload as it is stored: with the number of its form. */

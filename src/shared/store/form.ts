@@ -11,7 +11,7 @@ interface StoredForm {
 }
 
 /**
- * Writes the number of the form into an empty database, and compares it with that of any other. It runs before anything else is written, so a
+ * Writes the number of the form into an empty database, and compares it with that of any other (E17). It runs before anything else is written, so a
  * database with keys of the service and without a number has another form.
  *
  * @throws ConfigError if this version cannot read the database

@@ -173,7 +173,7 @@ test('E11: a job of another version waits for a worker that supports it, however
   expect(await Array.fromAsync(failedJobs.list())).toEqual([]);
 });
 
-test('E11: a job of a newer form waits for a newer worker: no try counts, it is not given up, and one line says so', async () => {
+test('E17: a job of a newer form waits for a newer worker: no try counts, it is not given up, and one line says so', async () => {
   const { add, consume, untilRetried, stamps, redis, failedJobs } = await openQueueLab();
   const lines: string[] = [];
   const unexpected = async () => expect.unreachable('it is left to a newer worker');
@@ -194,7 +194,7 @@ test('E11: a job of a newer form waits for a newer worker: no try counts, it is 
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ kind: 'stamp', msg: 'jobs of a newer version wait for a newer worker' }]);
 });
 
-test('each stored payload has the number of its form: added, scheduled, and after a run kept only a part', async () => {
+test('E17: each stored payload has the number of its form: added, scheduled, and after a run kept only a part', async () => {
   const { add, consume, untilRetried, stamps, redis, log } = await openQueueLab();
   await add('a');
   expect((await stamps.getJob('a'))?.data).toMatchObject({ form: 1, replyTo: 'nobody' });

@@ -22,7 +22,7 @@ const newer = { _id: 'form', number: 2 };
 const lineOfNewer = (name: string) =>
   `MONGODB_URL: the database "${name}" was written by a newer qstamp (form 2; this one knows 1); run the newer version`;
 
-test('an empty database gets the number of its form once, whoever opens it first; it opens again', async () => {
+test('E17: an empty database gets the number of its form once, whoever opens it first; it opens again', async () => {
   const given = freshStore();
   const openAll = async () => {
     const stores = [1, 2, 3].map(() => openStore(given, pino({ level: 'silent' })));
@@ -36,7 +36,7 @@ test('an empty database gets the number of its form once, whoever opens it first
   expect(await collectionOf(db, 'database').countDocuments()).toBe(1);
 });
 
-test('a database of a newer version ends each process with one line, and nothing is written', async () => {
+test('E17: a database of a newer version ends each process with one line, and nothing is written', async () => {
   const { settings, dump, name } = await writtenBefore('database', newer);
   for (const kind of ['api', 'workers'] as const) {
     await expect(startPart(kind, settings)).rejects.toThrow(new ConfigError(lineOfNewer(name)));
@@ -45,7 +45,7 @@ test('a database of a newer version ends each process with one line, and nothing
   expect(await dump()).toEqual({ database: [newer] });
 });
 
-test('a database without a number ends each process with one line that names the folder to remove, and nothing is written', async () => {
+test('E17: a database without a number ends each process with one line that names the folder to remove, and nothing is written', async () => {
   const { settings, dump, name } = await writtenBefore('keys', { _id: 'mock-provider' });
   const line = `MONGODB_URL: the database "${name}" was written by an unreleased qstamp, and this version cannot read it; remove the folder .local if npm start made the database, otherwise drop it`;
   for (const kind of ['api', 'workers'] as const) await expect(startPart(kind, settings)).rejects.toThrow(new ConfigError(line));
@@ -81,7 +81,7 @@ async function lateMongo({ MONGODB_URL = '' }: Settings): Promise<{ url: string;
 }
 
 test.each(['api', 'workers'] as const)(
-  'E10: %s that started while MongoDB was away ends with the line when it answers, and writes nothing before',
+  'E17: %s that started while MongoDB was away ends with the line when it answers, and writes nothing before',
   async (kind) => {
     const { settings, dump, name } = await writtenBefore('database', newer);
     const mongo = await lateMongo(settings);
