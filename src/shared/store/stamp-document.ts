@@ -1,6 +1,5 @@
 import { Binary } from 'mongodb';
 import type { Caller } from '../domain/caller.ts';
-import { withUsualFraction } from '../domain/gen-time.ts';
 import { digestCharacters, type Imprint, type Proof, type Stamp, sha256Imprint } from '../domain/stamp.ts';
 import { timeOfId } from '../domain/stamp-id.ts';
 import type { StampTier } from '../domain/tiers.ts';
@@ -142,7 +141,7 @@ export function summaryOf(document: StampDocument, batches: ReadonlyMap<string, 
     imprint: imprintOf(imprint),
     tier,
     caller: callerOf(caller),
-    issuedAt: typeof issuedAt === 'string' ? withUsualFraction(issuedAt) : new Date(timeOfId(tokenId) || 0).toISOString(),
+    issuedAt: typeof issuedAt === 'string' ? issuedAt : new Date(timeOfId(tokenId) || 0).toISOString(),
     provider: typeof provider === 'string' ? provider : '',
     isQualified: isQualified === true,
   };
