@@ -3,6 +3,7 @@ import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
 import { answerWithin } from '../runtime/answer-within.ts';
 import { ConfigError } from '../runtime/config.ts';
 import type { Logger } from '../runtime/log.ts';
+import { inStore } from './errors.ts';
 import { checkForm } from './form.ts';
 
 /** The database if `MONGODB_URL` does not name one. */
@@ -16,6 +17,9 @@ const connectTimeoutMS = 2_000;
 
 /** The maximum time for closing the connection, in milliseconds: MongoDB may not answer any more. */
 const closeMs = 2_000;
+
+/** The maximum time for one check of the form, in milliseconds. It is shorter than the time that a stopping process has. */
+const longestCheckMs = 10_000;
 
 /** A heartbeat of the driver fails earlier than this: after `connectTimeoutMS` of silence while it connects, or the same time afterwards. */
 const longestHeartbeatMs = 2 * connectTimeoutMS + 1_000;
@@ -122,12 +126,13 @@ class CheckedClient extends MongoClient {
   async #check(): Promise<void> {
     const other = new MongoClient(this.#url, this.#options);
     try {
-      await checkForm(other.db(databaseOf(this.#url)));
+      // The driver may wait forever here too (`watchHeartbeats`).
+      await inStore(() => checkForm(other.db(databaseOf(this.#url))), longestCheckMs);
     } catch (error) {
       if (!(error instanceof ConfigError)) this.#checking = undefined;
       throw error;
     } finally {
-      await other.close();
+      await answerWithin(closeMs, () => other.close());
     }
   }
 }
