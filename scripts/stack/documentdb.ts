@@ -107,8 +107,7 @@ max_connections = 200
 
 /** Describes PostgreSQL in the tree as a server process, with its data in `<folder>/pg`. */
 function createPostgres(tree: string, folder: string, logFile: string, port: number, durable: boolean): ServerProcess {
-  // With this planner one index serves filter, order and count. It is set here, not in the configuration file, so that older data directories have it
-  // too.
+  // With this planner one index serves filter, order and count.
   const settings = [`port=${port}`, 'documentdb.enableCompositeIndexPlanner=on', ...(durable ? [] : ['fsync=off'])];
   const command = [`${programs}/postgres`, '-D', '/data/pg', ...settings.flatMap((setting) => ['-c', setting])];
   const postgres = createServerProcess({

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { version } from '../shared/contract/version.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
-import { consumeJobs, forgetSchedule, type Schedule, scheduleJob } from '../shared/queue/consumer.ts';
+import { consumeJobs, type Schedule, scheduleJob } from '../shared/queue/consumer.ts';
 import { createContentsUnderWay } from '../shared/queue/contents-under-way.ts';
 import { openFailedJobs } from '../shared/queue/failed-jobs.ts';
 import { createHandOver } from '../shared/queue/hand-over.ts';
@@ -176,8 +176,6 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   }
   const ownSchedules = usesTrustedLists(config) ? [...schedules, listSchedule] : schedules;
   for (const schedule of ownSchedules) await scheduleJob(redis, schedule, log);
-  if (!usesTrustedLists(config)) await forgetSchedule(redis, listSchedule.name, log);
-  await forgetSchedule(redis, 'counter-fold', log);
   const oversleepers = watchOversleepers({ redis, schedules: ownSchedules, log });
   lifecycle.onClose('oversleepers', oversleepers.stop);
   return {};

@@ -68,7 +68,10 @@ export async function openQueueLab(url?: string) {
     add: async (jobId: string, payload: object = { replyTo: 'nobody', items: [stampItem()] }, name = 'stamp', options = {}) =>
       void (await stamps.add(name, payload as StampJob, { ...jobOptionsOf('stamp'), jobId, ...options })),
     /** Runs the jobs of both stamp queues. */
-    consume: (stamp: JobProcessors['stamp'], told: Pick<Parameters<typeof consumeJobs>[0], 'onFailed' | 'onGivenUp'> = {}) => {
+    consume: (
+      stamp: JobProcessors['stamp'],
+      told: Partial<Pick<Parameters<typeof consumeJobs>[0], 'onFailed' | 'onGivenUp' | 'log'>> = {},
+    ) => {
       const consumer = consumeJobs({
         redis,
         processors: { stamp, 'promised-stamp': stamp } as JobProcessors,

@@ -95,8 +95,10 @@ export function createStamping(deps: {
   /** Makes the job item of an order. Texts from the caller are encrypted with a key for this stamp (S4), and content is stored. */
   async function itemOf(command: StampCommand, { order, tokenId, sealedUrl }: Named, begunAt: number, secret: string): Promise<StampItem> {
     const { caller, requestId, paymentClaim, asked } = command;
+    const { product } = caller;
     const { imprint, tier, content, metadata, callbackUrl: url } = order;
-    const callback = url !== undefined && ({ url, sealed_storage_url: sealedUrl, product: caller.product } satisfies Callback);
+    // Only a product may ask for a webhook.
+    const callback = url !== undefined && product !== undefined && ({ url, sealed_storage_url: sealedUrl, product } satisfies Callback);
     return {
       tokenId,
       imprint,

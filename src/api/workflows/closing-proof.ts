@@ -14,7 +14,7 @@ export interface Seal extends StampedHash {
   readonly stored: StoredStamp | null;
 }
 
-/** The seals of a completed workflow. A seal is null if the workflow is not completed, or was completed without it. */
+/** The seals of a completed workflow. A seal is null if the workflow is not completed, or its document lacks what was sealed. */
 export interface Seals {
   readonly root: Seal | null;
   readonly closingRecord: Seal | null;
@@ -42,9 +42,7 @@ export function createSealReader({ stamps, markStamp }: { stamps: StampStore; ma
  */
 export function isSealed({ root, closingRecord, completedAt }: WorkflowRecord, seals: Seals): boolean {
   const isProved = (seal: Seal | null) => seal?.stamp.verdict.kind === 'proved';
-  if (!root || !isProved(seals.root)) return false;
-  // Workflows of older versions were completed without a closing record.
-  if (!closingRecord) return true;
+  if (!root || !closingRecord || !isProved(seals.root)) return false;
   const stamped = readClosingRecord(closingRecord.text);
   return (
     isProved(seals.closingRecord) &&
@@ -80,8 +78,9 @@ function recordNow(workflow: WorkflowRecord, chain: RecomputedChain, stamped: Cl
 }
 
 function recordFaults(workflow: WorkflowRecord, chain: RecomputedChain, { root, closingRecord: seal }: Seals): WorkflowFault[] {
-  const { closingRecord } = workflow;
-  if (!closingRecord || !seal) return [];
+  const { closingRecord, status } = workflow;
+  if (status !== 'completed') return [];
+  if (!closingRecord || !seal) return [{ kind: 'closing_record_stamp', reason: reasonOf('record_mismatch') }];
   if (seal.stamp.verdict.kind === 'refused') return [{ kind: 'closing_record_stamp', reason: seal.stamp.verdict.reason }];
   const stamped = readClosingRecord(closingRecord.text);
   if (!stamped) return [{ kind: 'closing_record_stamp', reason: reasonOf('record_mismatch') }];

@@ -71,7 +71,7 @@ export function createOutputStamping(tools: WorkflowTools): (command: StampOutpu
     const { workflow, product, requestId } = command;
     const { wordsKey: key } = workflow;
     const { output_metadata: metadata, callback_url: url } = request;
-    const callback = url && (await encryptedOf(tokenId, { url, sealed_storage_url: null, product } satisfies Callback));
+    const callback = url && product && (await encryptedOf(tokenId, { url, sealed_storage_url: null, product } satisfies Callback));
     return {
       tokenId,
       imprint: sha256Imprint(request.output_hash),

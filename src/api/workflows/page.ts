@@ -82,7 +82,7 @@ export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<type
       title: publicNameOf(workflow.briefingMetadata, 'title'),
       maskedEmail: workflow.redactedAt ? null : maskEmail(workflow.email),
       emailVerifiedAt: isoOf(workflow.emailVerifiedAt),
-      confirmWith: workflow.emailVerifiedAt ? (workflow.confirmedWith ?? 'link') : confirmWith,
+      confirmWith: workflow.confirmedWith ?? confirmWith,
       mail: linkMailStateOf(workflow),
       briefingHash: workflow.briefingHash,
       outputs: { rows, total, unqualifiedTotal: end?.unqualifiedTotal ?? 0, page, pageSize },

@@ -71,8 +71,7 @@ export function createWorkflowStart(tools: WorkflowTools, mailer: ChallengeMaile
     });
     let mail: Acceptance = 'acknowledged';
     try {
-      const { challengeId = workflowId } = stored;
-      if (!stored.mail?.sentAt) mail = await mailer.mail({ workflowId, challengeId, requestId, baseUrl });
+      if (!stored.mail?.sentAt) mail = await mailer.mail({ workflowId, challengeId: stored.challengeId, requestId, baseUrl });
     } catch (error) {
       if (isNew && key === undefined) await takeBack(workflowId);
       throw error;

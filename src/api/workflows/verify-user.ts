@@ -131,7 +131,7 @@ const askerOf = ({ agentId, briefingMetadata }: WorkflowRecord): Asker => ({
 });
 
 /** A new link gives every client new tries. */
-const triesKey = ({ _id, challengeId = '' }: WorkflowRecord, address: string): string => `${_id} ${challengeId} ${address}`;
+const triesKey = ({ _id, challengeId }: WorkflowRecord, address: string): string => `${_id} ${challengeId} ${address}`;
 
 const wrong = ({ challenge }: WorkflowRecord, triesLeft: number): ChallengeOutcome => ({
   kind: 'wrong',

@@ -114,7 +114,7 @@ export interface WorkflowPage {
   readonly outputs: OutputsPage;
   /** The Merkle root and its stamp; null until the workflow is completed. */
   readonly root: StampedHash | null;
-  /** Null until the workflow is completed, and for workflows that were completed without a closing record. */
+  /** The hash of the closing record and its stamp; null until the workflow is completed. */
   readonly closingRecord: StampedHash | null;
   /**
    * Public URLs of the data from which anyone can recompute the chain and the closing record. `closingRecordUrl` is null if there is no closing

@@ -65,7 +65,7 @@ function requestedOf({ email, agent, briefing: file, 'briefing-hash': sha256 }: 
 /** Checks a SHA-256 on the command line. @throws CommandFailure `usage` */
 function hashOf(sha256: string): string {
   if (!/^[0-9a-f]{64}$/i.test(sha256)) throw misuse('--briefing-hash takes 64 hexadecimal characters');
-  // Older services require lower case for all hashes.
+  // The result shows the hash as the service stores it.
   return sha256.toLowerCase();
 }
 

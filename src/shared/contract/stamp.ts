@@ -158,7 +158,7 @@ export const qualifiedBrief = z
   })
   .meta({ id: 'Qualified' });
 
-/** The member `qualified` of answers. Replies of older workers have no reason. */
+/** The member `qualified` of answers. A reply about a stamp that an earlier run of its job stored has no reason. */
 export function qualifiedBriefOf({
   isQualified,
   qualification,

@@ -8,5 +8,5 @@ export function rfc3339Of(genTimeText: string): string {
  * Gives the fraction of a second three or six digits (S8), because Python before 3.11 cannot read other fractions. Adds zeros, and removes digits
  * after microseconds. A time without a fraction is returned unchanged, like any other text.
  */
-export const withUsualFraction = (rfc3339: string): string =>
+const withUsualFraction = (rfc3339: string): string =>
   rfc3339.replace(/\.(\d+)Z$/, (_, digits: string) => `.${digits.slice(0, 6).padEnd(digits.length > 3 ? 6 : 3, '0')}Z`);

@@ -15,7 +15,7 @@ import {
   placesOf,
   queueConcurrency,
 } from './jobs.ts';
-import { jobOptionsOf, openQueue } from './open-queue.ts';
+import { inJobForm, isOfNewerForm, jobOptionsOf, openQueue } from './open-queue.ts';
 
 /** Milliseconds. The jobs of a killed worker start again after at most `lockMs` + `stalledCheckMs` (docs/reference/adr/0003-how-bullmq-is-set.md). */
 const lockMs = 5_000;
@@ -44,6 +44,9 @@ const retries: Readonly<Record<string, { readonly first: number; readonly longes
 };
 const defaultRetry = { first: 200, longest: 5_000 };
 const unknownJobRetryMs = 60_000;
+
+/** A worker says at most once in this time that jobs of a kind wait for newer workers, in milliseconds. */
+const newerFormWarningMs = 60_000;
 
 /** Returns the longest pause of a job of this kind, in milliseconds, whatever the reason for the pause. */
 export const longestPauseMs = (kind: string): number => Math.max((retries[kind] ?? defaultRetry).longest, unknownJobRetryMs);
@@ -118,7 +121,23 @@ export function consumeJobs(options: {
 }): Consumer {
   const { redis, processors, concurrency, log, onFailed, onGivenUp } = options;
 
-  async function run<Name extends JobName>(name: Name, job: Job, lock = ''): Promise<void> {
+  /** When this worker last said that jobs of a kind wait for newer workers, by the monotonic clock. */
+  const warnedAt = new Map<string, number>();
+
+  /** Leaves the job to newer workers, with the pauses of a retry. It may wait for as long as none runs. @throws NotItsTurnError always */
+  function leaveToNewer({ name, attemptsStarted }: Job): never {
+    const now = performance.now();
+    if (now - (warnedAt.get(name) ?? Number.NEGATIVE_INFINITY) >= newerFormWarningMs) {
+      warnedAt.set(name, now);
+      log.warn({ kind: name }, 'jobs of a newer version wait for a newer worker');
+    }
+    throw new NotItsTurnError(retryDelayMs(attemptsStarted, name));
+  }
+
+  async function run(job: Job, lock = ''): Promise<void> {
+    if (isOfNewerForm(job.data)) leaveToNewer(job);
+    if (!Object.hasOwn(jobContracts, job.name)) throw new UnknownJobError(`no processor for a job named ${job.name}`);
+    const name = job.name as JobName;
     const payload = jobContracts[name].payload.safeParse(job.data);
     if (!payload.success) throw new UnknownJobError(`the payload does not match its contract: ${payload.error.message}`);
     const process = processors[name] as (payload: unknown, run: JobRun) => Promise<void>;
@@ -133,7 +152,7 @@ export function consumeJobs(options: {
   /** Stores another payload for a running job. @throws JobLostError, or an error of Redis if it is down */
   async function replacePayload(job: Job, lock: string, payload: object): Promise<void> {
     const key = keyOf(job);
-    const isReplaced = await redis.eval(replaceWhileLocked, 2, `${key}:lock`, key, lock, JSON.stringify(payload));
+    const isReplaced = await redis.eval(replaceWhileLocked, 2, `${key}:lock`, key, lock, JSON.stringify(inJobForm(payload)));
     if (isReplaced !== 1) throw new JobLostError('another worker has taken the job over');
     job.data = payload;
   }
@@ -154,8 +173,7 @@ export function consumeJobs(options: {
   }
 
   function process(job: Job, lock?: string): Promise<void> {
-    if (!Object.hasOwn(jobContracts, job.name)) return Promise.reject(new UnknownJobError(`no processor for a job named ${job.name}`));
-    const ended = run(job.name as JobName, job, lock)
+    const ended = run(job, lock)
       .catch((error) => judgeFailure(job, lock, error))
       .finally(() => running.delete(ended));
     running.add(ended);
@@ -192,10 +210,6 @@ export function consumeJobs(options: {
           error instanceof UnknownJobError ? unknownJobRetryMs : retryDelayMs(attemptsMade, kind),
       },
     });
-    worker.on('active', (job) => {
-      // Otherwise jobs of versions before 0.3.0 would be deleted when they are given up.
-      if (queue !== 'maintenance') job.opts.removeOnFail = false;
-    });
     worker.on('failed', (job, error) => {
       const isGivenUp = error instanceof UnrecoverableError;
       log[isGivenUp ? 'error' : 'warn'](
@@ -225,13 +239,6 @@ export interface Schedule {
   readonly pattern?: string;
 }
 
-/** Removes a maintenance schedule of an earlier version. */
-export async function forgetSchedule(redis: Redis, name: string, log: Logger): Promise<void> {
-  const queue = openQueue('maintenance', { redis, log });
-  await queue.removeJobScheduler(name);
-  await queue.close();
-}
-
 /** Schedules a job once for all workers. */
 export async function scheduleJob(redis: Redis, { name, everyMs, pattern }: Schedule, log: Logger): Promise<void> {
   const queue = openQueue(jobContracts[name].queue, { redis, log });
@@ -240,7 +247,7 @@ export async function scheduleJob(redis: Redis, { name, everyMs, pattern }: Sche
   const repeat = pattern === undefined ? { every: everyMs } : { pattern, tz: 'UTC' };
   await queue.upsertJobScheduler(name, repeat, {
     name,
-    data: {},
+    data: inJobForm({}),
     opts: name in retries ? jobOptionsOf(name) : { removeOnComplete: true, removeOnFail: true },
   });
   await queue.close();

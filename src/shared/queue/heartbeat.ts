@@ -20,7 +20,7 @@ const lostAfterMs = 6_000;
 const providerHealth = z.object({
   name: z.string(),
   isQualified: z.boolean(),
-  /** Who says that its next stamp will be qualified or not, and why not. Absent before its first token, and for workers before 0.4.0. */
+  /** Who says that its next stamp will be qualified or not, and why not. Absent before its first token. */
   qualification: z.object({ basis: z.enum(qualificationBases).nullable(), reason: z.enum(qualificationReasons).nullable() }).optional(),
   /** `degraded` after a failed call; `outage` after several failed calls in a row, or while the circuit breaker is open. */
   status: z.enum(serviceStates),
@@ -42,9 +42,8 @@ export type ProviderHealth = z.output<typeof providerHealth>;
 const heartbeatSchema = z.object({
   at: z.number(),
   providers: z.array(providerHealth),
-  // Workers of an earlier version do not send `mail` and `isStoreFull`.
-  mail: z.enum(mailStates).default('unknown'),
-  isStoreFull: z.boolean().default(false),
+  mail: z.enum(mailStates),
+  isStoreFull: z.boolean(),
 });
 
 /** The state of a worker: its providers, most preferred first, whether mail works, and whether there is space for stamps. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { TransientError } from '../domain/service-error.ts';
-import type { QueueName } from './open-queue.ts';
+import { isOfNewerForm, type QueueName } from './open-queue.ts';
 import { promisedQueueName, stampJobSchema, stampQueueName } from './stamp-job.ts';
 
 /** The payload of the job that mails a challenge. The challenge is derived from its id and a key that is not in Redis (W6). */
@@ -21,8 +21,8 @@ const workflowCompletionSchema = z.object({
   workflowId: z.uuid(),
   acceptedAt: z.number().int(),
   requestId: z.string(),
-  /** For the links in the mail to the client. Jobs of earlier versions have none. */
-  baseUrl: z.string().optional(),
+  /** For the links in the mail to the client. */
+  baseUrl: z.string(),
 });
 
 const webhookBase = {
@@ -81,7 +81,7 @@ export type FailedJob = {
 
 /** Returns a job in the form of its contract, or undefined if it does not match: another version of the service wrote it. */
 export function failedJobOf({ name, id = '', data }: { name: string; id?: string | undefined; data: unknown }): FailedJob | undefined {
-  if (!Object.hasOwn(jobContracts, name)) return undefined;
+  if (!Object.hasOwn(jobContracts, name) || isOfNewerForm(data)) return undefined;
   const payload = jobContracts[name as JobName].payload.safeParse(data);
   return payload.success ? ({ name, id, payload: payload.data } as FailedJob) : undefined;
 }

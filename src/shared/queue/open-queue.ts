@@ -19,7 +19,16 @@ export const jobOptionsOf = (kind: string) => ({
   removeOnFail: false,
 });
 
-/** Opens a queue to add or read jobs. */
+/** The form of all payloads (E17). The number grows with a form that an earlier worker would misread. */
+const jobForm = 1;
+
+/** Returns the payload as it is stored: with the number of its form. */
+export const inJobForm = <Payload>(payload: Payload): Payload => ({ form: jobForm, ...payload });
+
+/** Whether only a newer worker can read this stored payload. */
+export const isOfNewerForm = (stored: unknown): boolean => Number((stored as { form?: unknown } | null)?.form) > jobForm;
+
+/** Opens a queue to add or read jobs. Each added payload gets the number of its form. */
 export function openQueue<Payload>(name: QueueName, { redis, log }: { redis: Redis; log: Logger }): Queue<Payload> {
   const queue = new Queue<Payload>(name, {
     connection: redis,
@@ -28,6 +37,8 @@ export function openQueue<Payload>(name: QueueName, { redis, log }: { redis: Red
     skipVersionCheck: true,
     streams: { events: { maxLen: 100 } },
   });
+  const add = queue.add.bind(queue);
+  queue.add = (job, payload, options) => add(job, inJobForm(payload), options);
   queue.on('error', (error) => log.debug({ err: error }, 'a queue reported an error'));
   return queue;
 }

@@ -4,7 +4,6 @@ import { type Qualification, qualificationBases, qualificationReasons } from '..
 import { REQUEST_FAULTS } from '../domain/request-fault.ts';
 import { imprintAlgorithms, type Stamp } from '../domain/stamp.ts';
 import { stampTiers } from '../domain/tiers.ts';
-import { inPresentForm } from './older-jobs.ts';
 
 const callerSchema = z.object({ kind: z.enum(callerKinds), product: z.string().optional() }) satisfies z.ZodType<Caller>;
 
@@ -38,7 +37,7 @@ const outputRefSchema = z.object({
   briefingHash: z.string().length(64),
   outputId: z.uuid(),
   type: z.string(),
-  /** Encrypted with the workflow's key. Items of version 0.2.0 have plain JSON. */
+  /** Encrypted with the workflow's key. */
   metadata: z.string().optional(),
 });
 export type OutputRef = z.infer<typeof outputRefSchema>;
@@ -70,15 +69,12 @@ export type StampItem = z.infer<typeof stampItemSchema>;
 export const maxItemsPerJob = 64;
 
 /** A job of a stamp queue: the stamps that one API process sends together, and the stream for the replies. */
-export const stampJobSchema = z.preprocess(
-  inPresentForm,
-  z.object({
-    replyTo: z.string(),
-    /** Whether the job may have been sent before. Then its results may already exist. */
-    isRepeated: z.boolean().optional(),
-    items: z.array(stampItemSchema).min(1),
-  }),
-);
+export const stampJobSchema = z.object({
+  replyTo: z.string(),
+  /** Whether the job may have been sent before. Then its results may already exist. */
+  isRepeated: z.boolean().optional(),
+  items: z.array(stampItemSchema).min(1),
+});
 export type StampJob = z.output<typeof stampJobSchema>;
 
 /** The fields of a reply about an existing stamp. */
@@ -87,7 +83,7 @@ export const stampedReplyFields = {
   issuedAt: z.string(),
   provider: z.string(),
   isQualified: z.boolean(),
-  /** Who says that it is qualified or not, and why not. Absent in replies of workers before 0.4.0. */
+  /** Who says that it is qualified or not, and why not. Absent if an earlier run of the job stored the stamp, because this is not stored. */
   qualification: z.object({ basis: z.enum(qualificationBases).nullable(), reason: z.enum(qualificationReasons).nullable() }).optional(),
   /** Only for an output of a workflow: its id, and its position in the workflow's chain. */
   output: z.object({ outputId: z.string(), sequenceNumber: z.number().int() }).optional(),

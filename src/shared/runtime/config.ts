@@ -130,11 +130,6 @@ export const settingsSchema = z.object({
   LOTL_SIGNERS_FILE: z.string().min(1).optional(),
   TRUSTED_LIST_URLS: addressesOfLists.optional(),
   TRUSTED_LISTS_FILE: z.string().min(1).optional(),
-  TSP_REQUIRED: z
-    .string()
-    .regex(/^1$/, 'takes 1: stamps from several providers at once are not supported yet')
-    .transform(Number)
-    .default(1),
   STAMP_WAIT_MS: setting(1, 600_000, 10_000),
   SEALED_MAX_BYTES: setting(0, mostSealedBytes, 10_485_760),
   QUEUE_MAX_DEPTH: setting(1, 10_000_000, 50_000),

@@ -53,7 +53,7 @@ export function loadOrExit<Settings>(load: () => Settings): Settings {
 
 /**
  * Runs one process of the service. `open` registers the resources of the process, and resolves when the process can serve. The resources are closed
- * after a stop signal, and when a parent process with an IPC channel ends. A wrong setting ends the process with one line and exit code 1.
+ * after a stop signal, and when a parent process with an IPC channel ends. A ConfigError ends the process with one line and exit code 1, also later.
  */
 export function runProcess(
   name: string,
@@ -73,7 +73,8 @@ export async function runProcessWith<Settings extends { readonly LOG_LEVEL: stri
   const log = createLogger({ level: config.LOG_LEVEL, process: name });
   const lifecycle = createLifecycle(log);
   closeWithGrace({ delay: shutdownDelayMs, logger: false }, async ({ err, signal }) => {
-    if (err) log.fatal({ err }, 'an unexpected error; stopping');
+    if (err instanceof ConfigError) process.stderr.write(`${err.message}\n`);
+    else if (err) log.fatal({ err }, 'an unexpected error; stopping');
     else log.info({ signal }, 'stopping');
     await lifecycle.close();
   });

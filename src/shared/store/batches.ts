@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import { Binary, type Collection, type Db } from 'mongodb';
-import { withUsualFraction } from '../domain/gen-time.ts';
 import type { LeafMarks } from '../domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint } from '../domain/stamp.ts';
 import { tokenOfAnswer } from '../domain/tsa-answer.ts';
@@ -70,7 +69,7 @@ function isImprint(stored: Partial<Imprint> | undefined): stored is Imprint {
 
 function claimsOf({ provider, isQualified, issuedAt }: Partial<BatchDocument>): BatchClaims | undefined {
   if (typeof provider !== 'string' || typeof issuedAt !== 'string') return undefined;
-  return { provider, isQualified: isQualified === true, issuedAt: withUsualFraction(issuedAt) };
+  return { provider, isQualified: isQualified === true, issuedAt };
 }
 
 /** Reads a stored batch. Returns undefined if the stored data is not a batch. */

@@ -50,10 +50,9 @@ const unknown = { [renewByField]: { $gte: notKnown, $lt: never } };
 
 const uselessId = 'evidence-useless';
 
-/** The fields that show whether a stamp has its own token. In stamps of version 0.2.0, which had no batches, `tokenDigest` shows it. */
-const tokenFields = { 'proofs.kind': 1, tokenDigest: 1, 'evidence.renewBy': 1 } as const;
-const hasToken = ({ proofs, tokenDigest }: SubjectDocument): boolean =>
-  Array.isArray(proofs) ? proofs[0]?.kind === 'token' : tokenDigest !== undefined;
+/** The fields that show whether a stamp has its own token. */
+const tokenFields = { 'proofs.kind': 1, 'evidence.renewBy': 1 } as const;
+const hasToken = ({ proofs }: SubjectDocument): boolean => Array.isArray(proofs) && proofs[0]?.kind === 'token';
 
 /** Returns true for every batch, for a stamp with its own token, and for a leaf that already has its own evidence. */
 const isSubject = (kind: SubjectKind, one: SubjectDocument): boolean => kind === 'batch' || hasToken(one) || one.evidence !== undefined;
@@ -62,7 +61,6 @@ interface SubjectDocument {
   readonly _id: string;
   /** Only for stamps. */
   readonly proofs?: readonly { readonly kind?: unknown }[];
-  readonly tokenDigest?: unknown;
   readonly evidence?: StoredEvidence;
 }
 
@@ -88,12 +86,10 @@ export async function writeInParts<T>(
   return changed;
 }
 
-/** The progress of the search for evidence without a term. */
+/** The progress of the search for the terms of all evidence. */
 export interface TermWalk {
   /** The revision of the algorithm policy with which the terms are found. */
   readonly revision: string;
-  /** Whether subjects that already have a term are checked too, because the policy has changed. */
-  readonly isAnew: boolean;
   /** The last id of each kind that was checked. Absent: all were checked. */
   readonly after: Readonly<Partial<Record<SubjectKind, string>>>;
 }
@@ -105,8 +101,8 @@ export interface EvidenceState {
   readonly due: number;
   /** Evidence that expired without a renewal. */
   readonly lapsed: number;
-  /** Evidence that could not be judged, so it was not renewed. Absent in records of an earlier version. */
-  readonly unknown?: number;
+  /** Evidence that could not be judged, so it was not renewed. */
+  readonly unknown: number;
 }
 
 export type EvidenceTermStore = ReturnType<typeof createEvidenceTermStore>;
@@ -167,20 +163,20 @@ export function createEvidenceTermStore(db: Db) {
       }));
     },
     /**
-     * Reads the next `limit` documents after the id `after`, and returns the ids of subjects among them that have no term, or with `isAnew` of all
-     * subjects. `next`: the id of the last document that was read; undefined if there are no more.
+     * Reads the next `limit` documents after the id `after`, and returns the ids of the subjects among them. `next`: the id of the last document that
+     * was read; undefined if there are no more.
      */
-    listTokens: (kind: SubjectKind, after: string, limit: number, isAnew: boolean): Promise<{ ids: string[]; next: string | undefined }> =>
+    listTokens: (kind: SubjectKind, after: string, limit: number): Promise<{ ids: string[]; next: string | undefined }> =>
       inStore(async () => {
         const found = subjects[kind]
           .find({ _id: { $gt: after } }, { projection: tokenFields, maxTimeMS })
           .hint({ _id: 1 })
           .sort({ _id: 1 });
         const page = await found.limit(limit).toArray();
-        const ids = page.filter((one) => isSubject(kind, one) && (isAnew || !one.evidence)).map(({ _id }) => _id);
+        const ids = page.filter((one) => isSubject(kind, one)).map(({ _id }) => _id);
         return { ids, next: page.length < limit ? undefined : page.at(-1)?._id };
       }),
-    /** Reads the progress of the search for evidence without a term. */
+    /** Reads the progress of the search for terms. */
     readWalk: lastWalk.read,
     writeWalk: lastWalk.write,
     /** Counts the evidence that is due by `until`, has lapsed or could not be judged, and records the numbers with the time of the run. */

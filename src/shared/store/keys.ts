@@ -14,15 +14,6 @@ interface WrappedKey {
   readonly createdAt: Date;
 }
 
-/** An unencrypted key, as version 0.2.0 stored it. */
-interface PlainKey {
-  readonly _id: string;
-  readonly key: Binary;
-  readonly createdAt: Date;
-}
-
-type Keys = Collection<WrappedKey | PlainKey>;
-
 /** The keys in the order of creation. If two processes have different master keys, the process that makes the first key makes all others. */
 const keyNames = ['mock-provider', 'idempotency', 'challenge', 'workflows', 'stamp-metadata', 'cose-receipts', 'recipients'] as const;
 export type KeyName = (typeof keyNames)[number];
@@ -50,19 +41,13 @@ export type KeyStore = ReturnType<typeof createKeyStore>;
 
 /** Stores the service's own keys. They are made once for each database, and all processes of the service share them. */
 export function createKeyStore(db: Db, masterKey: KeyObject) {
-  const keys: Keys = db.collection('keys');
+  const keys: Collection<WrappedKey> = db.collection('keys');
   const known = new Map<KeyName, KeyObject>();
 
   async function load(name: KeyName): Promise<KeyObject> {
     for (;;) {
       const found = await keys.findOne({ _id: name }, { maxTimeMS });
-      if (found && 'wrapped' in found) return unwrapped(masterKey, found);
-      if (found) {
-        const { _id, createdAt, key } = found;
-        const replacement = { createdAt, ...wrapped(masterKey, name, createSecretKey(key.buffer)) };
-        await keys.replaceOne({ _id, key: { $exists: true } }, replacement);
-        continue;
-      }
+      if (found) return unwrapped(masterKey, found);
       const key = createSecretKey(randomBytes(keyBytes));
       await insertIfAbsent(keys, { _id: name, createdAt: new Date(), ...wrapped(masterKey, name, key) });
     }
@@ -85,7 +70,7 @@ export function createKeyStore(db: Db, masterKey: KeyObject) {
       }
     },
     /**
-     * Reads every key, so that a wrong master key is found at start. Makes missing keys, and encrypts keys that are stored unencrypted.
+     * Reads every key, so that a wrong master key is found at start. Makes missing keys.
      *
      * @throws ConfigError if the keys are encrypted with another master key
      */
@@ -101,12 +86,12 @@ export function createKeyStore(db: Db, masterKey: KeyObject) {
  * @throws ConfigError if neither `current` nor `next` decrypts a key
  */
 export function rewrapKeys(db: Db, { current, next }: { current: KeyObject; next: KeyObject }): Promise<number> {
-  const keys: Keys = db.collection('keys');
+  const keys: Collection<WrappedKey> = db.collection('keys');
   return inStore(async () => {
     const records = await keys.find({}, { maxTimeMS }).toArray();
-    const old = records.filter((record) => !('wrappedBy' in record) || record.wrappedBy !== fingerprintOf(next));
+    const old = records.filter(({ wrappedBy }) => wrappedBy !== fingerprintOf(next));
     for (const record of old) {
-      const key = 'wrapped' in record ? unwrapped(current, record) : createSecretKey(record.key.buffer);
+      const key = unwrapped(current, record);
       await keys.replaceOne({ _id: record._id }, { createdAt: record.createdAt, ...wrapped(next, record._id, key) });
     }
     return old.length;

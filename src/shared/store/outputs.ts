@@ -1,5 +1,4 @@
 import type { Collection, Db, FindOptions } from 'mongodb';
-import { withUsualFraction } from '../domain/gen-time.ts';
 import { extendChain } from '../domain/proofs.ts';
 import { type ChainEnd, type ChainLink, chainStart } from '../proof/output-chain.js';
 import { maxTimeMS } from './connection.ts';
@@ -12,7 +11,7 @@ export interface NewOutput {
   readonly tokenId: string;
   readonly hash: string;
   readonly type: string;
-  /** JSON, encrypted with the workflow's key. It is deleted when the workflow is redacted. Version 0.2.0 stored the JSON unencrypted. */
+  /** JSON, encrypted with the workflow's key. It is deleted when the workflow is redacted. */
   readonly metadata: string | undefined;
   readonly stampedAt: string;
   readonly provider: string;
@@ -188,10 +187,7 @@ export function createOutputStore(db: Db) {
     },
     findByTokens,
     /** Lists at most `limit` outputs from number `first` on, in order. */
-    list: async (workflowId: string, first: number, limit: number): Promise<OutputRecord[]> => {
-      const found = await scan(workflowId, first, limit);
-      return found.map((record) => ({ ...record, stampedAt: withUsualFraction(`${record.stampedAt}`) }));
-    },
+    list: (workflowId: string, first: number, limit: number): Promise<OutputRecord[]> => scan(workflowId, first, limit),
     /** Finds the numbers of the outputs with this hash, at most `limit`. */
     findNumbers: async (workflowId: string, hash: string, limit: number): Promise<number[]> => {
       const found = await outputs.find({ workflowId, hash }, { projection: { sequenceNumber: 1 }, maxTimeMS }).toArray();

@@ -19,12 +19,8 @@ export interface StoredRefusal {
   readonly at: Date;
 }
 
-interface RefusalDocument {
+interface RefusalDocument extends Omit<StoredRefusal, 'tokenId'> {
   readonly _id: string;
-  /** If absent, the reason is `request_refused`. */
-  readonly reason?: RefusalReason;
-  readonly fault?: RequestFault;
-  readonly at: Date;
 }
 
 export type RefusalStore = ReturnType<typeof createRefusalStore>;
@@ -34,17 +30,12 @@ export function createRefusalStore(db: Db) {
   return eachInStore({
     /** Writes the refusals that do not exist yet. */
     insertOnce: async (given: readonly StoredRefusal[]): Promise<void> => {
-      const documents = given.map(({ tokenId, reason, fault, at }) => ({
-        _id: tokenId,
-        at,
-        ...(reason !== 'request_refused' && { reason }),
-        ...(fault !== undefined && { fault }),
-      }));
+      const documents = given.map(({ tokenId, ...rest }) => ({ _id: tokenId, ...rest }));
       await insertNew(db, refusals, documents);
     },
     find: async (tokenId: string): Promise<RefusalReason | undefined> => {
       const found = await refusals.findOne({ _id: tokenId }, { projection: { reason: 1 }, maxTimeMS });
-      return found === null ? undefined : (found.reason ?? 'request_refused');
+      return found?.reason;
     },
     /** Removes the records of stamps that failed and are now retried. */
     forgetFailed: async (tokenIds: readonly string[]): Promise<void> => {

@@ -1,6 +1,5 @@
 import { Binary } from 'mongodb';
 import type { Caller } from '../domain/caller.ts';
-import { withUsualFraction } from '../domain/gen-time.ts';
 import { digestCharacters, type Imprint, type Proof, type Stamp, sha256Imprint } from '../domain/stamp.ts';
 import { timeOfId } from '../domain/stamp-id.ts';
 import type { StampTier } from '../domain/tiers.ts';
@@ -22,7 +21,7 @@ export interface StoredStamp extends Stamp {
   readonly caller: Caller;
   readonly acceptedAt: Date;
   readonly requestId: string;
-  /** JSON, encrypted with a key for this stamp (`deriveKey`, from the key `stamp-metadata`). Version 0.2.0 stored the JSON unencrypted. */
+  /** JSON, encrypted with a key for this stamp (`deriveKey`, from the key `stamp-metadata`). */
   readonly metadata?: string | undefined;
   readonly paymentClaim?: string | undefined;
   readonly sealed?: SealedRef | undefined;
@@ -71,31 +70,15 @@ export interface SharedProofs extends SharedParts {
   readonly renewalTokens: ReadonlyMap<string, Buffer>;
 }
 
-/** A stamp of version 0.2.0. It has one proof, whose members are at the top level. These documents are read, but not converted. */
-export interface FlatStampDocument extends Omit<StampDocument, 'imprint' | 'proofs'> {
-  /** SHA-256, hex. */
-  readonly hash: string;
-  readonly token: string;
-  readonly provider: string;
-  readonly isQualified: boolean;
-  readonly issuedAt: string;
-  readonly tsq?: Binary | undefined;
-  readonly tsr?: Binary | undefined;
-}
-
-/** A stamp in any stored form. */
-export type AnyStamp = StampDocument | FlatStampDocument;
-
-function proofsIn(document: AnyStamp): readonly unknown[] {
-  const proofs: unknown = isFlat(document) ? [] : document.proofs;
-  return Array.isArray(proofs) ? proofs : [];
-}
+/** The proofs in a document, which may be damaged. */
+const proofsIn = ({ proofs }: StampDocument): readonly unknown[] => (Array.isArray(proofs) ? proofs : []);
 
 /** The ids of the batches that a document refers to. */
-export const batchIdsIn = (document: AnyStamp): string[] => proofsIn(document).flatMap((proof) => batchIdIn(proof) ?? []);
+export const batchIdsIn = (document: StampDocument): string[] => proofsIn(document).flatMap((proof) => batchIdIn(proof) ?? []);
 
 /** The ids of the certificate sets that a document refers to. */
-export const certificateSetIdsIn = (document: AnyStamp): string[] => proofsIn(document).flatMap((proof) => certificateSetIdIn(proof) ?? []);
+export const certificateSetIdsIn = (document: StampDocument): string[] =>
+  proofsIn(document).flatMap((proof) => certificateSetIdIn(proof) ?? []);
 
 /** Reads a stored imprint. If it is missing or damaged, the result has an empty digest, which no token matches. */
 function imprintOf(stored: unknown): Imprint {
@@ -104,8 +87,6 @@ function imprintOf(stored: unknown): Imprint {
   const isImprint = typeof digest === 'string' && algorithm !== undefined && Object.hasOwn(digestCharacters, algorithm);
   return isImprint ? { algorithm, digest } : sha256Imprint('');
 }
-
-const isFlat = (document: AnyStamp): document is FlatStampDocument => !('proofs' in document) && !('imprint' in document);
 
 /** Makes the document of a stamp. @param sets the certificates to store separately are added here, by id */
 export function documentOf(
@@ -149,59 +130,35 @@ export const summaryFields = {
   'proofs.issuedAt': 1,
   'proofs.provider': 1,
   'proofs.isQualified': 1,
-  hash: 1,
-  issuedAt: 1,
-  provider: 1,
-  isQualified: 1,
 } as const;
 
 /** Makes the summary of a stamp. @param batches the shared fields of the batches that the document may refer to, by id */
-export function summaryOf(document: AnyStamp, batches: ReadonlyMap<string, Found>): StampSummary {
-  const { _id: tokenId, tier, caller } = document;
-  const recorded: Found = isFlat(document) ? { ...document } : { ...document.proofs?.[0], ...batches.get(batchIdsIn(document)[0] ?? '') };
-  const { issuedAt, provider, isQualified } = recorded;
+export function summaryOf(document: StampDocument, batches: ReadonlyMap<string, Found>): StampSummary {
+  const { _id: tokenId, tier, caller, imprint, proofs } = document;
+  const { issuedAt, provider, isQualified }: Found = { ...proofs?.[0], ...batches.get(batchIdsIn(document)[0] ?? '') };
   return {
     tokenId,
-    imprint: isFlat(document) ? imprintOf({ algorithm: 'sha256', digest: document.hash }) : imprintOf(document.imprint),
+    imprint: imprintOf(imprint),
     tier,
     caller: callerOf(caller),
-    issuedAt: typeof issuedAt === 'string' ? withUsualFraction(issuedAt) : new Date(timeOfId(tokenId) || 0).toISOString(),
+    issuedAt: typeof issuedAt === 'string' ? issuedAt : new Date(timeOfId(tokenId) || 0).toISOString(),
     provider: typeof provider === 'string' ? provider : '',
     isQualified: isQualified === true,
   };
 }
 
 /** Reads a stamp from its document. If the document is damaged, or its batch is damaged or missing, the stamp proves nothing (V1). */
-export function stampOf(document: AnyStamp, { renewalTokens, ...shared }: SharedProofs): StoredStamp {
-  const { evidence, stored, claimed, ...rest } = isFlat(document) ? flatOf(document) : nestedOf(document);
-  const imprint = imprintOf(claimed);
-  const [first, ...others] = proofsOf(stored, imprint, shared);
-  return { ...rest, imprint, proofs: [withEvidence(first), ...others] };
+export function stampOf(
+  { _id: tokenId, imprint: stored, proofs, evidence, tokenDigest: _, ...rest }: StampDocument,
+  { renewalTokens, ...shared }: SharedProofs,
+): StoredStamp {
+  const imprint = imprintOf(stored);
+  const [first, ...others] = proofsOf(proofs, imprint, shared);
+  return { tokenId, ...rest, caller: callerOf(rest.caller), imprint, proofs: [withEvidence(first), ...others] };
 
   function withEvidence(proof: Proof): Proof {
     if (proof.kind === 'token') return { ...proof, ...evidenceOf(evidence, renewalTokens, imprint.algorithm) };
     const own = proof.kind === 'leaf' ? ownEvidenceOf(evidence, renewalTokens, imprint.algorithm) : undefined;
     return own === undefined ? proof : ({ ...proof, own } as Proof);
   }
-}
-
-function nestedOf({ _id: tokenId, proofs, imprint, tokenDigest: _, ...rest }: StampDocument) {
-  return { tokenId, ...rest, caller: callerOf(rest.caller), stored: proofs, claimed: imprint };
-}
-
-function flatOf({
-  _id: tokenId,
-  hash: digest,
-  token,
-  provider,
-  isQualified,
-  issuedAt,
-  tsq,
-  tsr,
-  tokenDigest: _,
-  ...rest
-}: FlatStampDocument) {
-  const kind = tsq && tsr ? 'token' : 'mock';
-  const stored = [{ kind, token, provider, isQualified, issuedAt, tsq, tsr }];
-  return { tokenId, ...rest, stored, claimed: { algorithm: 'sha256', digest } as const };
 }

@@ -7,11 +7,11 @@ import { inStore } from './errors.ts';
 import { insertNew } from './insert.ts';
 import type { RenewalStore } from './renewals.ts';
 import {
-  type AnyStamp,
   batchIdsIn,
   certificateSetIdsIn,
   documentOf,
   othersOf,
+  type StampDocument,
   type StampSummary,
   type StoredStamp,
   stampOf,
@@ -45,12 +45,12 @@ export function createStampStore(
   renewals: Pick<RenewalStore, 'findTokens'>,
   certificateSets: CertificateSetStore,
 ) {
-  const stamps: Collection<AnyStamp> = db.collection('stamps');
+  const stamps: Collection<StampDocument> = db.collection('stamps');
   const ofProduct = (product: string, imprints: ProductPage['imprints']) => ({
     'caller.product': imprints === 'all' ? { $in: [product, othersOf(product)] } : product,
   });
 
-  async function stampsOf(documents: readonly AnyStamp[]): Promise<StoredStamp[]> {
+  async function stampsOf(documents: readonly StampDocument[]): Promise<StoredStamp[]> {
     const [shared, renewalTokens, sets] = await Promise.all([
       batches.findMany(documents.flatMap(batchIdsIn)),
       renewals.findTokens(documents.flatMap(({ evidence }) => renewalIdsIn(evidence))),
@@ -59,7 +59,7 @@ export function createStampStore(
     return documents.map((document) => stampOf(document, { batches: shared, renewalTokens, certificateSets: sets }));
   }
 
-  async function summariesOf(documents: readonly AnyStamp[]): Promise<StampSummary[]> {
+  async function summariesOf(documents: readonly StampDocument[]): Promise<StampSummary[]> {
     const claims = await batches.findClaims(documents.flatMap(batchIdsIn));
     return documents.map((document) => summaryOf(document, claims));
   }

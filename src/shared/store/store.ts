@@ -30,7 +30,7 @@ export type Store = ReturnType<typeof openStore>;
 
 /** Opens the store: all data in MongoDB. Reads and writes throw ServiceError `store_unavailable` if MongoDB does not answer (`inStore`). */
 export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL' | 'MASTER_KEY'>, log: Logger) {
-  const { db, close } = connectStore(MONGODB_URL, log);
+  const { db, untilConnected, close } = connectStore(MONGODB_URL, log);
   const keys = createKeyStore(db, MASTER_KEY);
   const renewals = createRenewalStore(db);
   const batches = createBatchStore(db, renewals);
@@ -57,9 +57,10 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
     /** Writes a small value to check that MongoDB accepts writes: it may answer and still be full or read-only. */
     checkWrite: () => lastCheck.write(new Date()),
     /**
-     * Opens the keys of the service. If MongoDB is down, it does not wait, and the keys are opened when they are needed.
+     * Opens the keys of the service. If MongoDB is down, it does not wait, and the keys are opened when they are needed. If MongoDB answers later and
+     * this version cannot read the database, the process ends.
      *
-     * @throws ConfigError if the keys are encrypted with another master key
+     * @throws ConfigError if this version cannot read the database, or the keys are encrypted with another master key
      */
     openKeys: async (): Promise<void> => {
       try {
@@ -67,6 +68,8 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
         log.warn({ err: error }, 'the keys in MongoDB cannot be opened yet; they will be opened when they are needed');
+        // Nothing handles a rejection here, so it ends the process (`runProcess`).
+        void untilConnected().then(() => undefined);
       }
     },
     /** As soon as MongoDB is reachable, makes the indexes, which only speed up reads. */

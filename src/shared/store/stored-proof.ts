@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import { Binary, UUID } from 'mongodb';
-import { withUsualFraction } from '../domain/gen-time.ts';
 import { lowerPathOf, wholePathOf } from '../domain/leaf-path.ts';
 import { leafRecordOf } from '../domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint, type MockProof, type Proof, type TokenProof } from '../domain/stamp.ts';
@@ -84,7 +83,7 @@ function proofOf(stored: Found | null, imprint: Imprint, { batches, certificateS
   const { kind, provider, issuedAt, token, isQualified } = stored ?? {};
   if (stored && kind === 'leaf') return leafOf(stored, imprint, batches);
   if (!stored || typeof provider !== 'string' || typeof issuedAt !== 'string') return noProof;
-  const claims = { provider, isQualified: isQualified === true, issuedAt: withUsualFraction(issuedAt) };
+  const claims = { provider, isQualified: isQualified === true, issuedAt };
   if (kind === 'mock') return typeof token === 'string' ? { kind, ...claims, token } : noProof;
   const answer = answerIn(stored, certificateSets);
   return answer ? { kind: 'token', ...claims, ...answer } : noProof;

@@ -25,7 +25,7 @@ interface PersonalWords {
   readonly briefingMetadata?: string | undefined;
   /** The address for webhooks about the workflow; it may contain a secret. */
   readonly callbackUrl?: string | undefined;
-  /** The product that asked for the webhooks. Earlier versions did not record it. */
+  /** The product that asked for the webhooks. Present if there is an address for them. */
   readonly callbackProduct?: string | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface ChainSum {
   readonly hash: string;
   readonly outputCount: number;
   /** The chain hash of the last output; the briefing hash if there is no output. */
-  readonly chainHash?: string;
+  readonly chainHash: string;
 }
 
 export interface StoredClosingRecord {
@@ -63,11 +63,11 @@ interface WorkflowFields {
   readonly createdAt: Date;
   readonly expiresAt: Date;
   readonly emailVerifiedAt?: Date;
-  /** What confirmed the e-mail address. Absent before that, and in workflows of earlier versions: then it was the link. */
+  /** What confirmed the e-mail address. Absent before that. */
   readonly confirmedWith?: ConfirmWith;
   readonly redactedAt?: Date;
-  /** The id of the current challenge. The challenge in the mail is derived from it. Absent in workflows of version 0.2.0. */
-  readonly challengeId?: string;
+  /** The id of the current challenge. The challenge in the mail is derived from it. */
+  readonly challengeId: string;
   readonly challenge?: StoredChallenge;
   /** Digests of challenges that were replaced. */
   readonly formerChallenges?: readonly string[];
@@ -77,9 +77,9 @@ interface WorkflowFields {
   readonly completionMail?: MailRecord;
   /** Set when the workflow is closed permanently. It contains the id for the root's stamp, so that this id never changes. */
   readonly closing?: { readonly rootTokenId: string; readonly at: Date };
-  /** Set when the chain is closed and the root is computed. Version 0.2.0 did not store a chain hash. */
+  /** Set when the chain is closed and the root is computed. */
   readonly root?: ChainSum;
-  /** The closing record, set when the root is stamped. Workflows that earlier versions completed do not have one. */
+  /** The closing record, set when the root is stamped. */
   readonly closingRecord?: StoredClosingRecord;
   readonly completedAt?: Date;
 }
@@ -107,15 +107,15 @@ interface EncryptedWords {
   readonly encryptedSalts?: string;
 }
 
-/** A workflow as stored. In workflows of version 0.2.0 the personal data is not encrypted until the first read. */
-export interface WorkflowDocument extends WorkflowFields, Partial<EncryptedWords>, Partial<PersonalWords> {}
+/** A workflow as stored. After redaction it has no personal data. */
+export interface WorkflowDocument extends WorkflowFields, Partial<EncryptedWords> {}
 
 const keyContext = (workflowId: string): string => `workflow:${workflowId}`;
 const wordsContext = (workflowId: string): string => `workflow-words:${workflowId}`;
 const saltsContext = (workflowId: string): string => `workflow-salts:${workflowId}`;
 
 /** Encrypts personal data with a new key of the workflow, which `serviceKey` encrypts. */
-export function encryptWords(serviceKey: KeyObject, workflowId: string, words: PersonalWords): EncryptedWords {
+function encryptWords(serviceKey: KeyObject, workflowId: string, words: PersonalWords): EncryptedWords {
   const key = createSecretKey(randomBytes(keyBytes));
   const wrapped = wrapKey({ key: serviceKey, nonce: randomBytes(nonceBytes), context: keyContext(workflowId) }, key);
   const cipher = { key, nonce: randomBytes(nonceBytes), context: wordsContext(workflowId) };
@@ -126,12 +126,6 @@ export function encryptWords(serviceKey: KeyObject, workflowId: string, words: P
 export const encryptSalts = (key: KeyObject, workflowId: string, salts: CommitmentSalts): string =>
   encryptText({ key, nonce: randomBytes(nonceBytes), context: saltsContext(workflowId) }, JSON.stringify(salts));
 
-/** Returns the unencrypted personal data in a document of version 0.2.0, or undefined if there is none or it was redacted. */
-export function plainWordsOf({ email, agentId, briefingMetadata, redactedAt }: WorkflowDocument): PersonalWords | undefined {
-  if (email === undefined || agentId === undefined || redactedAt) return undefined;
-  return { email, agentId, ...(briefingMetadata !== undefined && { briefingMetadata }) };
-}
-
 export function documentOf(serviceKey: KeyObject, workflow: NewWorkflow): WorkflowDocument {
   const { email, agentId, briefingMetadata, callbackUrl, callbackProduct, ...fields } = workflow;
   const words = { email, agentId, briefingMetadata, callbackUrl, callbackProduct };
@@ -140,8 +134,8 @@ export function documentOf(serviceKey: KeyObject, workflow: NewWorkflow): Workfl
 
 /** Decrypts a stored workflow. @throws Error if an encrypted byte was changed */
 export function recordOf(serviceKey: KeyObject, document: WorkflowDocument): WorkflowRecord {
-  const { wrappedKey, words, encryptedSalts, email = redactedEmail, agentId = redactedEmail, briefingMetadata, ...fields } = document;
-  if (!wrappedKey || words === undefined) return { ...fields, email, agentId, briefingMetadata };
+  const { wrappedKey, words, encryptedSalts, ...fields } = document;
+  if (!wrappedKey || words === undefined) return { ...fields, email: redactedEmail, agentId: redactedEmail };
   const wordsKey = unwrapKey(serviceKey, keyContext(fields._id), wrappedKey.buffer);
   const open = (context: string, encrypted: string): string => {
     const text = wordsKey && decryptText(wordsKey, context, encrypted);

@@ -9,10 +9,8 @@ import {
   type ChainSum,
   documentOf,
   encryptSalts,
-  encryptWords,
   type MailOutcome,
   type NewWorkflow,
-  plainWordsOf,
   recordOf,
   type StoredClosingRecord,
   type WorkflowDocument,
@@ -43,9 +41,6 @@ const confirmable = (workflowId: string, now: Date) => ({
   redactedAt: { $exists: false },
 });
 
-/** A filter that matches a workflow while this challenge is the current one. Workflows of version 0.2.0 match too. */
-const counting = (challengeId: string) => ({ $or: [{ challengeId }, { challengeId: { $exists: false } }] });
-
 /** For an update pipeline: a list with the digest of the current challenge, or an empty list. */
 const offeredDigests = { $cond: [{ $gt: ['$challenge.digest', null] }, ['$challenge.digest'], []] };
 
@@ -69,23 +64,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
     return document && recordOf(key, document);
   }
 
-  /** Encrypts the personal data of a workflow of version 0.2.0, unless the workflow was redacted in the meantime. */
-  async function encryptPlain(key: KeyObject, document: WorkflowDocument): Promise<WorkflowDocument | null> {
-    const words = plainWordsOf(document);
-    if (!words) return document;
-    const { _id } = document;
-    await workflows.updateOne(
-      { _id, wrappedKey: { $exists: false }, redactedAt: { $exists: false } },
-      { $set: encryptWords(key, _id, words), $unset: { email: '', agentId: '', briefingMetadata: '' } },
-    );
-    return workflows.findOne({ _id }, { maxTimeMS });
-  }
-
-  const find = (workflowId: string): Promise<WorkflowRecord | null> =>
-    read(async (key) => {
-      const document = await workflows.findOne({ _id: workflowId }, { maxTimeMS });
-      return document && encryptPlain(key, document);
-    });
+  const find = (workflowId: string): Promise<WorkflowRecord | null> => read(() => workflows.findOne({ _id: workflowId }, { maxTimeMS }));
 
   /** Changes a workflow in one step. Returns its new state, or null if no workflow matches the filter. */
   const change = (filter: Filter<WorkflowDocument>, update: UpdateFilter<WorkflowDocument> | Document[]): Promise<WorkflowRecord | null> =>
@@ -131,7 +110,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
       { challengeId, digest, expiresAt }: { challengeId: string; digest: string; expiresAt: Date },
       now: Date,
     ): Promise<WorkflowRecord | null> =>
-      change({ ...confirmable(workflowId, now), ...counting(challengeId) }, [
+      change({ ...confirmable(workflowId, now), challengeId }, [
         {
           $set: {
             challenge: { digest, expiresAt, wrongTries: { $ifNull: ['$challenge.wrongTries', 0] } },
@@ -149,7 +128,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
     },
     /** Records the outcome of a mail, unless its challenge was replaced. */
     recordMail: async (workflowId: string, challengeId: string, outcome: MailOutcome): Promise<void> => {
-      await update({ _id: workflowId, ...counting(challengeId) }, { $set: fieldsOf('mail', outcome) });
+      await update({ _id: workflowId, challengeId }, { $set: fieldsOf('mail', outcome) });
     },
     /** Records the outcome of the mail about the completed workflow. */
     recordCompletionMail: async (workflowId: string, outcome: MailOutcome): Promise<void> => {
@@ -224,9 +203,6 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
         wrappedKey: '',
         words: '',
         encryptedSalts: '',
-        email: '',
-        agentId: '',
-        briefingMetadata: '',
         challenge: '',
         formerChallenges: '',
       } as const;

@@ -19,9 +19,8 @@ export interface FindTermsDeps extends SubjectSources {
 }
 
 /**
- * Finds out when evidence ends, and stores that: for evidence that an earlier version stored without an end; after a change of the algorithm policy,
- * for all evidence; and in each run for evidence that could not be judged before, because its trust anchor may be configured again. An interrupted
- * run continues.
+ * Finds out when evidence ends, and stores that: after a change of the algorithm policy for all evidence, and in each run for evidence that could not
+ * be judged before, because its trust anchor may be configured again. An interrupted run continues.
  *
  * @throws ServiceError `store_unavailable`
  */
@@ -63,11 +62,11 @@ export async function findTerms({ evidenceTerms, tokenJudge, log, ...sources }: 
   const { revision } = algorithmPolicy;
   const last = await evidenceTerms.readWalk();
   const start = Object.fromEntries(subjectKinds.map((kind) => [kind, '']));
-  let walk: TermWalk = last?.revision === revision ? last : { revision, isAnew: last !== undefined, after: start };
+  let walk: TermWalk = last?.revision === revision ? last : { revision, after: start };
   for (const kind of subjectKinds) {
     await judgeUnknown(kind);
     for (let after = walk.after[kind]; after !== undefined; after = walk.after[kind]) {
-      const { ids, next } = await evidenceTerms.listTokens(kind, after, perStep, walk.isAnew);
+      const { ids, next } = await evidenceTerms.listTokens(kind, after, perStep);
       await judge(kind, ids);
       const { [kind]: _, ...others } = walk.after;
       walk = { ...walk, after: next === undefined ? others : { ...others, [kind]: next } };

@@ -49,8 +49,8 @@ type StampJob = Extract<WebhookJob, { tokenId: string }>;
 /** The URL of a webhook and a function that makes its body. The function runs only when the webhook has a place. */
 interface Addressed {
   readonly url: string;
-  /** The product that asked for the webhook. Webhooks that an earlier version queued have no product; together they have one share. */
-  readonly product: string | undefined;
+  /** The product that asked for the webhook. */
+  readonly product: string;
   readonly id: string;
   readonly body: () => Promise<string | undefined>;
 }
@@ -109,7 +109,7 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
     const { workflowId, event, acceptedAt } = job;
     const workflow = await workflows.find(workflowId);
     if (workflow?.redactedAt) return void noteRedacted(job);
-    if (!workflow?.callbackUrl) return undefined;
+    if (!workflow?.callbackUrl || workflow.callbackProduct === undefined) return undefined;
     const { callbackUrl: url, callbackProduct: product, emailVerifiedAt, completedAt, root, status } = workflow;
     const isDone = event === 'workflow.confirmed' ? emailVerifiedAt !== undefined : status === 'completed';
     if (!isDone) {
@@ -149,7 +149,7 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
   return async (job, run) => {
     const webhook = 'tokenId' in job ? await ofStamp(job) : await ofWorkflow(job, run.isRetry);
     if (!webhook) return;
-    const { url, product = '', id, body: makeBody } = webhook;
+    const { url, product, id, body: makeBody } = webhook;
     const place = shares.take(product, new URL(url).host);
     const told = { requestId: job.requestId, event: job.event, webhookId: id };
     if ('waitMs' in place) {

@@ -38,13 +38,6 @@ export function createCompletionMailProcessor(deps: CompletionMailDeps): (job: J
     const { completedAt, root, closing, closingRecord, completionMail, briefingMetadata } = workflow;
     if (!completedAt || !root || !closing || !closingRecord || completionMail?.sentAt || completionMail?.failedAt) return;
     const baseUrl = publicBaseUrl ?? job.baseUrl;
-    if (!baseUrl) {
-      log.warn(
-        { requestId, workflowId, outcome: 'advice' },
-        'PUBLIC_BASE_URL is not set: the mail about a completed workflow has no links and was not sent',
-      );
-      return;
-    }
     const seals = await judgeSeals([closing.rootTokenId, closingRecord.tokenId]);
     if (!seals) {
       log.error({ requestId, workflowId }, 'the stamps of a completed workflow do not verify, so no mail is sent about it');

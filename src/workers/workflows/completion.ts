@@ -118,7 +118,7 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
 
   async function rootOf(workflow: WorkflowRecord, rootTokenId: string): Promise<ClosedChain> {
     const { root } = workflow;
-    if (root?.chainHash !== undefined) return { ...root, chainHash: root.chainHash };
+    if (root) return root;
     const closed = await closeChain(outputs, workflow, rootTokenId);
     await workflows.setRoot(workflow._id, closed);
     return closed;

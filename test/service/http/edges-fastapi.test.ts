@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
@@ -22,7 +23,15 @@ const store = openStore(loadConfig(service.settings), pino({ level: 'silent' }))
 for (const _id of ['0190d9f0-0000-7000-8000-000000000000', 'aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa']) {
   const [createdAt, expiresAt] = [new Date(), new Date(Date.now() + 3_600_000)];
   const named = { email: 'a@example.com', agentId: 'a', briefingHash: 'a'.repeat(64), briefingMetadata: undefined };
-  await store.workflows.create({ _id, tokenSha256: digestOfToken(token), ...named, tier: 'standard', createdAt, expiresAt });
+  await store.workflows.create({
+    _id,
+    tokenSha256: digestOfToken(token),
+    ...named,
+    tier: 'standard',
+    challengeId: randomUUID(),
+    createdAt,
+    expiresAt,
+  });
 }
 await store.close();
 

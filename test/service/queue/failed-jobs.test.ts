@@ -18,7 +18,8 @@ function brokenItem(): StampItem {
 }
 
 test('a stamp that cannot be made fails alone, and the operator can list, repair and retry it', async () => {
-  const service = await startService({ settings: { METRICS_PORT: '0', STAMP_WAIT_MS: '60000' } });
+  // Longer than this test lasts: a stamp that is owed moves to another queue.
+  const service = await startService({ settings: { METRICS_PORT: '0', STAMP_WAIT_MS: '600000' } });
   const redis = new Redis(service.settings.REDIS_URL ?? '', { maxRetriesPerRequest: null });
   const queue = new Queue(stampQueueName, { connection: redis, prefix: keyPrefix });
   onTestFinished(async () => {

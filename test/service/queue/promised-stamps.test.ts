@@ -40,7 +40,7 @@ test('E11: a worker that dies after the hand-over repeats it without effect; oth
   expect(jobs.map(({ name, data }) => ({ name, data }))).toEqual(
     [[first, second], [third]].map((items) => ({
       name: 'promised-stamp',
-      data: { replyTo: 'api', isRepeated: true, items: items.map((item) => ({ ...item, isPromised: true })) },
+      data: { form: 1, replyTo: 'api', isRepeated: true, items: items.map((item) => ({ ...item, isPromised: true })) },
     })),
   );
   expect(await createContentsUnderWay({ redis, log })()).toEqual(new Set(['abc']));

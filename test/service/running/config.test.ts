@@ -57,7 +57,6 @@ describe('a wrong setting gives one line: the variable, its value, and the allow
     SMTP_URL: ['smtp://', 'https://mail.example'],
     LOG_LEVEL: ['loud'],
     SERVICE_TOKENS: ['no-colon', 'a:same,b:same'],
-    TSP_REQUIRED: ['0'],
     SEALED_MAX_BYTES: ['10MB', '1073741824'],
     MASTER_KEY: ['too-short', masterKey.replace('MDEy', '')],
   };

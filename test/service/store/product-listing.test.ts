@@ -24,7 +24,7 @@ function stampOf(product: string, ago: number, imprint: Imprint = sha256Imprint(
 
 test.each([
   ['with the index of products', true],
-  ['without it, as a store that has just been upgraded', false],
+  ['without it, as before the indexes are made', false],
 ])('S12: a page of a product equals a slice of all its sorted stamps, %s', async (_, isIndexed) => {
   const store = openStore(freshStore(), pino({ level: 'silent' }));
   onTestFinished(() => store.close());

@@ -17,7 +17,11 @@ function createLab(options: { waitedBefore?: number; answered?: () => Promise<vo
   const state = { now: 1_000 * hourMs, jumpedMs: 0, sent: 0 };
   const jobs = new Map<string, JobPayload<'webhook'>>();
   const fresh: JobPayload<'webhook'> = { event: 'workflow.confirmed', workflowId, acceptedAt: state.now - waitedBefore, requestId: 'r' };
-  const workflow = { callbackUrl: 'https://example.com/', emailVerifiedAt: hasHappened ? new Date(state.now) : undefined };
+  const workflow = {
+    callbackUrl: 'https://example.com/',
+    callbackProduct: 'test',
+    emailVerifiedAt: hasHappened ? new Date(state.now) : undefined,
+  };
   const lines: string[] = [];
   const process = createWebhookProcessor({
     stamps: { find: async () => null },

@@ -33,6 +33,7 @@ test('V9: a chain that is still being recomputed makes no claim; the next reader
     briefingHash,
     briefingMetadata: undefined,
     tier: 'standard',
+    challengeId: 'c',
     createdAt: new Date(0),
     expiresAt: new Date(1),
   });

@@ -147,7 +147,7 @@ export function zipOf(evidence: Evidence): Readable {
     });
   }
 
-  // A list is protected by the signature of its country, and an older `verify.py` refuses files in SHA256SUMS that it does not know.
+  // SHA256SUMS does not name the lists: the signature of its country protects each of them.
   const lists = evidence.lists ?? [];
   for (const file of filesOf(evidence)) add(file.name, file.mode ?? 0o100644, () => summed(file));
   add(bundleFiles.sums, 0o100644, () => [Buffer.from(sums.join(''))]);
