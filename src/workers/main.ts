@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { version } from '../shared/contract/version.ts';
+import { addressesUnder } from '../shared/domain/addresses.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
 import { consumeJobs, type Schedule, scheduleJob } from '../shared/queue/consumer.ts';
 import { createContentsUnderWay } from '../shared/queue/contents-under-way.ts';
@@ -135,7 +136,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
     mailFrom: config.MAIL_FROM ?? 'qstamp <no-reply@localhost>',
     operator: operatorOf(config),
     engine: createViewEngine(),
-    publicBaseUrl: config.PUBLIC_BASE_URL,
+    addressOf: addressesUnder(config.PUBLIC_BASE_URL),
     otpTtlMinutes: config.OTP_TTL_MINUTES,
     confirmWith: config.CONFIRM_WITH,
     waitMs: config.STAMP_WAIT_MS,

@@ -1,5 +1,6 @@
 /** Evidence: files that let others check a stamp or a workflow without this service. */
 import type { FastifyInstance } from 'fastify';
+import { addressesUnder } from '../../shared/domain/addresses.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { NewDigestStore } from '../../shared/store/new-digests.ts';
@@ -52,7 +53,7 @@ export function createEvidence(ports: EvidencePorts, { proveSealedChain }: Pick<
       revocationLists: trust.providers.flatMap(({ settings: { crl } }) => crl ?? []),
     }),
     findListFile: createListFileFinder(store),
-    published: createPublished({ outputs, clock, addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}` }),
+    published: createPublished({ outputs, clock, addressOf: addressesUnder(config.PUBLIC_BASE_URL) }),
   };
 }
 

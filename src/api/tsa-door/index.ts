@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sigstoreQueryShown, timeStampQuery } from '../../shared/contract/tsa.ts';
-import { verifyPath } from '../../shared/domain/addresses.ts';
+import { addressesUnder, verifyPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { ServerContext } from '../server/context.ts';
 import { bytes, type OperationContract } from '../server/operation.ts';
@@ -60,7 +60,7 @@ const chainContract = (id: string): OperationContract => ({
 export function registerTsaDoor(app: FastifyInstance, context: ServerContext & { readonly tsaDoor: TsaDoor }): void {
   const { config, tsaDoor: door, reader, mistakes, limitDoor: limited } = context;
   if (config.TSA_DOOR === 'off') return;
-  const { PUBLIC_BASE_URL: publicBaseUrl = '' } = config;
+  const addressOf = addressesUnder(config.PUBLIC_BASE_URL);
   /** Undefined if clients need no token. */
   const identify = config.TSA_DOOR === 'token' ? createServicePasswords(config.SERVICE_TOKENS) : undefined;
 
@@ -84,7 +84,7 @@ export function registerTsaDoor(app: FastifyInstance, context: ServerContext & {
     else if (failure !== undefined) noteFault(request, { outcome: 'refused', code: failure });
     if (tokenId !== undefined) {
       reply.header('Qstamp-Stamp-Id', tokenId);
-      reply.header('Link', `<${publicBaseUrl}${verifyPath(tokenId)}>; rel="describedby"`);
+      reply.header('Link', `<${addressOf(verifyPath(tokenId))}>; rel="describedby"`);
     }
     if (retryAfterSeconds !== undefined) reply.header('Retry-After', String(retryAfterSeconds));
     return reply

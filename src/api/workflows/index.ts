@@ -1,5 +1,6 @@
 /** Workflows: outputs for a client, which are stamped one after the other and closed under one Merkle root. */
 import type { FastifyInstance } from 'fastify';
+import { addressesUnder } from '../../shared/domain/addresses.ts';
 import type { JobSender } from '../../shared/queue/job-sender.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
@@ -52,7 +53,7 @@ export function createWorkflowServices(ports: WorkflowPorts, { idempotency, encr
       confirmWith: config.CONFIRM_WITH,
       ttlMs: config.WORKFLOW_TTL_HOURS * hourMs,
       waitMs: config.STAMP_WAIT_MS,
-      addressOf: (path) => `${config.PUBLIC_BASE_URL ?? ''}${path}`,
+      addressOf: addressesUnder(config.PUBLIC_BASE_URL),
     }),
   };
 }

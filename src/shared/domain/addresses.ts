@@ -1,3 +1,9 @@
+/** Makes paths absolute if the service has a public address (`PUBLIC_BASE_URL`, without a final slash); otherwise they stay relative (W13). */
+export const addressesUnder =
+  (publicBaseUrl = '') =>
+  (path: string): string =>
+    `${publicBaseUrl}${path}`;
+
 /** The address that verifies a stamp by its id, relative to the service (W13). */
 export const verifyPath = (tokenId: string): string => `/api/v1/verify/v1/token/${tokenId}`;
 

@@ -1,10 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Db } from 'mongodb';
-import type { Logger } from '../runtime/log.ts';
 import { collectionsOfSubjects } from './evidence-terms.ts';
 import { renewByField } from './stored-evidence.ts';
-
-const retryMs = 2_000;
 
 /** Makes all indexes of the database. It may be called again. */
 export async function createIndexes(db: Db): Promise<void> {
@@ -27,17 +23,4 @@ export async function createIndexes(db: Db): Promise<void> {
   await db.collection('listings').createIndex({ signer: 1, firstAt: -1 });
   await db.collection('outputs').createIndex({ workflowId: 1, hash: 1 });
   await db.collection('idempotency').createIndex({ expiresAt: 1 }, { expireAfterSeconds: 0 });
-}
-
-/** Runs `prepare` until it succeeds or `signal` aborts. */
-export async function prepareDatabase(prepare: () => Promise<void>, { signal, log }: { signal: AbortSignal; log: Logger }): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      return await prepare();
-    } catch (error) {
-      if (signal.aborted) return;
-      log.warn({ err: error }, 'the indexes of MongoDB cannot be prepared yet; trying again');
-    }
-    await delay(retryMs, undefined, { ref: false });
-  }
 }

@@ -4,6 +4,7 @@ import { fingerprintOf, keyBytes, nonceBytes, unwrapKey, wrapKey } from '../doma
 import { ConfigError } from '../runtime/config.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, unavailable } from './errors.ts';
+import { checkForm } from './form.ts';
 import { insertIfAbsent } from './insert.ts';
 
 /** A key of the service, encrypted with the master key, which is not in the database. `wrappedBy`: the fingerprint of the master key. */
@@ -48,6 +49,7 @@ export function createKeyStore(db: Db, masterKey: KeyObject) {
     for (;;) {
       const found = await keys.findOne({ _id: name }, { maxTimeMS });
       if (found) return unwrapped(masterKey, found);
+      await checkForm(db);
       const key = createSecretKey(randomBytes(keyBytes));
       await insertIfAbsent(keys, { _id: name, createdAt: new Date(), ...wrapped(masterKey, name, key) });
     }
@@ -70,11 +72,12 @@ export function createKeyStore(db: Db, masterKey: KeyObject) {
       }
     },
     /**
-     * Reads every key, so that a wrong master key is found at start. Makes missing keys.
+     * Checks the form of the database, and reads every key, so that a wrong master key is found at start. Makes missing keys.
      *
-     * @throws ConfigError if the keys are encrypted with another master key
+     * @throws ConfigError if this version cannot read the database, or the keys are encrypted with another master key
      */
     open: async (): Promise<void> => {
+      await inStore(() => checkForm(db));
       for (const name of keyNames) await secret(name);
     },
   };

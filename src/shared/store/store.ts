@@ -1,5 +1,6 @@
 import { ServiceError } from '../domain/service-error.ts';
 import type { Config } from '../runtime/config.ts';
+import { untilDone } from '../runtime/every.ts';
 import type { Logger } from '../runtime/log.ts';
 import { answerWithin } from '../runtime/within.ts';
 import { createBatchStore } from './batches.ts';
@@ -10,7 +11,7 @@ import { createCounterStore } from './counters.ts';
 import { inStore } from './errors.ts';
 import { createEvidenceTermStore } from './evidence-terms.ts';
 import { createIdempotencyStore } from './idempotency.ts';
-import { createIndexes, prepareDatabase } from './indexes.ts';
+import { createIndexes } from './indexes.ts';
 import { createKeyStore } from './keys.ts';
 import { createListingStore } from './listings.ts';
 import { createNewDigestStore } from './new-digests.ts';
@@ -26,11 +27,18 @@ import { createWorkflowStore } from './workflows.ts';
 /** How long a process that stops tries to write its counters, in milliseconds. */
 const longestFarewellMs = 1_000;
 
+/** The pause between tries while MongoDB is away, in milliseconds. */
+const retryMs = 2_000;
+
+function throwUnlessAway(error: unknown): void {
+  if (!(error instanceof ServiceError)) throw error;
+}
+
 export type Store = ReturnType<typeof openStore>;
 
 /** Opens the store: all data in MongoDB. Reads and writes throw ServiceError `store_unavailable` if MongoDB does not answer (`inStore`). */
 export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL' | 'MASTER_KEY'>, log: Logger) {
-  const { db, untilConnected, close } = connectStore(MONGODB_URL, log);
+  const { db, close } = connectStore(MONGODB_URL, log);
   const keys = createKeyStore(db, MASTER_KEY);
   const renewals = createRenewalStore(db);
   const batches = createBatchStore(db, renewals);
@@ -66,14 +74,18 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
       try {
         await keys.open();
       } catch (error) {
-        if (!(error instanceof ServiceError)) throw error;
+        throwUnlessAway(error);
         log.warn({ err: error }, 'the keys in MongoDB cannot be opened yet; they will be opened when they are needed');
-        // Nothing handles a rejection here, so it ends the process (`runProcess`).
-        void untilConnected().then(() => undefined);
+        // Nothing handles the rejection with a ConfigError, so it ends the process (`runProcess`).
+        void untilDone(retryMs, keys.open, { signal: closing.signal, onFailed: throwUnlessAway });
       }
     },
     /** As soon as MongoDB is reachable, makes the indexes, which only speed up reads. */
-    prepare: () => prepareDatabase(() => inStore(() => createIndexes(db)), { signal: closing.signal, log }),
+    prepare: () =>
+      untilDone(retryMs, () => inStore(() => createIndexes(db)), {
+        signal: closing.signal,
+        onFailed: (error) => log.warn({ err: error }, 'the indexes of MongoDB cannot be prepared yet; trying again'),
+      }),
     close: async (): Promise<void> => {
       closing.abort();
       await answerWithin(longestFarewellMs, counters.close);

@@ -25,7 +25,8 @@ export interface WebhookDeps {
   /** The maximum number of webhooks that this worker sends at a time. */
   readonly webhookPlaces: number;
   readonly sendWebhook: SendWebhook;
-  readonly publicBaseUrl: string | undefined;
+  /** Makes a path absolute, if the service has a public address. */
+  readonly addressOf: (path: string) => string;
   readonly clock: Clock;
   readonly monotonic: Clock;
   readonly log: Logger;
@@ -63,12 +64,11 @@ interface Addressed {
  * @throws WebhookError, NotYetError if it should be retried; NotItsTurnError; ServiceError `store_unavailable`
  */
 export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run: Pick<JobRun, 'keepOnly' | 'isRetry'>) => Promise<void> {
-  const { stamps, outputs, workflows, stampKey, tokenJudge, webhookPlaces, sendWebhook, publicBaseUrl = '', clock, monotonic, log } = deps;
+  const { stamps, outputs, workflows, stampKey, tokenJudge, webhookPlaces, sendWebhook, addressOf, clock, monotonic, log } = deps;
   const shares = createShares({ places: webhookPlaces, monotonic });
   const workerStartedAt = { clock: clock(), monotonic: monotonic() };
   /** How long this worker runs. */
   const runsForMs = () => monotonic() - workerStartedAt.monotonic;
-  const addressOf = (path: string) => `${publicBaseUrl}${path}`;
 
   async function bodyOfStamp(tokenId: string, sealedUrl: string | null): Promise<string | undefined> {
     const stored = await stamps.find(tokenId);

@@ -18,8 +18,6 @@ export interface ClientMailDeps {
   readonly mailFrom: string;
   readonly operator: Operator | null;
   readonly engine: ReturnType<typeof createViewEngine>;
-  /** Used instead of the base URL that the API sends with the job. */
-  readonly publicBaseUrl: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }

@@ -20,7 +20,7 @@ export interface CompletionMailDeps extends ClientMailDeps {
  * @throws MailError if it should be retried; ServiceError `store_unavailable`
  */
 export function createCompletionMailProcessor(deps: CompletionMailDeps): (job: JobPayload<'completion-mail'>) => Promise<void> {
-  const { workflows, stamps, tokenJudge, engine, publicBaseUrl, log } = deps;
+  const { workflows, stamps, tokenJudge, engine, log } = deps;
 
   /** Judges the stamps of root and closing record for this mail (V9). Undefined if one of them does not verify. */
   async function judgeSeals(tokenIds: readonly string[]) {
@@ -32,12 +32,11 @@ export function createCompletionMailProcessor(deps: CompletionMailDeps): (job: J
   }
 
   return async (job) => {
-    const { workflowId, requestId } = job;
+    const { workflowId, requestId, baseUrl } = job;
     const workflow = await workflows.find(workflowId);
     if (!workflow?.emailVerifiedAt || workflow.redactedAt) return;
     const { completedAt, root, closing, closingRecord, completionMail, briefingMetadata } = workflow;
     if (!completedAt || !root || !closing || !closingRecord || completionMail?.sentAt || completionMail?.failedAt) return;
-    const baseUrl = publicBaseUrl ?? job.baseUrl;
     const seals = await judgeSeals([closing.rootTokenId, closingRecord.tokenId]);
     if (!seals) {
       log.error({ requestId, workflowId }, 'the stamps of a completed workflow do not verify, so no mail is sent about it');

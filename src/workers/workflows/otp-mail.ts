@@ -22,10 +22,10 @@ const minuteMs = 60_000;
  * @throws MailError if it should be retried; ServiceError `store_unavailable`
  */
 export function createOtpMailProcessor(deps: OtpMailDeps): (job: JobPayload<'otp-mail'>) => Promise<void> {
-  const { workflows, challengeKey, engine, publicBaseUrl, otpTtlMinutes, confirmWith, clock } = deps;
+  const { workflows, challengeKey, engine, otpTtlMinutes, confirmWith, clock } = deps;
 
   return async (job) => {
-    const { workflowId, challengeId } = job;
+    const { workflowId, challengeId, baseUrl } = job;
     const randomness = createHmac('sha256', await challengeKey())
       .update(`${workflowId}\n${challengeId}`)
       .digest();
@@ -36,7 +36,6 @@ export function createOtpMailProcessor(deps: OtpMailDeps): (job: JobPayload<'otp
     if (known?.mail?.sentAt || known?.mail?.failedAt) return;
     const workflow = await workflows.offerChallenge(workflowId, { challengeId, digest, expiresAt: validUntil }, new Date(now));
     if (!workflow) return;
-    const baseUrl = publicBaseUrl ?? job.baseUrl;
     await sendToClient(deps, {
       name: 'the mail with the link',
       workflow,

@@ -35,7 +35,7 @@ function createLab(options: { waitedBefore?: number; answered?: () => Promise<vo
       await answered();
       throw new WebhookError('the receiver answered 500');
     },
-    publicBaseUrl: undefined,
+    addressOf: (path) => path,
     clock: () => state.now + state.jumpedMs,
     monotonic: () => state.now,
     log: createLogger({ level: 'error', process: 'test' as never, destination: { write: (line: string) => void lines.push(line) } }),

@@ -117,7 +117,6 @@ function processorOf(stored: Partial<WorkflowRecord> = {}, seals = { tokens: 2, 
     mailFrom: 'qstamp <no-reply@qstamp.example>',
     operator: null,
     engine: createViewEngine(),
-    publicBaseUrl: undefined,
     clock: () => state.now,
     log: pino({ level: 'silent' }),
   });
