@@ -1,7 +1,7 @@
 import type { Durability } from '../shared/domain/service-state.ts';
 import type { Heartbeat } from '../shared/queue/heartbeat.ts';
-import type { JobSender } from '../shared/queue/job-sender.ts';
 import type { QueueState } from '../shared/queue/queue-state.ts';
+import type { JobSender } from '../shared/queue/sender.ts';
 import type { Clock } from '../shared/runtime/clock.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Logger } from '../shared/runtime/log.ts';

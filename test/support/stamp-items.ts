@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { StampItem } from '../../src/shared/queue/stamp-job.ts';
+import type { StampItem } from '../../src/shared/queue/jobs.ts';
 import { randomHash } from './requests.ts';
 
 /** A stamp like the API gives it to the queue. */

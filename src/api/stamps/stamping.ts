@@ -7,7 +7,7 @@ import { deriveKey, encryptMetadata, nonceBytes } from '../../shared/domain/encr
 import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { idInSeries } from '../../shared/domain/stamp-id.ts';
-import type { Asked, StampItem } from '../../shared/queue/stamp-job.ts';
+import type { Asked, StampItem } from '../../shared/queue/jobs.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';

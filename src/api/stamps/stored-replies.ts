@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { type StampedReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
+import { type StampedReply, stampedReplyOf } from '../../shared/queue/jobs.ts';
 import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 

@@ -3,12 +3,17 @@ import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/pro
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { idInSeries, mostIdsInSeries, timeOfId } from '../../shared/domain/stamp-id.ts';
 import { connectBlockingReader } from '../../shared/queue/connection.ts';
-import type { JobSender } from '../../shared/queue/job-sender.ts';
-import type { JobPayload } from '../../shared/queue/jobs.ts';
-import { type Acceptance, queueUnavailable } from '../../shared/queue/open-queue.ts';
+import {
+  type JobPayload,
+  maxItemsPerJob,
+  type StampedReply,
+  type StampItem,
+  type StampJob,
+  type StampReply,
+} from '../../shared/queue/jobs.ts';
 import type { QueueWatch } from '../../shared/queue/queue-state.ts';
 import { type CompletionReply, readReplies, replyBlockMs, replyStreamOf } from '../../shared/queue/replies.ts';
-import { maxItemsPerJob, type StampedReply, type StampItem, type StampJob, type StampReply } from '../../shared/queue/stamp-job.ts';
+import { type Acceptance, type JobSender, queueUnavailable } from '../../shared/queue/sender.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { createMicroBatcher } from '../../shared/runtime/micro-batcher.ts';

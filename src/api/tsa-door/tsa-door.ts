@@ -1,7 +1,7 @@
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
-import type { Asked } from '../../shared/queue/stamp-job.ts';
+import type { Asked } from '../../shared/queue/jobs.ts';
 import {
   acceptRequest,
   encodeResponse,

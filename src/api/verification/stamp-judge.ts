@@ -3,7 +3,7 @@ import { evidenceRecordOf, newImprintsOf, renewalsOf } from '../../shared/domain
 import { isQualified, type Qualification } from '../../shared/domain/qualification.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import { isSameImprint } from '../../shared/domain/stamp.ts';
-import { repliedQualificationOf, type StampedReply, stampedReplyOf } from '../../shared/queue/stamp-job.ts';
+import { repliedQualificationOf, type StampedReply, stampedReplyOf } from '../../shared/queue/jobs.ts';
 import { tokenIn, type Verified, withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';

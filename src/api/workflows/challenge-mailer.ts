@@ -1,5 +1,5 @@
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Acceptance } from '../../shared/queue/open-queue.ts';
+import type { Acceptance } from '../../shared/queue/sender.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 /** Queues the mails with the links that confirm an e-mail address. Workers send the mails (W12). */

@@ -1,7 +1,7 @@
 /** Workflows: outputs for a client, which are stamped one after the other and closed under one Merkle root. */
 import type { FastifyInstance } from 'fastify';
 import { addressesUnder } from '../../shared/domain/addresses.ts';
-import type { JobSender } from '../../shared/queue/job-sender.ts';
+import type { JobSender } from '../../shared/queue/sender.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';

@@ -12,7 +12,7 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { sha256Imprint } from '../../shared/domain/stamp.ts';
 import { idInSeries } from '../../shared/domain/stamp-id.ts';
 import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
-import type { StampItem } from '../../shared/queue/stamp-job.ts';
+import type { StampItem } from '../../shared/queue/jobs.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 import {
   type Answer,

@@ -3,7 +3,7 @@ import type { WorkflowStartRequest, WorkflowStartResponse } from '../../shared/c
 import { workflowStatePath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { needsVerifiedEmail } from '../../shared/domain/tiers.ts';
-import type { Acceptance } from '../../shared/queue/open-queue.ts';
+import type { Acceptance } from '../../shared/queue/sender.ts';
 import type { PassLimit } from '../stamps/index.ts';
 import { digestOfToken } from './access.ts';
 import type { ChallengeMailer } from './challenge-mailer.ts';

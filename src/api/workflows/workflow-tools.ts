@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { ConfirmWith } from '../../shared/domain/challenge.ts';
-import type { JobSender } from '../../shared/queue/job-sender.ts';
+import type { JobSender } from '../../shared/queue/sender.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { BlockedRecipientStore } from '../../shared/store/blocked-recipients.ts';

@@ -7,6 +7,8 @@ import { keyPrefix } from './connection.ts';
 import {
   type FailedJob,
   failedJobOf,
+  inJobForm,
+  isOfNewerForm,
   type JobName,
   type JobProcessors,
   type JobRun,
@@ -15,7 +17,7 @@ import {
   placesOf,
   queueConcurrency,
 } from './jobs.ts';
-import { inJobForm, isOfNewerForm, jobOptionsOf, openQueue } from './open-queue.ts';
+import { jobOptionsOf, openQueue } from './sender.ts';
 
 /** Milliseconds. The jobs of a killed worker start again after at most `lockMs` + `stalledCheckMs` (docs/reference/adr/0003-how-bullmq-is-set.md). */
 const lockMs = 5_000;

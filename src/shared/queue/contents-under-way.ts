@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
-import { openQueue } from './open-queue.ts';
-import { promisedQueueName, stampQueueName } from './stamp-job.ts';
+import { promisedQueueName, stampQueueName } from './jobs.ts';
+import { openQueue } from './sender.ts';
 
 const jobsPerRead = 200;
 

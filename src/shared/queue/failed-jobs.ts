@@ -3,8 +3,8 @@ import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
 import { ownFailuresField } from './consumer.ts';
-import { type FailedJob, failedJobOf } from './jobs.ts';
-import { keptQueues, openQueue } from './open-queue.ts';
+import { type FailedJob, failedJobOf, keptQueues } from './jobs.ts';
+import { openQueue } from './sender.ts';
 
 /** A job that was given up, as operators see it. */
 export interface ShownJob {

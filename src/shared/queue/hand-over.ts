@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
-import { jobOptionsOf, openQueue } from './open-queue.ts';
-import { promisedQueueName, type StampItem, type StampJob } from './stamp-job.ts';
+import { promisedQueueName, type StampItem, type StampJob } from './jobs.ts';
+import { jobOptionsOf, openQueue } from './sender.ts';
 
 /**
  * Puts the items of a running job into the queue of the stamps that nobody waits for. Resolves when Redis has confirmed them. If the worker dies

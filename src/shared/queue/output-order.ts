@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { timeOfId } from '../domain/stamp-id.ts';
 import { keyPrefix } from './connection.ts';
-import { type StampItem, stampQueueName } from './stamp-job.ts';
+import { type StampItem, stampQueueName } from './jobs.ts';
 
 /** The key of a sorted set: the jobs that have unfinished outputs of a workflow. Their ids begin with a time, so the set sorts by time. */
 const keyOf = (workflowId: string): string => `${keyPrefix}:outputs:${workflowId}`;

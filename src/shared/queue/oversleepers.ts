@@ -4,7 +4,7 @@ import { every } from '../runtime/every.ts';
 import type { Logger } from '../runtime/log.ts';
 import { longestPauseMs, type Schedule, scheduleJob } from './consumer.ts';
 import { jobContracts } from './jobs.ts';
-import { openQueue } from './open-queue.ts';
+import { openQueue } from './sender.ts';
 
 const lookMs = 10_000;
 /** Schedules are checked less often: a renewed schedule runs at once. */

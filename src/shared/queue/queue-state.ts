@@ -2,8 +2,8 @@ import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { every } from '../runtime/every.ts';
 import type { Logger } from '../runtime/log.ts';
-import { keptQueues, openQueue } from './open-queue.ts';
-import { promisedQueueName, stampQueueName } from './stamp-job.ts';
+import { keptQueues, promisedQueueName, stampQueueName } from './jobs.ts';
+import { openQueue } from './sender.ts';
 
 const lookMs = 1_000;
 /** The interval while Redis is silent. It is shorter, so that the service accepts requests again soon after Redis answers. */

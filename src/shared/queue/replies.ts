@@ -12,7 +12,7 @@ import {
   stampedReplyFields,
   stampedReplyOf,
   stampReplySchema,
-} from './stamp-job.ts';
+} from './jobs.ts';
 
 /** How long one read waits for replies, in milliseconds. */
 export const replyBlockMs = 2_000;

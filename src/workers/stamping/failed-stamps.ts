@@ -1,6 +1,5 @@
-import { type FailedJob, isStampJob } from '../../shared/queue/jobs.ts';
+import { type FailedJob, isStampJob, type StampReply } from '../../shared/queue/jobs.ts';
 import type { OutputOrder } from '../../shared/queue/output-order.ts';
-import type { StampReply } from '../../shared/queue/stamp-job.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { OutputRef } from '../../shared/queue/jobs.ts';
 import type { OutputOrder } from '../../shared/queue/output-order.ts';
-import type { OutputRef } from '../../shared/queue/stamp-job.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { ChainOf, OutputRecord, OutputStore } from '../../shared/store/outputs.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';

@@ -1,8 +1,7 @@
 import { isTransient } from '../../shared/queue/consumer.ts';
 import type { HandOver } from '../../shared/queue/hand-over.ts';
-import { type JobRun, NotItsTurnError } from '../../shared/queue/jobs.ts';
+import { type JobRun, NotItsTurnError, type StampItem, type StampJob } from '../../shared/queue/jobs.ts';
 import { type WorkerReply, workerReplyOf } from '../../shared/queue/replies.ts';
-import type { StampItem, StampJob } from '../../shared/queue/stamp-job.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { CounterStore } from '../../shared/store/counters.ts';

@@ -2,7 +2,7 @@ import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { digestCharacters, type Proof } from '../../shared/domain/stamp.ts';
 import { timeOfId } from '../../shared/domain/stamp-id.ts';
-import type { Asked, StampItem } from '../../shared/queue/stamp-job.ts';
+import type { Asked, StampItem } from '../../shared/queue/jobs.ts';
 import { withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';

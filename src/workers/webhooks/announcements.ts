@@ -1,7 +1,6 @@
 import { TransientError } from '../../shared/domain/service-error.ts';
-import type { JobSender } from '../../shared/queue/job-sender.ts';
-import type { JobPayload } from '../../shared/queue/jobs.ts';
-import type { StampItem } from '../../shared/queue/stamp-job.ts';
+import type { JobPayload, StampItem } from '../../shared/queue/jobs.ts';
+import type { JobSender } from '../../shared/queue/sender.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 

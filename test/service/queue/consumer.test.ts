@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { ServiceError, TransientError } from '../../../src/shared/domain/service-error.ts';
 import { isTransient, scheduleJob } from '../../../src/shared/queue/consumer.ts';
 import { type FailedJob, NotItsTurnError } from '../../../src/shared/queue/jobs.ts';
-import { openQueue } from '../../../src/shared/queue/open-queue.ts';
+import { openQueue } from '../../../src/shared/queue/sender.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openQueueLab } from '../../support/queue-lab.ts';
 import { stampItem } from '../../support/stamp-items.ts';

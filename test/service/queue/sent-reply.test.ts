@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { stampedReplyOf } from '../../../src/shared/queue/jobs.ts';
 import { repliesIn, textOfReplies, type WorkerReply, workerReplyOf } from '../../../src/shared/queue/replies.ts';
-import { stampedReplyOf } from '../../../src/shared/queue/stamp-job.ts';
 import { makeBatchedStamps } from '../../support/batched-stamps.ts';
 import { createTsaLab } from '../../support/tsa-lab.ts';
 

@@ -2,7 +2,7 @@ import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Outcome } from '../../../src/api/stamps/submission.ts';
 import type { ImprintAlgorithm } from '../../../src/shared/domain/stamp.ts';
-import type { StampItem } from '../../../src/shared/queue/stamp-job.ts';
+import type { StampItem } from '../../../src/shared/queue/jobs.ts';
 import { opensslVerify } from '../../support/openssl-tsa.ts';
 import { asker, openApiEnd } from '../../support/queue-lab.ts';
 import { getJson, postJson, randomHash, stampInternal, verifyById, verifyRaw } from '../../support/requests.ts';

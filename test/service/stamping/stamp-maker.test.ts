@@ -4,8 +4,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { ServiceError, TransientError } from '../../../src/shared/domain/service-error.ts';
 import { type Proof, sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 import { isTransient } from '../../../src/shared/queue/consumer.ts';
+import type { StampItem } from '../../../src/shared/queue/jobs.ts';
 import type { WorkerReply } from '../../../src/shared/queue/replies.ts';
-import type { StampItem } from '../../../src/shared/queue/stamp-job.ts';
 import { openStore } from '../../../src/shared/store/store.ts';
 import {
   ProviderError,

@@ -1,12 +1,63 @@
-import { Queue } from 'bullmq';
+import { type Job, Queue } from 'bullmq';
 import { type Redis, ReplyError } from 'ioredis';
 import { ServiceError } from '../domain/service-error.ts';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';
+import { inJobForm, type JobName, type JobPayload, jobContracts, type QueueName } from './jobs.ts';
+import { announceOutputs } from './output-order.ts';
 
-/** The queues that keep jobs that were given up. `maintenance` does not keep them, because its next run does the same work. */
-export const keptQueues = ['stamps', 'promised-stamps', 'emails', 'workflows', 'webhooks', 'renewals'] as const;
-export type QueueName = (typeof keptQueues)[number] | 'maintenance';
+/** The kinds of jobs that processes send. The other kinds have schedules. */
+type SentJob = Extract<JobName, 'stamp' | 'promised-stamp' | 'otp-mail' | 'completion-mail' | 'workflow-completion' | 'webhook'>;
+
+export interface JobSender {
+  /** Checks that Redis is connected. @throws ServiceError `queue_unavailable` if it is not */
+  checkConnection(): void;
+  /**
+   * Resolves when Redis has acknowledged the job, or when the wait for Redis has timed out. If the queue already has a job with this id (waiting,
+   * running, to be retried or given up), nothing is added.
+   *
+   * @throws ServiceError `queue_unavailable` if the job certainly did not reach Redis
+   */
+  send<Name extends SentJob>(name: Name, payload: JobPayload<Name>, jobId: string): Promise<Acceptance>;
+  close(): Promise<void>;
+}
+
+export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): JobSender {
+  const queues = new Map<SentJob, Queue>();
+
+  function queueOf(name: SentJob): Queue {
+    const known = queues.get(name);
+    if (known) return known;
+    const opened = openQueue(jobContracts[name].queue, { redis, log });
+    queues.set(name, opened);
+    return opened;
+  }
+
+  async function add<Name extends SentJob>(name: Name, payload: JobPayload<Name>, jobId: string): Promise<void> {
+    const announcing = 'items' in payload && announceOutputs(redis, jobId, payload.items);
+    const adding = queueOf(name).add(name, payload, { ...jobOptionsOf(name), jobId });
+    // The job counts as accepted even if the order of its outputs cannot be recorded: only the job itself was promised.
+    await Promise.allSettled([announcing, adding]);
+    const job = await adding;
+    // The caller asks for the completion now, so it must not wait for the end of its retry pause.
+    if (name === 'workflow-completion') await promote(job);
+  }
+
+  /** Ends the pause of a delayed job. If this fails, the job has just started by itself, or it will start after its pause. */
+  async function promote(job: Job): Promise<void> {
+    try {
+      if (await job.isDelayed()) await job.promote();
+    } catch (error) {
+      log.debug({ err: error, job: job.id }, 'a delayed job could not be started early');
+    }
+  }
+
+  return {
+    checkConnection: () => checkConnection(redis),
+    send: (name, payload, jobId) => acceptanceOf(redis, () => add(name, payload, jobId)),
+    close: async () => void (await Promise.all([...queues.values()].map((queue) => queue.close()))),
+  };
+}
 
 /** So many attempts that a job is retried until it succeeds: an accepted request is always done once the servers are back. */
 const unlimitedAttempts = 1_000_000;
@@ -18,15 +69,6 @@ export const jobOptionsOf = (kind: string) => ({
   removeOnComplete: true,
   removeOnFail: false,
 });
-
-/** The form of all payloads (E17). The number grows with a form that an earlier worker would misread. */
-const jobForm = 1;
-
-/** Returns the payload as it is stored: with the number of its form. */
-export const inJobForm = <Payload>(payload: Payload): Payload => ({ form: jobForm, ...payload });
-
-/** Whether only a newer worker can read this stored payload. */
-export const isOfNewerForm = (stored: unknown): boolean => Number((stored as { form?: unknown } | null)?.form) > jobForm;
 
 /** Opens a queue to add or read jobs. Each added payload gets the number of its form. */
 export function openQueue<Payload>(name: QueueName, { redis, log }: { redis: Redis; log: Logger }): Queue<Payload> {
