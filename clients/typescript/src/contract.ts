@@ -261,6 +261,7 @@ export type ErrorCode =
 export type ReasonCode =
   | 'unknown_token_id'
   | 'request_refused'
+  | 'tier_unavailable'
   | 'stamp_failed'
   | 'not_base64'
   | 'unknown_format'

@@ -262,6 +262,7 @@ ErrorCode = Literal[
 ReasonCode = Literal[
     "unknown_token_id",
     "request_refused",
+    "tier_unavailable",
     "stamp_failed",
     "not_base64",
     "unknown_format",
