@@ -19,12 +19,12 @@ export interface IdentifiedRequest {
 export type PassLimit = () => Promise<void>;
 
 export interface Identity {
-  /** The id of the resource that the request makes: a UUID version 7. It is the same for every repetition. */
+  /** The id of the resource that the request makes: a UUID version 7. It is the same for every repetition. A bulk request derives its ids from it. */
   readonly resourceId: string;
   /** Whether an earlier request had the same key. */
   readonly isRepeated: boolean;
-  /** 32 bytes in base64url, which are not stored. A repeated request gets the same secret, and so the same answer. */
-  readonly secret: string;
+  /** Makes 32 bytes in base64url, which are not stored. A repeated request gets the same secret, and so the same answer. Call it once. */
+  secret(): string;
 }
 
 /** Gives a request its id and finds the earlier request with the same key, so that a repetition makes nothing new (S9). */
@@ -76,8 +76,9 @@ export function createIdempotency(deps: {
     if (bound.requestDigest !== requestDigest) {
       throw new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for a different request.');
     }
-    const secret = macOf('secret', caller, key, requestDigest, bound.resourceId).digest('base64url');
-    return { resourceId: bound.resourceId, isRepeated: !bound.isFirst, secret };
+    const { resourceId, isFirst } = bound;
+    const secret = () => macOf('secret', caller, key, requestDigest, resourceId).digest('base64url');
+    return { resourceId, isRepeated: !isFirst, secret };
   }
 
   return {
@@ -85,7 +86,7 @@ export function createIdempotency(deps: {
       const { key, passLimit } = request;
       if (key !== undefined) return bind({ ...request, key });
       await passLimit?.();
-      return { resourceId: randomUUIDv7(), isRepeated: false, secret: randomBytes(secretBytes).toString('base64url') };
+      return { resourceId: randomUUIDv7(), isRepeated: false, secret: () => randomBytes(secretBytes).toString('base64url') };
     },
   };
 }

@@ -19,7 +19,7 @@ import { handled, type Outcome, type Submission, startDeadline, storeBefore, sub
 
 /** A request for one stamp or many. Its orders satisfy their contract. */
 export interface StampCommand {
-  /** The orders, each with its index in the request. The ids of the stamps are derived from the id of the request and these indexes (L2). */
+  /** The orders, each with its index in the request. In a bulk request, the ids of the stamps are derived from its id and these indexes (L2). */
   readonly entries: readonly { readonly index: number; readonly order: StampOrder }[];
   /** `stamps` for a bulk request. Each kind of request has its own idempotency keys. */
   readonly operation: 'stamp' | 'stamps';
@@ -69,6 +69,8 @@ export interface Stamping {
 interface Named {
   readonly order: StampOrder;
   readonly tokenId: string;
+  /** The secret that encrypts sealed content. */
+  readonly secret: string | undefined;
   /** The secret path of sealed content. */
   readonly sealedUrl: string | null;
 }
@@ -93,7 +95,7 @@ export function createStamping(deps: {
   }
 
   /** Makes the job item of an order. Texts from the caller are encrypted with a key for this stamp (S4), and content is stored. */
-  async function itemOf(command: StampCommand, { order, tokenId, sealedUrl }: Named, begunAt: number, secret: string): Promise<StampItem> {
+  async function itemOf(command: StampCommand, { order, tokenId, secret, sealedUrl }: Named, begunAt: number): Promise<StampItem> {
     const { caller, requestId, paymentClaim, asked } = command;
     const { product } = caller;
     const { imprint, tier, content, metadata, callbackUrl: url } = order;
@@ -109,13 +111,14 @@ export function createStamping(deps: {
       ...(metadata && { metadata: await encryptedOf(tokenId, metadata) }),
       ...(paymentClaim !== undefined && { paymentClaim }),
       ...(callback && { callback: await encryptedOf(tokenId, callback) }),
-      ...(content && {
-        sealed: {
-          contentId: await sealedContents.put(tokenId, sealContent(secret, tokenId, content)),
-          secretSha256: digestOfSecret(secret),
-          bytes: content.length,
-        },
-      }),
+      ...(content &&
+        secret && {
+          sealed: {
+            contentId: await sealedContents.put(tokenId, sealContent(secret, tokenId, content)),
+            secretSha256: digestOfSecret(secret),
+            bytes: content.length,
+          },
+        }),
       ...(asked && { asked }),
     };
   }
@@ -126,11 +129,13 @@ export function createStamping(deps: {
     for (const { order } of entries) checkSize(order.content);
     submission.checkCapacity(caller, entries.length);
     writes.checkStore();
-    const content = entries.map(({ index, order: { content, ...rest } }) => ({ index, ...rest, isSealed: content !== undefined }));
-    const { resourceId, isRepeated, secret } = await idempotency.identify({ caller, key, operation, content, passLimit });
+    const content = key && entries.map(({ index, order: { content, ...rest } }) => ({ index, ...rest, isSealed: content !== undefined }));
+    const identity = await idempotency.identify({ caller, key, operation, content, passLimit });
+    const { resourceId, isRepeated } = identity;
     const named = entries.map(({ index, order }): Named => {
-      const tokenId = idInSeries(resourceId, index);
-      return { order, tokenId, sealedUrl: order.content ? sealedPath(tokenId, secret) : null };
+      const tokenId = operation === 'stamps' ? idInSeries(resourceId, index) : resourceId;
+      const secret = order.content && identity.secret();
+      return { order, tokenId, secret, sealedUrl: secret ? sealedPath(tokenId, secret) : null };
     });
     const stored = isRepeated ? await stamps.findMany(named.map(({ tokenId }) => tokenId)) : [];
     const replies = new Map(repliesOfStored(stampJudge, stored).map((reply, index) => [stored[index]!.tokenId, reply]));
@@ -138,7 +143,7 @@ export function createStamping(deps: {
       named.map(async (one) => {
         const reply = replies.get(one.tokenId);
         if (reply) return { known: handled(reply.then((made) => ({ made: stampOf(one, made) }))) };
-        return { item: await itemOf(command, one, begunAt, secret) };
+        return { item: await itemOf(command, one, begunAt) };
       }),
     );
     return { named: new Map(named.map((one) => [one.tokenId, one])), places, isReplayed: isRepeated };

@@ -244,8 +244,13 @@ export async function submitMissing<Answer>(
 ): Promise<readonly Promise<Answer>[]> {
   const items = places.flatMap((place) => ('item' in place ? place.item : []));
   const outcomes = items.length > 0 ? await submission.submit(items, asker) : [];
-  const ofItems = outcomes.map((outcome, index) => handled(outcome.then((known) => answerOf(items[index]!, known)))).values();
-  return places.map((place) => ('known' in place ? place.known : ofItems.next().value!));
+  let submitted = 0;
+  return places.map((place) => {
+    if ('known' in place) return place.known;
+    const outcome = outcomes[submitted]!;
+    submitted += 1;
+    return handled(outcome.then((known) => answerOf(place.item, known)));
+  });
 }
 
 /** Marks a promise as handled: if the request fails as a whole, nobody reads the answers to its places. */

@@ -31,7 +31,7 @@ import type { WorkflowTools } from './workflow-tools.ts';
 /** A request for one output of a workflow or many. */
 export interface StampOutputsCommand {
   readonly workflow: WorkflowRecord;
-  /** The outputs in their order, each with its index in the request. The ids of the stamps are derived from the id of the request and these indexes. */
+  /** The outputs in their order, each with its index in the request. In a bulk request, the ids of the stamps are derived from its id and these indexes. */
   readonly entries: readonly { readonly index: number; readonly request: WorkflowStampRequest }[];
   /** `workflow_stamps` for a bulk request. Each kind of request has its own idempotency keys. */
   readonly operation: 'workflow_stamp' | 'workflow_stamps';
@@ -126,7 +126,7 @@ export function createOutputStamping(tools: WorkflowTools): (command: StampOutpu
       content: entries,
       passLimit,
     });
-    const tokenIds = entries.map(({ index }) => idInSeries(resourceId, index));
+    const tokenIds = entries.map(({ index }) => (operation === 'workflow_stamps' ? idInSeries(resourceId, index) : resourceId));
     const existing = new Map((isRepeated ? await outputs.findByTokens(tokenIds) : []).map((output) => [output.tokenId, output]));
     if (existing.size < entries.length || entries.length === 0) checkReady(workflow, callerId, entries.length - existing.size);
     const places = await Promise.all(

@@ -53,7 +53,8 @@ export function createWorkflowStart(tools: WorkflowTools, mailer: ChallengeMaile
     jobs.checkConnection();
     if (needsVerifiedEmail(request.tier)) await mailer.checkCanMail();
     const identity = await idempotency.identify({ caller, key, operation: 'workflow_start', content: request, passLimit });
-    const { resourceId: workflowId, secret: token } = identity;
+    const { resourceId: workflowId } = identity;
+    const token = identity.secret();
     const now = clock();
     const { stored, isNew } = await workflows.create({
       _id: workflowId,

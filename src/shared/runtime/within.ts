@@ -4,21 +4,20 @@ export class TooLateError extends Error {
 }
 
 /**
- * Returns what `work` returns, but waits for it at most `ms` milliseconds. After that, its signal aborts, and its result or error is ignored.
+ * Returns what `work` returns, but waits for it at most `ms` milliseconds. After that, its result or error is ignored. `onLate` may then end the work:
+ * if the work ends at once with an error of its own, that is the error.
  *
  * @throws TooLateError, and the errors of `work`
  */
-export async function within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const ending = new AbortController();
+export async function within<T>(ms: number, work: () => Promise<T>, onLate?: (error: TooLateError) => void): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     const error = new TooLateError(`not finished within ${Math.round(ms)} ms`);
-    ending.abort(error);
-    // Work that heeds the signal ends with an error of its own.
+    onLate?.(error);
     setImmediate(late.reject, error);
   }, ms);
   try {
-    return await Promise.race([work(ending.signal), late.promise]);
+    return await Promise.race([work(), late.promise]);
   } finally {
     clearTimeout(timer);
   }

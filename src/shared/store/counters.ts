@@ -61,17 +61,19 @@ export type CounterStore = ReturnType<typeof createCounterStore>;
 export function createCounterStore(db: Db, { batches, log }: { batches: BatchStore; log: Logger }) {
   const hours: Collection<HourCounts> = db.collection('counts');
 
-  /** Increments that are not written yet: hour → path of the counter → amount. `count` adds to it, and `write` takes it. */
+  /** Increments that are not written yet: hour → path of the counter → amount. `countIn` gives them, and `write` takes them. */
   let pending: Record<string, Record<string, number>> = {};
   let timer: NodeJS.Timeout | undefined;
   let writing = Promise.resolve();
 
-  function count(timeMs: number, path: string, amount = 1): void {
-    pending[hourOf(timeMs)] ??= {};
-    add(pending[hourOf(timeMs)]!, path, amount);
+  /** Returns the increments of an hour, to be changed by the caller. They are written soon. */
+  function countIn(timeMs: number): Record<string, number> {
     timer ??= setTimeout(() => {
       writing = writing.then(write);
     }, writeEveryMs);
+    const hour = hourOf(timeMs);
+    pending[hour] ??= {};
+    return pending[hour];
   }
 
   /** Writes all pending increments. A failed write is not repeated, because the stamps are recounted when the hour is over. */
@@ -120,12 +122,14 @@ export function createCounterStore(db: Db, { batches, log }: { batches: BatchSto
         const series = `series.${keyOfSeries(group)}`;
         const failed = ['done.failed', `${series}.failed`];
         const stamped = [...stampPaths(group), `${series}.latency.${bucketOf(latencyMs)}`];
-        for (const path of outcome === 'failed' ? failed : stamped) count(idMadeAt, path);
+        const increments = countIn(idMadeAt);
+        for (const path of outcome === 'failed' ? failed : stamped) add(increments, path, 1);
       }
     },
     /** Counts other activities at `timeMs`, such as verifications. */
     add: (done: Partial<ActivityTotals>, timeMs: number): void => {
-      for (const [activity, amount] of Object.entries(done)) count(timeMs, `done.${activity}`, amount);
+      const increments = countIn(timeMs);
+      for (const [activity, amount] of Object.entries(done)) add(increments, `done.${activity}`, amount);
     },
     /** Returns the activities in the hour of `timeMs` and the 23 hours before it, and in total. */
     totals: async (timeMs: number): Promise<{ last24h: ActivityTotals; lifetime: ActivityTotals }> => {

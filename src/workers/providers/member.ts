@@ -125,10 +125,12 @@ export function createMember(
       throw error;
     }
   };
-  const guard = (subject: StampSubject, shareMs: number, tell: OnCall): Promise<TokenProof> =>
-    within(shareMs, (signal) =>
-      (subject.isPromised ? fewPlaces : places).execute(() => callIfItMay(subject, shareMs, signal, tell), signal),
-    );
+  function guard(subject: StampSubject, shareMs: number, tell: OnCall): Promise<TokenProof> {
+    const ending = new AbortController();
+    const { signal } = ending;
+    const ask = () => (subject.isPromised ? fewPlaces : places).execute(() => callIfItMay(subject, shareMs, signal, tell), signal);
+    return within(shareMs, ask, (error) => ending.abort(error));
+  }
   return {
     provider,
     promisedPlaces,
