@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
+import { mkdirSync, symlinkSync } from 'node:fs';
 import net from 'node:net';
 import { join } from 'node:path';
 import { cached, recipeKey } from './cache.ts';
@@ -42,9 +42,7 @@ export async function startRedisProgram(
   options: ServerOptions,
 ): Promise<StackServer> {
   const folder = join(dataDir, 'redis');
-  mkdirSync(folder, { recursive: true });
-  // The folder of an earlier version may be readable for everyone.
-  chmodSync(folder, 0o700);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   const port = await findFreePort(options.preferredPort);
   const redis = createServerProcess({
     name: 'Redis',

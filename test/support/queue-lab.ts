@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { type Asker, openSubmission } from '../../src/api/stamps/submission.ts';
+import { openSubmission, type SubmitOptions } from '../../src/api/stamps/submission.ts';
 import { connectProducer, connectWorker, disconnect, untilReady } from '../../src/shared/queue/connection.ts';
 import { consumeJobs } from '../../src/shared/queue/consumer.ts';
 import { openFailedJobs } from '../../src/shared/queue/failed-jobs.ts';
@@ -14,7 +14,7 @@ import { stampItem } from './stamp-items.ts';
 const log = pino({ level: 'silent' });
 
 /** A caller who waits for a minute. */
-export const asker = (callerId = 'product:test'): Asker => ({ callerId, deadline: { begunAt: Date.now(), leftMs: () => 60_000 } });
+export const asker = (callerId = 'product:test'): SubmitOptions => ({ callerId, deadline: { begunAt: Date.now(), leftMs: () => 60_000 } });
 
 /** The API's end of the queues, closed when the test ends. The store has no stamps. */
 export async function openApiEnd(redisUrl: string, maxDepth: number, as: typeof connectWorker = connectProducer) {

@@ -125,7 +125,7 @@ describe('qstamp verify FILE.asics', () => {
     expect(stdout).toContain(`META-INF/x ${imitation} in the container`);
   });
 
-  test('reads containers of earlier versions, with sizes and CRC-32 after the file', async () => {
+  test('reads containers of writers that put sizes and CRC-32 after the file', async () => {
     expect(await judge(await zipOf([mimetype, { ...file, isStreamed: true }, token]))).toMatchObject({
       code: 0,
       said: { verdict: 'valid' },

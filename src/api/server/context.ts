@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { workflowIdPath } from '../../shared/contract/workflow.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import { createBodyBudget } from './body-budget.ts';
 import { createBodyReader, stampBodyLimit, tokenBodyLimit } from './body-reader.ts';
@@ -44,7 +45,7 @@ export function createContext(app: FastifyInstance, deps: { config: Config; limi
       name: 'workflow-stamp',
       points: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
       durationSeconds: 60,
-      key: ({ params }) => String((params as { readonly workflow_id?: unknown }).workflow_id),
+      key: ({ params }) => workflowIdPath.parse(params).workflow_id,
     }),
     /** Counts the stamps of each product. */
     productLimit: limits.by({

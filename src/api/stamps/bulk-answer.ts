@@ -9,7 +9,8 @@ import type { LargeAnswers } from '../server/large-answers.ts';
 import { faultOf, noteFault, validationFault } from '../server/outcome.ts';
 import { asyncApplied, readPrefer } from '../server/prefer.ts';
 import type { ValidationItem } from '../server/validation-items.ts';
-import type { Answer, Answers } from './stamping.ts';
+import type { Answer } from './stamping.ts';
+import type { Answers } from './submission.ts';
 
 /** An answer with more items than this counts as large: with tokens of a TSA it has about 1 MiB. */
 const mostItemsOfSmallAnswer = 100;

@@ -66,12 +66,12 @@ export function registerBulkRoutes(app: FastifyInstance, context: ServerContext 
     reply: FastifyReply,
     bulk: Bulk<StampOrder>,
     query: z.output<typeof detailsQuery>,
-    asked: Omit<StampCommand, 'entries' | 'operation' | 'requestId'>,
+    rest: Omit<StampCommand, 'entries' | 'operation' | 'requestId'>,
   ) {
     beginAnswer(request, reply, largeAnswers, bulk.size);
     const entries = bulk.entries.map(({ index, item: order }) => ({ index, order }));
     const patienceMs = patienceMsOf(readPrefer(request.headers.prefer));
-    const told = await stamping.stampAll({ ...asked, operation: 'stamps', entries, requestId: request.id, patienceMs });
+    const told = await stamping.stampAll({ ...rest, operation: 'stamps', entries, requestId: request.id, patienceMs });
     if (wantsDetails(request, query)) return sendBulk(request, reply, bulk, told);
     const brief = told.answers.map((each) => each.then((answer) => ('made' in answer ? { made: withoutDetails(answer.made) } : answer)));
     return sendBulk(request, reply, bulk, { ...told, answers: brief });

@@ -23,7 +23,7 @@ export interface Identity {
   readonly resourceId: string;
   /** Whether an earlier request had the same key. */
   readonly isRepeated: boolean;
-  /** Makes 32 bytes in base64url, which are not stored. A repeated request gets the same secret, and so the same answer. Call it once. */
+  /** Makes 32 bytes in base64url, which are not stored. A repeated request gets the same secret, and so the same answer. Without a key, each call differs. */
   secret(): string;
 }
 

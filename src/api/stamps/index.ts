@@ -73,7 +73,6 @@ export { sealedAddress, sealedOpener } from './sealed-routes.ts';
 export { sendAccepted } from './stamp-routes.ts';
 export {
   type Answer,
-  type Answers,
   type EncryptForStamp,
   madeOf,
   RequestRefusedError,
@@ -82,4 +81,4 @@ export {
   TimeNotAvailableError,
 } from './stamping.ts';
 export { createReplyLookup } from './stored-replies.ts';
-export { handled, type Outcome, openSubmission, type Submission, startDeadline, storeBefore, submitMissing } from './submission.ts';
+export { type Answers, answerAll, type Outcome, openSubmission, type Submission, startDeadline, storeBefore } from './submission.ts';

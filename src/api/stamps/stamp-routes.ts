@@ -149,10 +149,10 @@ async function answerStamp(
   stamping: Stamping,
   query: z.output<typeof detailsQuery>,
   order: StampOrder,
-  asked: Omit<StampCommand, 'entries' | 'operation'>,
+  rest: Omit<StampCommand, 'entries' | 'operation'>,
 ): Promise<StampToken | AcceptedStamp> {
   const preferences = readPrefer(request.headers.prefer);
-  const command = { ...asked, patienceMs: patienceMsOf(preferences), operation: 'stamp', entries: [{ index: 0, order }] } as const;
+  const command = { ...rest, patienceMs: patienceMsOf(preferences), operation: 'stamp', entries: [{ index: 0, order }] } as const;
   const { answers, isReplayed } = await stamping.stampAll(command);
   const answer = await answers[0]!;
   if (isReplayed) reply.header('Idempotent-Replayed', 'true');

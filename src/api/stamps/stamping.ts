@@ -15,7 +15,7 @@ import type { WriteWatch } from '../server/write-watch.ts';
 import type { Idempotency, PassLimit } from './idempotency.ts';
 import { digestOfSecret, sealContent } from './sealed-contents.ts';
 import { repliesOfStored, type StoredStampJudge } from './stored-replies.ts';
-import { handled, type Outcome, type Submission, startDeadline, storeBefore, submitMissing } from './submission.ts';
+import { type Answers, answerAll, handled, type Outcome, type Submission } from './submission.ts';
 
 /** A request for one stamp or many. Its orders satisfy their contract. */
 export interface StampCommand {
@@ -30,7 +30,7 @@ export interface StampCommand {
   readonly idempotencyKey: string | undefined;
   readonly paymentClaim: string | undefined;
   readonly passLimit?: PassLimit;
-  /** For a caller who does not wait: see `Asker`. */
+  /** For a caller who does not wait: see `SubmitOptions`. */
   readonly patienceMs?: number | undefined;
   /** The parameters of a client's TimeStampReq. */
   readonly asked?: Asked;
@@ -39,13 +39,6 @@ export interface StampCommand {
 /** What is answered about one order. `accepted`: only to a caller who does not wait. */
 export type Answer<Made, Accepted> = { readonly made: Made } | { readonly accepted: Accepted };
 export type StampAnswer = Answer<StampToken, AcceptedStamp>;
-
-/** The answers to a request, in the order of its entries. Each promise settles as soon as its answer is known. */
-export interface Answers<One> {
-  readonly answers: readonly Promise<One>[];
-  /** Whether an earlier request had the same idempotency key. */
-  readonly isReplayed: boolean;
-}
 
 /** Makes stamps for the REST API, MCP and the RFC 3161 endpoint: orders become accepted jobs, and their outcomes become the answers. */
 export interface Stamping {
@@ -87,7 +80,7 @@ export function createStamping(deps: {
   waitMs: number;
   sealedMaxBytes: number;
 }): Stamping {
-  const { submission, writes, stamps, stampJudge, sealedContents, idempotency, encryptedOf, clock, waitMs, sealedMaxBytes } = deps;
+  const { submission, writes, stamps, stampJudge, sealedContents, idempotency, encryptedOf, sealedMaxBytes } = deps;
 
   function checkSize(content: Buffer | undefined): void {
     if (content === undefined || content.length <= sealedMaxBytes) return;
@@ -124,7 +117,7 @@ export function createStamping(deps: {
   }
 
   /** Identifies the request, finds the stamps that an earlier one with the same key has made, and makes the items of the others. All needs the store. */
-  async function begin(command: StampCommand, begunAt: number) {
+  async function begin(command: StampCommand, begunAt: number, named: Map<string, Named>) {
     const { entries, operation, callerId: caller, idempotencyKey: key, passLimit } = command;
     for (const { order } of entries) checkSize(order.content);
     submission.checkCapacity(caller, entries.length);
@@ -132,31 +125,33 @@ export function createStamping(deps: {
     const content = key && entries.map(({ index, order: { content, ...rest } }) => ({ index, ...rest, isSealed: content !== undefined }));
     const identity = await idempotency.identify({ caller, key, operation, content, passLimit });
     const { resourceId, isRepeated } = identity;
-    const named = entries.map(({ index, order }): Named => {
+    const ordered = entries.map(({ index, order }): Named => {
       const tokenId = operation === 'stamps' ? idInSeries(resourceId, index) : resourceId;
       const secret = order.content && identity.secret();
       return { order, tokenId, secret, sealedUrl: secret ? sealedPath(tokenId, secret) : null };
     });
-    const stored = isRepeated ? await stamps.findMany(named.map(({ tokenId }) => tokenId)) : [];
+    for (const one of ordered) named.set(one.tokenId, one);
+    const stored = isRepeated ? await stamps.findMany([...named.keys()]) : [];
     const replies = new Map(repliesOfStored(stampJudge, stored).map((reply, index) => [stored[index]!.tokenId, reply]));
     const places = await Promise.all(
-      named.map(async (one) => {
+      ordered.map(async (one) => {
         const reply = replies.get(one.tokenId);
         if (reply) return { known: handled(reply.then((made) => ({ made: stampOf(one, made) }))) };
         return { item: await itemOf(command, one, begunAt) };
       }),
     );
-    return { named: new Map(named.map((one) => [one.tokenId, one])), places, isReplayed: isRepeated };
+    return { places, isReplayed: isRepeated };
   }
 
-  async function stampAll(command: StampCommand): Promise<Answers<StampAnswer>> {
+  function stampAll(command: StampCommand): Promise<Answers<StampAnswer>> {
     const { callerId, patienceMs } = command;
-    const deadline = startDeadline({ clock, waitMs });
-    const { named, places, isReplayed } = await storeBefore(deadline, () => begin(command, deadline.begunAt));
-    const answers = await submitMissing(submission, places, { callerId, deadline, patienceMs }, ({ tokenId }, outcome) =>
-      answerOf(named.get(tokenId)!, outcome, patienceMs !== undefined),
-    );
-    return { answers, isReplayed };
+    const named = new Map<string, Named>();
+    return answerAll(deps, {
+      callerId,
+      patienceMs,
+      begin: (begunAt) => begin(command, begunAt, named),
+      answerOf: ({ tokenId }, outcome) => answerOf(named.get(tokenId)!, outcome, patienceMs !== undefined),
+    });
   }
 
   return {

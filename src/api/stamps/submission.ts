@@ -32,7 +32,7 @@ export type Outcome =
   | { readonly state: 'unconfirmed' };
 
 /** Whose items they are, and how long they are waited for. */
-export interface Asker {
+export interface SubmitOptions {
   /** The owner of a share of the queue: a product, or an address. */
   readonly callerId: string;
   /** When the caller gets an answer at the latest. */
@@ -55,12 +55,12 @@ export interface Submission {
   checkCapacity(callerId: string, items: number): void;
   /**
    * Accepts all items or none. The jobs sort in the order of the items (W8). Resolves when Redis has confirmed one of the items; each outcome resolves
-   * by the deadline, or at most half a second later. If the job of an item certainly did not reach Redis although another job did, its outcome
+   * by the deadline, or about a second later. If the job of an item certainly did not reach Redis although another job did, its outcome
    * rejects with `queue_unavailable`. If Redis does not confirm a job, it is sent again under its id as long as a caller waits for one of its items.
    *
    * @throws ServiceError see `checkCapacity`: nothing was accepted
    */
-  submit(items: readonly StampItem[], asker: Asker): Promise<Promise<Outcome>[]>;
+  submit(items: readonly StampItem[], options: SubmitOptions): Promise<Promise<Outcome>[]>;
   /**
    * Queues the completion of a workflow, unless it is queued already, and waits for its outcome. Undefined: it is not finished in time.
    *
@@ -180,77 +180,91 @@ export function openSubmission(options: {
     }
   }
 
-  /** For callers who wait. An item that a request waits for already is not queued again. */
-  function enterAndWait(items: readonly StampItem[], { callerId, deadline }: Asker) {
-    const fresh = items.filter(({ tokenId }) => !waits.isWaitedFor(tokenId));
-    const accepted = fresh.map((item) => enter(callerId, { item, isWaitedFor: () => waits.isWaitedFor(item.tokenId) }));
-    const heard = waits.waitForAll(idsOf(items), deadline.leftMs());
-    for (const [index, { tokenId }] of fresh.entries()) {
-      accepted[index]!.then(
+  async function submit(given: readonly StampItem[], { callerId, deadline, patienceMs }: SubmitOptions): Promise<Promise<Outcome>[]> {
+    const isPromise = patienceMs !== undefined;
+    const items = isPromise ? given.map((item) => ({ ...item, isPromised: true })) : given;
+    const isWaitedFor = ({ tokenId }: StampItem) => (isPromise ? deadline.leftMs() > 0 : waits.isWaitedFor(tokenId));
+    // An item that a request waits for is in the queue already. A promise is queued again: that job may give the item up.
+    const unheard = items.filter(({ tokenId }) => !waits.isWaitedFor(tokenId));
+    const fresh = isPromise ? items : unheard;
+    checkCapacity(callerId, fresh.length);
+    const accepted = new Map(fresh.map((item) => [item.tokenId, enter(callerId, { item, isWaitedFor: () => isWaitedFor(item) })]));
+    const results = patienceMs === 0 ? [] : waits.waitForAll(idsOf(items), deadline.leftMs());
+    for (const { tokenId } of unheard) {
+      accepted.get(tokenId)!.then(
         (acceptance) => acceptance === 'acknowledged' && waits.accepted(tokenId),
         (error) => waits.fail(tokenId, error),
       );
     }
-    return { accepted, outcomes: heard.map((one) => handled(one.then(outcomeOf))) };
-  }
-
-  /** For callers who do not wait: the items are promised. */
-  function enterPromised(given: readonly StampItem[], { callerId, deadline, patienceMs = 0 }: Asker) {
-    const items = given.map((item) => ({ ...item, isPromised: true }));
-    const accepted = items.map((item) => enter(callerId, { item, isWaitedFor: () => deadline.leftMs() > 0 }));
-    const over = patienceMs > 0 ? delay(patienceMs, undefined, { ref: false }) : undefined;
-    const heard = over && waits.waitForAll(idsOf(items), deadline.leftMs());
-    const outcomeAt = async (index: number): Promise<Outcome> => {
-      const [acceptance, said] = await Promise.all([accepted[index]!, heard && Promise.race([heard[index], over])]);
-      return outcomeOf({ reply: said?.reply, isAccepted: acceptance === 'acknowledged' });
+    const over = patienceMs && delay(patienceMs, undefined, { ref: false });
+    const promised = async ({ tokenId }: StampItem, place: number): Promise<Outcome> => {
+      // The wait may be that of another request, which fails if its own job is not accepted.
+      const result = over && Promise.race([results[place]!.catch(() => undefined), over]);
+      const [acceptance, known] = await Promise.all([accepted.get(tokenId), result]);
+      return outcomeOf({ reply: known ? known.reply : undefined, isAccepted: acceptance === 'acknowledged' });
     };
-    return { accepted, outcomes: items.map((_, index) => handled(outcomeAt(index))) };
+    const outcomes = (isPromise ? items.map(promised) : results.map((result) => result.then(outcomeOf))).map(handled);
+    if (accepted.size > 0) await untilAny([...accepted.values(), ...outcomes]);
+    return outcomes;
   }
 
-  return {
-    checkCapacity,
-    submit: async (items, asker) => {
-      const fresh = items.filter(({ tokenId }) => asker.patienceMs !== undefined || !waits.isWaitedFor(tokenId));
-      checkCapacity(asker.callerId, fresh.length);
-      const { accepted, outcomes } = (asker.patienceMs === undefined ? enterAndWait : enterPromised)(items, asker);
-      await untilAny(accepted.length > 0 ? [...accepted, ...outcomes] : []);
-      return outcomes;
-    },
-    complete: async (job, deadline) => {
-      const { workflowId } = job;
-      const [heard] = completions.waitForAll([workflowId], deadline.leftMs());
-      await jobs.send('workflow-completion', job, `completion-${workflowId}`);
-      // The job may have ended before this wait began.
-      void completions.lookUp([workflowId]);
-      return (await heard!).reply;
-    },
-    close: () => replies.stop(),
-  };
+  async function complete(job: JobPayload<'workflow-completion'>, deadline: Deadline): Promise<CompletionReply | undefined> {
+    const ids = [job.workflowId];
+    let [result] = completions.waitForAll(ids, deadline.leftMs());
+    await jobs.send('workflow-completion', job, `completion-${job.workflowId}`);
+    // The job may have ended before this wait began.
+    void completions.lookUp(ids);
+    for (;;) {
+      const { reply } = await result!;
+      if (reply || deadline.leftMs() === 0) return reply;
+      // It was the wait of an earlier caller, whose time is up.
+      [result] = completions.waitForAll(ids, deadline.leftMs());
+    }
+  }
+
+  return { checkCapacity, submit, complete, close: () => replies.stop() };
 }
 
 /** A place in the answer to a request: an earlier request has filled it, or its item has to be submitted. */
 export type Place<Answer> = { readonly known: Promise<Answer> } | { readonly item: StampItem };
 
+/** The answers to a request, in its order. Each promise settles as soon as its answer is known. */
+export interface Answers<Answer> {
+  readonly answers: readonly Promise<Answer>[];
+  /** Whether an earlier request had the same idempotency key. */
+  readonly isReplayed: boolean;
+}
+
 /**
- * Submits the items of a request and returns the answers to all its places, in their order.
+ * Answers a request for one stamp or many: it begins the request, submits its missing items, and turns each outcome into an answer.
  *
- * @throws the same ServiceErrors as `submit`, and the errors of `answerOf` as rejections of its answer
+ * @throws ServiceError `store_unavailable` if `begin` takes too long; the errors of `begin` and `submit`. Those of `answerOf` reject its answer
  */
-export async function submitMissing<Answer>(
-  submission: Submission,
-  places: readonly Place<Answer>[],
-  asker: Asker,
-  answerOf: (item: StampItem, outcome: Outcome) => Answer,
-): Promise<readonly Promise<Answer>[]> {
+export async function answerAll<Answer>(
+  { submission, clock, waitMs }: { submission: Submission; clock: Clock; waitMs: number },
+  asked: {
+    readonly callerId: string;
+    /** The time that the request has spent before; it counts as waiting. */
+    readonly spentMs?: number | undefined;
+    readonly patienceMs?: number | undefined;
+    /** Identifies the request, finds what an earlier one with the same key has made, and makes the other items. All this needs the store. */
+    readonly begin: (begunAt: number) => Promise<{ readonly places: readonly Place<Answer>[]; readonly isReplayed: boolean }>;
+    readonly answerOf: (item: StampItem, outcome: Outcome) => Answer;
+  },
+): Promise<Answers<Answer>> {
+  const { callerId, spentMs, patienceMs, begin, answerOf } = asked;
+  const deadline = startDeadline({ clock, waitMs, spentMs });
+  const { places, isReplayed } = await storeBefore(deadline, () => begin(deadline.begunAt));
   const items = places.flatMap((place) => ('item' in place ? place.item : []));
-  const outcomes = items.length > 0 ? await submission.submit(items, asker) : [];
+  const outcomes = items.length > 0 ? await submission.submit(items, { callerId, deadline, patienceMs }) : [];
   let submitted = 0;
-  return places.map((place) => {
-    if ('known' in place) return place.known;
+  const answers = places.map((place) => {
+    if ('known' in place) return handled(storeBefore(deadline, () => place.known));
     const outcome = outcomes[submitted]!;
     submitted += 1;
     return handled(outcome.then((known) => answerOf(place.item, known)));
   });
+  return { answers, isReplayed };
 }
 
 /** Marks a promise as handled: if the request fails as a whole, nobody reads the answers to its places. */
@@ -261,7 +275,7 @@ export function handled<T>(promise: Promise<T>): Promise<T> {
 
 const idsOf = (items: readonly StampItem[]): string[] => items.map(({ tokenId }) => tokenId);
 
-function outcomeOf({ reply, isAccepted }: Heard<StampReply>): Outcome {
+function outcomeOf({ reply, isAccepted }: WaitResult<StampReply>): Outcome {
   if (reply?.outcome === 'stamped') return { state: 'stamped', reply };
   if (reply) return { state: 'failed', code: reply.code, fault: reply.fault };
   return { state: isAccepted ? 'accepted' : 'unconfirmed' };
@@ -269,7 +283,6 @@ function outcomeOf({ reply, isAccepted }: Heard<StampReply>): Outcome {
 
 /** Resolves as soon as one of these resolves. @throws the first error if all reject */
 async function untilAny(promises: readonly Promise<unknown>[]): Promise<void> {
-  if (promises.length === 0) return;
   try {
     await Promise.any(promises);
   } catch (error) {
@@ -375,29 +388,9 @@ export async function storeBefore<T>(deadline: Deadline, ask: () => Promise<T>):
 const lastLookMs = 500;
 
 /** The result of a wait. `reply` is undefined if there was none in time. `isAccepted`: whether the queue has confirmed the job. */
-interface Heard<Reply> {
+interface WaitResult<Reply> {
   readonly reply: Reply | undefined;
   readonly isAccepted: boolean;
-}
-
-/** The waits of requests for the replies of workers, by the id of what is made. */
-interface ReplyWaits<Reply> {
-  /**
-   * Waits this long for replies, in the order of the ids, and then up to half a second for the store, which is asked once for all ids without a reply.
-   * Call it as soon as the job is sent to the queue, so that no reply is missed.
-   */
-  waitForAll(ids: readonly string[], waitMs: number): Promise<Heard<Reply>>[];
-  /** Whether a request already waits for the id. */
-  isWaitedFor(id: string): boolean;
-  /** Notes that the queue has confirmed the job. */
-  accepted(id: string): void;
-  /** Ends the wait for something that was not accepted. Its callers get `reason` as error. */
-  fail(id: string, reason: unknown): void;
-  settle(id: string, reply: Reply): void;
-  /** Asks the store about these ids, because their reply may have come before the wait. */
-  lookUp(ids: readonly string[]): Promise<void>;
-  /** Asks the store about all ids that requests wait for, because replies may have been lost (docs/reference/architecture.md "Replying"). */
-  lookUpAll(): Promise<void>;
 }
 
 /** Waits that began together. */
@@ -412,17 +405,20 @@ interface Group {
  */
 interface Wait<Reply> {
   state: 'sent' | 'accepted';
-  readonly promise: Promise<Heard<Reply>>;
-  readonly resolve: (heard: Heard<Reply>) => void;
+  readonly promise: Promise<WaitResult<Reply>>;
+  readonly resolve: (result: WaitResult<Reply>) => void;
   readonly reject: (reason: unknown) => void;
   readonly group: Group;
 }
 
-/** `findStored` reads what exists under these ids from the store, and returns a reply for each by its id. */
+/**
+ * Creates the waits of requests for the replies of workers, by the id of what is made. `findStored` reads what exists under these ids from the store,
+ * and returns a reply for each by its id.
+ */
 export function createReplyWaits<Reply>(options: {
   findStored: (ids: readonly string[]) => Promise<ReadonlyMap<string, Reply>>;
   log: Logger;
-}): ReplyWaits<Reply> {
+}) {
   const { findStored, log } = options;
   const waits = new Map<string, Wait<Reply>>();
 
@@ -439,6 +435,7 @@ export function createReplyWaits<Reply>(options: {
     wait?.resolve({ reply, isAccepted: wait.state === 'accepted' });
   }
 
+  /** Asks the store about these ids, because their reply may be lost, or may have come before the wait. */
   async function lookUp(ids: readonly string[]): Promise<void> {
     try {
       for (const [id, reply] of await findStored(ids)) settle(id, reply);
@@ -456,27 +453,34 @@ export function createReplyWaits<Reply>(options: {
 
   function begin(id: string, group: Group): Wait<Reply> {
     group.left += 1;
-    const wait: Wait<Reply> = { state: 'sent', group, ...Promise.withResolvers<Heard<Reply>>() };
+    const wait: Wait<Reply> = { state: 'sent', group, ...Promise.withResolvers<WaitResult<Reply>>() };
     waits.set(id, wait);
     return wait;
   }
 
   return {
-    waitForAll: (ids, waitMs) => {
+    /**
+     * Waits this long for replies, in the order of the ids, and then up to half a second for the store, which is asked once for all ids without a reply.
+     * Call it as soon as the job is sent to the queue, so that no reply is missed.
+     */
+    waitForAll: (ids: readonly string[], waitMs: number): Promise<WaitResult<Reply>>[] => {
       const group: Group = { left: 0 };
       const all = ids.map((id) => waits.get(id) ?? begin(id, group));
       if (group.left > 0) group.timer = setTimeout(() => void giveUp(ids, group), waitMs);
       return all.map(({ promise }) => promise);
     },
-    isWaitedFor: (id) => waits.has(id),
-    fail: (id, reason) => take(id)?.reject(reason),
-    accepted: (id) => {
+    isWaitedFor: (id: string): boolean => waits.has(id),
+    /** Ends the wait for something that was not accepted. Its callers get `reason` as error. */
+    fail: (id: string, reason: unknown): void => take(id)?.reject(reason),
+    /** Notes that the queue has confirmed the job. */
+    accepted: (id: string): void => {
       const wait = waits.get(id);
       if (wait) wait.state = 'accepted';
     },
     settle,
     lookUp,
-    lookUpAll: async () => {
+    /** Asks the store about all ids that requests wait for, because replies may have been lost (docs/reference/architecture.md "Replying"). */
+    lookUpAll: async (): Promise<void> => {
       if (waits.size > 0) await lookUp([...waits.keys()]);
     },
   };

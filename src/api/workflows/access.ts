@@ -4,6 +4,7 @@ import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
 import { answerTo, type WorkflowOperation } from '../../shared/domain/workflow-state.ts';
 import { snapshotOf, type WorkflowRecord, type WorkflowStore } from '../../shared/store/workflows.ts';
 import { refusalError } from './refusals.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
 
 /** The stored digest of a workflow token: SHA-256, lower-case hex. */
 export const digestOfToken = (token: string): string => createHash('sha256').update(token).digest('hex');
@@ -48,15 +49,15 @@ export function checkState(operation: WorkflowOperation, workflow: WorkflowRecor
 
 export const tierUnavailable = () => new ServiceError('tier_unavailable', 'This tier needs a qualified provider, but none is configured.');
 
-/** Whether the configured providers can make the stamps of a workflow. `servesQualified`: whether any provider is qualified. */
-export const isTierServed = ({ tier }: Pick<WorkflowRecord, 'tier'>, servesQualified: boolean): boolean =>
-  servesQualified || !needsQualifiedProvider(tier);
+/** Whether the providers can make the stamps of a workflow. */
+export const isTierServed = async ({ tier }: WorkflowRecord, { servesQualified }: WorkflowTools): Promise<boolean> =>
+  !needsQualifiedProvider(tier) || servesQualified();
 
 /**
- * Refuses a tier that the configured providers cannot serve (W19). Call it before anything is closed or queued.
+ * Refuses a tier that the providers cannot serve (W19). Call it before anything is closed or queued.
  *
  * @throws ServiceError `tier_unavailable`
  */
-export function checkTier(workflow: Pick<WorkflowRecord, 'tier'>, servesQualified: boolean): void {
-  if (!isTierServed(workflow, servesQualified)) throw tierUnavailable();
+export async function checkTier(workflow: WorkflowRecord, tools: WorkflowTools): Promise<void> {
+  if (!(await isTierServed(workflow, tools))) throw tierUnavailable();
 }

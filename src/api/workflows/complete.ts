@@ -16,7 +16,7 @@ import type { WorkflowTools } from './workflow-tools.ts';
  *   again to continue), `queue_unavailable`, `store_unavailable`
  */
 export function createCompletion(tools: WorkflowTools, markStamp: MarkStamp) {
-  const { workflows, submission, clock, waitMs, servesQualified, addressOf } = tools;
+  const { workflows, submission, clock, waitMs, addressOf } = tools;
   const readSeals = createSealReader({ ...tools, markStamp });
 
   async function answerOf(workflow: WorkflowRecord): Promise<WorkflowCompleteResponse> {
@@ -42,16 +42,26 @@ export function createCompletion(tools: WorkflowTools, markStamp: MarkStamp) {
   ): Promise<WorkflowCompleteResponse> => {
     const now = clock();
     if (checkState('complete', workflow, now) === 'again') return answerOf(workflow);
-    checkTier(workflow, servesQualified);
+    await checkTier(workflow, tools);
     const { _id: workflowId } = workflow;
     const deadline = startDeadline({ clock, waitMs });
     const reply = await submission.complete({ workflowId, acceptedAt: now, requestId, baseUrl }, deadline);
-    if (reply?.outcome === 'completed') return answerOf(await findWorkflow(workflows, workflowId));
-    if (reply?.code === 'tier_unavailable') throw tierUnavailable();
-    if (reply) throw new ServiceError('provider_failed', 'No provider could stamp the root. Complete the workflow again.');
-    throw new ServiceError('completion_pending', 'The workflow is being completed. Ask again for the result.', {
-      retryAfterSeconds: 5,
-      members: { status_url: addressOf(workflowStatePath(workflowId)), verify_url: addressOf(workflowPath(workflowId)) },
-    });
+    const pending = (cause?: unknown) =>
+      new ServiceError('completion_pending', 'The workflow is being completed. Ask again for the result.', {
+        retryAfterSeconds: 5,
+        members: { status_url: addressOf(workflowStatePath(workflowId)), verify_url: addressOf(workflowPath(workflowId)) },
+        cause,
+      });
+    if (!reply) throw pending();
+    if (reply.outcome === 'not_completed') {
+      if (reply.code === 'tier_unavailable') throw tierUnavailable();
+      throw new ServiceError('provider_failed', 'No provider could stamp the root. Complete the workflow again.');
+    }
+    try {
+      return await answerOf(await findWorkflow(workflows, workflowId));
+    } catch (error) {
+      // The workflow is completed, so the caller must not get 503 (E11).
+      throw error instanceof ServiceError && error.code === 'store_unavailable' ? pending(error) : error;
+    }
   };
 }

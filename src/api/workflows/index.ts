@@ -1,10 +1,12 @@
 /** Workflows: outputs for a client, which are stamped one after the other and closed under one Merkle root. */
 import type { FastifyInstance } from 'fastify';
 import { addressesUnder } from '../../shared/domain/addresses.ts';
+import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import type { JobSender } from '../../shared/queue/sender.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import { answerWithin } from '../../shared/runtime/within.ts';
 import type { Store } from '../../shared/store/store.ts';
 import { canServeQualified, type TrustSettings } from '../../shared/trust/trusted-providers.ts';
 import type { ServerContext } from '../server/context.ts';
@@ -19,6 +21,9 @@ import { createWorkflows, type Workflows } from './workflows.ts';
 
 const hourMs = 3_600_000;
 
+/** How long the state of the workers is waited for, in milliseconds. */
+const longestLookMs = 500;
+
 export interface WorkflowPorts {
   readonly config: Config;
   readonly store: Pick<Store, 'workflows' | 'outputs' | 'stamps' | 'counters' | 'blockedRecipients' | 'keys'>;
@@ -27,6 +32,7 @@ export interface WorkflowPorts {
   readonly writes: WriteWatch;
   readonly stampJudge: StampJudge;
   readonly trust: TrustSettings;
+  readonly readHeartbeats: (nowMs: number) => Promise<Heartbeat[]>;
   /** Whether mail can be sent. False only if a mail server is certainly not configured. */
   readonly canSendMail: () => Promise<boolean>;
   readonly clock: Clock;
@@ -34,7 +40,7 @@ export interface WorkflowPorts {
 }
 
 export function createWorkflowServices(ports: WorkflowPorts, { idempotency, encryptedOf }: Pick<Stamps, 'idempotency' | 'encryptedOf'>) {
-  const { config, store, trust, ...others } = ports;
+  const { config, store, trust, readHeartbeats, ...others } = ports;
   const makesTestStamps = trust.providers.length === 0;
   const { workflows, outputs, stamps, counters, blockedRecipients, keys } = store;
   return {
@@ -49,7 +55,11 @@ export function createWorkflowServices(ports: WorkflowPorts, { idempotency, encr
       idempotency,
       encryptedOf,
       makesTestStamps,
-      servesQualified: canServeQualified(trust) || makesTestStamps,
+      servesQualified: async () => {
+        if (makesTestStamps || !canServeQualified(trust)) return makesTestStamps;
+        const heartbeats = (await answerWithin(longestLookMs, () => readHeartbeats(others.clock()))) ?? [];
+        return heartbeats.length === 0 || heartbeats.some(({ providers }) => providers.some(({ mayBeQualified }) => mayBeQualified));
+      },
       confirmWith: config.CONFIRM_WITH,
       ttlMs: config.WORKFLOW_TTL_HOURS * hourMs,
       waitMs: config.STAMP_WAIT_MS,

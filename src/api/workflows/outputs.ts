@@ -12,18 +12,9 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { sha256Imprint } from '../../shared/domain/stamp.ts';
 import { idInSeries } from '../../shared/domain/stamp-id.ts';
 import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
-import type { StampItem } from '../../shared/queue/jobs.ts';
+import type { StampedReply, StampItem } from '../../shared/queue/jobs.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
-import {
-  type Answer,
-  type Answers,
-  type Outcome,
-  type PassLimit,
-  stampFailed,
-  startDeadline,
-  storeBefore,
-  submitMissing,
-} from '../stamps/index.ts';
+import { type Answer, type Answers, answerAll, type Outcome, type PassLimit, stampFailed } from '../stamps/index.ts';
 import { checkState, checkTier, tierUnavailable } from './access.ts';
 import { refusalError } from './refusals.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
@@ -44,17 +35,14 @@ export interface StampOutputsCommand {
   readonly spentMs?: number;
   readonly idempotencyKey: string | undefined;
   readonly passLimit: PassLimit;
-  /** For a caller who does not wait: see `Asker`. */
+  /** For a caller who does not wait: see `SubmitOptions`. */
   readonly patienceMs?: number | undefined;
 }
 
 export type OutputAnswer = Answer<WorkflowStampResponse, AcceptedOutput>;
 
 /** The id and the number of an output. */
-interface Place {
-  readonly outputId: string;
-  readonly sequenceNumber: number;
-}
+type OutputPlace = NonNullable<StampedReply['output']>;
 
 /**
  * Stamps outputs of a workflow and gives them numbers in the given order (L4). After Redis has acknowledged a job, workers finish it even if this
@@ -65,7 +53,7 @@ interface Place {
  *   `idempotency_key_reused`: nothing was accepted
  */
 export function createOutputStamping(tools: WorkflowTools): (command: StampOutputsCommand) => Promise<Answers<OutputAnswer>> {
-  const { submission, writes, outputs, idempotency, clock, waitMs, encryptedOf, servesQualified, addressOf } = tools;
+  const { submission, writes, outputs, idempotency, clock, encryptedOf, addressOf } = tools;
 
   async function itemOf(command: StampOutputsCommand, request: WorkflowStampRequest, begunAt: number, tokenId: string): Promise<StampItem> {
     const { workflow, product, requestId } = command;
@@ -92,7 +80,7 @@ export function createOutputStamping(tools: WorkflowTools): (command: StampOutpu
     };
   }
 
-  const madeAt = (workflowId: string, tokenId: string, { outputId, sequenceNumber }: Place): OutputAnswer => ({
+  const madeAt = (workflowId: string, tokenId: string, { outputId, sequenceNumber }: OutputPlace): OutputAnswer => ({
     made: workflowStampResponseOf({ workflowId, tokenId, outputId, sequenceNumber }, addressOf),
   });
 
@@ -109,9 +97,9 @@ export function createOutputStamping(tools: WorkflowTools): (command: StampOutpu
   }
 
   /** Checks whether `count` outputs can be accepted now. @throws ServiceError if not */
-  function checkReady(workflow: WorkflowRecord, callerId: string, count: number): void {
+  async function checkReady(workflow: WorkflowRecord, callerId: string, count: number): Promise<void> {
     checkState('stamp', workflow, clock());
-    checkTier(workflow, servesQualified);
+    await checkTier(workflow, tools);
     submission.checkCapacity(callerId, count);
     writes.checkStore();
   }
@@ -128,7 +116,7 @@ export function createOutputStamping(tools: WorkflowTools): (command: StampOutpu
     });
     const tokenIds = entries.map(({ index }) => (operation === 'workflow_stamps' ? idInSeries(resourceId, index) : resourceId));
     const existing = new Map((isRepeated ? await outputs.findByTokens(tokenIds) : []).map((output) => [output.tokenId, output]));
-    if (existing.size < entries.length || entries.length === 0) checkReady(workflow, callerId, entries.length - existing.size);
+    if (existing.size < entries.length || entries.length === 0) await checkReady(workflow, callerId, entries.length - existing.size);
     const places = await Promise.all(
       entries.map(async ({ request }, place) => {
         const tokenId = tokenIds[place]!;
@@ -140,14 +128,15 @@ export function createOutputStamping(tools: WorkflowTools): (command: StampOutpu
     return { places, isReplayed: isRepeated };
   }
 
-  return async (command) => {
+  return (command) => {
     const { workflow, callerId, spentMs, patienceMs } = command;
-    const deadline = startDeadline({ clock, waitMs, spentMs });
-    const { places, isReplayed } = await storeBefore(deadline, () => begin(command, deadline.begunAt));
-    const answers = await submitMissing(submission, places, { callerId, deadline, patienceMs }, ({ tokenId }, outcome) =>
-      answerOf(workflow._id, tokenId, outcome, patienceMs !== undefined),
-    );
-    return { answers, isReplayed };
+    return answerAll(tools, {
+      callerId,
+      spentMs,
+      patienceMs,
+      begin: (begunAt) => begin(command, begunAt),
+      answerOf: ({ tokenId }, outcome) => answerOf(workflow._id, tokenId, outcome, patienceMs !== undefined),
+    });
   };
 }
 

@@ -36,7 +36,7 @@ function agentShown({ agentId, email, redactedAt }: WorkflowRecord): string | nu
  * @throws ServiceError `store_unavailable`; the errors of `passLimit`
  */
 export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<typeof createWorkflowProofs>) {
-  const { workflows, outputs, servesQualified, makesTestStamps, confirmWith, clock } = tools;
+  const { workflows, outputs, makesTestStamps, confirmWith, clock } = tools;
   async function findOutputs(workflowId: string, hash: string | undefined, chain: RecomputedChain): Promise<FindResult | null> {
     if (hash === undefined) return null;
     const recorded = await outputs.findNumbers(workflowId, hash, mostFound);
@@ -70,7 +70,7 @@ export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<type
       isClosing: workflow.status === 'closing',
       tier: workflow.tier,
       makesTestStamps,
-      isTierServed: isTierServed(workflow, servesQualified),
+      isTierServed: await isTierServed(workflow, tools),
       startedAt: workflow.createdAt.toISOString(),
       expiresAt: workflow.expiresAt.toISOString(),
       // The stamp of the root proves the time of completion. The recorded time is not proved.

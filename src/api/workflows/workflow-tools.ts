@@ -30,8 +30,11 @@ export interface WorkflowTools {
   readonly canSendMail: () => Promise<boolean>;
   /** Whether the mock provider is the only one. */
   readonly makesTestStamps: boolean;
-  /** Whether any configured provider may be qualified. True also for the mock provider alone, so that the tier can be tried (W2). */
-  readonly servesQualified: boolean;
+  /**
+   * Whether a qualified stamp may be made now: the settings allow it, and by its last token a provider of some worker may be qualified. True also for
+   * the mock provider alone, so that the tier can be tried (W2), and while no worker says anything.
+   */
+  readonly servesQualified: () => Promise<boolean>;
   /** What confirms an e-mail address in new mails. */
   readonly confirmWith: ConfirmWith;
   readonly clock: Clock;

@@ -62,6 +62,10 @@ export type QualificationReason = keyof typeof QUALIFICATION_REASONS;
 
 export const qualificationReasons = Object.keys(QUALIFICATION_REASONS) as [QualificationReason, ...QualificationReason[]];
 
+/** Whether a token is not qualified only until a trusted list is read. */
+export const awaitsList = (reason: QualificationReason | null | undefined): boolean =>
+  reason === 'no_trusted_list' || reason === 'list_expired';
+
 export const isQualified = ({ status }: Pick<Qualification, 'status'>): boolean => status === 'qualified';
 
 /** The policy of the development TSA. Its OID is from the arc for documentation and examples, so it promises nothing. */

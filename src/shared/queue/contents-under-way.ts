@@ -6,7 +6,7 @@ import { openQueue } from './sender.ts';
 const jobsPerRead = 200;
 
 /**
- * Returns a function that reads the ids of all sealed contents in unfinished jobs of any version of the service. Jobs move during the read, so each
+ * Returns a function that reads the ids of all sealed contents in unfinished jobs. Jobs move during the read, so each
  * place is read before the places that its jobs can move to. Stamps move from `stamps` to `promised-stamps`, and never back.
  */
 export function createContentsUnderWay({ redis, log }: { redis: Redis; log: Logger }): () => Promise<ReadonlySet<string>> {

@@ -20,6 +20,8 @@ const lostAfterMs = 6_000;
 const providerHealth = z.object({
   name: z.string(),
   isQualified: z.boolean(),
+  /** Whether a stamp that must be qualified may be queued for it: its last token is qualified, or old, or awaits a trusted list (W19). */
+  mayBeQualified: z.boolean(),
   /** Who says that its next stamp will be qualified or not, and why not. Absent before its first token. */
   qualification: z.object({ basis: z.enum(qualificationBases).nullable(), reason: z.enum(qualificationReasons).nullable() }).optional(),
   /** `degraded` after a failed call; `outage` after several failed calls in a row, or while the circuit breaker is open. */

@@ -110,8 +110,8 @@ export const stampedReplyFields = {
 };
 
 /**
- * The outcome of one item. `stamped`: the stamp is stored, even if another run of the job stored it. `tier_unavailable`: no configured provider may
- * make the stamp, so none was asked. `workflow_closed`: the output came after its workflow was closed, and is not part of the workflow (W4).
+ * The outcome of one item. `stamped`: the stamp is stored, even if another run of the job stored it. `tier_unavailable`: no
+ * provider makes qualified stamps now. `workflow_closed`: the output came after its workflow was closed, and is not part of the workflow (W4).
  * `time_unavailable`: the clock of the signing key is not confirmed. `request_refused`: no provider accepts the client's TimeStampReq; `fault` is
  * the reason, if a provider gave one. `stamp_failed`: the service itself cannot make the stamp, and an operator has to check why.
  */

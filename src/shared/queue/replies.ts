@@ -53,8 +53,7 @@ export async function sendReplies(
     redis.pexpire(replyTo, streamTtlMs),
   ]);
   const refused = outcomes.find((outcome) => outcome.status === 'rejected');
-  if (refused)
-    log.warn({ err: refused.reason, stamps: replies.length }, 'the replies could not be sent; the API reads the stamps from the store');
+  if (refused) log.warn({ err: refused.reason, stamps: replies.length }, 'the replies could not be sent; the API asks the store');
 }
 
 export interface ReplyReader {

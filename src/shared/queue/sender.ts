@@ -23,13 +23,14 @@ export interface JobSender {
 }
 
 export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): JobSender {
-  const queues = new Map<SentJob, Queue>();
+  const queues = new Map<QueueName, Queue>();
 
   function queueOf(name: SentJob): Queue {
-    const known = queues.get(name);
+    const { queue } = jobContracts[name];
+    const known = queues.get(queue);
     if (known) return known;
-    const opened = openQueue(jobContracts[name].queue, { redis, log });
-    queues.set(name, opened);
+    const opened = openQueue(queue, { redis, log });
+    queues.set(queue, opened);
     return opened;
   }
 

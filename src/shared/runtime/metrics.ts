@@ -77,7 +77,7 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   const failuresHelp = 'Requests that failed, by the code of the answer: the service or one of its dependencies did not work.';
   const failures = counter('qstamp_failures_total', failuresHelp, 'code');
   const limited = counter('qstamp_rate_limited_total', 'Requests refused by a rate limit.', 'limit');
-  const stampsHelp = 'Stamps asked of providers, by outcome; refused: no provider may make it, so none was asked.';
+  const stampsHelp = 'Stamps asked of providers, by outcome; refused: no provider makes such a stamp.';
   const stamps = histogram('qstamp_stamp_duration_seconds', stampsHelp, seconds, 'provider', 'outcome');
   const leavesHelp = 'Stamps per answer of a provider; its count is the number of requests that a TSA may bill.';
   const leaves = histogram(

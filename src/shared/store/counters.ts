@@ -3,7 +3,7 @@ import type { CallerKind } from '../domain/caller.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { BatchStore } from './batches.ts';
 import { maxTimeMS } from './connection.ts';
-import { inStore } from './errors.ts';
+import { inStore, isDuplicateKey } from './errors.ts';
 import { countStamps, type StampGroup } from './stamp-counts.ts';
 
 /** The activities that are counted and published. */
@@ -110,9 +110,14 @@ export function createCounterStore(db: Db, { batches, log }: { batches: BatchSto
     for (const key of Object.keys(series)) stamps[`series.${key}.stamps`] = 0;
     for (const group of groups) for (const path of stampPaths(group)) add(stamps, path, group.stamps);
     // If a process has counted a stamp in the meantime, nothing is written, and the next run recounts the hour.
-    const unchanged = known && { 'done.stamps': done?.stamps ?? { $exists: false } };
+    const unchanged = { 'done.stamps': done?.stamps ?? { $exists: false } };
     const $set = { ...stamps, ...(isOver && { isRecounted: true as const }) };
-    await inStore(() => hours.updateOne({ _id: hour, ...unchanged }, { $set }, { upsert: !known }));
+    const update = () => hours.updateOne({ _id: hour, ...unchanged }, { $set }, { upsert: !known });
+    await inStore(() =>
+      update().catch((error) => {
+        if (!isDuplicateKey(error)) throw error;
+      }),
+    );
   }
 
   return {

@@ -51,7 +51,16 @@ export function createHealthRecord(options: {
       const sorted = latencies.toSorted((a, b) => a - b);
       const quantile = (q: number) => sorted[Math.ceil(q * sorted.length) - 1] ?? null;
       const lastSuccessAt = lastSuccessMs === undefined ? null : new Date(lastSuccessMs).toISOString();
-      return { name, isQualified: isQualified(), status: status(), lastSuccessAt, p50: quantile(0.5), p95: quantile(0.95) };
+      const qualified = isQualified();
+      return {
+        name,
+        isQualified: qualified,
+        mayBeQualified: qualified,
+        status: status(),
+        lastSuccessAt,
+        p50: quantile(0.5),
+        p95: quantile(0.95),
+      };
     },
   };
 }

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { bulkhead, wrap } from 'cockatiel';
+import { awaitsList } from '../../shared/domain/qualification.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { TokenProof } from '../../shared/domain/stamp.ts';
 import type { Breaker } from '../../shared/queue/breaker.ts';
@@ -148,6 +149,7 @@ export function createMember(
     },
     health: () => ({
       ...record.read(),
+      mayBeQualified: provider.mayBeQualified || awaitsList(provider.qualification?.reason),
       ...repliedQualificationOf(provider),
       ...chainShown(provider),
       ...clockShown(provider),

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/promises';
-import { isQualified } from '../../shared/domain/qualification.ts';
+import { awaitsList, isQualified } from '../../shared/domain/qualification.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type Proof, sha256Imprint } from '../../shared/domain/stamp.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
@@ -103,7 +103,10 @@ export function createProviderPool(options: {
 
   function servingOf({ requiresQualified, asked }: StampSubject): readonly Member[] {
     const fitting = requiresQualified ? members.filter(({ provider }) => provider.mayBeQualified) : members;
-    if (fitting.length === 0) refuse(new TierUnavailableError('a qualified stamp is required, but no provider is qualified'));
+    if (fitting.length === 0) {
+      const isPassing = members.some(({ provider }) => awaitsList(provider.qualification?.reason));
+      refuse(new TierUnavailableError('a qualified stamp is required, but no provider is qualified', isPassing));
+    }
     const policy = asked?.policy;
     if (policy === undefined) return fitting;
     const serving = fitting.filter(({ provider }) => provider.policyOid === policy);
@@ -132,8 +135,9 @@ export function createProviderPool(options: {
     const refusals = failures.filter((error) => error instanceof TsaRefusedError);
     const refusal = refusals.find(({ fault }) => fault !== undefined) ?? refusals[0];
     if (refusal && refusals.length === serving.length) throw refusal;
-    const unqualified = failures.find((error) => error instanceof TierUnavailableError);
-    if (unqualified && failures.every((error) => error instanceof TierUnavailableError)) refuse(unqualified);
+    const unqualified = failures.filter((error) => error instanceof TierUnavailableError);
+    const [refused = unqualified[0]] = unqualified.filter(({ isPassing }) => isPassing);
+    if (refused && unqualified.length === failures.length) refuse(refused);
     const timeless = failures.find((error) => error instanceof TimeUnavailableError);
     if (timeless && failures.every((error) => error instanceof TimeUnavailableError || error instanceof TsaRefusedError)) throw timeless;
     const isRate = (error: unknown) => error instanceof RateReachedError;

@@ -66,9 +66,18 @@ export class TsaRefusedError extends ProviderError {
   }
 }
 
-/** No configured provider may make this stamp, so none was asked (W19). It is not a failure of a provider. */
+/**
+ * No provider makes qualified stamps now: none is configured, or the token of each is not qualified (W19). It is not a failure of a provider.
+ * `isPassing`: a trusted list that has not been read may change that.
+ */
 export class TierUnavailableError extends ProviderError {
   override readonly name = 'TierUnavailableError';
+  readonly isPassing: boolean;
+
+  constructor(detail: string, isPassing = false) {
+    super(detail);
+    this.isPassing = isPassing;
+  }
 }
 
 /** The clock of the provider's key is not confirmed (`timeNotAvailable`, RFC 3161 §2.4.2). */

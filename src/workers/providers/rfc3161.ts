@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { rfc3339Of } from '../../shared/domain/gen-time.ts';
-import { isQualified, type Qualification } from '../../shared/domain/qualification.ts';
+import { awaitsList, isQualified, type Qualification } from '../../shared/domain/qualification.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import type { TokenProof } from '../../shared/domain/stamp.ts';
 import type { RequestRate, TakenRequest } from '../../shared/queue/request-rate.ts';
@@ -154,16 +154,18 @@ export function createRfc3161Provider(
    *
    * @throws RateReachedError
    */
-  async function takeRequest(signal: AbortSignal): Promise<TakenRequest> {
-    const taking = Promise.resolve(rate?.take());
-    const taken = await answerWithin(longestTakeMs, () => taking);
-    if (taken && !signal.aborted) return taken;
+  async function takeRequest(rate: RequestRate, signal: AbortSignal): Promise<TakenRequest> {
+    const taking = rate.take();
+    const aborted = Promise.withResolvers<undefined>();
+    signal.addEventListener('abort', () => aborted.resolve(undefined), { once: true });
+    const taken = signal.aborted ? undefined : await answerWithin(longestTakeMs, () => Promise.race([taking, aborted.promise]));
+    if (taken) return taken;
     void taking.then((unused) => unused?.giveBack());
-    throw new RateReachedError(rate?.view().nextInMs ?? 0, rate?.longestMs);
+    throw new RateReachedError(rate.view().nextInMs, rate.longestMs);
   }
 
   async function exchange(tsq: Buffer, signal: AbortSignal): Promise<{ tsr: Buffer; verified: Verified }> {
-    const taken = settings.rate && (await takeRequest(signal));
+    const taken = rate && (await takeRequest(rate, signal));
     const sentAtMs = clock();
     const tsr = await client.ask(tsq, signal);
     const receivedAtMs = clock();
@@ -240,7 +242,7 @@ export function createRfc3161Provider(
       });
       const qualification = qualificationAt(verified);
       if (subject.requiresQualified && !isQualified(qualification)) {
-        throw new TierUnavailableError(`the token of ${name} is not qualified: ${qualification.reason}`);
+        throw new TierUnavailableError(`the token of ${name} is not qualified: ${qualification.reason}`, awaitsList(qualification.reason));
       }
       await keepListing(verified, qualification);
       return {

@@ -39,7 +39,7 @@ const shortestPauseMs = 1_000;
  * Makes the stamps of one job and sends the API one message with the finished stamps, and one for each workflow: the stamp of an output is answered
  * after the output has its number (W8). If every provider fails, a caller who still waits gets the error. A caller who got 504 was promised the
  * stamp, so it is retried: in another queue, so that it does not delay stamps that callers wait for, or in this one if it is an output (W8). A request
- * that every TSA refuses is not retried: its id shows the refusal. An item with a fault of its own does not stop the others.
+ * that every TSA refuses, or that no provider can make qualified, is not retried: its id shows the reason. An item with a fault of its own does not stop the others.
  *
  * @throws ServiceError `store_unavailable`, ProviderError, NotItsTurnError: the unfinished part of the job is retried
  */

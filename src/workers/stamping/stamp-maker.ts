@@ -34,7 +34,7 @@ export interface StampMakerDeps {
 }
 
 /**
- * `tier_unavailable`: no configured provider may stamp it, so none was asked (W19). `request_refused`: every TSA refused the client's request;
+ * `tier_unavailable`: no provider makes qualified stamps now (W19). `request_refused`: every TSA refused the client's request;
  * `fault` is the TSA's reason, if it gives one.
  */
 export interface RefusedItem {
@@ -75,7 +75,7 @@ export type MakeStamps = (
     readonly mayExist: boolean;
     /**
      * Whether a failed item is given up instead of retried; default: given up. Called once for each item without a stamp, except for a request that
-     * every TSA refused or no provider may serve (never retried) and a stamp that must wait for the rate of a provider (always retried).
+     * every TSA refused or no provider can make qualified (never retried) and a stamp that must wait for the rate of a provider (always retried).
      */
     readonly isFinal?: (item: StampItem) => boolean;
   },
@@ -86,11 +86,12 @@ type Attempt =
   | ({ readonly outcome: 'failed' } & Omit<FailedItem, 'tally'>)
   /** The stamp must be made later. */
   | { readonly item: StampItem; readonly outcome: 'rate_reached'; readonly retryInMs: number }
-  | { readonly item: StampItem; readonly outcome: 'tier_unavailable' }
+  | { readonly item: StampItem; readonly outcome: 'tier_unavailable'; readonly isPassing: boolean }
   | { readonly item: StampItem; readonly outcome: 'request_refused'; readonly fault: RequestFault | undefined };
 
-/** Whether nothing but a change of the configuration or of the request could help. */
-const isRefusal = (outcome: Attempt['outcome']): boolean => outcome === 'request_refused' || outcome === 'tier_unavailable';
+/** Whether a retry is useless: only another request, another configuration or another TSA could help. */
+const isForGood = (made: Attempt): boolean =>
+  made.outcome === 'request_refused' || (made.outcome === 'tier_unavailable' && !made.isPassing);
 
 const refusalsIn = (attempts: readonly Attempt[]): RefusedItem[] =>
   attempts.flatMap((made): RefusedItem[] => {
@@ -159,7 +160,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
         log.info({ ...subject, outcome: 'refused', code, reason: error.message }, 'the stamp was refused');
         return error instanceof TsaRefusedError
           ? { item, outcome: 'request_refused', fault: error.fault }
-          : { item, outcome: 'tier_unavailable' };
+          : { item, outcome: 'tier_unavailable', isPassing: error.isPassing };
       }
       const code = error instanceof TimeUnavailableError ? 'time_unavailable' : 'provider_failed';
       log.warn({ ...subject, code, err: error }, 'no provider made the stamp');
@@ -193,7 +194,7 @@ export function createStampMaker(deps: StampMakerDeps): MakeStamps {
     const stamped = attempts.filter((made) => made.outcome === 'stamped');
     const [final, postponed] = partition(
       attempts.filter(({ outcome }) => outcome !== 'stamped'),
-      ({ item, outcome }) => isRefusal(outcome) || (outcome !== 'rate_reached' && isFinal(item)),
+      (made) => isForGood(made) || (made.outcome !== 'rate_reached' && isFinal(made.item)),
     );
     const owed = postponed.map(({ item }) => item);
     const late = postponed.flatMap((made) => (made.outcome === 'rate_reached' ? made.retryInMs : []));

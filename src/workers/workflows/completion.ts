@@ -18,10 +18,8 @@ import type { ChainSum, StoredClosingRecord, WorkflowRecord, WorkflowStore } fro
 import { ProviderError, RateReachedError, TierUnavailableError, type TimestampProvider } from '../providers/index.ts';
 import type { MakeStamps } from '../stamping/index.ts';
 
-type ClosedChain = Required<ChainSum>;
-
 /** Reads the outputs as a stream, and checks the chain before computing the root. */
-async function computeRoot(outputs: OutputStore, { _id: workflowId, briefingHash }: WorkflowRecord): Promise<ClosedChain> {
+async function computeRoot(outputs: OutputStore, { _id: workflowId, briefingHash }: WorkflowRecord): Promise<ChainSum> {
   const tree = createTreeHeadBuilder();
   let end: ChainEnd = chainStart(briefingHash);
   for await (const link of outputs.scanLinks(workflowId)) {
@@ -39,7 +37,7 @@ async function computeRoot(outputs: OutputStore, { _id: workflowId, briefingHash
  *
  * @throws Error if the stored chain is damaged; ServiceError `store_unavailable`
  */
-async function closeChain(outputs: OutputStore, workflow: WorkflowRecord, rootTokenId: string): Promise<ClosedChain> {
+async function closeChain(outputs: OutputStore, workflow: WorkflowRecord, rootTokenId: string): Promise<ChainSum> {
   const { _id: workflowId, briefingHash } = workflow;
   const closing = await outputs.close({ workflowId, briefingHash }, rootTokenId);
   const root = await computeRoot(outputs, workflow);
@@ -100,7 +98,7 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
    *
    * @throws NotItsTurnError while a provider allows no request; ProviderError if none answers
    */
-  async function isTierServed(workflowId: string): Promise<boolean> {
+  async function canStamp(workflowId: string): Promise<boolean> {
     const workflow = await workflows.find(workflowId);
     if (!workflow || workflow.closing || !needsQualifiedProvider(workflow.tier)) return true;
     try {
@@ -116,7 +114,7 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
     }
   }
 
-  async function rootOf(workflow: WorkflowRecord, rootTokenId: string): Promise<ClosedChain> {
+  async function rootOf(workflow: WorkflowRecord, rootTokenId: string): Promise<ChainSum> {
     const { root } = workflow;
     if (root) return root;
     const closed = await closeChain(outputs, workflow, rootTokenId);
@@ -147,7 +145,7 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
   }
 
   /** Returns the stored closing record. Only the first record that is written is kept: salts are random, so a second one would differ. */
-  async function recordOf(workflow: WorkflowRecord, root: ClosedChain, rootStamp: StoredStamp): Promise<StoredClosingRecord> {
+  async function recordOf(workflow: WorkflowRecord, root: ChainSum, rootStamp: StoredStamp): Promise<StoredClosingRecord> {
     if (workflow.closingRecord) return workflow.closingRecord;
     const salts = workflow.wordsKey && { email: freshSalt(), agent: freshSalt() };
     const record = closingRecordOf({
@@ -171,7 +169,7 @@ export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps):
   return async (job) => {
     const { workflowId, acceptedAt, requestId } = job;
     await letOutputsJoin(job);
-    if (!(await isTierServed(workflowId))) return;
+    if (!(await canStamp(workflowId))) return;
     const workflow = await workflows.beginClosing(workflowId, randomUUIDv7(), new Date(acceptedAt));
     if (!workflow?.closing) return;
     if (workflow.status === 'completed') {

@@ -98,6 +98,16 @@ test('refused and failed are separate: only provider failures count, once they a
   expect(said().at(-1)).toMatchObject({ stamped: 0, failed: 1, refused: 1 });
 });
 
+test('W19: a promised stamp that no provider can make qualified is never owed, unless a trusted list that is read later may change that', async () => {
+  for (const [isPassing, owed] of [
+    [false, 0],
+    [true, 1],
+  ] as const) {
+    const { make } = startMaker({ f: () => new TierUnavailableError('no', isPassing) });
+    expect((await make([itemOf('f')], { mayExist: false, isFinal: () => false })).owed).toHaveLength(owed);
+  }
+});
+
 test('a stamp that every TSA refuses is never owed, whatever its age and the TSA’s reason; other failures are (T2, E11)', async () => {
   const { make, counted } = startMaker({
     c: () => new TsaRefusedError('badAlg', 'no'),

@@ -6,6 +6,7 @@ const at = '2026-11-21T12:00:00.000Z';
 const provider = (status: ProviderHealth['status'], lastSuccessAt: string | null): ProviderHealth => ({
   name: 'acme',
   isQualified: true,
+  mayBeQualified: true,
   status,
   lastSuccessAt,
   p50: null,

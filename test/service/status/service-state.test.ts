@@ -5,6 +5,7 @@ import type { ProviderHealth } from '../../../src/shared/queue/heartbeat.ts';
 const health = (members: Partial<ProviderHealth> = {}): ProviderHealth => ({
   name: 'acme',
   isQualified: true,
+  mayBeQualified: true,
   status: 'operational',
   lastSuccessAt: null,
   p50: null,

@@ -1,7 +1,7 @@
 import { stampFilesAnswer, stampFilesArguments } from '../../../shared/contract/mcp.ts';
 import type { StampToken } from '../../../shared/contract/stamp.ts';
+import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { sha256Imprint } from '../../../shared/domain/stamp.ts';
-import { toServiceError } from '../../server/errors.ts';
 import { madeOf, type Stamping } from '../../stamps/index.ts';
 import type { Links } from './links.ts';
 import { stampingAnnotations } from './stamp.ts';
@@ -22,7 +22,8 @@ export function createStampFilesTool({ stamping, links }: { readonly stamping: S
   });
 
   function describeError(error: unknown) {
-    const { code, message, members } = toServiceError(error);
+    if (!(error instanceof ServiceError)) throw error;
+    const { code, message, members } = error;
     const pending = typeof members.verify_url === 'string' ? links.absolute(members.verify_url) : null;
     return {
       token_id: null,
