@@ -13,7 +13,15 @@ const recordOf = (isOut?: () => boolean) =>
 test('the state follows the calls: at first operational, one failure degraded, three in a row an outage, a success operational', () => {
   let isOut = false;
   const record = recordOf(() => isOut);
-  const untried = { name: 'acme', isQualified: true, status: 'operational', lastSuccessAt: null, p50: null, p95: null };
+  const untried = {
+    name: 'acme',
+    isQualified: true,
+    mayBeQualified: true,
+    status: 'operational',
+    lastSuccessAt: null,
+    p50: null,
+    p95: null,
+  };
   expect(record.read()).toEqual(untried);
   for (const status of ['degraded', 'degraded', 'outage']) {
     record.failed();
