@@ -108,21 +108,21 @@ export interface SearchedBundle {
 }
 
 /** The place of a file in a bundle. */
-interface Place {
+interface BundlePlace {
   readonly bundle: string;
   readonly judgement: BundleJudgement;
   readonly outputs: readonly FoundOutput[];
   readonly isBriefing: boolean;
 }
 
-function placesOf(sha256: string, { name, judgement }: SearchedBundle): readonly Place[] {
+function placesOf(sha256: string, { name, judgement }: SearchedBundle): readonly BundlePlace[] {
   if (!judgement) return [];
   const outputs = judgement.found.get(sha256) ?? [];
   const isBriefing = judgement.record.briefing_hash === sha256;
   return outputs.length > 0 || isBriefing ? [{ bundle: name, judgement, outputs, isBriefing }] : [];
 }
 
-function placeText({ bundle, judgement, outputs, isBriefing }: Place): string {
+function placeText({ bundle, judgement, outputs, isBriefing }: BundlePlace): string {
   const numbers = outputs.map(({ sequenceNumber }) => sequenceNumber).join(', ');
   const asOutput = `output ${numbers} of ${judgement.record.output_count} in ${bundle}`;
   if (!isBriefing) return asOutput;
@@ -135,11 +135,11 @@ function placeText({ bundle, judgement, outputs, isBriefing }: Place): string {
  * The token that proves the time of a file: for an output its own token or that of the root; for the briefing that of the closing record, which
  * contains the briefing's hash.
  */
-const tokenOf = ({ judgement: { root, closing }, outputs: [output] }: Place): Verified | undefined =>
+const tokenOf = ({ judgement: { root, closing }, outputs: [output] }: BundlePlace): Verified | undefined =>
   output ? (output.stamp ?? root?.stated) : closing?.stated;
 
 /** The JSON result for a file. Without `place` the file is in none of the bundles. */
-function fileJson(path: string, sha256: string, verdict: Verdict, reason: string | null, place?: Place) {
+function fileJson(path: string, sha256: string, verdict: Verdict, reason: string | null, place?: BundlePlace) {
   const isValid = verdict === 'valid';
   const token = place && tokenOf(place);
   const told = token && toldToken(token);
@@ -164,7 +164,7 @@ function fileJson(path: string, sha256: string, verdict: Verdict, reason: string
   };
 }
 
-function tellPlace(path: string, sha256: string, place: Place): ToldVerdict {
+function tellPlace(path: string, sha256: string, place: BundlePlace): ToldVerdict {
   const { verdict, reason: ofBundle } = verdictOf(place.judgement);
   const isValid = verdict === 'valid';
   const code = exitCodeOf(verdict, ofBundle);

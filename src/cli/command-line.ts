@@ -91,14 +91,14 @@ function commandHelp(command: Command): string {
   ].join('\n\n');
 }
 
-export type Asked =
+export type Invocation =
   | { readonly what: 'version'; readonly values: OptionValues }
   /** `name` is a command or a group; undefined means the overview. */
   | { readonly what: 'help'; readonly name: string | undefined }
   | { readonly what: 'run'; readonly command: Command; readonly operands: readonly string[]; readonly values: OptionValues };
 
 /** Parses a command line. @throws CommandFailure `usage`, with one sentence */
-export function parseCommandLine(args: readonly string[], commands: readonly Command[]): Asked {
+export function parseCommandLine(args: readonly string[], commands: readonly Command[]): Invocation {
   const { values, positionals } = readCommandLine(args);
   if (positionals[0] === 'help') return helpOn(positionals.slice(1), commands);
   if (values.help) return helpOn(positionals, commands);
@@ -129,7 +129,7 @@ const groupsOf = (commands: readonly Command[]): readonly string[] => [
   ...new Set(commands.flatMap(({ name }) => (name.includes(' ') ? name.split(' ').slice(0, 1) : []))),
 ];
 
-function helpOn(words: readonly string[], commands: readonly Command[]): Asked {
+function helpOn(words: readonly string[], commands: readonly Command[]): Invocation {
   const [first] = words;
   // `qstamp help help` shows the overview.
   if (first === undefined || first === 'help') return { what: 'help', name: undefined };

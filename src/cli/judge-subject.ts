@@ -7,7 +7,7 @@ import type { Client } from './client.ts';
 import { type DigestOptions, digestInput } from './digest-input.ts';
 import { CommandFailure, misuse } from './failure.ts';
 import { imprintSaidBy, type Judgement, judgeToken } from './judge-token.ts';
-import type { Subject } from './subject.ts';
+import type { VerifySubject } from './subject.ts';
 
 /** The answer of the service, or the failure to get one. */
 export type OnlineAnswer = VerificationResult | CommandFailure;
@@ -39,7 +39,7 @@ export interface JudgeContext {
  *
  * @throws CommandFailure if there is nothing to judge, or the file cannot be read
  */
-export async function judgeSubject(subject: Subject, context: JudgeContext): Promise<SubjectJudgement> {
+export async function judgeSubject(subject: VerifySubject, context: JudgeContext): Promise<SubjectJudgement> {
   const { trust, lists, client, stdin, onBytes, nowMs } = context;
   const { input, stampId, record } = subject;
   if (subject.token === undefined && client === undefined && record === undefined) {

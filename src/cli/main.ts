@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline/promises';
 import { version as ownVersion } from '../shared/contract/version.ts';
 import { type Client, createClient, serviceUrl } from './client.ts';
 import type { Command, Context } from './command.ts';
-import { type Asked, helpFor, helpOf, parseCommandLine } from './command-line.ts';
+import { helpFor, helpOf, type Invocation, parseCommandLine } from './command-line.ts';
 import { completionOf } from './commands/completion.ts';
 import { lists } from './commands/lists.ts';
 import { pack } from './commands/pack.ts';
@@ -88,7 +88,7 @@ const terminal = createTerminal({
 const anchorsFolder = join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'qstamp', 'anchors');
 const context: Context = { terminal, connect, ask, stdin, anchorsFolder };
 
-async function run(asked: Asked): Promise<ExitCode> {
+async function run(asked: Invocation): Promise<ExitCode> {
   if (asked.what === 'run') return asked.command.run(asked.operands, asked.values, context);
   if (asked.what === 'version') return version.run([], asked.values, context);
   terminal.text(helpOf(asked.name, commands));

@@ -5,7 +5,7 @@ import { standardInput } from './digest-input.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 import { isStampRecordPath } from './stamp-record.ts';
 import { isStampOfFileBeside } from './subject.ts';
-import type { Outcome, Terminal } from './terminal.ts';
+import type { FileOutcome, Terminal } from './terminal.ts';
 import { isWorkflowFile, workflowFileName } from './workflow-file.ts';
 
 /** The rule of `filesOf`, for the help of the commands that take folders. */
@@ -20,7 +20,7 @@ interface OperandFiles {
   readonly files: string[];
   /** Those of `files` that the user did not name. */
   readonly inFolders: ReadonlySet<string>;
-  readonly problems: Outcome[];
+  readonly problems: FileOutcome[];
 }
 
 /**
@@ -30,7 +30,7 @@ interface OperandFiles {
 export async function filesOf(operands: readonly string[], terminal: Terminal, isWhole: IsWhole = () => false): Promise<OperandFiles> {
   const files: string[] = [];
   const inFolders = new Set<string>();
-  const problems: Outcome[] = [];
+  const problems: FileOutcome[] = [];
   for (const operand of operands) {
     try {
       if ((await isFolder(operand)) && !isWhole(operand)) {

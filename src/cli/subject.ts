@@ -14,7 +14,7 @@ import {
 } from './stamp-record.ts';
 
 /** The file, token or id that a name on the command line of `qstamp verify` means, with its stamp. */
-export interface Subject {
+export interface VerifySubject {
   /** The file to compare with the token; `-` is standard input. Undefined: only the token is verified. */
   readonly input: string | undefined;
   /** Undefined if only an id is known. */
@@ -41,7 +41,7 @@ const mostTokenBytes = 2 * 1024 * 1024;
  * @param given the value of `--token`: a stamp record, a token file, or a token in base64
  * @throws CommandFailure if no stamp is found
  */
-export async function findSubject(subject: string, given: string | undefined): Promise<Subject> {
+export async function findSubject(subject: string, given: string | undefined): Promise<VerifySubject> {
   if (given !== undefined) {
     if (subject !== standardInput && !(await exists(subject))) throw noSuchFile();
     return { ...(await readProof(given)), input: subject };
@@ -60,7 +60,7 @@ const noSuchFile = () => new CommandFailure(exitCodes.file, 'there is no such fi
  * Finds the stamp for an existing file. A stamp record or token file belongs to the file with the same name without the suffix. For any other file,
  * the stamp must be beside it.
  */
-async function findBeside(path: string): Promise<Subject> {
+async function findBeside(path: string): Promise<VerifySubject> {
   if (isStampRecordPath(path)) {
     const input = stampedPathOf(path);
     if (!(await exists(input))) throw new CommandFailure(exitCodes.file, `the stamped file is not beside it (${input})`);
@@ -91,7 +91,7 @@ export function isStampOfFileBeside(path: string, isThere: (path: string) => boo
   return suffix !== undefined && isThere(path.slice(0, -suffix.length));
 }
 
-type FoundProof = Omit<Subject, 'input'>;
+type FoundProof = Omit<VerifySubject, 'input'>;
 
 const tokenOnly = (token: Buffer): FoundProof => ({ token, stampId: undefined, record: undefined });
 

@@ -16,7 +16,7 @@ export interface Terminal {
   /** Prints a problem with one file or name, and returns the exit code. An error that is not a CommandFailure is thrown again. */
   problem(subject: string | undefined, error: unknown): ExitCode;
   /** If there were several files, prints what became of them in one line. Returns the exit code: the smallest that is not 0. */
-  summary(outcomes: readonly Outcome[]): ExitCode;
+  summary(outcomes: readonly FileOutcome[]): ExitCode;
   /**
    * Begins to show on the last line how far some work is. The returned function takes the amount done since its last call, and the total if it is
    * known. It does nothing if standard error is not a terminal, or with `--json` or `--quiet`.
@@ -31,7 +31,7 @@ export interface Terminal {
 export type Advance = (amount: number, total?: number) => void;
 
 /** What became of one file, in one or two words such as `not valid`. */
-export interface Outcome {
+export interface FileOutcome {
   readonly code: ExitCode;
   readonly word: string;
 }
@@ -92,7 +92,7 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
       if (outcomes.length < 2 || json || quiet) return code;
       erase();
       // Successes come first, files that were not tried last.
-      const rankOf = ({ code, word }: Outcome) => (word === notTried ? 100 : code);
+      const rankOf = ({ code, word }: FileOutcome) => (word === notTried ? 100 : code);
       const sorted = outcomes.toSorted((a, b) => rankOf(a) - rankOf(b) || (a.word < b.word ? -1 : 1));
       const words = [...new Set(sorted.map(({ word }) => word))];
       const counts = words.map((word) => `${outcomes.filter((outcome) => outcome.word === word).length} ${word}`);

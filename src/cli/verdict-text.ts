@@ -18,7 +18,7 @@ import { standardInput } from './digest-input.ts';
 import { CommandFailure, type ExitCode, exitCodes } from './failure.ts';
 import type { OnlineAnswer, SubjectJudgement } from './judge-subject.ts';
 import { describeStampRecord } from './stamp-record.ts';
-import type { Subject } from './subject.ts';
+import type { VerifySubject } from './subject.ts';
 import { countOf, withMilliseconds } from './terminal.ts';
 
 /** A verdict for output: one line of JSON for programs, `line` and `details` for people. */
@@ -49,7 +49,7 @@ export const verdictWords: Readonly<Record<Verdict, string>> = { valid: 'valid',
  */
 export function tellVerdict(
   name: string,
-  subject: Subject,
+  subject: VerifySubject,
   judgement: SubjectJudgement,
   trust: TrustStore,
   others: readonly Verified[] = [],
@@ -156,7 +156,7 @@ const endOf = ({ holdsUntil }: VerifiedEvidenceRecord): string => holdsUntil.toI
 
 const secondsOf = (microseconds: bigint | undefined): number | null => (microseconds === undefined ? null : Number(microseconds) / 1e6);
 
-function headline(subject: Subject, { verdict, stated }: SubjectJudgement, reason: string | null): string {
+function headline(subject: VerifySubject, { verdict, stated }: SubjectJudgement, reason: string | null): string {
   if (verdict === 'not_valid') return `NOT VALID, ${reason}`;
   if (verdict === 'not_proved' || stated === undefined) return `NOT PROVED, ${reason}`;
   const what = subject.input === undefined ? `content with the ${imprintText(stated)} ` : '';
@@ -175,7 +175,7 @@ function imprintText(stated: Verified): string {
 }
 
 function detailsOf(
-  subject: Subject,
+  subject: VerifySubject,
   { verdict, reason, stated, isTokenProved, isTrustedByList, online }: SubjectJudgement,
   last: Certificate | undefined,
 ): string[] {

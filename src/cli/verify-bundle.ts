@@ -22,7 +22,7 @@ import {
 import type { GivenLists } from './list-files.ts';
 import type { OptionValues } from './options.ts';
 import { stampBeside } from './subject.ts';
-import { countOf, type Outcome } from './terminal.ts';
+import { countOf, type FileOutcome } from './terminal.ts';
 import { type ToldVerdict, verdictWords } from './verdict-text.ts';
 
 /**
@@ -102,7 +102,7 @@ async function listsFor(bundle: OpenedBundle, given: GivenLists): Promise<{ list
 }
 
 interface VerifiedBundles {
-  readonly outcomes: readonly Outcome[];
+  readonly outcomes: readonly FileOutcome[];
   /** Files that are in none of the bundles but have a stamp beside them. They are not judged here. */
   readonly stamped: readonly string[];
 }
@@ -122,7 +122,7 @@ export async function verifyBundles(
   if (values.online) throw misuse('--online works for stamps, not for bundles');
   // Opened here first, so that a fault in the user's trust anchors does not look like a fault in a bundle.
   await openTrust(anchorsFolder, values);
-  const outcomes: Outcome[] = [];
+  const outcomes: FileOutcome[] = [];
   const problem = (name: string, error: unknown) => outcomes.push({ code: terminal.problem(name, error), word: 'failed' });
   const print = ({ json, line, details, verdict, sign = verdict }: ToldVerdict) => terminal.result(json, line, details, sign);
   const count = ({ verdict, code }: ToldVerdict) => outcomes.push({ code, word: verdictWords[verdict] });

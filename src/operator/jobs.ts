@@ -33,23 +33,23 @@ function lineOf(shown: ShownJob, json: boolean): string {
   return `${id}  ${failedAt.toISOString()}  ${what}: ${reason}\n`;
 }
 
-interface Tools {
+interface JobTools {
   readonly jobs: FailedJobs;
   readonly refusals: Pick<RefusalStore, 'forgetFailed' | 'insertOnce'>;
 }
 
-async function retry({ jobs, refusals }: Tools, shown: ShownJob): Promise<void> {
+async function retry({ jobs, refusals }: JobTools, shown: ShownJob): Promise<void> {
   await refusals.forgetFailed(stampsOf(shown));
   await jobs.retry(shown.id);
 }
 
 /** Drops a job. The `verify_url` of its stamps still shows that they failed. */
-async function drop({ jobs, refusals }: Tools, shown: ShownJob): Promise<void> {
+async function drop({ jobs, refusals }: JobTools, shown: ShownJob): Promise<void> {
   await refusals.insertOnce(stampsOf(shown).map((tokenId) => ({ tokenId, reason: 'stamp_failed', at: shown.failedAt })));
   await jobs.drop(shown.id);
 }
 
-async function openTools(environment: OperatorCommand['environment']): Promise<Tools & { close(): Promise<void> }> {
+async function openTools(environment: OperatorCommand['environment']): Promise<JobTools & { close(): Promise<void> }> {
   const settings = settingsSchema.pick({ REDIS_URL: true, MONGODB_URL: true });
   const { REDIS_URL, MONGODB_URL } = parseSettings(settings, withSecretFiles(environment));
   const log = createLogger({ level: 'silent', process: 'operator' });
@@ -69,7 +69,7 @@ async function openTools(environment: OperatorCommand['environment']): Promise<T
 }
 
 async function select(
-  { jobs }: Tools,
+  { jobs }: JobTools,
   { operands, all }: Pick<OperatorLine, 'operands' | 'all'>,
 ): Promise<{ found: ShownJob[]; missing: string[] }> {
   if (all) return { found: await Array.fromAsync(jobs.list()), missing: [] };

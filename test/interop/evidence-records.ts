@@ -12,9 +12,9 @@ import {
   buildHashTree,
   encodeEvidenceRecord,
   hashTreeRenewalOf,
-  type Imprint,
   issueResponse,
-  type Renewal,
+  type MessageImprint,
+  type RenewalHashes,
   renewEvidenceRecord,
   timeStampRenewalOf,
 } from '../../src/shared/rfc3161/index.ts';
@@ -84,7 +84,7 @@ export async function exchangeRecords(java: string, jars: Jars): Promise<readonl
   }
 }
 
-const stampNow = (lab: RecordLab, { imprint }: Pick<Renewal, 'imprint'>) => lab.stamp(imprint, { timeMs: Date.now() });
+const stampNow = (lab: RecordLab, { imprint }: Pick<RenewalHashes, 'imprint'>) => lab.stamp(imprint, { timeMs: Date.now() });
 
 async function directOnes(lab: RecordLab, stranger: Stranger): Promise<readonly Meeting[]> {
   const meetings: Meeting[] = [];
@@ -128,7 +128,7 @@ async function batches(lab: RecordLab, stranger: Stranger): Promise<readonly Mee
  *
  * @param newDigest of the document: a hash-tree renewal, in one tree with others
  */
-function renewedOf(lab: RecordLab, record: Buffer, isAmongOthers: boolean, newDigest?: Imprint): Buffer {
+function renewedOf(lab: RecordLab, record: Buffer, isAmongOthers: boolean, newDigest?: MessageImprint): Buffer {
   const renewal = newDigest ? hashTreeRenewalOf(record, newDigest) : timeStampRenewalOf(record);
   const { algorithm, firstList } = renewal;
   if (!isAmongOthers) {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Imprint } from '../../src/shared/rfc3161/tsp/imprint.ts';
+import type { MessageImprint } from '../../src/shared/rfc3161/tsp/imprint.ts';
 import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
 import { verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore, type TrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
@@ -14,7 +14,7 @@ export interface RealToken {
   readonly tsa: string;
   readonly anchors: readonly string[];
   readonly intermediates: readonly string[];
-  readonly imprintAlg: Imprint['algorithm'];
+  readonly imprintAlg: MessageImprint['algorithm'];
   /** Hex. */
   readonly imprint: string;
   readonly genTime: string;

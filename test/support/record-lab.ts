@@ -4,7 +4,7 @@ import { encodeEvidenceRecord } from '../../src/shared/rfc3161/ers/encode.ts';
 import { buildHashTree, type ReducedHashtree } from '../../src/shared/rfc3161/ers/hash-tree.ts';
 import { type EvidenceRecordContext, verifyEvidenceRecord } from '../../src/shared/rfc3161/ers/verify.ts';
 import type { SigningIdentity } from '../../src/shared/rfc3161/issue/issue.ts';
-import type { Imprint } from '../../src/shared/rfc3161/tsp/imprint.ts';
+import type { MessageImprint } from '../../src/shared/rfc3161/tsp/imprint.ts';
 import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
 import { DIGEST_OCTETS, type DigestAlgorithm } from '../../src/shared/rfc3161/x509/algorithms.ts';
 import { createTrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
@@ -31,22 +31,22 @@ export interface Batch {
 export const hash = (algorithm: DigestAlgorithm, ...parts: readonly Buffer[]): Buffer =>
   createHash(algorithm).update(Buffer.concat(parts)).digest();
 
-export const imprintOf = (digest: Buffer, algorithm: DigestAlgorithm = 'sha256'): Imprint => ({ algorithm, digest });
+export const imprintOf = (digest: Buffer, algorithm: DigestAlgorithm = 'sha256'): MessageImprint => ({ algorithm, digest });
 
 export interface RecordLab {
   readonly tsa: TsaLab;
   /** DER of a TimeStampToken over a digest. */
-  stamp(imprint: Imprint, options?: StampOptions): Buffer;
+  stamp(imprint: MessageImprint, options?: StampOptions): Buffer;
   /** One token for this many random digests. */
   batch(size: number, algorithm?: DigestAlgorithm, options?: StampOptions): Batch;
   /** Verifies at `LAB_NOW_MS` by default. */
-  judge(record: Buffer, digests?: readonly Imprint[], context?: Partial<EvidenceRecordContext>): Promise<VerifyResult>;
+  judge(record: Buffer, digests?: readonly MessageImprint[], context?: Partial<EvidenceRecordContext>): Promise<VerifyResult>;
 }
 
 export function createRecordLab(): RecordLab {
   const tsa = createTsaLab();
   const trust = createTrustStore({ anchors: [tsa.pki.root.certificate] });
-  const stamp = ({ algorithm, digest }: Imprint, { timeMs = LAB_NOW_MS, identity, certificates = 0 }: StampOptions = {}) => {
+  const stamp = ({ algorithm, digest }: MessageImprint, { timeMs = LAB_NOW_MS, identity, certificates = 0 }: StampOptions = {}) => {
     const profile = identity === undefined ? {} : { identity };
     const seams: Seams = {
       token: (parts) => {

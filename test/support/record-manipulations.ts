@@ -6,8 +6,8 @@ import {
   der,
   encodeEvidenceRecord,
   encodeRequest,
-  type Imprint,
   issueResponse,
+  type MessageImprint,
   type ReducedHashtree,
   renewalImprintOf,
   renewEvidenceRecord,
@@ -41,7 +41,7 @@ const concatenated = (...hashes: readonly Buffer[]): Buffer => Buffer.from(sha25
 /** Ways to turn a record of a batch into one that proves nothing; each call makes another one. */
 export function recordManipulations(identity: SigningIdentity) {
   const sign = (root: Buffer): Buffer => signImprint({ algorithm: 'sha256', digest: root });
-  function signImprint(imprint: Imprint): Buffer {
+  function signImprint(imprint: MessageImprint): Buffer {
     const request = encodeRequest({ imprint, nonce: randomBytes(16) });
     const profile: TsaProfile = { identity, policies: [tsaPolicy], accuracy: { seconds: 1 } };
     return tokenIn(issueResponse(profile, request, { timeMs: Date.now(), serial: randomSerial() }))!;
@@ -70,7 +70,7 @@ export function recordManipulations(identity: SigningIdentity) {
   function makeRenewed() {
     const document = randomBytes(20);
     const [digest, newDigest] = (['sha256', 'sha512'] as const).map((algorithm) => createHash(algorithm).update(document).digest());
-    const renew = (record: Buffer, newDigest?: Imprint) =>
+    const renew = (record: Buffer, newDigest?: MessageImprint) =>
       renewEvidenceRecord(record, [{ path: [], token: signImprint(renewalImprintOf(record, newDigest)!), newDigest }])!;
     const first = encodeEvidenceRecord('sha256', { token: sign(digest!) });
     const record = renew(renew(renew(first)), { algorithm: 'sha512', digest: newDigest! });

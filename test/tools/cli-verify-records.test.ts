@@ -10,8 +10,8 @@ import {
   encodeEvidenceRecord,
   encodeRequest,
   hashTreeRenewalOf,
-  type Imprint,
   issueResponse,
+  type MessageImprint,
   pemOf,
 } from '../../src/shared/rfc3161/index.ts';
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
@@ -26,7 +26,7 @@ const timeMs = Date.UTC(2025, 1, 27, 12);
 const pki = createPki({ nowMs: timeMs });
 const digestOf = (content: string, algorithm: 'sha256' | 'sha512' = 'sha256') => createHash(algorithm).update(content).digest();
 
-function stamp(imprint: Imprint, identity = pki.signer): Buffer {
+function stamp(imprint: MessageImprint, identity = pki.signer): Buffer {
   const answer = issueResponse({ identity, policies: ['2.999.1'] }, encodeRequest({ imprint, nonce: randomBytes(16) }), {
     timeMs,
     serial: randomSerial(),

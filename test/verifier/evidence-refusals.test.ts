@@ -5,7 +5,7 @@ import { contentsOf, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
 import { contextConstructed, integer, nullValue, octetString, sequence, setOf, tlv } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { encodeEvidenceRecord } from '../../src/shared/rfc3161/ers/encode.ts';
 import { REFUSALS } from '../../src/shared/rfc3161/refusal/codes.ts';
-import type { Imprint } from '../../src/shared/rfc3161/tsp/imprint.ts';
+import type { MessageImprint } from '../../src/shared/rfc3161/tsp/imprint.ts';
 import { digestIdentifier } from '../../src/shared/rfc3161/x509/digests.ts';
 import { createRecordLab, hash, imprintOf } from '../support/record-lab.ts';
 import { LAB_NOW_MS } from '../support/tsa-lab.ts';
@@ -56,7 +56,7 @@ const indefinite = (der: Buffer) =>
   Buffer.concat([Buffer.of(0x30, 0x80), der.subarray(2 + (der[1]! > 0x80 ? der[1]! & 0x7f : 0)), Buffer.of(0, 0)]);
 
 /** The subject, the expected hash, and the only reason to refuse it. */
-type Case = readonly [code: keyof typeof REFUSALS, name: string, bytes: () => Buffer, of?: Imprint];
+type Case = readonly [code: keyof typeof REFUSALS, name: string, bytes: () => Buffer, of?: MessageImprint];
 
 const refused: readonly Case[] = [
   ['evidence_version', 'version 0', () => record({ version: 0 })],

@@ -3,7 +3,7 @@ import {
   addTimeStamp,
   encodeEvidenceRecord,
   hashTreeRenewalOf,
-  type Renewal,
+  type RenewalHashes,
   timeStampRenewalOf,
 } from '../../src/shared/rfc3161/ers/encode.ts';
 import { buildHashTree } from '../../src/shared/rfc3161/ers/hash-tree.ts';
@@ -28,7 +28,7 @@ const first = encodeEvidenceRecord('sha256', { token: lab.stamp(known[0]!, { ide
 /** The record with its own token over the data to renew. */
 function renewed(
   record: Buffer,
-  { imprint, firstList }: Renewal,
+  { imprint, firstList }: RenewalHashes,
   options: StampOptions,
   place: 'last_chain' | DigestAlgorithm = 'last_chain',
 ) {

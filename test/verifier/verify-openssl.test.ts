@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { Imprint } from '../../src/shared/rfc3161/tsp/imprint.ts';
+import type { MessageImprint } from '../../src/shared/rfc3161/tsp/imprint.ts';
 import { encodeRequest } from '../../src/shared/rfc3161/tsp/request.ts';
 import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
 import { verifyResponse, verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
@@ -26,7 +26,7 @@ async function foreignTsa(options: OpensslTsaOptions): Promise<OpensslTsa> {
   return tsa;
 }
 
-function requestFor(algorithm: Imprint['algorithm'] = 'sha256', policy?: string): Buffer {
+function requestFor(algorithm: MessageImprint['algorithm'] = 'sha256', policy?: string): Buffer {
   const digest = createHash(algorithm).update('the document').digest();
   return encodeRequest({ imprint: { algorithm, digest }, nonce: randomBytes(8), policy });
 }

@@ -57,11 +57,11 @@ export function createEvidence(ports: EvidencePorts, { proveSealedChain }: Pick<
   };
 }
 
-export type Evidence = ReturnType<typeof createEvidence>;
+export type EvidenceServices = ReturnType<typeof createEvidence>;
 
 export function registerEvidence(
   app: FastifyInstance,
-  context: ServerContext & Evidence & Pick<Stamps, 'sealedContents'> & { readonly workflows: Workflows },
+  context: ServerContext & EvidenceServices & Pick<Stamps, 'sealedContents'> & { readonly workflows: Workflows },
 ): void {
   registerExchangeRoutes(app, context);
   registerContainerRoute(app, context);

@@ -9,12 +9,12 @@ const mostUnanswered = 64;
  */
 const mostInATurn = 32;
 
-type Exchange = readonly [IncomingMessage, ServerResponse];
+type PipelinedRequest = readonly [IncomingMessage, ServerResponse];
 
 interface Connection {
   unanswered: number;
   /** Requests that arrived beyond the limit. They begin when earlier requests are answered. */
-  waiting: Exchange[];
+  waiting: PipelinedRequest[];
 }
 
 /**
@@ -22,12 +22,12 @@ interface Connection {
  * connection closes do not begin. While nothing is read, only a failed write shows that the client has closed the connection.
  */
 export function boundPipelines(server: Server): void {
-  const listeners = server.listeners('request') as ((...exchange: Exchange) => void)[];
+  const listeners = server.listeners('request') as ((...exchange: PipelinedRequest) => void)[];
   const connections = new Map<Socket, Connection>();
-  let nextTurn: Exchange[] = [];
+  let nextTurn: PipelinedRequest[] = [];
   let begun = 0;
 
-  function begin(exchange: Exchange): void {
+  function begin(exchange: PipelinedRequest): void {
     if (begun === 0) setImmediate(endTurn);
     begun += 1;
     for (const listener of listeners) listener.apply(server, exchange as [IncomingMessage, ServerResponse]);
@@ -40,13 +40,13 @@ export function boundPipelines(server: Server): void {
     for (const exchange of waiting) beginInTurn(exchange);
   }
 
-  function beginInTurn(exchange: Exchange): void {
+  function beginInTurn(exchange: PipelinedRequest): void {
     if (!connections.has(exchange[0].socket)) return;
     if (begun < mostInATurn) begin(exchange);
     else nextTurn.push(exchange);
   }
 
-  function admit(connection: Connection, exchange: Exchange): void {
+  function admit(connection: Connection, exchange: PipelinedRequest): void {
     const [{ socket }, response] = exchange;
     connection.unanswered += 1;
     response.once('close', () => {

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { type StampedReply, stampedReplyOf } from '../../shared/queue/jobs.ts';
+import { type OutputPlace, type StampedReply, stampedReplyOf } from '../../shared/queue/jobs.ts';
 import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 
@@ -9,8 +9,6 @@ import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 export interface StoredStampJudge {
   storedReplyOf(stamp: StoredStamp): Promise<StampedReply | undefined>;
 }
-
-type OutputPlace = NonNullable<StampedReply['output']>;
 
 /**
  * Creates a function that looks for stamps in the store and verifies them (V9). A stamp that does not verify counts as missing; its `verify_url`

@@ -226,7 +226,7 @@ export function openSubmission(options: {
 }
 
 /** A place in the answer to a request: an earlier request has filled it, or its item has to be submitted. */
-export type Place<Answer> = { readonly known: Promise<Answer> } | { readonly item: StampItem };
+export type AnswerPlace<Answer> = { readonly known: Promise<Answer> } | { readonly item: StampItem };
 
 /** The answers to a request, in its order. Each promise settles as soon as its answer is known. */
 export interface Answers<Answer> {
@@ -248,7 +248,7 @@ export async function answerAll<Answer>(
     readonly spentMs?: number | undefined;
     readonly patienceMs?: number | undefined;
     /** Identifies the request, finds what an earlier one with the same key has made, and makes the other items. All this needs the store. */
-    readonly begin: (begunAt: number) => Promise<{ readonly places: readonly Place<Answer>[]; readonly isReplayed: boolean }>;
+    readonly begin: (begunAt: number) => Promise<{ readonly places: readonly AnswerPlace<Answer>[]; readonly isReplayed: boolean }>;
     readonly answerOf: (item: StampItem, outcome: Outcome) => Answer;
   },
 ): Promise<Answers<Answer>> {

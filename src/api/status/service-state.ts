@@ -3,7 +3,7 @@ import type { ProviderStatus } from '../../shared/contract/status.ts';
 import {
   type ClockState,
   type MailState,
-  type Qualification,
+  type QualificationState,
   type ServiceState,
   serviceStates,
 } from '../../shared/domain/service-state.ts';
@@ -56,7 +56,7 @@ const mailParts: Readonly<Record<MailState, readonly [status: PartState, note: s
 };
 
 /** A provider counts as qualified only after one of its tokens was verified (V9). */
-export function qualificationOf(isQualified: boolean, lastSuccessAt: string | null): Qualification {
+export function qualificationOf(isQualified: boolean, lastSuccessAt: string | null): QualificationState {
   if (!isQualified) return 'not_qualified';
   return lastSuccessAt === null ? 'not_asked' : 'qualified';
 }

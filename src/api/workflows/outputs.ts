@@ -12,7 +12,7 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { sha256Imprint } from '../../shared/domain/stamp.ts';
 import { idInSeries } from '../../shared/domain/stamp-id.ts';
 import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
-import type { StampedReply, StampItem } from '../../shared/queue/jobs.ts';
+import type { OutputPlace, StampItem } from '../../shared/queue/jobs.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 import { type Answer, type Answers, answerAll, type Outcome, type PassLimit, stampFailed } from '../stamps/index.ts';
 import { checkState, checkTier, tierUnavailable } from './access.ts';
@@ -40,9 +40,6 @@ export interface StampOutputsCommand {
 }
 
 export type OutputAnswer = Answer<WorkflowStampResponse, AcceptedOutput>;
-
-/** The id and the number of an output. */
-type OutputPlace = NonNullable<StampedReply['output']>;
 
 /**
  * Stamps outputs of a workflow and gives them numbers in the given order (L4). After Redis has acknowledged a job, workers finish it even if this

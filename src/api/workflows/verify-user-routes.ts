@@ -68,9 +68,9 @@ const confirmContract = {
 
 const parse = createRequestParser(shared);
 
-type Refusal = Exclude<ChallengeOutcome, { kind: 'verified' | 'open' }>;
+type RefusedChallenge = Exclude<ChallengeOutcome, { kind: 'verified' | 'open' }>;
 
-function errorOf(refusal: Refusal): ServiceError {
+function errorOf(refusal: RefusedChallenge): ServiceError {
   if (refusal.kind !== 'wrong') return challengeError(refusal.kind);
   const members = { reason: 'challenge_wrong', tries_left: refusal.triesLeft };
   return new ServiceError('forbidden', 'The challenge is not the one that was mailed.', { members });

@@ -14,7 +14,7 @@ import {
 import type { Command } from '../command.ts';
 import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
 import { readListSigners } from '../list-files.ts';
-import { type Outcome, onOneLine, type Terminal } from '../terminal.ts';
+import { type FileOutcome, onOneLine, type Terminal } from '../terminal.ts';
 
 export const lists: Command = {
   name: 'lists',
@@ -41,7 +41,7 @@ export const lists: Command = {
   },
 };
 
-interface Tools {
+interface ListOptions {
   /** DER; undefined: any signer is taken, and this is said. */
   readonly signers: readonly Uint8Array[] | undefined;
   readonly country: string | undefined;
@@ -49,9 +49,9 @@ interface Tools {
   readonly terminal: Terminal;
 }
 
-async function showLists(files: readonly string[], { signers, country, reader, terminal }: Tools): Promise<ExitCode> {
+async function showLists(files: readonly string[], { signers, country, reader, terminal }: ListOptions): Promise<ExitCode> {
   const documents = new Map<string, Buffer>();
-  const outcomes: Outcome[] = [];
+  const outcomes: FileOutcome[] = [];
   for (const file of files) {
     try {
       documents.set(file, await readFile(file));

@@ -8,7 +8,7 @@ import { standardInput } from '../digest-input.ts';
 import { CommandFailure, exitCodes, misuse } from '../failure.ts';
 import { judgeSubject } from '../judge-subject.ts';
 import { findSubject } from '../subject.ts';
-import type { Outcome } from '../terminal.ts';
+import type { FileOutcome } from '../terminal.ts';
 import { exitCodeOf } from '../verdict-text.ts';
 
 export const pack: Command = {
@@ -54,7 +54,7 @@ export const pack: Command = {
       terminal.result({ file: path, container: target }, `${path}: packed with its stamp as ${target}`, [], 'valid');
     }
 
-    const outcomes: Outcome[] = [];
+    const outcomes: FileOutcome[] = [];
     for (const path of files) {
       try {
         await packOne(path);

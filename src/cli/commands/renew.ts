@@ -5,7 +5,7 @@ import type { Command, Context } from '../command.ts';
 import { CommandFailure, exitCodes, misuse } from '../failure.ts';
 import { saveFile } from '../save-file.ts';
 import { readStampRecord, stampIdIn, stampRecordPathOf } from '../stamp-record.ts';
-import type { Outcome } from '../terminal.ts';
+import type { FileOutcome } from '../terminal.ts';
 
 export const renew: Command = {
   name: 'renew',
@@ -19,7 +19,7 @@ export const renew: Command = {
   run: async (files, _values, context) => {
     if (files.length === 0) throw misuse('name at least one stamped file');
     const client = context.connect();
-    const outcomes: Outcome[] = [];
+    const outcomes: FileOutcome[] = [];
     for (const file of files) {
       try {
         outcomes.push({ code: exitCodes.ok, word: await renewOne(file, client, context) });

@@ -10,7 +10,7 @@ import { readGivenLists } from '../list-files.ts';
 import { filesOf, folderRule } from '../operand-files.ts';
 import { tellOutput } from '../output-text.ts';
 import { findSubject } from '../subject.ts';
-import type { Outcome } from '../terminal.ts';
+import type { FileOutcome } from '../terminal.ts';
 import { type ToldVerdict, tellVerdict, verdictWords } from '../verdict-text.ts';
 import { bundlesAmong, verifyBundles } from '../verify-bundle.ts';
 
@@ -47,7 +47,7 @@ export const verify: Command = {
       throw misuse('--proof takes one file, and neither --token nor --online');
     }
     const given = await readGivenLists(values);
-    const refused = given.failures.map(([file, failure]): Outcome => ({ code: terminal.problem(file, failure), word: 'list refused' }));
+    const refused = given.failures.map(([file, failure]): FileOutcome => ({ code: terminal.problem(file, failure), word: 'list refused' }));
     const bundles = await bundlesAmong(names, inFolders, values);
     if (given.withBundle && values['trusted-list'] === undefined && bundles.length === 0) {
       throw misuse('--list-signers needs --trusted-list, except for a bundle that has its lists in it');
@@ -57,7 +57,7 @@ export const verify: Command = {
     const client = values.online ? connect() : undefined;
     const trust = await openTrust(anchorsFolder, values);
     const { lists } = given;
-    const outcomes: Outcome[] = [...refused, ...problems, ...inBundles.outcomes];
+    const outcomes: FileOutcome[] = [...refused, ...problems, ...inBundles.outcomes];
     const { stamped } = inBundles;
     let shown = '';
     for (const [index, name] of stamped.entries()) {
@@ -96,13 +96,13 @@ export const verify: Command = {
   },
 };
 
-interface Judged {
+interface JudgedOperand {
   readonly told: ToldVerdict;
   readonly judgement: SubjectJudgement;
 }
 
 /** Judges the file in a container. The file is read like standard input, while it is unpacked. */
-async function judgeContainer(name: string, context: JudgeContext): Promise<Judged> {
+async function judgeContainer(name: string, context: JudgeContext): Promise<JudgedOperand> {
   const container = await openContainer(name);
   try {
     const { proof, unread } = container;
@@ -116,14 +116,14 @@ async function judgeContainer(name: string, context: JudgeContext): Promise<Judg
   }
 }
 
-async function judgeStamped(name: string, token: string | undefined, context: JudgeContext): Promise<Judged> {
+async function judgeStamped(name: string, token: string | undefined, context: JudgeContext): Promise<JudgedOperand> {
   if (token === undefined && isContainerPath(name)) return judgeContainer(name, context);
   const subject = await findSubject(name, token);
   const judgement = await judgeSubject(subject, context);
   return { told: tellVerdict(name, subject, judgement, context.trust), judgement };
 }
 
-async function judgeProved(name: string, proofPath: string, context: JudgeContext): Promise<Judged> {
+async function judgeProved(name: string, proofPath: string, context: JudgeContext): Promise<JudgedOperand> {
   const found = await judgeOutput(name, proofPath, context);
   return { told: tellOutput(name, found, context.trust), judgement: found.judgement };
 }

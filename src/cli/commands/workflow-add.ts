@@ -7,7 +7,7 @@ import { saveJson } from '../json-file.ts';
 import { filesOf, folderRule } from '../operand-files.ts';
 import { metadataOf } from '../options.ts';
 import { describeStampRecord, isStampRecordPath, readStampRecord, type StampRecord, stampRecordPathOf } from '../stamp-record.ts';
-import { notTried, type Outcome, readableSize, type Terminal } from '../terminal.ts';
+import { type FileOutcome, notTried, readableSize, type Terminal } from '../terminal.ts';
 import { openWorkflow, type WorkflowFile, workflowOption } from '../workflow-file.ts';
 
 /** The file name extensions of each documented output type. */
@@ -58,7 +58,7 @@ export const workflowAdd: Command = {
     const { files, inFolders, problems } = await filesOf(operands, terminal);
     if (options.force && inFolders.size > 0) throw misuse('--force replaces stamps, so it takes files and not folders');
     if (problems.length > 0) return terminal.summary(problems);
-    const outcomes: Outcome[] = [];
+    const outcomes: FileOutcome[] = [];
     for (const path of files) {
       try {
         const word = await addOutput(path, { ...options, skipsOutputs: inFolders.has(path) }, client, terminal);
@@ -73,7 +73,7 @@ export const workflowAdd: Command = {
   },
 };
 
-type OutputRecord = Extract<StampRecord, { kind: 'workflow_output' }>;
+type SavedOutput = Extract<StampRecord, { kind: 'workflow_output' }>;
 
 interface AddOptions {
   readonly workflow: WorkflowFile;
@@ -113,7 +113,7 @@ async function addOutput(path: string, options: AddOptions, client: Client, term
   const output = await client.addOutput(workflow, sha256, { output_type, ...(metadata && { output_metadata: metadata }) });
   const { workflow_id } = workflow;
   const common = { qstamp: 1, file: basename(path), bytes, sha256, service: client.baseUrl } as const;
-  const record: OutputRecord = { ...common, kind: 'workflow_output', workflow_id, output, token: null };
+  const record: SavedOutput = { ...common, kind: 'workflow_output', workflow_id, output, token: null };
   const named = `output ${output.sequence_number}`;
   // The record is saved before the token is fetched: if fetching fails, the user still knows that the output is stamped.
   await saveJson(recordPath, record, { overwrite: force, what: `${named} was stamped but not saved` });
@@ -128,7 +128,7 @@ async function addOutput(path: string, options: AddOptions, client: Client, term
 }
 
 /** Fetches the token of an output and saves it in the record. */
-async function addToken(record: OutputRecord, recordPath: string, client: Client): Promise<void> {
+async function addToken(record: SavedOutput, recordPath: string, client: Client): Promise<void> {
   const named = `output ${record.output.sequence_number}`;
   const token = await fetchTokenOf(record.output.stamp_token_id, named, client);
   if (token) await saveJson(recordPath, { ...record, token }, { overwrite: true, what: `the time-stamp token of ${named} was not saved` });

@@ -87,14 +87,14 @@ export interface StampRules {
   readonly judgeCallback?: (url: string) => string | undefined;
 }
 
-type Judged = { readonly order: StampOrder } | { readonly issue: PydanticIssue; readonly path: string[] };
+type JudgedFields = { readonly order: StampOrder } | { readonly issue: PydanticIssue; readonly path: string[] };
 
-function judge(fields: z.output<typeof stampFields>, rules: StampRules): Judged {
+function judge(fields: z.output<typeof stampFields>, rules: StampRules): JudgedFields {
   const tier = rules.tier ?? fields.tier;
   const { hash, content_b64: encoded } = fields;
   const { callback_url: callbackUrl } = fields;
   const order = { tier, metadata: fields.metadata ?? undefined, ...(typeof callbackUrl === 'string' && { callbackUrl }) };
-  const refuse = (sentence: string, path: string[] = []): Judged => ({ issue: valueError(sentence), path });
+  const refuse = (sentence: string, path: string[] = []): JudgedFields => ({ issue: valueError(sentence), path });
   const { judgeCallback = () => callbackNeedsService } = rules;
   const fault = typeof callbackUrl === 'string' ? judgeCallback(callbackUrl) : undefined;
   if (fault !== undefined) return refuse(fault, ['callback_url']);

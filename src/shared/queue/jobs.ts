@@ -127,6 +127,7 @@ export const stampReplySchema = z.discriminatedUnion('outcome', [
 ]);
 export type StampReply = z.infer<typeof stampReplySchema>;
 export type StampedReply = Extract<StampReply, { outcome: 'stamped' }>;
+export type OutputPlace = NonNullable<StampedReply['output']>;
 
 /** Makes the reply about an existing stamp, in a worker or later from the store. */
 export function stampedReplyOf({ tokenId, proofs: [proof] }: Stamp): StampedReply {

@@ -17,7 +17,7 @@ export {
   addTimeStamp,
   encodeEvidenceRecord,
   hashTreeRenewalOf,
-  type Renewal,
+  type RenewalHashes,
   timeStampRenewalOf,
 } from './ers/encode.ts';
 export { buildHashTree, type HashTree, type ReducedHashtree } from './ers/hash-tree.ts';
@@ -43,7 +43,7 @@ export { closedSet, REFUSALS, type RefusalCode } from './refusal/codes.ts';
 export type { Refused } from './refusal/refusal.ts';
 export { type AnswerSpans, answerSpansOf } from './tsp/answer-spans.ts';
 // To request a time-stamp, and to read requests.
-export type { Imprint } from './tsp/imprint.ts';
+export type { MessageImprint } from './tsp/imprint.ts';
 export { PKI_STATUS, type PkiFailure, REQUEST_FAULTS, type RequestFault } from './tsp/pki-status.ts';
 export { hasQualifiedStatement } from './tsp/qualified-statement.ts';
 export { decodeRequest, encodeRequest, type RequestFields, type TimeStampRequest } from './tsp/request.ts';

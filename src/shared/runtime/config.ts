@@ -2,7 +2,7 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { faultInProduction } from './production-rules.ts';
+import { type Environment, faultInProduction } from './production-rules.ts';
 
 /** The service token for development, used if `SERVICE_TOKENS` is not set. */
 export const developmentToken = { product: 'dev', token: 'dev-service-token' };
@@ -208,8 +208,6 @@ export const secretSettings = [
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Returns the environment, with secrets read from their files.

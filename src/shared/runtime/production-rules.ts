@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 
 /** The settings that have rules in production. */
-interface Settings {
+interface RuledSettings {
   readonly SERVICE_TOKENS: readonly { readonly product: string; readonly token: string }[];
   readonly MASTER_KEY: KeyObject;
   readonly TRUST_PROXY: readonly string[];
@@ -13,7 +13,7 @@ interface Settings {
   readonly PUBLIC_BASE_URL?: string | undefined;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Service tokens that our documents print, or once printed: everyone knows them. A test looks for others in the documents. */
 const printedTokens = ['dev-service-token', '0123456789abcdef0123456789abcdef'];
@@ -26,7 +26,7 @@ const fewestDifferentCharacters = 16;
  * Returns why production does not start with these settings (S13): one line that names the setting, without secrets. Undefined if it starts.
  * `environment`: the variables as given, without defaults.
  */
-export function faultInProduction(settings: Settings, environment: Environment): string | undefined {
+export function faultInProduction(settings: RuledSettings, environment: Environment): string | undefined {
   const { SMTP_URL, PUBLIC_BASE_URL } = settings;
   if (!environment.SERVICE_TOKENS) return 'SERVICE_TOKENS: got nothing; production needs its own product:token pairs';
   for (const { product, token } of settings.SERVICE_TOKENS) {

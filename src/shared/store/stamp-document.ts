@@ -5,7 +5,8 @@ import { timeOfId } from '../domain/stamp-id.ts';
 import type { StampTier } from '../domain/tiers.ts';
 import { bytesOf } from './binary.ts';
 import { evidenceOf, ownEvidenceOf, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
-import { batchIdIn, type Found, proofsOf, type SharedParts, type StoredProof, storedProofOf, tokenDigestOf } from './stored-proof.ts';
+import { batchIdIn, proofsOf, type SharedParts, type StoredProof, storedProofOf, tokenDigestOf } from './stored-proof.ts';
+import type { Found } from './stored-token.ts';
 import { certificateSetIdIn } from './stored-token.ts';
 
 /** Refers to the sealed content of a stamp. The secret in the content's address is stored only as a hash (S11). */

@@ -5,7 +5,7 @@ import { leafRecordOf } from '../domain/leaf-record.ts';
 import { type Batch, digestCharacters, type Imprint, type MockProof, type Proof, type TokenProof } from '../domain/stamp.ts';
 import { rememberLast } from '../runtime/remember-last.ts';
 import { bytesOf } from './binary.ts';
-import { answerIn, type StoredAnswer, storedAnswerOf } from './stored-token.ts';
+import { answerIn, type Found, type StoredAnswer, storedAnswerOf } from './stored-token.ts';
 
 type StoredTokenProof = Omit<TokenProof, 'qualification' | 'token' | 'tsq' | 'tsr' | 'term' | 'renewals'> & StoredAnswer;
 type StoredMockProof = Omit<MockProof, 'qualification'>;
@@ -46,9 +46,6 @@ export function storedProofOf(proof: Proof, sets: Map<string, Buffer>): StoredPr
     }
   }
 }
-
-/** An object from the database whose members have not been checked yet. */
-export type Found = Readonly<Record<string, unknown>>;
 
 /** The proof of a stamp whose stored proof cannot be read. It has no token, so it proves nothing (V1). */
 const noProof: MockProof = { kind: 'mock', provider: '', isQualified: false, issuedAt: '', token: '' };

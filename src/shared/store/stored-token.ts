@@ -43,7 +43,8 @@ export function storedAnswerOf({ token, tsq, tsr }: Pick<TokenProof, 'token' | '
   return { ...asked, tsr: new Binary(rest), tokenAt, certificates: { set, at: start } };
 }
 
-type Found = Readonly<Record<string, unknown>>;
+/** An object from the database whose members have not been checked yet. */
+export type Found = Readonly<Record<string, unknown>>;
 
 /** Reads which certificates were cut out of a stored answer, and where. Returns undefined if the stored data does not say it. */
 const setIn = (found: Found): { set: string; at: number } | undefined => {

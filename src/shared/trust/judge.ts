@@ -7,9 +7,9 @@ import { type Imprint, sha256Imprint } from '../domain/stamp.ts';
 import { bytesOfTokenText } from '../domain/token-text.ts';
 import {
   createTrustStore,
-  type Imprint as DerImprint,
   type EvidenceContext,
   isEvidenceRecord,
+  type MessageImprint,
   type RecordToken,
   type RefusedToken,
   type TokenClaims,
@@ -86,7 +86,7 @@ interface Presented {
   readonly otherDigests: readonly Imprint[];
 }
 
-const derImprintOf = ({ algorithm, digest }: Imprint): DerImprint => ({ algorithm, digest: Buffer.from(digest, 'hex') });
+const derImprintOf = ({ algorithm, digest }: Imprint): MessageImprint => ({ algorithm, digest: Buffer.from(digest, 'hex') });
 
 interface Voucher {
   readonly provider: string | undefined;

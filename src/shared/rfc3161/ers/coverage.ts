@@ -3,7 +3,7 @@ import { derOf } from '../asn1/der.ts';
 import { sequence } from '../asn1/der-writer.ts';
 import type { RefusalCode } from '../refusal/codes.ts';
 import { refuse } from '../refusal/refusal.ts';
-import type { Imprint } from '../tsp/imprint.ts';
+import type { MessageImprint } from '../tsp/imprint.ts';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import { digestData } from '../x509/digests.ts';
 import type { ArchiveTimeStamp, ArchiveTimeStampChain, EvidenceRecord } from './record.ts';
@@ -11,7 +11,7 @@ import type { ArchiveTimeStamp, ArchiveTimeStampChain, EvidenceRecord } from './
 /** The result of comparing the hashes in a record (RFC 4998 §4.3, §5.3). Signatures are not checked. */
 export interface Coverage {
   /** The imprint of the record, in the algorithm of its first chain. */
-  readonly imprint: Imprint;
+  readonly imprint: MessageImprint;
   /** The ArchiveTimeStamps that were compared, in order of time. */
   readonly timeStamps: readonly ArchiveTimeStamp[];
   /** True if some chains were left out, because the document’s digest in their algorithm was not given. */
@@ -25,7 +25,7 @@ export interface Coverage {
  * @param digests the digests of the document, one for each known algorithm. If empty, the imprint comes from the record itself.
  * @throws Refusal (refusals 15, 16, 50, 51, 57)
  */
-export function coverageOf({ chains }: EvidenceRecord, digests: readonly Imprint[]): Coverage {
+export function coverageOf({ chains }: EvidenceRecord, digests: readonly MessageImprint[]): Coverage {
   const imprint = initialImprintOf(chains[0], digests);
   const known = new Map([...digests, imprint].map(({ algorithm, digest }) => [algorithm, digest]));
   const unknown = chains.findIndex(({ algorithm }) => !known.has(algorithm));
@@ -41,7 +41,10 @@ export function coverageOf({ chains }: EvidenceRecord, digests: readonly Imprint
   return { imprint, timeStamps, hasLaterChains: followed.length < chains.length };
 }
 
-function initialImprintOf({ algorithm, timeStamps: [{ reducedHashtree, token }] }: ArchiveTimeStampChain, digests: readonly Imprint[]) {
+function initialImprintOf(
+  { algorithm, timeStamps: [{ reducedHashtree, token }] }: ArchiveTimeStampChain,
+  digests: readonly MessageImprint[],
+) {
   const given = digests.find((one) => one.algorithm === algorithm);
   if (given !== undefined) return given;
   if (digests.length > 0) refuse('imprint_algorithm_mismatch', `The record is of ${algorithm}.`);

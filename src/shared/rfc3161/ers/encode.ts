@@ -1,7 +1,7 @@
 import { nodeOf } from '../../proof/hash-tree.js';
 import { contextConstructed, integer, octetString, sequence } from '../asn1/der-writer.ts';
 import { TAG } from '../asn1/tags.ts';
-import type { Imprint } from '../tsp/imprint.ts';
+import type { MessageImprint } from '../tsp/imprint.ts';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import { digestData, digestIdentifier } from '../x509/digests.ts';
 import { chainDigestOf, tokenDigestOf } from './coverage.ts';
@@ -46,15 +46,15 @@ export function encodeEvidenceRecord(algorithm: DigestAlgorithm, timeStamp: Arch
 }
 
 /** The hashes that the next token of a record must cover. */
-export interface Renewal {
+export interface RenewalHashes {
   readonly algorithm: DigestAlgorithm;
   /** The first list of the token's hash tree. If it has a single hash, the token may cover this hash without a tree. */
   readonly firstList: readonly Buffer[];
   /** The imprint of the token if the token renews only this record: the hash of `firstList`. */
-  readonly imprint: Imprint;
+  readonly imprint: MessageImprint;
 }
 
-const renewalOver = (algorithm: DigestAlgorithm, firstList: readonly Buffer[]): Renewal => ({
+const renewalOver = (algorithm: DigestAlgorithm, firstList: readonly Buffer[]): RenewalHashes => ({
   algorithm,
   firstList,
   imprint: { algorithm, digest: nodeOf((octets) => digestData(algorithm, octets), firstList) },
@@ -66,7 +66,7 @@ const renewalOver = (algorithm: DigestAlgorithm, firstList: readonly Buffer[]): 
  *
  * @throws Refusal if the bytes are not a record
  */
-export function timeStampRenewalOf(record: Buffer): Renewal {
+export function timeStampRenewalOf(record: Buffer): RenewalHashes {
   const { algorithm, timeStamps } = readEvidenceRecord(record).chains.at(-1)!;
   return renewalOver(
     algorithm,
@@ -79,7 +79,7 @@ export function timeStampRenewalOf(record: Buffer): Renewal {
  *
  * @throws Refusal if the bytes are not a record
  */
-export function hashTreeRenewalOf(record: Buffer, { algorithm, digest }: Imprint): Renewal {
+export function hashTreeRenewalOf(record: Buffer, { algorithm, digest }: MessageImprint): RenewalHashes {
   return renewalOver(algorithm, [chainDigestOf(algorithm, digest, readEvidenceRecord(record).chains)]);
 }
 

@@ -1,5 +1,5 @@
 import { Refusal } from '../refusal/refusal.ts';
-import type { Imprint } from '../tsp/imprint.ts';
+import type { MessageImprint } from '../tsp/imprint.ts';
 import { addTimeStamp, hashTreeRenewalOf, timeStampRenewalOf } from './encode.ts';
 
 /** This module renews many records with one token: the token covers a tree in which each record is a group (RFC 4998 §5.2). */
@@ -11,14 +11,14 @@ export interface RecordRenewal {
   /** DER TimeStampToken. */
   readonly token: Buffer;
   /** The document's digest in another algorithm, for a hash-tree renewal. Undefined: this is a time-stamp renewal. */
-  readonly newDigest?: Imprint | undefined;
+  readonly newDigest?: MessageImprint | undefined;
 }
 
-const renewalOf = (record: Buffer, newDigest: Imprint | undefined) =>
+const renewalOf = (record: Buffer, newDigest: MessageImprint | undefined) =>
   newDigest === undefined ? timeStampRenewalOf(record) : hashTreeRenewalOf(record, newDigest);
 
 /** Returns the hash that a renewal of a record must cover, or undefined if the bytes are not a record. Never throws, whatever the bytes are. */
-export const renewalImprintOf = (record: Buffer, newDigest?: Imprint): Imprint | undefined =>
+export const renewalImprintOf = (record: Buffer, newDigest?: MessageImprint): MessageImprint | undefined =>
   unlessRefused(() => renewalOf(record, newDigest).imprint);
 
 /**

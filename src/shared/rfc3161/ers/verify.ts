@@ -1,7 +1,7 @@
 import { TAG } from '../asn1/tags.ts';
 import type { RefusalCode } from '../refusal/codes.ts';
 import { Refusal, refuse, refusedBy } from '../refusal/refusal.ts';
-import type { Imprint } from '../tsp/imprint.ts';
+import type { MessageImprint } from '../tsp/imprint.ts';
 import { checkTime } from '../tsp/statement.ts';
 import type { TstInfo } from '../tsp/tst-info.ts';
 import type {
@@ -25,13 +25,13 @@ import { type ArchiveTimeStamp, type EvidenceRecord, readEvidenceRecord } from '
 /** The context for an evidence record (RFC 4998 §5.3). */
 export interface EvidenceRecordContext extends VerifyContext {
   /** The document’s digests, one for each known algorithm. If empty, any imprint is accepted. */
-  readonly digests?: readonly Imprint[];
+  readonly digests?: readonly MessageImprint[];
   /** Additional trust stores for the tokens of renewals, because another TSA may have made these tokens. */
   readonly renewalTrust?: readonly TrustStore[];
 }
 
 /** The context for a token or an evidence record. `otherDigests`: the document's digests in other algorithms, used only for records. */
-export type EvidenceContext = TokenContext & Omit<EvidenceRecordContext, 'digests'> & { readonly otherDigests?: readonly Imprint[] };
+export type EvidenceContext = TokenContext & Omit<EvidenceRecordContext, 'digests'> & { readonly otherDigests?: readonly MessageImprint[] };
 
 /**
  * Verifies any kind of proof: a TimeStampToken or TimeStampResp with `verifyToken`, an EvidenceRecord with `verifyEvidenceRecord`. Never rejects,
@@ -107,7 +107,7 @@ function checkOrder(timeStamps: readonly ArchiveTimeStamp[]): void {
 }
 
 /** The place of a token in a record. */
-interface Place {
+interface TokenPlace {
   readonly next: ArchiveTimeStamp | undefined;
   /** The refusal code if the token has expired and no token follows. */
   readonly ended: RefusalCode;
@@ -120,7 +120,7 @@ interface Place {
  */
 async function judgeTimeStamp(
   { token }: ArchiveTimeStamp,
-  { next, ended, isRenewal }: Place,
+  { next, ended, isRenewal }: TokenPlace,
   context: EvidenceRecordContext,
 ): Promise<RecordToken> {
   checkTime(token.tstInfo, context);

@@ -6,7 +6,7 @@ import { refuse } from '../refusal/refusal.ts';
 import { algorithmIdentifierOf, DIGEST_OCTETS, type DigestAlgorithm, digestOf } from '../x509/algorithms.ts';
 
 /** The data that a time-stamp covers, as a digest and its algorithm (MessageImprint, RFC 3161 §2.4.1). */
-export interface Imprint {
+export interface MessageImprint {
   readonly algorithm: DigestAlgorithm;
   readonly digest: Buffer;
 }
@@ -18,7 +18,7 @@ export const IMPRINT_CODES = { weak: 'imprint_algorithm_weak', unknown: 'imprint
  * Reads a MessageImprint. The algorithm must be accepted (refusal 18), and the digest must have the right length (refusal 17). If `expected` is given,
  * the algorithm (refusal 16) and the digest (refusal 15) must match.
  */
-export function imprintOf(element: Der, expected?: Imprint): Imprint {
+export function imprintOf(element: Der, expected?: MessageImprint): MessageImprint {
   const members = membersOf(element, 'messageImprint');
   const identifier = algorithmIdentifierOf(members.take(TAG.sequence, 'hashAlgorithm'), 'the algorithm of the imprint');
   const digest = contentsOf(members.take(TAG.octetString, 'hashedMessage'));

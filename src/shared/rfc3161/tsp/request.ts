@@ -6,13 +6,13 @@ import { OID } from '../asn1/oids.ts';
 import { TAG } from '../asn1/tags.ts';
 import { type Refused, refuse, refusedBy } from '../refusal/refusal.ts';
 import { DIGEST_OCTETS } from '../x509/algorithms.ts';
-import { type Imprint, imprintOf } from './imprint.ts';
+import { imprintOf, type MessageImprint } from './imprint.ts';
 
 /** A TimeStampReq (RFC 3161 §2.4.1). */
 export interface TimeStampRequest {
   /** RFC 3161 defines only version 1. */
   readonly version: number;
-  readonly imprint: Imprint;
+  readonly imprint: MessageImprint;
   /** The DER AlgorithmIdentifier of the imprint, exactly as received: the token repeats its octets. */
   readonly imprintAlgorithmDer: Buffer;
   /** Whether this AlgorithmIdentifier has NULL parameters instead of none. */
@@ -26,7 +26,7 @@ export interface TimeStampRequest {
 }
 
 export interface RequestFields {
-  readonly imprint: Imprint;
+  readonly imprint: MessageImprint;
   /** Writes NULL as the parameters of the hash algorithm. By default, there are no parameters (RFC 5754 §2). */
   readonly hasNullParameters?: boolean;
   /** Dotted OID. */

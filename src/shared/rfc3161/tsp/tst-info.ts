@@ -3,7 +3,7 @@ import { integerOf, isTrue, microsecondsOfTime, oidOf, smallIntegerOf } from '..
 import { inside, type Members, membersOf } from '../asn1/members.ts';
 import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
-import { type Imprint, imprintOf } from './imprint.ts';
+import { imprintOf, type MessageImprint } from './imprint.ts';
 import { nonceOf } from './request.ts';
 import type { GenTime, Microseconds, TstExtension } from './types.ts';
 
@@ -11,7 +11,7 @@ import type { GenTime, Microseconds, TstExtension } from './types.ts';
 export interface TstInfo {
   /** Dotted OID. */
   readonly policy: string;
-  readonly imprint: Imprint;
+  readonly imprint: MessageImprint;
   readonly serial: bigint;
   readonly genTime: GenTime;
   /** The stated accuracy. An absent member of it counts as 0. Undefined: the TSA states no accuracy. */
@@ -27,7 +27,7 @@ export interface TstInfo {
 const MAX_SERIAL_BITS = 160n;
 
 /** Reads a TSTInfo from the eContent of a token. `expected`: the required imprint. */
-export function tstInfoOf(eContent: Buffer, expected: Imprint | undefined): TstInfo {
+export function tstInfoOf(eContent: Buffer, expected: MessageImprint | undefined): TstInfo {
   const members = membersOf(parseDer(eContent), 'TSTInfo');
   const version = smallIntegerOf(members.take(TAG.integer, 'version'));
   if (version !== 1) refuse('tst_info_version', `TSTInfo is of version ${version}.`);

@@ -1,7 +1,7 @@
 import type { Refused } from '../refusal/refusal.ts';
 import type { RevocationUnknown } from '../x509/revocation.ts';
 import type { TrustStore } from '../x509/trust-store.ts';
-import type { Imprint } from './imprint.ts';
+import type { MessageImprint } from './imprint.ts';
 
 export type Microseconds = bigint;
 
@@ -76,7 +76,7 @@ export interface Verified {
   readonly serial: string;
   /** Dotted OID. */
   readonly policy: string;
-  readonly imprint: Imprint;
+  readonly imprint: MessageImprint;
   readonly nonce: bigint | undefined;
   readonly ordering: boolean;
   readonly extensions: readonly TstExtension[];
@@ -134,7 +134,7 @@ export type Unchecked = keyof typeof UNCHECKED;
 
 /** The statement of a token that was refused. Nobody verified it: it can only show that a token is for another document. */
 export interface TokenClaims {
-  readonly imprint: Imprint;
+  readonly imprint: MessageImprint;
   readonly genTime: Date;
 }
 
@@ -171,7 +171,7 @@ export interface ResponseContext extends VerifyContext {
 /** The context for a token that is not a new answer: it was stored, or a client sent it. */
 export interface TokenContext extends VerifyContext {
   /** The required imprint. Undefined: any imprint is accepted. */
-  readonly expected?: Imprint;
+  readonly expected?: MessageImprint;
 }
 
 export const DEFAULT_CLOCK_TOLERANCE_MS = 60_000;

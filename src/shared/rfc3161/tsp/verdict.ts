@@ -11,7 +11,7 @@ import type { TstInfo } from './tst-info.ts';
 import type { CertificateIdentity, RevocationAnswer, Unchecked, Verified } from './types.ts';
 
 /** The facts about a token that passed all checks, from which the result is made. */
-export interface Found {
+export interface VerifiedFacts {
   readonly tstInfo: TstInfo;
   readonly chain: Chain;
   readonly revocation: readonly RevocationStatus[];
@@ -22,7 +22,7 @@ export interface Found {
   readonly isImprintChecked: boolean;
 }
 
-export function verifiedOf(found: Found, trust: TrustStore, nowMs: number): Verified {
+export function verifiedOf(found: VerifiedFacts, trust: TrustStore, nowMs: number): Verified {
   const { tstInfo, chain, revocation, token, grantedWithMods } = found;
   const { genTime } = tstInfo;
   return {
@@ -53,7 +53,7 @@ function firstEndBefore(chain: Chain, nowMs: number): Date | undefined {
   return firstMs < nowMs ? new Date(firstMs) : undefined;
 }
 
-function uncheckedOf({ revocation, company, isImprintChecked }: Found, { areCaPurposesIgnored }: TrustStore): readonly Unchecked[] {
+function uncheckedOf({ revocation, company, isImprintChecked }: VerifiedFacts, { areCaPurposesIgnored }: TrustStore): readonly Unchecked[] {
   const unchecked: readonly [Unchecked, boolean][] = [
     ['imprint', !isImprintChecked],
     ['revocation', revocation.some(({ status }) => status === 'unknown')],

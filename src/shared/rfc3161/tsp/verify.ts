@@ -14,7 +14,7 @@ import { KEY_USAGE_BIT } from '../x509/certificate-extensions.ts';
 import { isSameName } from '../x509/name.ts';
 import { checkNotEnded, checkRevocation, checkValidity } from '../x509/path-rules.ts';
 import { type RevocationStatus, revocationOf } from '../x509/revocation.ts';
-import type { Imprint } from './imprint.ts';
+import type { MessageImprint } from './imprint.ts';
 import { requestOf } from './request.ts';
 import { checkNonce, checkPolicy, checkTime, checkWindow } from './statement.ts';
 import { checkSignedForm, type OpenedToken, openResponse, openToken } from './token.ts';
@@ -97,7 +97,7 @@ export interface ReadToken {
  *
  * @throws Refusal
  */
-export function readToken(opened: OpenedToken, expected: Imprint | undefined): ReadToken {
+export function readToken(opened: OpenedToken, expected: MessageImprint | undefined): ReadToken {
   const signed = signedDataOf(opened.contentInfo);
   return { opened, signed, tstInfo: tstInfoOf(signed.eContent, expected) };
 }
