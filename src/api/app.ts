@@ -1,11 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
-import type { Config } from '../shared/runtime/config.ts';
-import type { Logger } from '../shared/runtime/log.ts';
-import type { Metrics } from '../shared/runtime/metrics.ts';
 import { operatorOf } from '../shared/views/operator.ts';
 import { registerDocs } from './docs/index.ts';
-import { registerEvidence } from './evidence/index.ts';
+import { createEvidence, registerEvidence } from './evidence/index.ts';
 import { registerMcp } from './mcp/index.ts';
 import { smallBodyBytes } from './server/body-reader.ts';
 import { createHopTrust } from './server/client-address.ts';
@@ -15,26 +12,17 @@ import { registerErrorHandler } from './server/errors.ts';
 import { registerJsonBody } from './server/json-body.ts';
 import { createForeignOrigins, registerForeignBodies } from './server/origin.ts';
 import { boundPipelines } from './server/pipelines.ts';
-import type { CountingLimits } from './server/rate-limits.ts';
 import { registerRequestLog, registerRequestMetrics } from './server/request-log.ts';
 import { registerHostRule, registerSecurityHeaders } from './server/security-headers.ts';
 import { createEdgeServerOptions } from './server/server-options.ts';
 import { registerPathRule } from './server/validation.ts';
 import { registerViews } from './server/views.ts';
-import type { Services } from './services.ts';
-import { registerStamps } from './stamps/index.ts';
-import { registerStatus } from './status/index.ts';
-import { registerTsaDoor } from './tsa-door/index.ts';
-import { registerVerification } from './verification/index.ts';
-import { registerWorkflows } from './workflows/index.ts';
-
-export interface AppDeps {
-  readonly config: Config;
-  readonly log: Logger;
-  readonly services: Services;
-  readonly limits: CountingLimits;
-  readonly metrics: Pick<Metrics, 'answered' | 'faulted'>;
-}
+import { createStamps, registerStamps } from './stamps/index.ts';
+import { createMailCheck, createStatusServices, registerStatus } from './status/index.ts';
+import type { ApiTools } from './tools.ts';
+import { createTsaDoor, registerTsaDoor } from './tsa-door/index.ts';
+import { createVerificationServices, registerVerification } from './verification/index.ts';
+import { createWorkflowServices, registerWorkflows } from './workflows/index.ts';
 
 const requestIdPattern = /^[\w.-]{1,64}$/;
 
@@ -55,6 +43,25 @@ function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInst
   });
 }
 
+/** Creates the functions that routes and tools call. Each capability creates its own. */
+function createServices(tools: ApiTools) {
+  const verification = createVerificationServices(tools);
+  const stamps = createStamps(tools, verification);
+  const { workflows } = createWorkflowServices(tools, {
+    ...stamps,
+    ...verification,
+    canSendMail: createMailCheck(tools.readHeartbeats, tools.clock),
+  });
+  return {
+    ...verification,
+    ...stamps,
+    workflows,
+    ...createEvidence(tools, { ...verification, workflows }),
+    tsaDoor: createTsaDoor(tools, stamps),
+    ...createStatusServices(tools),
+  };
+}
+
 /** Registers the routes of each capability of the service. Each capability has its own folder. */
 const capabilities = [
   registerStatus,
@@ -70,7 +77,8 @@ const capabilities = [
  * Builds the application with its plugins and routes, but does not listen. The order matters: a hook applies only to routes that are registered after
  * it.
  */
-export async function buildApp({ config, log, services, limits, metrics }: AppDeps): Promise<FastifyInstance> {
+export async function buildApp(tools: ApiTools): Promise<FastifyInstance> {
+  const { config, log, limits, metrics } = tools;
   const app = createServer(log, config.TRUST_PROXY);
   boundPipelines(app.server);
 
@@ -82,7 +90,7 @@ export async function buildApp({ config, log, services, limits, metrics }: AppDe
   registerHostRule(app);
   registerForeignBodies(app, createForeignOrigins(app, config.PUBLIC_BASE_URL));
   registerPathRule(app);
-  const context = { ...createContext(app, { config, limits }), ...services };
+  const context = { ...createContext(app, { config, limits }), ...createServices(tools) };
   registerJsonBody(app, context.reader);
   await registerViews(app, { operator: operatorOf(config) });
   registerDocs(app, context);

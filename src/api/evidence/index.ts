@@ -1,13 +1,9 @@
 /** Evidence: files that let others check a stamp or a workflow without this service. */
 import type { FastifyInstance } from 'fastify';
 import { addressesUnder } from '../../shared/domain/addresses.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import type { Config } from '../../shared/runtime/config.ts';
-import type { NewDigestStore } from '../../shared/store/new-digests.ts';
-import type { Store } from '../../shared/store/store.ts';
-import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
 import type { ServerContext } from '../server/context.ts';
 import type { Stamps } from '../stamps/index.ts';
+import type { ApiTools } from '../tools.ts';
 import type { StampJudge } from '../verification/index.ts';
 import type { Workflows } from '../workflows/index.ts';
 import { createEvidenceBundles } from './bundle/bundle.ts';
@@ -25,18 +21,12 @@ import { registerRenewalRoutes } from './renewal-routes.ts';
 import { createListFileFinder } from './trusted-list.ts';
 import { registerTrustedListRoute } from './trusted-list-route.ts';
 
-export interface EvidencePorts {
-  readonly config: Config;
-  readonly store: Pick<Store, 'stamps' | 'outputs' | 'workflows' | 'keys' | 'trustedLists' | 'listings'> & {
-    readonly newDigests: Pick<NewDigestStore, 'insertOnce'>;
-  };
-  readonly stampJudge: StampJudge;
-  readonly trust: TrustSettings;
-  readonly clock: Clock;
-}
-
-export function createEvidence(ports: EvidencePorts, { proveSealedChain }: Pick<Workflows, 'proveSealedChain'>) {
-  const { config, store, stampJudge, trust, clock } = ports;
+export function createEvidence(
+  { config, store, trust, clock }: ApiTools,
+  others: { readonly stampJudge: StampJudge; readonly workflows: Workflows },
+) {
+  const { stampJudge } = others;
+  const { proveSealedChain } = others.workflows;
   const { stamps, outputs, workflows, newDigests, keys } = store;
   return {
     readExchange: createExchangeReader({ stamps }),

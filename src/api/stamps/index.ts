@@ -3,11 +3,8 @@
  * list of a product's stamps.
  */
 import type { FastifyInstance } from 'fastify';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import type { Config } from '../../shared/runtime/config.ts';
-import type { Store } from '../../shared/store/store.ts';
 import type { ServerContext } from '../server/context.ts';
-import type { WriteWatch } from '../server/write-watch.ts';
+import type { ApiTools } from '../tools.ts';
 import { registerBulkRoutes } from './bulk-routes.ts';
 import { createIdempotency } from './idempotency.ts';
 import { createSealedContents } from './sealed-contents.ts';
@@ -15,22 +12,24 @@ import { registerSealedRoutes } from './sealed-routes.ts';
 import { createStampList } from './stamp-list.ts';
 import { registerAgentRoutes, registerProductRoutes } from './stamp-routes.ts';
 import { createStampEncryption, createStamping } from './stamping.ts';
-import type { StoredStampJudge } from './stored-replies.ts';
-import type { Submission } from './submission.ts';
+import { createReplyLookup, type StoredStampJudge } from './stored-replies.ts';
+import { openSubmission } from './submission.ts';
 
 const hourMs = 3_600_000;
 
-export interface StampsPorts {
-  readonly config: Config;
-  readonly store: Pick<Store, 'stamps' | 'counters' | 'sealedContents' | 'idempotency' | 'keys'>;
-  readonly submission: Submission;
-  readonly writes: WriteWatch;
-  readonly stampJudge: StoredStampJudge;
-  readonly clock: Clock;
-}
-
-export function createStamps({ config, store, submission, writes, stampJudge, clock }: StampsPorts) {
+export function createStamps(tools: ApiTools, { stampJudge }: { readonly stampJudge: StoredStampJudge }) {
+  const { config, store, jobs, queueWatch, writes, clock, log, lifecycle } = tools;
   const { stamps, counters, sealedContents, keys } = store;
+  const submission = openSubmission({
+    redisUrl: config.REDIS_URL,
+    jobs,
+    watch: queueWatch,
+    findStamps: createReplyLookup({ ...store, stampJudge }),
+    findCompleted: store.workflows.findCompleted,
+    maxDepth: config.QUEUE_MAX_DEPTH,
+    log,
+  });
+  lifecycle.onClose('submission', () => submission.close());
   const idempotency = createIdempotency({
     store: store.idempotency,
     key: () => keys.secret('idempotency'),
@@ -39,6 +38,7 @@ export function createStamps({ config, store, submission, writes, stampJudge, cl
   });
   const encryptedOf = createStampEncryption(() => keys.secret('stamp-metadata'));
   return {
+    submission,
     stamping: createStamping({
       submission,
       writes,
@@ -80,5 +80,4 @@ export {
   stampFailed,
   TimeNotAvailableError,
 } from './stamping.ts';
-export { createReplyLookup } from './stored-replies.ts';
-export { type Answers, answerAll, type Outcome, openSubmission, type Submission, startDeadline, storeBefore } from './submission.ts';
+export { type Answers, answerAll, type Outcome, type Submission, startDeadline, storeBefore } from './submission.ts';

@@ -16,10 +16,8 @@ const byWeight = ['failing', 'ok', 'unknown', 'not_configured'] as const satisfi
 export const mailStateOf = (heartbeats: readonly Pick<Heartbeat, 'mail'>[] | undefined): MailState =>
   byWeight.find((state) => heartbeats?.some(({ mail }) => mail === state)) ?? 'unknown';
 
-/** Reads whether mails can be sent. Only `not_configured` means that none can be sent (W19): a mail that fails is retried for an hour. */
-export type ReadMailState = () => Promise<MailState>;
-
-export const createMailStateReader =
-  ({ readHeartbeats, clock }: { readHeartbeats: (nowMs: number) => Promise<Heartbeat[]>; clock: Clock }): ReadMailState =>
+/** Creates the check whether mails can be sent. Only a missing mail server means that none can (W19): a mail that fails is retried for an hour (W12). */
+export const createMailCheck =
+  (readHeartbeats: (nowMs: number) => Promise<Heartbeat[]>, clock: Clock): (() => Promise<boolean>) =>
   async () =>
-    mailStateOf(await answerWithin(timeoutMs, () => readHeartbeats(clock())));
+    mailStateOf(await answerWithin(timeoutMs, () => readHeartbeats(clock()))) !== 'not_configured';

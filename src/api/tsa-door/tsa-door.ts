@@ -1,6 +1,5 @@
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import type { Asked } from '../../shared/queue/jobs.ts';
 import {
   acceptRequest,
@@ -11,9 +10,8 @@ import {
   type TimeStampRequest,
   withoutCertificates,
 } from '../../shared/rfc3161/index.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
 import { RequestRefusedError, type Stamping, TimeNotAvailableError } from '../stamps/index.ts';
+import type { ApiTools } from '../tools.ts';
 
 /** A request from a time-stamp client, with its sender. */
 export interface DoorQuery {
@@ -88,13 +86,7 @@ function refusalOf(error: unknown): DoorAnswer {
   return { der, isGranted: false, tokenId, retryAfterSeconds: error.retryAfterSeconds ?? 5 };
 }
 
-export function createTsaDoor(deps: {
-  stamping: Stamping;
-  readHeartbeats: (nowMs: number) => Promise<Heartbeat[]>;
-  trust: TrustSettings;
-  clock: Clock;
-}): TsaDoor {
-  const { stamping, readHeartbeats, trust, clock } = deps;
+export function createTsaDoor({ readHeartbeats, trust, clock }: ApiTools, { stamping }: { readonly stamping: Stamping }): TsaDoor {
   const policies = trust.providers.flatMap(({ settings }) => settings.policyOid ?? []);
 
   function checkProvider(): void {

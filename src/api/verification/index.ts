@@ -1,27 +1,23 @@
 /** Verifies a stamp by its id, any token, and stored stamps for other capabilities. */
 import type { FastifyInstance } from 'fastify';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import type { Store } from '../../shared/store/store.ts';
 import type { ServerContext } from '../server/context.ts';
+import type { ApiTools } from '../tools.ts';
 import { createOutcomeWait } from './outcome-wait.ts';
-import type { StampJudge } from './stamp-judge.ts';
+import { openStampJudge } from './stamp-judge.ts';
 import { createStampPages } from './stamp-pages.ts';
 import { countVerifications, createVerification } from './verification.ts';
 import { registerVerifyForm } from './verify-form.ts';
 import { registerVerifyRoutes } from './verify-routes.ts';
 
-export interface VerificationPorts {
-  readonly store: Pick<Store, 'stamps' | 'refusals' | 'counters'>;
-  readonly stampJudge: StampJudge;
-  readonly clock: Clock;
-}
-
-export function createVerificationServices({ store, stampJudge, clock }: VerificationPorts) {
+export function createVerificationServices(tools: ApiTools) {
+  const { store, clock } = tools;
   const { stamps, refusals, counters } = store;
+  const stampJudge = openStampJudge(tools);
   const verification = countVerifications(createVerification({ stamps, refusals, stampJudge }), () =>
     counters.add({ verifications: 1 }, clock()),
   );
   return {
+    stampJudge,
     verification,
     untilKnown: createOutcomeWait({ verification, stamps, clock }),
     stampPages: createStampPages({ stamps, refusals, stampJudge, clock }),
@@ -35,6 +31,6 @@ export function registerVerification(app: FastifyInstance, context: ServerContex
   registerVerifyForm(app, context);
 }
 
-export { openStampJudge, type StampJudge, type StampJudgement } from './stamp-judge.ts';
+export type { StampJudge, StampJudgement } from './stamp-judge.ts';
 export type { StampMark, StampVerdict } from './stamp-model.ts';
 export type { Verification } from './verification.ts';

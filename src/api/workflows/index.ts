@@ -1,17 +1,11 @@
 /** Workflows: outputs for a client, which are stamped one after the other and closed under one Merkle root. */
 import type { FastifyInstance } from 'fastify';
 import { addressesUnder } from '../../shared/domain/addresses.ts';
-import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
-import type { JobSender } from '../../shared/queue/sender.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import type { Config } from '../../shared/runtime/config.ts';
-import type { Logger } from '../../shared/runtime/log.ts';
 import { answerWithin } from '../../shared/runtime/within.ts';
-import type { Store } from '../../shared/store/store.ts';
-import { canServeQualified, type TrustSettings } from '../../shared/trust/trusted-providers.ts';
+import { canServeQualified } from '../../shared/trust/trusted-providers.ts';
 import type { ServerContext } from '../server/context.ts';
-import type { WriteWatch } from '../server/write-watch.ts';
-import type { Stamps, Submission } from '../stamps/index.ts';
+import type { Stamps } from '../stamps/index.ts';
+import type { ApiTools } from '../tools.ts';
 import type { StampJudge } from '../verification/index.ts';
 import { registerPageRoutes } from './page-route.ts';
 import { registerStopMailRoutes } from './stop-mail-routes.ts';
@@ -24,23 +18,14 @@ const hourMs = 3_600_000;
 /** How long the state of the workers is waited for, in milliseconds. */
 const longestLookMs = 500;
 
-export interface WorkflowPorts {
-  readonly config: Config;
-  readonly store: Pick<Store, 'workflows' | 'outputs' | 'stamps' | 'counters' | 'blockedRecipients' | 'keys'>;
-  readonly submission: Submission;
-  readonly jobs: JobSender;
-  readonly writes: WriteWatch;
-  readonly stampJudge: StampJudge;
-  readonly trust: TrustSettings;
-  readonly readHeartbeats: (nowMs: number) => Promise<Heartbeat[]>;
-  /** Whether mail can be sent. False only if a mail server is certainly not configured. */
-  readonly canSendMail: () => Promise<boolean>;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
-
-export function createWorkflowServices(ports: WorkflowPorts, { idempotency, encryptedOf }: Pick<Stamps, 'idempotency' | 'encryptedOf'>) {
-  const { config, store, trust, readHeartbeats, ...others } = ports;
+export function createWorkflowServices(
+  tools: ApiTools,
+  others: Pick<Stamps, 'submission' | 'idempotency' | 'encryptedOf'> & {
+    readonly stampJudge: StampJudge;
+    readonly canSendMail: () => Promise<boolean>;
+  },
+) {
+  const { config, store, trust, jobs, writes, readHeartbeats, clock, log } = tools;
   const makesTestStamps = trust.providers.length === 0;
   const { workflows, outputs, stamps, counters, blockedRecipients, keys } = store;
   return {
@@ -52,12 +37,14 @@ export function createWorkflowServices(ports: WorkflowPorts, { idempotency, encr
       counters,
       blockedRecipients,
       recipientKey: () => keys.secret('recipients'),
-      idempotency,
-      encryptedOf,
+      jobs,
+      writes,
+      clock,
+      log,
       makesTestStamps,
       servesQualified: async () => {
         if (makesTestStamps || !canServeQualified(trust)) return makesTestStamps;
-        const heartbeats = (await answerWithin(longestLookMs, () => readHeartbeats(others.clock()))) ?? [];
+        const heartbeats = (await answerWithin(longestLookMs, () => readHeartbeats(clock()))) ?? [];
         return heartbeats.length === 0 || heartbeats.some(({ providers }) => providers.some(({ mayBeQualified }) => mayBeQualified));
       },
       confirmWith: config.CONFIRM_WITH,

@@ -1,0 +1,77 @@
+import { checkWrite, connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
+import { readDurability, watchDurability } from '../shared/queue/durability.ts';
+import { readHeartbeats } from '../shared/queue/heartbeat.ts';
+import { watchQueue } from '../shared/queue/queue-state.ts';
+import { createJobSender } from '../shared/queue/sender.ts';
+import { systemClock } from '../shared/runtime/clock.ts';
+import type { Config } from '../shared/runtime/config.ts';
+import type { ProcessContext } from '../shared/runtime/lifecycle.ts';
+import { createMetrics, serveMetrics } from '../shared/runtime/metrics.ts';
+import { noLists, watchLists } from '../shared/store/lists-in-force.ts';
+import { openStore } from '../shared/store/store.ts';
+import { usesTrustedLists } from '../shared/trust/list-sources.ts';
+import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
+import { createRateLimits } from './server/rate-limits.ts';
+import { watchWrites } from './server/write-watch.ts';
+
+/** The tools that every capability of the API gets whole. */
+export type ApiTools = Awaited<ReturnType<typeof openApiTools>>;
+
+/** Opens the tools of an API process. `lifecycle` closes them again when the process ends. */
+export async function openApiTools({ config, log, lifecycle }: ProcessContext<Config>) {
+  const clock = systemClock;
+  const trust = loadTrustSettings(config);
+
+  const store = openStore(config, log);
+  lifecycle.onClose('store', () => store.close());
+  await store.openKeys();
+  const redis = connectProducer(config.REDIS_URL, log);
+  lifecycle.onClose('redis', () => disconnect(redis));
+  watchDurability(redis, log);
+  const queueWatch = watchQueue({ redis, log });
+  lifecycle.onClose('queue watch', () => queueWatch.stop());
+  const lists = usesTrustedLists(config) ? await watchLists(store.trustedLists, log) : noLists;
+  lifecycle.onClose('trusted lists', () => lists.stop());
+  const jobs = createJobSender({ redis, log });
+  lifecycle.onClose('jobs', () => jobs.close());
+
+  const pingRedis = () => redis.ping();
+  const writeStore = async () => {
+    const [heartbeats] = await Promise.all([readHeartbeats(redis, clock()).catch(() => []), store.checkWrite()]);
+    if (heartbeats.some(({ isStoreFull }) => isStoreFull)) throw new Error('a worker has no space for stamps');
+  };
+  const writes = watchWrites({
+    redis: { ping: pingRedis, write: () => checkWrite(redis) },
+    mongodb: { ping: store.ping, write: writeStore },
+    log,
+  });
+  lifecycle.onClose('writes', () => writes.stop());
+
+  const metrics = createMetrics({ clock });
+  if (config.METRICS_PORT !== undefined) {
+    const served = await serveMetrics({ metrics, host: config.HOST, port: config.METRICS_PORT, readQueueState: queueWatch.read });
+    lifecycle.onClose('metrics', served.close);
+    log.info({ metricsUrl: served.url }, 'metrics are served');
+  }
+
+  return {
+    config,
+    store,
+    jobs,
+    queueWatch,
+    lists,
+    trust,
+    writes,
+    metrics,
+    limits: createRateLimits({ redis, onLimited: metrics.rateLimited }),
+    pingRedis,
+    /** The states of the workers that are alive. */
+    readHeartbeats: (nowMs: number) => readHeartbeats(redis, nowMs),
+    readDurability: () => readDurability(redis),
+    /** Waits a moment for Redis, so that a process can also start while Redis is down. */
+    untilReady: () => untilReady(redis),
+    clock,
+    log,
+    lifecycle,
+  };
+}
