@@ -1,6 +1,5 @@
 /** Evidence: files that let others check a stamp or a workflow without this service. */
 import type { FastifyInstance } from 'fastify';
-import { addressesUnder } from '../../shared/domain/addresses.ts';
 import type { ServerContext } from '../server/context.ts';
 import type { Stamps } from '../stamps/index.ts';
 import type { ApiTools } from '../tools.ts';
@@ -21,10 +20,8 @@ import { registerRenewalRoutes } from './renewal-routes.ts';
 import { createListFileFinder } from './trusted-list.ts';
 import { registerTrustedListRoute } from './trusted-list-route.ts';
 
-export function createEvidence(
-  { config, store, trust, clock }: ApiTools,
-  others: { readonly stampJudge: StampJudge; readonly workflows: Workflows },
-) {
+export function createEvidence(tools: ApiTools, others: { readonly stampJudge: StampJudge; readonly workflows: Workflows }) {
+  const { store, trust, clock } = tools;
   const { stampJudge } = others;
   const { proveSealedChain } = others.workflows;
   const { stamps, outputs, workflows, newDigests, keys } = store;
@@ -43,7 +40,7 @@ export function createEvidence(
       revocationLists: trust.providers.flatMap(({ settings: { crl } }) => crl ?? []),
     }),
     findListFile: createListFileFinder(store),
-    published: createPublished({ outputs, clock, addressOf: addressesUnder(config.PUBLIC_BASE_URL) }),
+    published: createPublished(tools),
   };
 }
 

@@ -1,10 +1,10 @@
 import { mostOutputsListed, type WorkflowOutputs } from '../../shared/contract/workflow-record.ts';
-import { closingRecordPath, outputsPath } from '../../shared/domain/addresses.ts';
+import { addressesUnder, closingRecordPath, outputsPath } from '../../shared/domain/addresses.ts';
 import { hashOfClosingText } from '../../shared/domain/proofs.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { readStatus } from '../../shared/domain/workflow-state.ts';
 import { snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
-import type { WorkflowTools } from '../workflows/index.ts';
+import type { ApiTools } from '../tools.ts';
 
 export interface OutputsQuery {
   /** The number of the first output. */
@@ -13,7 +13,8 @@ export interface OutputsQuery {
 }
 
 /** Reads the public data from which anyone can recompute a workflow. The data is given as stored and is not verified here. */
-export function createPublished({ outputs, clock, addressOf }: Pick<WorkflowTools, 'outputs' | 'clock' | 'addressOf'>) {
+export function createPublished({ config, store: { outputs }, clock }: ApiTools) {
+  const addressOf = addressesUnder(config.PUBLIC_BASE_URL);
   const closingRecordOf = ({ status, closingRecord }: WorkflowRecord) => (status === 'completed' ? closingRecord : undefined);
 
   return {

@@ -16,8 +16,9 @@ import type { WorkflowTools } from './workflow-tools.ts';
  *   again to continue), `queue_unavailable`, `store_unavailable`
  */
 export function createCompletion(tools: WorkflowTools, markStamp: MarkStamp) {
-  const { workflows, submission, clock, waitMs, addressOf } = tools;
-  const readSeals = createSealReader({ ...tools, markStamp });
+  const { config, submission, clock, addressOf } = tools;
+  const { workflows, stamps } = tools.store;
+  const readSeals = createSealReader({ stamps, markStamp });
 
   async function answerOf(workflow: WorkflowRecord): Promise<WorkflowCompleteResponse> {
     const { _id: workflowId, root, completedAt } = workflow;
@@ -44,7 +45,7 @@ export function createCompletion(tools: WorkflowTools, markStamp: MarkStamp) {
     if (checkState('complete', workflow, now) === 'again') return answerOf(workflow);
     await checkTier(workflow, tools);
     const { _id: workflowId } = workflow;
-    const deadline = startDeadline({ clock, waitMs });
+    const deadline = startDeadline({ clock, waitMs: config.STAMP_WAIT_MS });
     const reply = await submission.complete({ workflowId, acceptedAt: now, requestId, baseUrl }, deadline);
     const pending = (cause?: unknown) =>
       new ServiceError('completion_pending', 'The workflow is being completed. Ask again for the result.', {

@@ -50,7 +50,8 @@ export type OutputAnswer = Answer<WorkflowStampResponse, AcceptedOutput>;
  *   `idempotency_key_reused`: nothing was accepted
  */
 export function createOutputStamping(tools: WorkflowTools): (command: StampOutputsCommand) => Promise<Answers<OutputAnswer>> {
-  const { submission, writes, outputs, idempotency, clock, encryptedOf, addressOf } = tools;
+  const { config, submission, writes, idempotency, clock, encryptedOf, addressOf } = tools;
+  const { outputs } = tools.store;
 
   async function itemOf(command: StampOutputsCommand, request: WorkflowStampRequest, begunAt: number, tokenId: string): Promise<StampItem> {
     const { workflow, product, requestId } = command;
@@ -127,13 +128,16 @@ export function createOutputStamping(tools: WorkflowTools): (command: StampOutpu
 
   return (command) => {
     const { workflow, callerId, spentMs, patienceMs } = command;
-    return answerAll(tools, {
-      callerId,
-      spentMs,
-      patienceMs,
-      begin: (begunAt) => begin(command, begunAt),
-      answerOf: ({ tokenId }, outcome) => answerOf(workflow._id, tokenId, outcome, patienceMs !== undefined),
-    });
+    return answerAll(
+      { submission, clock, waitMs: config.STAMP_WAIT_MS },
+      {
+        callerId,
+        spentMs,
+        patienceMs,
+        begin: (begunAt) => begin(command, begunAt),
+        answerOf: ({ tokenId }, outcome) => answerOf(workflow._id, tokenId, outcome, patienceMs !== undefined),
+      },
+    );
   };
 }
 

@@ -36,7 +36,8 @@ function agentShown({ agentId, email, redactedAt }: WorkflowRecord): string | nu
  * @throws ServiceError `store_unavailable`; the errors of `passLimit`
  */
 export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<typeof createWorkflowProofs>) {
-  const { workflows, outputs, makesTestStamps, confirmWith, clock } = tools;
+  const { config, makesTestStamps, clock } = tools;
+  const { workflows, outputs } = tools.store;
   async function findOutputs(workflowId: string, hash: string | undefined, chain: RecomputedChain): Promise<FindResult | null> {
     if (hash === undefined) return null;
     const recorded = await outputs.findNumbers(workflowId, hash, mostFound);
@@ -82,7 +83,7 @@ export function createWorkflowPages(tools: WorkflowTools, prove: ReturnType<type
       title: publicNameOf(workflow.briefingMetadata, 'title'),
       maskedEmail: workflow.redactedAt ? null : maskEmail(workflow.email),
       emailVerifiedAt: isoOf(workflow.emailVerifiedAt),
-      confirmWith: workflow.confirmedWith ?? confirmWith,
+      confirmWith: workflow.confirmedWith ?? config.CONFIRM_WITH,
       mail: linkMailStateOf(workflow),
       briefingHash: workflow.briefingHash,
       outputs: { rows, total, unqualifiedTotal: end?.unqualifiedTotal ?? 0, page, pageSize },

@@ -5,7 +5,9 @@ import type { WorkflowTools } from './workflow-tools.ts';
 /** The people who get mails from the service. Here each is a keyed hash of an address. */
 export type Recipients = ReturnType<typeof createRecipients>;
 
-export function createRecipients({ blockedRecipients, recipientKey, clock }: WorkflowTools) {
+export function createRecipients({ store: { blockedRecipients, keys }, clock }: WorkflowTools) {
+  const recipientKey = () => keys.secret('recipients');
+
   return {
     /**
      * Returns the hash of a recipient who may get a mail.

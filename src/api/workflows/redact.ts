@@ -10,7 +10,7 @@ import type { WorkflowTools } from './workflow-tools.ts';
  *
  * @throws ServiceError `store_unavailable`
  */
-export function createRedaction({ workflows, outputs, clock }: WorkflowTools) {
+export function createRedaction({ store: { workflows, outputs }, clock }: WorkflowTools) {
   return async (workflow: WorkflowRecord): Promise<WorkflowRedactResponse> => {
     const { _id: workflowId } = workflow;
     await workflows.redact(workflowId, new Date(clock()));

@@ -22,7 +22,7 @@ export interface ResendCommand {
  * @throws ServiceError `conflict`, `gone`, `rate_limited`, `mail_unavailable`, `idempotency_key_reused`, `queue_unavailable`, `store_unavailable`;
  *   `mail_pending` if the queue did not confirm the mail
  */
-export function createResend({ workflows, idempotency, clock, addressOf }: WorkflowTools, mailer: ChallengeMailer) {
+export function createResend({ store: { workflows }, idempotency, clock, addressOf }: WorkflowTools, mailer: ChallengeMailer) {
   return async (command: ResendCommand): Promise<{ answer: WorkflowResendResponse; isReplayed: boolean }> => {
     const { workflow, requestId, idempotencyKey: key, passLimit, baseUrl } = command;
     const now = clock();

@@ -9,6 +9,8 @@ import { digestOfToken } from './access.ts';
 import type { ChallengeMailer } from './challenge-mailer.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
+const hourMs = 3_600_000;
+
 export interface StartCommand {
   readonly request: WorkflowStartRequest;
   /** The product of the caller, if it asks for webhooks. */
@@ -34,7 +36,8 @@ export const starterIdOf = (product: string | undefined, address = ''): string =
  *   `idempotency_key_reused`; `mail_pending` if the workflow is started but the queue did not confirm the mail
  */
 export function createWorkflowStart(tools: WorkflowTools, mailer: ChallengeMailer) {
-  const { workflows, counters, jobs, idempotency, clock, log, ttlMs, addressOf } = tools;
+  const { config, jobs, idempotency, clock, log, addressOf } = tools;
+  const { workflows, counters } = tools.store;
 
   /**
    * Removes a workflow and its e-mail address if the answer is an error and the request had no Idempotency-Key: nobody can then repeat the request to
@@ -68,7 +71,7 @@ export function createWorkflowStart(tools: WorkflowTools, mailer: ChallengeMaile
       tier: request.tier,
       challengeId: randomUUID(),
       createdAt: new Date(now),
-      expiresAt: new Date(now + ttlMs),
+      expiresAt: new Date(now + config.WORKFLOW_TTL_HOURS * hourMs),
     });
     let mail: Acceptance = 'acknowledged';
     try {

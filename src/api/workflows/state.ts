@@ -13,7 +13,7 @@ export const isoOf = (date: Date | undefined): string | null => date?.toISOStrin
  *
  * @throws ServiceError `store_unavailable`
  */
-export function createWorkflowState({ outputs, clock, addressOf }: WorkflowTools) {
+export function createWorkflowState({ store: { outputs }, clock, addressOf }: WorkflowTools) {
   return async (workflow: WorkflowRecord, isHolder: boolean): Promise<WorkflowStateResponse> => {
     const end = await outputs.findEnd(workflow._id);
     const { mail, briefingMetadata, salts } = workflow;

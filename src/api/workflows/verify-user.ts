@@ -56,7 +56,7 @@ function refusalOf(workflow: WorkflowRecord, digest: string, nowMs: number): Fin
 }
 
 /** Creates the two ways to give a challenge. Both return null if there is no such workflow. */
-export function createUserVerification({ workflows, jobs, clock }: WorkflowTools) {
+export function createUserVerification({ store: { workflows }, jobs, clock }: WorkflowTools) {
   /**
    * Queues the webhook if this is the right challenge. This happens before the challenge is used, because it can be used only once. The job finds out
    * whether the challenge was accepted.

@@ -20,7 +20,9 @@ import type { WorkflowTools } from './workflow-tools.ts';
 
 /** Creates the operations on workflows. Most have their own file. */
 export function createWorkflows(tools: WorkflowTools) {
-  const { workflows, outputs, stamps, idempotency, stampJudge, clock, waitMs, addressOf } = tools;
+  const { config, idempotency, stampJudge, clock, addressOf } = tools;
+  const { workflows, outputs, stamps } = tools.store;
+  const { STAMP_WAIT_MS: waitMs } = config;
   const mailer = createChallengeMailer(tools);
   const chains = createChainProver({ outputs });
   const markStamp = createStampMarks(stampJudge);
