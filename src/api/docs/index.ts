@@ -23,7 +23,7 @@ const pageContract: OperationContract = {
 };
 
 /** Serves `/openapi.json` and `/docs`. Both describe all routes that are registered after this call. A route without a contract is an error. */
-export function registerDocs(app: FastifyInstance, { baseUrl }: Pick<ServerContext, 'baseUrl'>): void {
+export function registerDocs(app: FastifyInstance, { baseUrl }: ServerContext): void {
   const routes: DescribedRoute[] = [];
   app.addHook('onRoute', ({ method, url, config }) => {
     const methods = [method].flat().filter((name) => name !== 'HEAD');

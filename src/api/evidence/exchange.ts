@@ -20,7 +20,7 @@ export interface Exchanged {
 export type ReadExchange = (tokenId: string, part: ExchangePart) => Promise<Exchanged>;
 
 export const createExchangeReader =
-  ({ stamps }: { readonly stamps: Pick<StampStore, 'find'> }): ReadExchange =>
+  ({ stamps }: { readonly stamps: StampStore }): ReadExchange =>
   async (tokenId, part) => {
     const stamp = await stamps.find(tokenId);
     if (!stamp) throw new ServiceError('not_found', 'There is no stamp with this id.');

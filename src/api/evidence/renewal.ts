@@ -21,9 +21,9 @@ export interface EvidenceRenewals {
 }
 
 export function createEvidenceRenewals(deps: {
-  stamps: Pick<StampStore, 'find'>;
-  newDigests: Pick<NewDigestStore, 'insertOnce'>;
-  stampJudge: Pick<StampJudge, 'judgeStamp'>;
+  stamps: StampStore;
+  newDigests: NewDigestStore;
+  stampJudge: StampJudge;
   clock: Clock;
   policy?: AlgorithmPolicy;
 }): EvidenceRenewals {

@@ -15,7 +15,7 @@ export interface CallGuards {
 }
 
 /** Creates the guards of a call. They use the same counters as the REST API. A product's verifications are not counted. */
-export function createCallGuards(context: ServerContext & { readonly workflows: Pick<Workflows, 'recipients'> }) {
+export function createCallGuards(context: ServerContext & { readonly workflows: Workflows }) {
   const { mistakes, productLimit, outputLimit } = context;
   const mailLimits = createMailLimits(context);
   return (request: FastifyRequest, reply: FastifyReply): CallGuards => ({

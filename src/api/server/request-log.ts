@@ -32,7 +32,7 @@ export function registerRequestLog(app: FastifyInstance): void {
 }
 
 /** Measures every answer by its route and counts each fault. URLs are not used: there are too many, and some are secret. */
-export function registerRequestMetrics(app: FastifyInstance, metrics: Pick<Metrics, 'answered' | 'faulted'>): void {
+export function registerRequestMetrics(app: FastifyInstance, metrics: Metrics): void {
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'none';
     const faults = faultsOf(request, reply.statusCode);

@@ -56,7 +56,7 @@ export function createServicePasswords(tokens: readonly ServiceToken[]): Identif
 export type RequireProduct = (request: FastifyRequest, reply: FastifyReply) => Promise<string>;
 
 export const createProductRule =
-  (identify: IdentifyProduct, mistakes: Pick<Mistakes, 'wrongToken'>): RequireProduct =>
+  (identify: IdentifyProduct, mistakes: Mistakes): RequireProduct =>
   async (request, reply) => {
     const product = identify(request);
     if (product !== undefined) return product;

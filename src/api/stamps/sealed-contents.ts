@@ -32,10 +32,7 @@ export interface SealedContents {
 const notFound = () => new ServiceError('not_found', 'There is no content at this address.');
 const damaged = () => new ServiceError('internal_error', 'The stored content does not match its stamp and is not sent.');
 
-export function createSealedContents(deps: {
-  stamps: Pick<StampStore, 'find'>;
-  sealedContents: Pick<SealedContentStore, 'open'>;
-}): SealedContents {
+export function createSealedContents(deps: { stamps: StampStore; sealedContents: SealedContentStore }): SealedContents {
   /** Reads and checks the content, and hashes it in the stamp's algorithm and in `algorithms`. */
   async function check(tokenId: string, secret: string, algorithms: readonly Imprint['algorithm'][]) {
     const stamp = await deps.stamps.find(tokenId);

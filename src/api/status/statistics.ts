@@ -17,6 +17,6 @@ const rowOf = ({ date, provider, isQualified, callerKind, stamps, failed, latenc
 export type DailyStatistics = (days: number) => Promise<DailyStatsRow[]>;
 
 export const createDailyStatistics =
-  ({ counters, clock }: { readonly counters: Pick<CounterStore, 'daily'>; readonly clock: Clock }): DailyStatistics =>
+  ({ counters, clock }: { readonly counters: CounterStore; readonly clock: Clock }): DailyStatistics =>
   async (days) =>
     (await counters.daily(days, clock())).map(rowOf);

@@ -65,9 +65,9 @@ export interface StatusDeps {
   readonly version: string;
   readonly clock: Clock;
   readonly stampWaitMs: number;
-  readonly writes: Pick<WriteWatch, 'refusing'>;
-  readonly counters: Pick<CounterStore, 'totals' | 'daily'>;
-  readonly evidenceTerms: Pick<EvidenceTermStore, 'readState'>;
+  readonly writes: WriteWatch;
+  readonly counters: CounterStore;
+  readonly evidenceTerms: EvidenceTermStore;
   readonly readLists: TrustedListStore['readInForce'];
   readonly readHeartbeats: (now: number) => Promise<Heartbeat[]>;
   readonly readQueueState: () => Promise<QueueState>;

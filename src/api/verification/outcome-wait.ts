@@ -22,11 +22,7 @@ const youngMs = 24 * 3_600_000;
 const firstLookMs = 50;
 const longestLookMs = 500;
 
-export function createOutcomeWait(deps: {
-  verification: Pick<Verification, 'byId'>;
-  stamps: Pick<StampStore, 'find'>;
-  clock: Clock;
-}): UntilKnown {
+export function createOutcomeWait(deps: { verification: Verification; stamps: StampStore; clock: Clock }): UntilKnown {
   const { verification, stamps, clock } = deps;
   let waiting = 0;
 

@@ -37,7 +37,7 @@ const agrees = (vouched: Vouched, { tokenId, imprint, proofs: [{ issuedAt }] }: 
 /** Verifies tokens and stored stamps, again for each request. A stored stamp is refused if its record does not agree with its token (V1). */
 export function createStampJudge(deps: {
   tokenJudge: TokenJudge;
-  stamps: Pick<StampStore, 'find' | 'findIdByToken'>;
+  stamps: StampStore;
   /** Returns a judge that uses the list under which such a token was made, if the service has kept one. */
   judgeOfTime: (token: Verified) => Promise<TokenJudge | undefined>;
   log: Logger;
@@ -122,9 +122,9 @@ export function createStampJudge(deps: {
 export function openStampJudge(deps: {
   trust: TrustSettings;
   lists: ListsInForce;
-  store: Pick<Store, 'listings' | 'trustedLists'> & {
-    readonly stamps: Pick<StampStore, 'find' | 'findIdByToken'>;
-    readonly keys: Pick<KeyStore, 'secret'>;
+  store: Store & {
+    readonly stamps: StampStore;
+    readonly keys: KeyStore;
   };
   clock: Clock;
   log: Logger;

@@ -48,7 +48,7 @@ const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
  *
  * @throws ServiceError `store_unavailable`
  */
-export function createStampPages(deps: { stamps: StampStore; refusals: Pick<RefusalStore, 'find'>; stampJudge: StampJudge; clock: Clock }) {
+export function createStampPages(deps: { stamps: StampStore; refusals: RefusalStore; stampJudge: StampJudge; clock: Clock }) {
   const { stamps, refusals, stampJudge, clock } = deps;
 
   function shownOf(judgement: StampJudgement): VerdictShown {

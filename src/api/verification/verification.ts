@@ -99,11 +99,7 @@ const resultOf = (vouched: Vouched, tokenId: string | null, isFileCompared: bool
 /** Whether a result means that no stamp has the requested id. */
 export const isUnknownId = ({ reason }: VerificationResult): boolean => reason === reasonOf('unknown_token_id');
 
-export function createVerification(deps: {
-  stamps: StampStore;
-  refusals: Pick<RefusalStore, 'find'>;
-  stampJudge: StampJudge;
-}): Verification {
+export function createVerification(deps: { stamps: StampStore; refusals: RefusalStore; stampJudge: StampJudge }): Verification {
   const { stamps, refusals, stampJudge } = deps;
 
   async function findTokenId({ tokenId, tst }: Vouched): Promise<string | null> {

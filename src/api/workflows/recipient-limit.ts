@@ -8,7 +8,7 @@ import type { Workflows } from './workflows.ts';
  *
  * @throws ServiceError `recipient_limited`, `recipient_blocked`, `rate_limited`, `store_unavailable`
  */
-export function createMailLimits(context: ServerContext & { readonly workflows: Pick<Workflows, 'recipients'> }) {
+export function createMailLimits(context: ServerContext & { readonly workflows: Workflows }) {
   const { config, limits, limitStarts } = context;
   const limitOf = (name: string, points: number, durationSeconds: number) =>
     limits.by({ name, points, durationSeconds, unit: 'mails to one recipient', code: 'recipient_limited', key: () => '' });

@@ -11,7 +11,7 @@ import { brokenRecord, type ProveSealedChain } from './sealed-chain.ts';
 
 export interface TreeProofDeps {
   readonly proveSealedChain: ProveSealedChain;
-  readonly outputs: Pick<OutputStore, 'findNumbers'>;
+  readonly outputs: OutputStore;
   readonly addressOf: (path: string) => string;
 }
 

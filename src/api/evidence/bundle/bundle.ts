@@ -51,11 +51,11 @@ const typePattern = /^[a-z0-9._+-]{1,64}$/;
  */
 export function createEvidenceBundles(deps: {
   proveSealedChain: ProveSealedChain;
-  outputs: Pick<OutputStore, 'list'>;
-  stamps: Pick<StampStore, 'findMany'>;
-  stampJudge: Pick<StampJudge, 'judgeToken' | 'judgeStamp'>;
-  listings: Pick<ListingStore, 'findAt'>;
-  trustedLists: Pick<TrustedListStore, 'findXml'>;
+  outputs: OutputStore;
+  stamps: StampStore;
+  stampJudge: StampJudge;
+  listings: ListingStore;
+  trustedLists: TrustedListStore;
   revocationLists: readonly Buffer[];
 }) {
   const { proveSealedChain, outputs, stamps } = deps;

@@ -34,10 +34,7 @@ const mostJudged = 64;
 
 const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-export function createCertificateCollector(deps: {
-  stampJudge: Pick<StampJudge, 'judgeToken'>;
-  revocationLists: readonly Buffer[];
-}): CertificateCollector {
+export function createCertificateCollector(deps: { stampJudge: StampJudge; revocationLists: readonly Buffer[] }): CertificateCollector {
   const { stampJudge, revocationLists } = deps;
   const signers: Buffer[] = [];
   const anchors = new Map<string, CertificateIdentity>();

@@ -25,11 +25,7 @@ export interface SealQualification {
  * Finds out whether a seal is qualified. Its lists are those under which it was made, if the service has kept this: they stay the same when newer lists
  * come into force, and so do the bytes of the bundle.
  */
-export function createSealQualifier(deps: {
-  stampJudge: Pick<StampJudge, 'judgeStamp'>;
-  listings: Pick<ListingStore, 'findAt'>;
-  trustedLists: Pick<TrustedListStore, 'findXml'>;
-}) {
+export function createSealQualifier(deps: { stampJudge: StampJudge; listings: ListingStore; trustedLists: TrustedListStore }) {
   const { stampJudge, listings, trustedLists } = deps;
 
   async function readList(sha256: string): Promise<BundledList | undefined> {

@@ -70,11 +70,11 @@ export interface CoseEvidence {
 }
 
 export function createCoseEvidence(deps: {
-  stamps: Pick<StampStore, 'find'>;
-  outputs: Pick<OutputStore, 'findByTokens'>;
-  workflows: Pick<WorkflowStore, 'find'>;
+  stamps: StampStore;
+  outputs: OutputStore;
+  workflows: WorkflowStore;
   proveSealedChain: ProveSealedChain;
-  keys: Pick<KeyStore, 'secret'>;
+  keys: KeyStore;
 }): CoseEvidence {
   const { stamps, outputs, workflows, proveSealedChain, keys } = deps;
   const readKey = async () => receiptKeyOf(await keys.secret('cose-receipts'));

@@ -10,7 +10,7 @@ const hashOrder = stampHashArguments
   .transform(({ sha256_hex, tier, metadata }): StampRequest => ({ hash: sha256_hex, tier, metadata }))
   .pipe(stampRequestFor());
 
-export function createStampHashTool({ stamping }: { readonly stamping: Pick<Stamping, 'stamp'> }): Tool {
+export function createStampHashTool({ stamping }: { readonly stamping: Stamping }): Tool {
   return createTool({
     name: 'service_stamp_hash',
     description:
@@ -26,7 +26,7 @@ export function createStampHashTool({ stamping }: { readonly stamping: Pick<Stam
 }
 
 /** The tool that stores content. The tier is always sealed: another one is −32602 (M3). */
-export function createStampContentTool(deps: { readonly stamping: Pick<Stamping, 'stamp'>; readonly sealedMaxBytes: number }): Tool {
+export function createStampContentTool(deps: { readonly stamping: Stamping; readonly sealedMaxBytes: number }): Tool {
   const { stamping, sealedMaxBytes } = deps;
   const order = stampRequestFor({ tier: 'sealed', sealedMaxBytes });
   const contentOrder = stampContentArguments
@@ -54,7 +54,7 @@ export function createStampContentTool(deps: { readonly stamping: Pick<Stamping,
   };
 }
 
-export function createVerifyTokenTool({ verification }: { readonly verification: Pick<Verification, 'byId' | 'raw'> }): Tool {
+export function createVerifyTokenTool({ verification }: { readonly verification: Verification }): Tool {
   return createTool({
     name: 'service_verify_token',
     description:
@@ -73,7 +73,7 @@ export function createVerifyTokenTool({ verification }: { readonly verification:
 export const stampingAnnotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true } as const;
 
 /** Makes a stamp for the product of the call's service token. @throws the same ServiceErrors as `Stamping.stamp` */
-async function stampFor(call: ToolCall, stamping: Pick<Stamping, 'stamp'>, order: StampOrder): Promise<StampToken> {
+async function stampFor(call: ToolCall, stamping: Stamping, order: StampOrder): Promise<StampToken> {
   const { product, requestId, idempotencyKey, guards } = call;
   const { stamp, isReplayed } = await stamping.stamp({
     order,

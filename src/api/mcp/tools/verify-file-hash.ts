@@ -32,8 +32,8 @@ function reasonAgainst(hash: string, { valid, reason, imprint, tsp_provider, pol
 const isLeftOpen = (unchecked: string): boolean => !unchecked.startsWith('whether you have the right file');
 
 export function createVerifyFileTool(deps: {
-  readonly verification: Pick<Verification, 'byId' | 'raw'>;
-  readonly workflows: Pick<Workflows, 'find' | 'proofs'>;
+  readonly verification: Verification;
+  readonly workflows: Workflows;
   readonly links: Links;
 }): Tool {
   const { verification, workflows, links } = deps;

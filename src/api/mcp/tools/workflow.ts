@@ -19,7 +19,7 @@ import { stampingAnnotations } from './stamp.ts';
 import { createTool, type Tool } from './tool.ts';
 
 export function createWorkflowStartTool(deps: {
-  readonly workflows: Pick<Workflows, 'start'>;
+  readonly workflows: Workflows;
   readonly links: Links;
   readonly baseUrl: () => string;
 }): Tool {
@@ -50,10 +50,7 @@ export function createWorkflowStartTool(deps: {
   });
 }
 
-export function createWorkflowStatusTool(deps: {
-  readonly workflows: Pick<Workflows, 'open' | 'find' | 'state'>;
-  readonly links: Links;
-}): Tool {
+export function createWorkflowStatusTool(deps: { readonly workflows: Workflows; readonly links: Links }): Tool {
   const { workflows, links } = deps;
   return createTool({
     name: 'workflow_status',
@@ -78,10 +75,7 @@ export function createWorkflowStatusTool(deps: {
   });
 }
 
-export function createWorkflowOutputTool(deps: {
-  readonly workflows: Pick<Workflows, 'open' | 'stampOutputs'>;
-  readonly links: Links;
-}): Tool {
+export function createWorkflowOutputTool(deps: { readonly workflows: Workflows; readonly links: Links }): Tool {
   const { workflows, links } = deps;
   return createTool({
     name: 'workflow_stamp_output',
@@ -111,7 +105,7 @@ export function createWorkflowOutputTool(deps: {
 }
 
 export function createWorkflowCompleteTool(deps: {
-  readonly workflows: Pick<Workflows, 'open' | 'complete' | 'bindAnswer'>;
+  readonly workflows: Workflows;
   readonly links: Links;
   readonly baseUrl: () => string;
 }): Tool {
@@ -135,7 +129,7 @@ export function createWorkflowCompleteTool(deps: {
   });
 }
 
-export function createWorkflowBundleTool(deps: { readonly workflows: Pick<Workflows, 'find' | 'state'>; readonly links: Links }): Tool {
+export function createWorkflowBundleTool(deps: { readonly workflows: Workflows; readonly links: Links }): Tool {
   const { workflows, links } = deps;
   return createTool({
     name: 'workflow_bundle',
