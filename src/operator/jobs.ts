@@ -35,7 +35,7 @@ function lineOf(shown: ShownJob, json: boolean): string {
 
 interface JobTools {
   readonly jobs: FailedJobs;
-  readonly refusals: Pick<RefusalStore, 'forgetFailed' | 'insertOnce'>;
+  readonly refusals: RefusalStore;
 }
 
 async function retry({ jobs, refusals }: JobTools, shown: ShownJob): Promise<void> {

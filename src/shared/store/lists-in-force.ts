@@ -20,16 +20,13 @@ export const noLists: ListsInForce = { current: () => empty, stop: () => undefin
 const empty = createListIndex([]);
 
 /** Reads the lists in force once, for a command. @throws ServiceError `store_unavailable` */
-export async function readListsInForce({ readInForce, findSaid }: Pick<TrustedListStore, 'readInForce' | 'findSaid'>): Promise<ListIndex> {
+export async function readListsInForce({ readInForce, findSaid }: TrustedListStore): Promise<ListIndex> {
   const ids = (await readInForce()).flatMap(({ list }) => list?.sha256 ?? []);
   return createListIndex((await Promise.all(ids.map(findSaid))).filter((said) => said !== undefined));
 }
 
 /** Reads the lists in force, and again when they change. While the store does not answer, the last ones stay. */
-export async function watchLists(
-  { readInForce, findSaid }: Pick<TrustedListStore, 'readInForce' | 'findSaid'>,
-  log: Logger,
-): Promise<ListsInForce> {
+export async function watchLists({ readInForce, findSaid }: TrustedListStore, log: Logger): Promise<ListsInForce> {
   const stopping = new AbortController();
   let index = empty;
   let known = new Map<string, TrustedList>();
