@@ -1,0 +1,310 @@
+import { createPublicKey, createSecretKey, randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, describe, expect, test } from 'vitest';
+import { judgeToken } from '../../src/cli/judge-token.ts';
+import { issueMockToken } from '../../src/shared/domain/mock-token.ts';
+import { developmentPolicy, type Qualification } from '../../src/shared/domain/qualification.ts';
+import { verdictOf } from '../../src/shared/domain/reasons.ts';
+import { addTimeStamp, encodeEvidenceRecord, timeStampRenewalOf } from '../../src/shared/rfc3161/ers/encode.ts';
+import { createTrustStore, PKI_STATUS, type SigningIdentity, tokenIn } from '../../src/shared/rfc3161/index.ts';
+import { createTokenJudge } from '../../src/shared/trust/judge.ts';
+import { createListIndex, openListThread } from '../../src/shared/trust/lists/index.ts';
+import type { TrustSettings } from '../../src/shared/trust/trusted-providers.ts';
+import * as x509 from '../../src/tsa/certificate.ts';
+import { issueSigner, type SignerOptions } from '../../src/tsa/pki.ts';
+import { ca, FROM_MS, lab, tokenBy } from '../support/chain-lab.ts';
+import { newListSigner } from '../support/list-server.ts';
+import { hash } from '../support/record-lab.ts';
+import { type ListedService, type ListOptions, makeTrustedList } from '../support/trusted-lists.ts';
+import { DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
+
+/**
+ * The service and the command judge by the same trust anchors, trusted lists and revocation lists: the verdict, its reason and *qualified* with its
+ * basis are the same (V10, V11, V12). The second table has the known differences. If a difference is gone, its row fails and moves to the first
+ * table.
+ */
+
+/** What a judge says: the verdict and its reason; then the basis of *qualified*, and `qualified` or the reason why not; `-` if nothing is said. */
+type Line = string;
+
+/** What each judge is given. */
+interface Given {
+  readonly anchors?: readonly SigningIdentity[];
+  /** The services of the only trusted list. Undefined: there is no list. */
+  readonly services?: readonly ListedService[];
+  readonly list?: ListOptions;
+  readonly crls?: readonly Buffer[];
+  /** The SHA-256 of the document. Undefined: none is given. */
+  readonly digest?: Buffer;
+}
+
+interface Lines {
+  /** The service with the trust anchors in `TRUST_ANCHORS_FILE`, and the revocation lists in the request. */
+  readonly service: Line;
+  /** The service with the trust anchors and revocation lists in the settings of a provider. */
+  readonly ofProvider: Line;
+  readonly command: Line;
+}
+
+const listSigner = newListSigner('Utopia');
+const reader = openListThread();
+afterAll(() => reader.close());
+const mockKey = createSecretKey(randomBytes(32));
+
+async function indexOf(services: readonly ListedService[], options: ListOptions = {}) {
+  const providers = [{ name: 'Acme', services }];
+  const document = makeTrustedList({ territory: 'SE', sequenceNumber: 61, providers, signed: listSigner, ...options });
+  return createListIndex([await reader.read(document, [listSigner.certificate])]);
+}
+
+const noLists = createListIndex([]);
+/** The provider says nothing about its qualification and its policy. */
+const provider = { name: 'tsa', qualified: 'from_list', policyOid: undefined } as never;
+
+async function linesOf(token: Buffer, { anchors = [], services, list, crls = [], digest }: Given): Promise<Lines> {
+  const index = services && (await indexOf(services, list));
+  const imprint = digest && ({ algorithm: 'sha256', digest: digest.toString('hex') } as const);
+  const certificates = anchors.map(({ certificate }) => certificate);
+  const storeOf = (own: readonly Buffer[], lists = crls) =>
+    createTrustStore({ anchors: own, intermediates: [issuer.certificate, ...certificates], crls: lists });
+  const judgeOf = (trust: TrustSettings) =>
+    createTokenJudge({ trust, lists: () => index ?? noLists, mockKey: async () => mockKey, clock: () => LAB_NOW_MS }).judge;
+  const ofService = async (trust: TrustSettings, inRequest: readonly Buffer[]) => {
+    const judged = await judgeOf(trust)(token.toString('base64'), undefined, imprint, [], inRequest);
+    return judged.ok ? lineOf('valid', judged.qualification) : lineOf(`${verdictOf(judged.code)} ${judged.code}`, judged.qualification);
+  };
+  const { verdict, reason, qualification } = await judgeToken(
+    token,
+    storeOf(certificates),
+    LAB_NOW_MS,
+    imprint && [imprint],
+    index && [index],
+  );
+  return {
+    service: await ofService({ providers: [], extraTrust: storeOf(certificates, []) }, crls),
+    ofProvider: await ofService({ providers: [{ settings: provider, trust: storeOf(certificates) }], extraTrust: storeOf([]) }, []),
+    command: lineOf(reason ? `${verdict} ${reason}` : verdict, qualification),
+  };
+}
+
+const lineOf = (verdict: string, said: Qualification | null | undefined): Line =>
+  `${verdict}; ${said ? [said.basis, said.reason ?? said.status].filter(Boolean).join(' ') : '-'}`;
+
+// Authorities, and the services of lists
+
+const tsaOf = (by: SigningIdentity, commonName: string, more: SignerOptions = {}) =>
+  issueSigner(by, { nowMs: FROM_MS, commonName, ...more });
+const keyOf = ({ privateKey, scheme }: SigningIdentity) => ({ privateKey, publicKey: createPublicKey(privateKey), scheme });
+const above = ca(undefined, { name: 'Old root' });
+const root = ca(above, { name: 'Root' });
+const issuer = ca(root, { name: 'Time-stamping CA' });
+const signer = tsaOf(issuer, 'TSA');
+/** Its certificate has ended, so a record that begins with its token depends on the renewal. */
+const ended = tsaOf(issuer, 'Old TSA', { notAfterMs: LAB_NOW_MS - DAY_MS / 2 });
+const otherRoot = ca(undefined, { name: 'Other root' });
+const other = tsaOf(otherRoot, 'Other TSA');
+const otherEnded = tsaOf(otherRoot, 'Other old TSA', { notAfterMs: LAB_NOW_MS - DAY_MS / 2 });
+/** The key of the signer under a certificate of another CA. */
+const thief = tsaOf(otherRoot, 'TSA', { key: keyOf(signer) });
+
+const granted = { type: 'TSA/QTST', name: 'Stamps', status: 'granted', since: '2018-03-01T00:00:00Z' };
+const listed = (by: SigningIdentity, more: Partial<ListedService> = {}) => ({ ...granted, certificates: [by.certificate], ...more });
+const withdrawn = (by: SigningIdentity) => listed(by, { status: 'withdrawn', since: '2024-01-01T00:00:00Z' });
+const ofOtherType = listed(issuer, { type: 'TSA' });
+const ofOtherKey = listed(ca(root, { name: 'Time-stamping CA' }));
+const byRoot = { anchors: [root] };
+const byOther = { anchors: [otherRoot] };
+const byRoots = { anchors: [root, otherRoot] };
+const byList = { services: [listed(issuer)] };
+const both = { ...byRoot, ...byList };
+const expired = { nextUpdate: '2026-11-21T11:59:59Z' };
+
+const crlOf = ({ serialNumber }: SigningIdentity, by: SigningIdentity) => {
+  const revoked = [{ serialNumber, revokedAtMs: LAB_NOW_MS - DAY_MS, reason: 1 }];
+  return x509.issueCrl({ number: 1n, thisUpdateMs: LAB_NOW_MS, nextUpdateMs: LAB_NOW_MS + DAY_MS, revoked }, by);
+};
+const revoking = [crlOf(signer, issuer)];
+
+// Tokens and records
+
+const token = tokenBy(signer);
+const unknown = tokenBy(other);
+const changed = Buffer.from(unknown);
+changed[changed.length - 5]! ^= 1;
+const withMods = tokenBy(signer, signer.chain, { response: (parts) => ({ ...parts, status: PKI_STATUS.grantedWithMods }) });
+const bare = lab.specimen({ profile: { identity: signer }, seams: { token: (parts) => ({ ...parts, certificates: [] }) } }).answer;
+const ofFuture = lab.specimen({ profile: { identity: signer }, timeMs: LAB_NOW_MS + DAY_MS }).answer;
+const ofPolicy = (policy: string, identity: SigningIdentity) => lab.specimen({ profile: { identity, policies: [policy] } }).answer;
+const mockBy = (key: typeof mockKey) =>
+  Buffer.from(issueMockToken(key, { tokenId: randomUUID(), hash: 'ab'.repeat(32), timeMs: LAB_NOW_MS, tier: 'basic' }), 'base64');
+
+/** The key of a CA below two roots. */
+const subKey = x509.generateSigningKey('p-256');
+const [ofRoot, ofOther] = [root, otherRoot].map((by) => ca(by, { key: subKey, name: 'Sub' })) as [SigningIdentity, SigningIdentity];
+const crossed = tokenBy(tsaOf(ofRoot, 'TSA of two'), [ofOther.certificate, ofRoot.certificate]);
+/** Certified by the signer, whose key also has a certificate of a CA that has expired. */
+const expiredCa = ca(otherRoot, { key: keyOf(signer), name: 'TSA', notAfterMs: FROM_MS + DAY_MS });
+const expiredSub = ca(otherRoot, { key: subKey, name: 'Sub', notAfterMs: FROM_MS + DAY_MS });
+const crossedByExpired = tokenBy(tsaOf(ofRoot, 'TSA of two'), [expiredSub.certificate, ofRoot.certificate]);
+const byNoCa = tokenBy(tsaOf(signer, 'TSA below'));
+const byExpiredCa = tokenBy(tsaOf(signer, 'TSA below'), [expiredCa.certificate]);
+
+const content = hash('sha256', Buffer.from('content'));
+const stampBy = (identity: SigningIdentity, digest: Buffer, daysAgo: number) =>
+  tokenIn(lab.specimen({ profile: { identity }, ask: { digest, nonce: undefined }, timeMs: LAB_NOW_MS - daysAgo * DAY_MS }).answer)!;
+const recordBy = (first: SigningIdentity) => encodeEvidenceRecord('sha256', { token: stampBy(first, content, 2) });
+function renewed(first: SigningIdentity, by: SigningIdentity): Buffer {
+  const record = recordBy(first);
+  return addTimeStamp(record, { token: stampBy(by, timeStampRenewalOf(record).imprint.digest, 1) }, 'last_chain');
+}
+
+const renewedWrongly = Buffer.from(renewed(signer, other));
+renewedWrongly[renewedWrongly.length - 5]! ^= 1;
+
+const [empty, untrusted] = ['not_proved trust_store_empty', 'not_proved untrusted_root'];
+const [mods, revoked] = ['not_valid granted_with_mods', 'not_valid certificate_revoked'];
+
+describe('the service and the command agree', () => {
+  test.each<[what: string, expected: Line, token: Buffer, given: Given]>([
+    ['by an anchor that no list knows', 'valid; service_not_listed', token, { ...byRoot, services: [listed(other)] }],
+    ['by a list', 'valid; list qualified', token, byList],
+    ['by both', 'valid; list qualified', token, both],
+    ['a list grants the CA above the anchor', 'valid; list qualified', token, { ...byRoot, services: [listed(above)] }],
+    ['a list grants another chain than the anchor', 'valid; list qualified', crossed, { ...byOther, services: [listed(root)] }],
+    [
+      'a list grants, and the chain to the anchor had expired',
+      'valid; list qualified',
+      crossedByExpired,
+      { ...byOther, services: [listed(root)] },
+    ],
+    ['withdrawn, by an anchor', 'valid; list service_withdrawn', token, { ...byRoot, services: [withdrawn(issuer)] }],
+    ['withdrawn, by the list', 'not_proved trust_store_empty; list service_withdrawn', token, { services: [withdrawn(issuer)] }],
+    ['another type, by an anchor', 'valid; list service_other_type', token, { ...byRoot, services: [ofOtherType] }],
+    ['another key, by an anchor', 'valid; list service_other_key', token, { ...byRoot, services: [ofOtherKey] }],
+    ['an expired list, by an anchor', 'valid; list list_expired', token, { ...both, list: expired }],
+    ['an expired list', 'not_proved trust_store_empty; list list_expired', token, { ...byList, list: expired }],
+    ['an unknown authority', 'not_proved untrusted_root; -', unknown, byRoot],
+    ['no anchor', 'not_proved trust_store_empty; -', unknown, {}],
+    ['an unknown authority and a wrong signature', 'not_valid signature_invalid; -', changed, both],
+    ['no certificates', 'not_proved signer_certificate_missing; -', bare, byOther],
+    ['of the future', 'not_valid gen_time_future; -', ofFuture, byRoot],
+    ['revoked, by an anchor', 'not_valid certificate_revoked; -', token, { ...byRoot, crls: revoking }],
+    ['revoked, by a list', 'not_valid certificate_revoked; -', token, { ...byList, crls: revoking }],
+    ['revoked, by both', 'not_valid certificate_revoked; -', token, { ...both, crls: revoking }],
+    ['revoked, of an unknown authority', 'not_valid certificate_revoked; -', token, { ...byOther, crls: revoking }],
+    [
+      'the revoked key of a service',
+      'not_valid certificate_revoked; -',
+      tokenBy(thief),
+      { ...byOther, services: [listed(signer)], crls: revoking },
+    ],
+    ['certified by a service that is no CA', 'not_valid issuer_not_ca; -', byNoCa, { services: [listed(signer)] }],
+    ['granted with modifications, by an anchor', 'not_valid granted_with_mods; -', withMods, byRoot],
+    ['granted with modifications, by a list', 'not_valid granted_with_mods; -', withMods, byList],
+    ['another policy', 'valid; list qualified', ofPolicy('2.999.8', signer), both],
+    ['the policy for trials', 'valid; development_tsa', ofPolicy(developmentPolicy, other), { ...byOther, ...byList }],
+    ['a record', 'valid; list qualified', recordBy(signer), { ...both, digest: content }],
+    ['a record of another document', 'not_valid imprint_mismatch; -', recordBy(signer), { ...byRoot, digest: hash('sha256', content) }],
+    ['a record that has ended', 'not_valid evidence_expired; -', recordBy(ended), byRoot],
+    [
+      'renewed by another authority, by anchors',
+      'valid; service_not_listed',
+      renewed(ended, other),
+      { ...byRoots, services: [listed(signer)] },
+    ],
+    [
+      'renewed by another authority, by the list',
+      'valid; list qualified',
+      renewed(ended, other),
+      { services: [listed(issuer), listed(other)] },
+    ],
+    ['by the list, renewed by an anchor', 'valid; list qualified', renewed(signer, other), { ...byOther, ...byList }],
+    ['by both, ended and renewed by an anchor', 'valid; list later_time_stamp', renewed(ended, other), { ...byRoots, ...byList }],
+    [
+      'by an anchor, renewed by a service that is withdrawn',
+      'not_proved untrusted_root; -',
+      renewed(signer, other),
+      { ...byRoot, services: [withdrawn(other)] },
+    ],
+    [
+      'by the list, renewed by a service that is withdrawn',
+      'not_proved trust_store_empty; -',
+      renewed(signer, other),
+      { services: [listed(issuer), withdrawn(other)] },
+    ],
+    ['by the list, renewed by nobody known', 'not_proved trust_store_empty; -', renewed(ended, other), byList],
+    ['the renewal is revoked', 'not_valid certificate_revoked; -', renewed(signer, other), { ...byRoots, crls: [crlOf(other, otherRoot)] }],
+    ['a record whose renewal has a wrong signature, all unknown', 'not_valid signature_invalid; -', renewedWrongly, {}],
+    ['a record whose renewal has a wrong signature, by an anchor', 'not_valid signature_invalid; -', renewedWrongly, byRoots],
+    // V10 wants certificate_revoked. Neither judge asks the lists about a renewal that a trust anchor covers.
+    [
+      'renewed with the revoked key of a service',
+      'valid; service_not_listed',
+      renewed(otherEnded, thief),
+      { ...byOther, services: [listed(signer)], crls: revoking },
+    ],
+    ['half a token', 'not_valid der_truncated; -', token.subarray(0, token.length / 2), both],
+  ])('%s: %s', async (_, expected, bytes, given) => {
+    expect(await linesOf(bytes, given)).toEqual({ service: expected, ofProvider: expected, command: expected });
+  });
+});
+
+describe('the service and the command differ', () => {
+  test.each<[differs: string, service: Line, command: Line, token: Buffer, given: Given, ofProvider?: Line]>([
+    ['the command says nothing without a list', 'valid; no_trusted_list', 'valid; -', token, byRoot],
+    // V12: a list that knows the service always decides, also if the trust anchor is of another chain. The service is right.
+    [
+      'the list withdrew another chain',
+      'valid; list service_withdrawn',
+      'valid; service_not_listed',
+      crossed,
+      { ...byOther, services: [withdrawn(root)] },
+    ],
+    // The same for a token that is not proved. The command is right.
+    ['another type, by the list', `${empty}; -`, `${empty}; list service_other_type`, token, { services: [ofOtherType] }],
+    ['another key, by the list', `${empty}; -`, `${empty}; list service_other_key`, token, { services: [ofOtherKey] }],
+    // A list that does not know the service says nothing. The service is right.
+    ['no list knows an unknown authority', `${untrusted}; -`, `${untrusted}; service_not_listed`, unknown, both],
+    // V10: nobody signed the status in the answer, so a revocation comes first, as with the trust anchors of a provider.
+    ['the status hides a revocation', `${mods}; -`, `${mods}; -`, withMods, { ...byRoot, crls: revoking }, `${revoked}; -`],
+    ['the status hides a revocation from the command', `${revoked}; -`, `${mods}; -`, withMods, { ...byList, crls: revoking }],
+    // No decision: the command begins with the fault of the list.
+    [
+      'two faults',
+      'not_valid certificate_not_valid_at_gen_time; -',
+      'not_valid issuer_not_ca; -',
+      byExpiredCa,
+      { ...byOther, services: [listed(signer)] },
+    ],
+    // V12: a renewal that is not qualified does no harm. The command is right.
+    [
+      'only a renewal by an anchor holds a record by the list',
+      `${untrusted}; -`,
+      'valid; list later_time_stamp',
+      renewed(ended, other),
+      { ...byOther, ...byList },
+    ],
+    // A renewal may come from any trusted authority, and a service that a list grants is one. The command is right.
+    [
+      'by an anchor, renewed by a service of a list',
+      `${untrusted}; -`,
+      'valid; service_not_listed',
+      renewed(signer, other),
+      { ...byRoot, services: [listed(other)] },
+    ],
+    // Only the service has the key of mock tokens.
+    ['a mock token', 'valid; mock_provider', 'not_proved mock_not_rfc3161; -', mockBy(mockKey), byList],
+    [
+      'a forged mock token',
+      'not_valid mock_token_forged; -',
+      'not_proved mock_not_rfc3161; -',
+      mockBy(createSecretKey(randomBytes(32))),
+      {},
+    ],
+    // Only the service knows the formats of tokens, and is given text.
+    ['garbage', 'not_valid unknown_format; -', 'not_valid der_truncated; -', Buffer.from('garbage'), {}],
+    ['nothing', 'not_valid not_base64; -', 'not_valid der_truncated; -', Buffer.alloc(0), {}],
+  ])('%s: %s, and %s', async (_, service, command, bytes, given, ofProvider = service) => {
+    expect(await linesOf(bytes, given)).toEqual({ service, ofProvider, command });
+    expect(new Set([service, ofProvider, command]).size).toBe(2);
+  });
+});
