@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import type { ErrorPage } from '../../src/api/server/error-page.ts';
 import type { ProvedStamp, StampMark } from '../../src/api/verification/stamp-model.ts';
 import type { VerdictShown, VerifyPage } from '../../src/api/verification/verify-model.ts';
-import type { OutputRow, VerifyUserPage, WorkflowPage } from '../../src/api/workflows/workflow-model.ts';
+import type { VerifyUserFacts } from '../../src/api/workflows/verify-user-page.ts';
+import type { OutputRow, WorkflowPage } from '../../src/api/workflows/workflow-model.ts';
 import { notQualified, type Qualification } from '../../src/shared/domain/qualification.ts';
 import type { WorkflowTier } from '../../src/shared/domain/tiers.ts';
 
@@ -190,28 +191,28 @@ export const workflowSamples = {
 const asker = { agentName: 'Cover Artist 2.1', taskTitle: 'Cover for the autumn issue' };
 const unnamed = { agentName: '', taskTitle: null };
 
-const outcomes: readonly VerifyUserPage['outcome'][] = [
+const outcomes: readonly VerifyUserFacts['outcome'][] = [
   { kind: 'verified', asker },
   { kind: 'wrong', triesLeft: 3 },
   { kind: 'wrong', triesLeft: 0 },
   ...(['challenge_expired', 'challenge_used', 'challenge_exhausted', 'challenge_replaced'] as const).map((kind) => ({ kind })),
   ...(['workflow_expired', 'workflow_closed', 'email_redacted'] as const).map((kind) => ({ kind })),
 ];
-const withButton: readonly VerifyUserPage['outcome'][] = [
+const withButton: readonly VerifyUserFacts['outcome'][] = [
   { kind: 'open', asker },
   { kind: 'verified', asker: unnamed },
   { kind: 'challenge_used' },
 ];
-const verifyUserPage = (outcome: VerifyUserPage['outcome'], confirmWith: VerifyUserPage['confirmWith']): VerifyUserPage => ({
+const verifyUserFacts = (outcome: VerifyUserFacts['outcome'], confirmWith: VerifyUserFacts['confirmWith']): VerifyUserFacts => ({
   outcome,
   confirmWith,
   workflowId,
   workflowUrl: `/workflow/${workflowId}`,
   makesTestStamps: false,
 });
-export const verifyUserSamples: readonly VerifyUserPage[] = [
-  ...outcomes.map((outcome) => verifyUserPage(outcome, 'link')),
-  ...withButton.map((outcome) => verifyUserPage(outcome, 'button')),
+export const verifyUserSamples: readonly VerifyUserFacts[] = [
+  ...outcomes.map((outcome) => verifyUserFacts(outcome, 'link')),
+  ...withButton.map((outcome) => verifyUserFacts(outcome, 'button')),
 ];
 
 const list = { issuer: 'CN=Acme Time CA', this_update: '2026-11-20T00:00:00Z', next_update: '2026-11-27T00:00:00Z' };

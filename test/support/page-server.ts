@@ -1,6 +1,8 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { registerSecurityHeaders } from '../../src/api/server/security-headers.ts';
 import { registerViews } from '../../src/api/server/views.ts';
+import { statusPageOf } from '../../src/api/status/status-page.ts';
+import { verifyUserPageOf } from '../../src/api/workflows/verify-user-page.ts';
 import type { WorkflowPage } from '../../src/api/workflows/workflow-model.ts';
 import { servePublished } from './page-record.ts';
 import {
@@ -56,8 +58,10 @@ export async function createPageServer(): Promise<FastifyInstance> {
     app.get(path, (_, reply) => reply.page('workflow', published));
   }
   for (const [name, model] of Object.entries(verifySamples)) app.get(`/verify/${name}`, (_, reply) => reply.page('verify', model));
-  for (const [i, model] of verifyUserSamples.entries()) app.get(`/verify-user/${i}`, (_, reply) => reply.page('verify-user', model));
-  for (const [name, model] of Object.entries(statusSamples)) app.get(`/status/${name}`, (_, reply) => reply.page('status', model));
+  for (const [i, facts] of verifyUserSamples.entries())
+    app.get(`/verify-user/${i}`, (_, reply) => reply.page('verify-user', verifyUserPageOf(facts)));
+  for (const [name, model] of Object.entries(statusSamples))
+    app.get(`/status/${name}`, (_, reply) => reply.page('status', statusPageOf(model)));
   for (const [name, model] of Object.entries(errorSamples)) app.get(`/error/${name}`, (_, reply) => reply.page('error', model));
   for (const name of ['asked', 'stopped'])
     app.get(`/stop-mail/${name}`, (_, reply) => reply.page('stop-mail', { isStopped: name === 'stopped' }));

@@ -7,6 +7,7 @@ import { json, type OperationContract, page } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
 import type { DailyStatistics } from './statistics.ts';
 import type { StatusService } from './status.ts';
+import { statusPageOf } from './status-page.ts';
 
 /** Together with the maximum age of the figures (2 s), this ensures that a client never sees figures older than 5 s. */
 const cacheControl = 'public, max-age=2';
@@ -58,7 +59,7 @@ export function registerStatusRoutes(
     return (await status.read()).status;
   });
   app.get('/status', { onRequest, config: { contract: pageContract } }, async (_request, reply) => {
-    return reply.header('Cache-Control', cacheControl).page('status', await status.read());
+    return reply.header('Cache-Control', cacheControl).page('status', statusPageOf(await status.read()));
   });
   app.get('/api/v1/internal/stats/daily', { config: { contract: dailyContract } }, async (request, reply) => {
     await requireProduct(request, reply);

@@ -8,16 +8,10 @@ import type { ActivityTotals, CounterStore } from '../../shared/store/counters.t
 import type { EvidenceState, EvidenceTermStore } from '../../shared/store/evidence-terms.ts';
 import type { ListInForce, TrustedListStore } from '../../shared/store/trusted-lists.ts';
 import { LIST_FAULTS, stateOf } from '../../shared/trust/lists/index.ts';
-import type { DayFigures } from '../server/views.ts';
 import type { WriteWatch } from '../server/write-watch.ts';
+import type { DayFigures } from './day-bars.ts';
 import { mailStateOf } from './mail-state.ts';
 import { assess, type ComponentState, type PartState, qualificationOf } from './service-state.ts';
-
-declare module '../server/views.ts' {
-  interface PageModels {
-    readonly status: StatusFigures;
-  }
-}
 
 /** The public state of the service. It contains no caller, id, host or path. */
 export interface StatusFigures {

@@ -12,6 +12,7 @@ import { addressKey } from '../server/rate-limits.ts';
 import { createRequestParser } from '../server/validation.ts';
 import { challengeError } from './refusals.ts';
 import type { ChallengeAttempt, ChallengeOutcome } from './verify-user.ts';
+import { verifyUserPageOf } from './verify-user-page.ts';
 import type { Workflows } from './workflows.ts';
 
 const address = '/api/v1/workflow/:workflow_id/verify-user';
@@ -131,8 +132,8 @@ export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerCo
     }
     if (!isJson) {
       const { makesTestStamps } = workflows;
-      const model = { outcome, confirmWith, workflowId, workflowUrl: workflowPath(workflowId), makesTestStamps };
-      return reply.code(statusOf(outcome)).page('verify-user', model);
+      const facts = { outcome, confirmWith, workflowId, workflowUrl: workflowPath(workflowId), makesTestStamps };
+      return reply.code(statusOf(outcome)).page('verify-user', verifyUserPageOf(facts));
     }
     if (outcome.kind !== 'verified' && outcome.kind !== 'open') throw errorOf(outcome);
     return { workflow_id: workflowId, status: outcome.kind === 'verified' ? 'active' : 'pending' };

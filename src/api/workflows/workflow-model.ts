@@ -3,12 +3,10 @@ import type { ConfirmWith } from '../../shared/domain/challenge.ts';
 import type { WorkflowTier } from '../../shared/domain/tiers.ts';
 import type { LinkMailState, WorkflowStatus } from '../../shared/domain/workflow-state.ts';
 import type { StampMark } from '../verification/index.ts';
-import type { ChallengeOutcome } from './verify-user.ts';
 
 declare module '../server/views.ts' {
   interface PageModels {
     readonly workflow: WorkflowPage;
-    readonly 'verify-user': VerifyUserPage;
   }
 }
 
@@ -134,13 +132,3 @@ export const outputsPerPage = 1_000;
 /** The path of an output: the page that shows it, and its place on this page. A browser does not send the fragment, so the page is in the query. */
 export const outputPagePath = (workflowId: string, sequenceNumber: number): string =>
   `${workflowPath(workflowId)}?page=${Math.ceil(sequenceNumber / outputsPerPage)}#output-${sequenceNumber}`;
-
-/** The page behind the link in the mail. */
-export interface VerifyUserPage {
-  readonly outcome: ChallengeOutcome;
-  readonly confirmWith: ConfirmWith;
-  readonly workflowId: string;
-  readonly workflowUrl: string;
-  /** Whether this installation makes test stamps only. */
-  readonly makesTestStamps: boolean;
-}
