@@ -63,6 +63,18 @@ describe('assets', () => {
   });
 });
 
+it('a page names every script that its script imports, so that they load in one round trip', async () => {
+  const { body } = await pages.app.inject('/verify');
+  const [folder] = /\/assets\/[0-9a-f]{12}\//.exec(body)!;
+  const named = [...body.matchAll(/<link rel="modulepreload" href="([^"]+)">/g)].map(([, path = '']) => path);
+  expect(named.length).toBeGreaterThan(5);
+  for (const script of [`${folder}verify.js`, ...named]) {
+    const text = (await pages.app.inject(script)).body;
+    for (const [, path = ''] of text.matchAll(/from '(\.[^']+)'/g))
+      expect(named).toContain(new URL(path, `http://localhost${script}`).pathname);
+  }
+});
+
 describe('verify-user pages (W5, W6, W7, E12)', () => {
   it.each([
     [0, 'Thank you, the link was opened'],

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import fastifyView from '@fastify/view';
@@ -33,14 +33,29 @@ const assetFolders = [
   },
 ].map(({ at, folder, files = readdirSync(folder).sort() }) => ({ at, folder, files }));
 
+/** Returns the scripts that a script imports, and those that they import, by the names under which they are served. */
+function importedBy(script: string, texts: ReadonlyMap<string, string>, known = new Set<string>()): ReadonlySet<string> {
+  for (const [, path = ''] of texts.get(script)?.matchAll(/^(?:import|export|\}) .*from '(\.[^']+)';$/gm) ?? []) {
+    const imported = posix.join(posix.dirname(script), path);
+    if (known.has(imported)) continue;
+    known.add(imported);
+    importedBy(imported, texts, known);
+  }
+  return known;
+}
+
 /**
  * Serves the assets under `/assets/<digest of all assets>/`, so that browsers may cache them for ever and scripts can import each other by their
- * plain names. A URL of another build is 404, never the content of this build. Returns a function that gives the URL path of a file.
+ * plain names. A URL of another build is 404, never the content of this build. Returns a function that gives the URL path of a file, and one that
+ * gives the paths of all scripts that a script needs: a page names them, so that they load in one round trip.
  */
-async function registerAssets(app: FastifyInstance): Promise<(file: string) => string> {
+async function registerAssets(app: FastifyInstance) {
   const digest = createHash('sha256');
-  for (const { at, folder, files } of assetFolders)
-    for (const file of files) digest.update(at + file).update(readFileSync(join(folder, file)));
+  const texts = new Map<string, string>();
+  for (const { at, folder, files } of assetFolders) {
+    for (const file of files) texts.set(at + file, readFileSync(join(folder, file), 'utf8'));
+  }
+  for (const [name, text] of texts) digest.update(name).update(text);
   const prefix = `/assets/${digest.digest('hex').slice(0, 12)}/`;
 
   for (const { at, folder, files } of assetFolders) {
@@ -48,11 +63,11 @@ async function registerAssets(app: FastifyInstance): Promise<(file: string) => s
     const kept = { wildcard: false, immutable: true, maxAge: '365d', globIgnore };
     await app.register(fastifyStatic, { root: folder, prefix: prefix + at, decorateReply: at === '', ...kept });
   }
-  const names = assetFolders.flatMap(({ at, files }) => files.map((file) => at + file));
-  return (file) => {
-    if (!names.includes(file)) throw new Error(`there is no asset ${file}`);
+  const urlOf = (file: string): string => {
+    if (!texts.has(file)) throw new Error(`there is no asset ${file}`);
     return prefix + file;
   };
+  return { urlOf, modulesOf: (script: string): string[] => [...importedBy(script, texts)].map(urlOf) };
 }
 
 /** Makes a QR code as one SVG path of dark squares, in a view box of `size` modules. This includes the empty border of four modules. */
@@ -71,9 +86,9 @@ declare module 'fastify' {
 
 /** Adds `reply.page` and serves the assets. Call it on the root instance, so that every route sees the decorators. */
 export async function registerViews(app: FastifyInstance, { operator }: { operator: Operator | null }): Promise<void> {
-  const assetUrl = await registerAssets(app);
+  const assets = await registerAssets(app);
   await app.register(fastifyView, {
-    engine: { eta: createViewEngine(assetUrl) },
+    engine: { eta: createViewEngine(assets) },
     root: viewsFolder,
     production: true,
     defaultContext: { operator, qrCode },

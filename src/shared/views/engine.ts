@@ -8,10 +8,13 @@ export const viewsFolder = fileURLToPath(new URL('../../../views', import.meta.u
 /**
  * Makes an engine that renders the templates of `views/`. Everything in `<%= %>` is escaped. Templates see their model as `it`, and call the functions of `format.ts` by their plain names.
  *
- * `assetUrl` maps a file of `views/assets` to its address. E-mails do not need it.
+ * `urlOf` maps a file of `views/assets` to its address, and `modulesOf` a script to the addresses of what it imports. E-mails need neither.
  */
-export function createViewEngine(assetUrl: (file: string) => string = String): Eta {
-  const functions = { ...format, asset: assetUrl };
+export function createViewEngine(
+  assets: { urlOf?: (file: string) => string; modulesOf?: (script: string) => readonly string[] } = {},
+): Eta {
+  const { urlOf = String, modulesOf = () => [] } = assets;
+  const functions = { ...format, asset: urlOf, modulesOf };
   const engine = new Eta({
     views: viewsFolder,
     cache: true,
