@@ -20,7 +20,7 @@ import { noLists, watchLists } from '../shared/store/lists-in-force.ts';
 import { openStore } from '../shared/store/store.ts';
 import { createTokenJudge } from '../shared/trust/judge.ts';
 import { loadListSources, usesTrustedLists } from '../shared/trust/list-sources.ts';
-import { canServeQualified, loadTrustSettings } from '../shared/trust/trusted-providers.ts';
+import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { createViewEngine } from '../shared/views/engine.ts';
 import { createMailTransport, withMailRecord } from './mail/index.ts';
 import { createListingKeeper, openProvider, openTsas } from './providers/index.ts';
@@ -93,6 +93,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   lifecycle.onClose('failed jobs', () => failedJobs.close());
   const tools: WorkerTools = {
     config,
+    trust,
     store: { ...store, stamps },
     provider,
     tokenJudge: createTokenJudge({
@@ -122,7 +123,7 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   if (config.SMTP_URL === undefined) log.warn({ outcome: 'advice' }, 'SMTP_URL is not set: workflows cannot send e-mail');
   const consumer = consumeJobs({
     redis,
-    processors: createProcessors(tools, { listSources, servesQualified: canServeQualified(trust) }),
+    processors: createProcessors(tools, listSources),
     concurrency: config.WORKER_CONCURRENCY,
     log,
     onFailed: metrics.jobFailed,

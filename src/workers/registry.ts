@@ -2,7 +2,7 @@ import { version } from '../shared/contract/version.ts';
 import type { JobProcessors } from '../shared/queue/jobs.ts';
 import type { ListSources } from '../shared/trust/list-sources.ts';
 import { sweep } from './housekeeping/index.ts';
-import { createRenewProcessor } from './renewal/index.ts';
+import { runRenewal } from './renewal/index.ts';
 import { createStampProcessors } from './stamping/index.ts';
 import type { WorkerTools } from './tools.ts';
 import { refreshTrustedLists } from './trusted-lists/index.ts';
@@ -10,10 +10,7 @@ import { createWebhookProcessor, createWebhookSender } from './webhooks/index.ts
 import { completeWorkflow, sendCompletionMail, sendOtpMail } from './workflows/index.ts';
 
 /** Maps each job name to its processor. The return type requires a processor for every job name. */
-export function createProcessors(
-  tools: WorkerTools,
-  { listSources, servesQualified }: { listSources: ListSources; servesQualified: boolean },
-): JobProcessors {
+export function createProcessors(tools: WorkerTools, listSources: ListSources): JobProcessors {
   const { config, store, clock } = tools;
   const sendWebhook = createWebhookSender({
     secrets: config.WEBHOOK_SECRET ?? [],
@@ -25,8 +22,7 @@ export function createProcessors(
     ...createStampProcessors(tools),
     sweep: () => sweep(tools),
     recount: () => store.counters.recountEnded(clock()),
-    'qstamp-renew': async () =>
-      void (await createRenewProcessor({ ...store, ...tools, servesQualified, renewBeforeMs: config.RENEW_BEFORE_DAYS * 86_400_000 })()),
+    'qstamp-renew': async () => void (await runRenewal(tools)),
     'trusted-lists': () => refreshTrustedLists(listSources, tools),
     'otp-mail': (job) => sendOtpMail(tools, job),
     'completion-mail': (job) => sendCompletionMail(tools, job),

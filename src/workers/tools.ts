@@ -11,6 +11,7 @@ import type { MicroBatcher } from '../shared/runtime/micro-batcher.ts';
 import type { InsertedStamp, StoredStamp } from '../shared/store/stamps.ts';
 import type { Store } from '../shared/store/store.ts';
 import type { TokenJudge } from '../shared/trust/judge.ts';
+import type { TrustSettings } from '../shared/trust/trusted-providers.ts';
 import type { createViewEngine } from '../shared/views/engine.ts';
 import type { MailTransport } from './mail/index.ts';
 import type { TimestampProvider } from './providers/index.ts';
@@ -22,11 +23,18 @@ export interface SharedTools {
   readonly log: Logger;
 }
 
-/** The modules that the jobs of a worker use. `main.ts` opens and closes them. */
-export interface WorkerTools extends SharedTools {
+/** The modules that renew evidence, in a worker and in `qstamp renew`. */
+export interface RenewalTools extends SharedTools {
   readonly config: Config;
+  readonly trust: TrustSettings;
   readonly provider: TimestampProvider;
   readonly tokenJudge: TokenJudge;
+  /** Only a worker shows metrics. */
+  readonly metrics?: Metrics;
+}
+
+/** The modules that the jobs of a worker use. `main.ts` opens and closes them. */
+export interface WorkerTools extends RenewalTools {
   /** Inserts the stamps of all jobs together, while an earlier insert is in progress. */
   readonly stampInserts: MicroBatcher<StoredStamp, InsertedStamp>;
   readonly jobs: JobSender;

@@ -51,13 +51,15 @@ export function openTestStore(): Store {
 export function workerTools(replaced: Partial<WorkerTools> = {}): WorkerTools {
   const { clock = Date.now, store = openTestStore() } = replaced;
   const config = loadConfig(settings);
+  const trust = loadTrustSettings(config);
   const mockKey = () => store.keys.secret('mock-provider');
   return {
     ...queue,
     config,
+    trust,
     store,
     provider: createMockProvider({ key: mockKey, clock }),
-    tokenJudge: createTokenJudge({ trust: loadTrustSettings(config), lists: noLists.current, mockKey, clock }),
+    tokenJudge: createTokenJudge({ trust, lists: noLists.current, mockKey, clock }),
     stampInserts: createStampInserts(store.stamps),
     mail: { send: async () => undefined },
     engine: createViewEngine(),
