@@ -4,7 +4,7 @@ import { createLogger } from '../shared/runtime/log.ts';
 import { openStore } from '../shared/store/store.ts';
 import type { ListInForce } from '../shared/store/trusted-lists.ts';
 import { loadListSources, usesTrustedLists } from '../shared/trust/list-sources.ts';
-import { createRefreshProcessor } from '../workers/trusted-lists/index.ts';
+import { refreshTrustedLists } from '../workers/trusted-lists/index.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
 
 const usage = `qstamp refresh-lists: fetches and checks the trusted lists now, like the workers every six hours
@@ -33,7 +33,7 @@ export const refreshLists = (command: OperatorCommand): Promise<OperatorExitCode
     const sources = loadListSources(config);
     const store = openStore(config, log);
     try {
-      await createRefreshProcessor({ sources, trustedLists: store.trustedLists, clock: systemClock, log })();
+      await refreshTrustedLists(sources, { store, clock: systemClock, log });
       const lists = await store.trustedLists.readInForce();
       for (const list of lists) print(json ? `${JSON.stringify(list)}\n` : lineOf(list), list.refusal !== null);
       return lists.some(({ refusal }) => refusal !== null) ? 1 : 0;

@@ -6,9 +6,9 @@ import { noLists, readListsInForce } from '../shared/store/lists-in-force.ts';
 import { openStore } from '../shared/store/store.ts';
 import { createTokenJudge } from '../shared/trust/judge.ts';
 import { usesTrustedLists } from '../shared/trust/list-sources.ts';
-import { canServeQualified, loadTrustSettings } from '../shared/trust/trusted-providers.ts';
+import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { createListingKeeper, createProviderPool, openTsas, ProviderError, type ProviderPool } from '../workers/providers/index.ts';
-import { createRenewProcessor } from '../workers/renewal/index.ts';
+import { runRenewal } from '../workers/renewal/index.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
 import { withProviderNotes } from './provider-notes.ts';
 
@@ -23,7 +23,6 @@ RENEW_BEFORE_DAYS decides what is due. Exit codes: 0 done, 1 a TSA or the store 
 `;
 
 const deadlineMs = 60_000;
-const dayMs = 86_400_000;
 
 /** Runs `qstamp renew`. Resolves with the exit code. */
 export const renew = (command: OperatorCommand): Promise<OperatorExitCode> =>
@@ -44,21 +43,10 @@ export const renew = (command: OperatorCommand): Promise<OperatorExitCode> =>
         const providers = await openTsas(trust.providers, { notes, lists, keepListing, clock: systemClock, log });
         const keepBatch = store.batches.insertOnce;
         provider = createProviderPool({ providers, deadlineMs, notes, clock: systemClock, log, keepBatch });
-        const { renewed, lapsed, asks, due, unknown } = await createRenewProcessor({
-          ...store,
-          provider,
-          tokenJudge: createTokenJudge({
-            trust,
-            lists,
-            mockKey: () => store.keys.secret('mock-provider'),
-            clock: systemClock,
-          }),
-          servesQualified: canServeQualified(trust),
-          renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,
-          isByCommand: true,
-          clock: systemClock,
-          log,
-        })();
+        const mockKey = () => store.keys.secret('mock-provider');
+        const tokenJudge = createTokenJudge({ trust, lists, mockKey, clock: systemClock });
+        const tools = { config, trust, store, provider, tokenJudge, clock: systemClock, log };
+        const { renewed, lapsed, asks, due, unknown } = await runRenewal(tools, { isByCommand: true });
         print(`${renewed} renewed with ${asks} requests, ${due} still due, ${lapsed} found to have ended\n`);
         if (unknown > 0) print(`${unknown} not renewed: they cannot be verified, perhaps because a trust anchor is missing\n`, true);
         return 0;

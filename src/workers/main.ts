@@ -1,17 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { version } from '../shared/contract/version.ts';
-import { addressesUnder } from '../shared/domain/addresses.ts';
 import { connectWorker, disconnect } from '../shared/queue/connection.ts';
 import { consumeJobs, type Schedule, scheduleJob } from '../shared/queue/consumer.ts';
 import { createContentsUnderWay } from '../shared/queue/contents-under-way.ts';
 import { openFailedJobs } from '../shared/queue/failed-jobs.ts';
 import { createHandOver } from '../shared/queue/hand-over.ts';
 import { startHeartbeat } from '../shared/queue/heartbeat.ts';
-import { type FailedJob, isStampJob, placesOf } from '../shared/queue/jobs.ts';
+import { type FailedJob, isStampJob } from '../shared/queue/jobs.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
 import { watchOversleepers } from '../shared/queue/oversleepers.ts';
 import { openProviderNotes } from '../shared/queue/provider-notes.ts';
-import { sendReplies, type WorkerReply } from '../shared/queue/replies.ts';
+import { sendReplies } from '../shared/queue/replies.ts';
 import { createJobSender } from '../shared/queue/sender.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import type { Config } from '../shared/runtime/config.ts';
@@ -22,14 +20,13 @@ import { noLists, watchLists } from '../shared/store/lists-in-force.ts';
 import { openStore } from '../shared/store/store.ts';
 import { createTokenJudge } from '../shared/trust/judge.ts';
 import { loadListSources, usesTrustedLists } from '../shared/trust/list-sources.ts';
-import { canServeQualified, loadTrustSettings } from '../shared/trust/trusted-providers.ts';
+import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { createViewEngine } from '../shared/views/engine.ts';
-import { operatorOf } from '../shared/views/operator.ts';
+import { createMailTransport, withMailRecord } from './mail/index.ts';
 import { createListingKeeper, openProvider, openTsas } from './providers/index.ts';
 import { createProcessors } from './registry.ts';
-import { recordFailedStamps, withSpaceRecord } from './stamping/index.ts';
-import { createAnnouncements, createWebhookSender } from './webhooks/index.ts';
-import { createMailTransport, withMailRecord } from './workflows/index.ts';
+import { createStampInserts, recordFailedStamps, withSpaceRecord } from './stamping/index.ts';
+import type { WorkerTools } from './tools.ts';
 
 /** How long the start waits until the store is prepared. If that takes longer, for example because MongoDB is down, it continues while jobs run. */
 const longestPreparingMs = 10_000;
@@ -47,7 +44,7 @@ const listSchedule: Schedule = { name: 'trusted-lists', everyMs: 6 * hourMs };
 /** Opens all resources of a worker process and starts to take jobs. `lifecycle` closes the resources when the process ends. */
 export async function openWorker({ config, log, lifecycle }: ProcessContext<Config>): Promise<{ url?: string }> {
   const trust = loadTrustSettings(config);
-  const sources = loadListSources(config);
+  const listSources = loadListSources(config);
   const redis = connectWorker(config.REDIS_URL, log);
   lifecycle.onClose('redis', () => disconnect(redis));
   const notes = openProviderNotes({ redis, log });
@@ -85,69 +82,48 @@ export async function openWorker({ config, log, lifecycle }: ProcessContext<Conf
   lifecycle.onClose('provider', close);
   const { mail, readState } = withMailRecord(createMailTransport(config.SMTP_URL), {
     isConfigured: config.SMTP_URL !== undefined,
-    metrics,
+    onMail: metrics.mailed,
   });
   const { stamps, isFull } = withSpaceRecord(store.stamps, { onChange: () => heartbeat.beat() });
   const jobs = createJobSender({ redis, log });
   lifecycle.onClose('jobs', () => jobs.close());
   const promised = createHandOver({ redis, log });
   lifecycle.onClose('promised stamps', () => promised.close());
-  const outputOrder = createOutputOrder(redis);
-  const sendRepliesTo = (replyTo: string, replies: readonly WorkerReply[]) => sendReplies({ redis, log }, replyTo, replies);
-  const recordFailed = (job: FailedJob) => recordFailedStamps({ ...store, outputOrder, clock: systemClock }, job);
-  const tellFailed = async (job: FailedJob) => {
-    const replies = await recordFailed(job);
-    if (isStampJob(job) && replies.length > 0) await sendRepliesTo(job.payload.replyTo, replies);
-  };
   const failedJobs = openFailedJobs({ redis, log });
   lifecycle.onClose('failed jobs', () => failedJobs.close());
-  const processors = createProcessors({
-    ...store,
-    ...createAnnouncements({ jobs, clock: systemClock }),
-    stampKey: () => store.keys.secret('stamp-metadata'),
-    webhookPlaces: placesOf('webhooks', config.WORKER_CONCURRENCY),
-    sendWebhook: createWebhookSender({
-      secrets: config.WEBHOOK_SECRET ?? [],
-      isOpen: config.NODE_ENV !== 'production',
-      clock: systemClock,
-      userAgent: `qstamp/${version}`,
-    }),
+  const tools: WorkerTools = {
+    config,
+    trust,
+    store: { ...store, stamps },
     provider,
-    stamps,
     tokenJudge: createTokenJudge({
       trust,
       lists: () => lists.current(),
       mockKey: () => store.keys.secret('mock-provider'),
       clock: systemClock,
     }),
-    servesQualified: canServeQualified(trust),
-    sources,
-    renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,
-    metrics,
-    readContentsUnderWay: createContentsUnderWay({ redis, log }),
-    listFailedJobs: failedJobs.list,
-    recordFailed,
-    outputOrder,
+    stampInserts: createStampInserts(stamps),
+    jobs,
+    failedJobs,
+    outputOrder: createOutputOrder(redis),
     handOver: promised.handOver,
-    sendReplies: sendRepliesTo,
-    challengeKey: () => store.keys.secret('challenge'),
-    recipientKey: () => store.keys.secret('recipients'),
+    sendReplies: (replyTo, replies) => sendReplies({ redis, log }, replyTo, replies),
+    readContentsUnderWay: createContentsUnderWay({ redis, log }),
     mail,
-    mailFrom: config.MAIL_FROM ?? 'qstamp <no-reply@localhost>',
-    operator: operatorOf(config),
     engine: createViewEngine(),
-    addressOf: addressesUnder(config.PUBLIC_BASE_URL),
-    otpTtlMinutes: config.OTP_TTL_MINUTES,
-    confirmWith: config.CONFIRM_WITH,
-    waitMs: config.STAMP_WAIT_MS,
+    metrics,
     clock: systemClock,
     monotonic: () => performance.now(),
     log,
-  });
+  };
+  const tellFailed = async (job: FailedJob) => {
+    const replies = await recordFailedStamps(tools, job);
+    if (isStampJob(job) && replies.length > 0) await tools.sendReplies(job.payload.replyTo, replies);
+  };
   if (config.SMTP_URL === undefined) log.warn({ outcome: 'advice' }, 'SMTP_URL is not set: workflows cannot send e-mail');
   const consumer = consumeJobs({
     redis,
-    processors,
+    processors: createProcessors(tools, listSources),
     concurrency: config.WORKER_CONCURRENCY,
     log,
     onFailed: metrics.jobFailed,

@@ -18,11 +18,12 @@ const capabilities: Readonly<Record<string, Readonly<Record<string, readonly str
   },
   workers: {
     providers: [],
-    stamping: ['providers'],
-    workflows: ['providers', 'stamping'],
-    renewal: ['providers'],
+    mail: [],
     webhooks: [],
-    housekeeping: [],
+    stamping: ['providers', 'webhooks'],
+    workflows: ['providers', 'stamping', 'webhooks', 'mail'],
+    renewal: ['providers'],
+    housekeeping: ['stamping'],
     'trusted-lists': [],
   },
 };
@@ -75,7 +76,7 @@ const homes: readonly { readonly matches: RegExp; readonly places: readonly stri
   { matches: /^(fastify|@fastify\/.*)$/, places: ['src/api'] },
   { matches: /^(bullmq|ioredis)$/, places: ['src/shared/queue', 'src/api/server/rate-limits.ts', ...mains] },
   { matches: /^(mongodb|bson)$/, places: ['src/shared/store'] },
-  { matches: /^nodemailer$/, places: ['src/workers/workflows'] },
+  { matches: /^nodemailer$/, places: ['src/workers/mail'] },
   { matches: /^libxml2-wasm$/, places: ['src/shared/trust/lists'] },
   // HTTP clients: the workers ask providers. The TSA and the metrics only serve.
   { matches: /^(node:https|undici)$/, places: ['src/workers'] },

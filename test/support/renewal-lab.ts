@@ -9,11 +9,11 @@ import { loadConfig } from '../../src/shared/runtime/config.ts';
 import { noLists } from '../../src/shared/store/lists-in-force.ts';
 import { openStore } from '../../src/shared/store/store.ts';
 import { createTokenJudge } from '../../src/shared/trust/judge.ts';
-import { canServeQualified, loadTrustSettings } from '../../src/shared/trust/trusted-providers.ts';
+import { loadTrustSettings } from '../../src/shared/trust/trusted-providers.ts';
 import { createPki, issueSigner } from '../../src/tsa/pki.ts';
 import { openTsas } from '../../src/workers/providers/open-provider.ts';
 import { createProviderPool } from '../../src/workers/providers/pool.ts';
-import { createRenewProcessor } from '../../src/workers/renewal/renewal-job.ts';
+import { runRenewal } from '../../src/workers/renewal/index.ts';
 import { collectionOf, openDatabase } from './database.ts';
 import { eventually, randomHash, sha256, stampInternal } from './requests.ts';
 import { type RunningService, type Service, startService } from './service.ts';
@@ -63,18 +63,11 @@ export async function renew({ settings }: Service): Promise<string> {
   const notes = openProviderNotes({ redis, log });
   const providers = await openTsas(trust.providers, { notes, clock: Date.now, log });
   const provider = createProviderPool({ providers, deadlineMs: 10_000, notes, clock: Date.now, log, keepBatch: store.batches.insertOnce });
-  const run = createRenewProcessor({
-    ...store,
-    provider,
-    tokenJudge: createTokenJudge({ trust, lists: noLists.current, mockKey: () => store.keys.secret('mock-provider'), clock: Date.now }),
-    servesQualified: canServeQualified(trust),
-    renewBeforeMs: config.RENEW_BEFORE_DAYS * dayMs,
-    isByCommand: true,
-    clock: Date.now,
-    log,
-  });
+  const mockKey = () => store.keys.secret('mock-provider');
+  const tokenJudge = createTokenJudge({ trust, lists: noLists.current, mockKey, clock: Date.now });
+  const tools = { config, trust, store, provider, tokenJudge, clock: Date.now, log };
   try {
-    const { renewed, lapsed, asks, due } = await run();
+    const { renewed, lapsed, asks, due } = await runRenewal(tools, { isByCommand: true });
     return `${renewed} renewed with ${asks} requests, ${due} still due, ${lapsed} found to have ended`;
   } finally {
     provider.close();

@@ -1,2 +1,2 @@
 /** Hourly cleanup. */
-export { createSweepProcessor } from './sweep.ts';
+export { sweep } from './sweep.ts';

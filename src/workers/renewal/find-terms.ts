@@ -1,22 +1,15 @@
 import { algorithmPolicy } from '../../shared/domain/algorithm-policy.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import type { EvidenceTerm } from '../../shared/domain/stamp.ts';
-import type { Logger } from '../../shared/runtime/log.ts';
-import { type EvidenceTermStore, type SubjectKind, subjectKinds, type TermWalk } from '../../shared/store/evidence-terms.ts';
-import type { TokenJudge } from '../../shared/trust/judge.ts';
+import { type SubjectKind, subjectKinds, type TermWalk } from '../../shared/store/evidence-terms.ts';
 import { evidenceTermOf } from '../providers/index.ts';
-import { readSubjects, type Subject, type SubjectSources } from './renewal-subjects.ts';
+import type { RenewalTools } from '../tools.ts';
+import { readSubjects, type Subject } from './renewal-subjects.ts';
 
 const perStep = 1_000;
 
 /** With one of these codes a record stays invalid, even if a missing trust anchor is configured again. */
 const hasEnded: ReadonlySet<ReasonCode> = new Set(['evidence_expired', 'evidence_renewed_late']);
-
-export interface FindTermsDeps extends SubjectSources {
-  readonly evidenceTerms: Pick<EvidenceTermStore, 'findUnknown' | 'listTokens' | 'readWalk' | 'setTerms' | 'setUnknown' | 'writeWalk'>;
-  readonly tokenJudge: TokenJudge;
-  readonly log: Logger;
-}
 
 /**
  * Finds out when evidence ends, and stores that: after a change of the algorithm policy for all evidence, and in each run for evidence that could not
@@ -24,7 +17,9 @@ export interface FindTermsDeps extends SubjectSources {
  *
  * @throws ServiceError `store_unavailable`
  */
-export async function findTerms({ evidenceTerms, tokenJudge, log, ...sources }: FindTermsDeps): Promise<void> {
+export async function findTerms({ store, tokenJudge, log }: RenewalTools): Promise<void> {
+  const { evidenceTerms } = store;
+
   /** The end of one subject's evidence. The token alone may still be judged valid after it expired (V5); then it is too late to renew it. */
   async function termOf({ record, renewals, token, provider, imprint, newImprints }: Subject): Promise<EvidenceTerm | 'ended' | 'unknown'> {
     const judged = renewals === 0 ? token : record?.toString('base64');
@@ -38,7 +33,7 @@ export async function findTerms({ evidenceTerms, tokenJudge, log, ...sources }: 
     const terms = new Map<string, EvidenceTerm>();
     const unknown = new Set(ids);
     for await (const subject of readSubjects(
-      sources,
+      store,
       ids.map((id) => ({ kind, id })),
     )) {
       const term = await termOf(subject);

@@ -1,2 +1,2 @@
 /** Renews evidence before it expires: a new token covers it (RFC 4998 §5.2). */
-export { createRenewProcessor, type RenewProcessorDeps } from './renewal-job.ts';
+export { runRenewal } from './renewal-job.ts';

@@ -1,19 +1,21 @@
 import type { EvidenceTerm, Imprint } from '../../shared/domain/stamp.ts';
 import { renewalImprintOf } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
-import type { Logger } from '../../shared/runtime/log.ts';
-import { type EvidenceTermStore, type SubjectKind, subjectKinds, type UselessToken } from '../../shared/store/evidence-terms.ts';
-import type { NewDigestStore } from '../../shared/store/new-digests.ts';
-import type { OpenRenewal, RenewalStore } from '../../shared/store/renewals.ts';
-import { ProviderError, type TimestampProvider } from '../providers/index.ts';
+import type { Config } from '../../shared/runtime/config.ts';
+import { type SubjectKind, subjectKinds, type UselessToken } from '../../shared/store/evidence-terms.ts';
+import type { OpenRenewal } from '../../shared/store/renewals.ts';
+import { canServeQualified } from '../../shared/trust/trusted-providers.ts';
+import { ProviderError } from '../providers/index.ts';
+import type { RenewalTools } from '../tools.ts';
 import { createGatherings, type Gathering, keyOf, type TokenKind } from './gatherings.ts';
-import { readSubjects, type Subject, type SubjectRef, type SubjectSources } from './renewal-subjects.ts';
+import { readSubjects, type Subject, type SubjectRef } from './renewal-subjects.ts';
 import { type Candidate, isRenewedBy, renewedBy, signTree } from './renewal-tree.ts';
 
 const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
 /** After a useless token the shortest pause: less than a day, because two daily runs may be a little less than a day apart. */
 const soonestMs = 20 * hourMs;
-const latestMs = 7 * 24 * hourMs;
+const latestMs = 7 * dayMs;
 /** The pause is this share of the remaining time, within the two limits above. */
 const share = 0.1;
 
@@ -41,6 +43,9 @@ function createUselessTokens(known: ReadonlyMap<string, UselessToken>, clock: Cl
   };
 }
 
+/** Evidence that ends before this time is due. */
+export const dueByOf = ({ RENEW_BEFORE_DAYS }: Config, nowMs: number): Date => new Date(nowMs + RENEW_BEFORE_DAYS * dayMs);
+
 /** The maximum number of records in one request, if `mostLeaves` is not given. */
 const mostLeavesOfAll = 4_096;
 /** The number of due ids that are read at a time. */
@@ -48,20 +53,11 @@ const idsPerRead = 65_536;
 /** The number of new digests that are read at a time. */
 const digestsPerRead = 1_000;
 
-export interface RenewalDeps extends SubjectSources {
-  readonly evidenceTerms: Pick<EvidenceTermStore, 'findDue' | 'lapse' | 'readUseless' | 'noteUseless'>;
-  readonly renewals: Pick<RenewalStore, 'begin' | 'findUnfinished' | 'give' | 'finish'>;
-  readonly newDigests: Pick<NewDigestStore, 'list' | 'remove'>;
-  readonly provider: TimestampProvider;
-  /** Whether any provider is qualified. Then only a qualified provider renews qualified evidence. */
-  readonly servesQualified: boolean;
-  readonly renewBeforeMs: number;
+export interface RenewalOptions {
   /** True if an operator started the run. Then earlier useless tokens are ignored and the TSA is asked again: it may have other certificates now. */
   readonly isByCommand?: boolean;
   /** The maximum number of records in one request; default 4 096. */
   readonly mostLeaves?: number;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 /**
@@ -74,7 +70,7 @@ export interface RenewalOutcome {
 }
 
 /**
- * Renews evidence that must be renewed within `renewBeforeMs`, and covers new digests of documents. One token covers up to 4 096 stamps and batches
+ * Renews evidence that must be renewed within `RENEW_BEFORE_DAYS`, and covers new digests of documents. One token covers up to 4 096 stamps and batches
  * (RFC 4998 §5.2). It first finishes the renewals that an earlier run began. New digests come last, because they are not urgent. If no TSA makes one
  * kind of token, the other kinds are still made. It may be killed at any time, and two runs may overlap: a token renews evidence only if it covers
  * the last token of that evidence.
@@ -82,11 +78,15 @@ export interface RenewalOutcome {
  * @param done updated during the run
  * @throws ServiceError `store_unavailable`, ProviderError: everything done so far stays, and the next run continues
  */
-export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Promise<void> {
-  const { evidenceTerms, renewals, newDigests, provider, servesQualified, renewBeforeMs, clock, log } = deps;
-  const { isByCommand = false, mostLeaves = mostLeavesOfAll } = deps;
-
-  const dueBy = () => new Date(clock() + renewBeforeMs);
+export async function renewEvidence(
+  { config, trust, store, provider, clock, log }: RenewalTools,
+  done: RenewalOutcome,
+  { isByCommand = false, mostLeaves = mostLeavesOfAll }: RenewalOptions = {},
+): Promise<void> {
+  const { evidenceTerms, renewals, newDigests } = store;
+  // If any provider is qualified, only a qualified provider renews qualified evidence.
+  const servesQualified = canServeQualified(trust);
+  const dueBy = () => dueByOf(config, clock());
   const useless = createUselessTokens(isByCommand ? new Map() : await evidenceTerms.readUseless(), clock);
 
   async function write(renewal: OpenRenewal): Promise<void> {
@@ -147,7 +147,7 @@ export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Pr
     const { refs, isMore } = await findDue(until);
     const gatherings = createGatherings(mostLeaves, sign);
     const lost: Subject[] = [];
-    for await (const subject of readSubjects(deps, refs)) {
+    for await (const subject of readSubjects(store, refs)) {
       const candidate = candidateOf(subject, clock());
       if (candidate === undefined) lost.push(subject);
       else if (!useless.has(kindOf(subject, candidate), candidate, until)) await gatherings.add(kindOf(subject, candidate), candidate);
@@ -165,7 +165,7 @@ export async function renewEvidence(deps: RenewalDeps, done: RenewalOutcome): Pr
     ) {
       const imprints = new Map(page.map(({ tokenId, imprint }) => [tokenId, imprint]));
       const refs = page.map(({ tokenId }) => ({ kind: 'stamp', id: tokenId }) as const);
-      const found = await Array.fromAsync(readSubjects(deps, refs));
+      const found = await Array.fromAsync(readSubjects(store, refs));
       yield found.map((subject) => ({ subject, imprint: imprints.get(subject.id)! }));
     }
   }

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { batchRecordOf, evidenceRecordOf, lastAlgorithmOf, newImprintsOf, ownRenewalsOf } from '../../shared/domain/evidence.ts';
 import type { Batch, EvidenceTerm, Imprint, ImprintAlgorithm, Proof } from '../../shared/domain/stamp.ts';
-import type { BatchStore } from '../../shared/store/batches.ts';
 import type { SubjectKind } from '../../shared/store/evidence-terms.ts';
-import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
+import type { StoredStamp } from '../../shared/store/stamps.ts';
+import type { Store } from '../../shared/store/store.ts';
 
 export interface SubjectRef {
   readonly kind: SubjectKind;
@@ -30,16 +30,11 @@ export interface Subject extends SubjectRef {
   readonly token: string | undefined;
 }
 
-export interface SubjectSources {
-  readonly stamps: Pick<StampStore, 'findMany'>;
-  readonly batches: Pick<BatchStore, 'findMany'>;
-}
-
 /** The number of subjects that are processed without a pause. The same process also makes stamps, so pauses are needed. */
 const perTurn = 64;
 
 /** Reads subjects in the given order, a few at a time. Subjects that are not in the store are left out. @throws ServiceError `store_unavailable` */
-export async function* readSubjects({ stamps, batches }: SubjectSources, refs: readonly SubjectRef[]): AsyncGenerator<Subject> {
+export async function* readSubjects({ stamps, batches }: Store, refs: readonly SubjectRef[]): AsyncGenerator<Subject> {
   for (let first = 0; first < refs.length; first += perTurn) {
     const some = refs.slice(first, first + perTurn);
     const ids = (wanted: SubjectKind) => some.filter(({ kind }) => kind === wanted).map(({ id }) => id);

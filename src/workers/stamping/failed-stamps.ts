@@ -1,15 +1,5 @@
 import { type FailedJob, isStampJob, type StampReply } from '../../shared/queue/jobs.ts';
-import type { OutputOrder } from '../../shared/queue/output-order.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import type { RefusalStore } from '../../shared/store/refusals.ts';
-import type { StampStore } from '../../shared/store/stamps.ts';
-
-export interface FailedStampsDeps {
-  readonly stamps: Pick<StampStore, 'findMany'>;
-  readonly refusals: Pick<RefusalStore, 'insertOnce'>;
-  readonly outputOrder: Pick<OutputOrder, 'leave'>;
-  readonly clock: Clock;
-}
+import type { WorkerTools } from '../tools.ts';
 
 /**
  * Records that the stamps of a job are not made. `verify_url` then shows the failure, and later outputs no longer wait for them. An operator may
@@ -18,16 +8,13 @@ export interface FailedStampsDeps {
  * @returns the failure replies, only for stamps that do not exist
  * @throws ServiceError `store_unavailable`
  */
-export async function recordFailedStamps(
-  { stamps, refusals, outputOrder, clock }: FailedStampsDeps,
-  job: FailedJob,
-): Promise<readonly StampReply[]> {
+export async function recordFailedStamps({ store, outputOrder, clock }: WorkerTools, job: FailedJob): Promise<readonly StampReply[]> {
   if (!isStampJob(job)) return [];
   const { items } = job.payload;
-  const made = new Set((await stamps.findMany(items.map(({ tokenId }) => tokenId))).map(({ tokenId }) => tokenId));
+  const made = new Set((await store.stamps.findMany(items.map(({ tokenId }) => tokenId))).map(({ tokenId }) => tokenId));
   const missing = items.map(({ tokenId }) => tokenId).filter((tokenId) => !made.has(tokenId));
   const at = new Date(clock());
-  await refusals.insertOnce(missing.map((tokenId) => ({ tokenId, reason: 'stamp_failed', at })));
+  await store.refusals.insertOnce(missing.map((tokenId) => ({ tokenId, reason: 'stamp_failed', at })));
   const workflowIds = new Set(items.flatMap(({ output }) => output?.workflowId ?? []));
   for (const workflowId of workflowIds) await outputOrder.leave(workflowId, [job.id]);
   return missing.map((tokenId) => ({ outcome: 'failed', tokenId, code: 'stamp_failed' }));

@@ -1,10 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { OutputRef } from '../../shared/queue/jobs.ts';
-import type { OutputOrder } from '../../shared/queue/output-order.ts';
-import type { Logger } from '../../shared/runtime/log.ts';
-import type { ChainOf, OutputRecord, OutputStore } from '../../shared/store/outputs.ts';
+import type { ChainOf, OutputRecord } from '../../shared/store/outputs.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
-import type { WorkflowStore } from '../../shared/store/workflows.ts';
+import type { WorkerTools } from '../tools.ts';
 
 export interface StampedOutput {
   readonly output: OutputRef;
@@ -44,13 +42,8 @@ interface Waiting extends Appending {
  * Jobs make stamps in parallel, but append outputs in order. In each process, one loop per workflow appends for all its waiting jobs, so that only
  * processes compete for the end of a chain.
  */
-export function createOutputAppender(deps: {
-  outputs: OutputStore;
-  workflows: WorkflowStore;
-  order: OutputOrder;
-  log: Logger;
-}): AppendOutputs {
-  const { outputs, workflows, order, log } = deps;
+export function createOutputAppender({ store, outputOrder, log }: WorkerTools): AppendOutputs {
+  const { outputs, workflows } = store;
   const queues = new Map<string, Waiting[]>();
 
   async function append(chain: ChainOf, batch: readonly StampedOutput[]): Promise<ReadonlyMap<string, OutputRecord>> {
@@ -84,7 +77,7 @@ export function createOutputAppender(deps: {
       for (const { reject } of ready) reject(error);
       return;
     }
-    await order.leave(
+    await outputOrder.leave(
       chain.workflowId,
       ready.flatMap(({ jobId, isLast }) => (isLast ? [jobId] : [])),
     );
@@ -94,7 +87,7 @@ export function createOutputAppender(deps: {
     const { workflowId } = chain;
     let blocker = { jobId: '', since: 0 };
     while (queue.length > 0) {
-      const { ready, blockedBy } = await order.readTurn(workflowId, new Set(queue.map(({ jobId }) => jobId)));
+      const { ready, blockedBy } = await outputOrder.readTurn(workflowId, new Set(queue.map(({ jobId }) => jobId)));
       if (ready.length > 0) {
         const turn = ready.slice(0, mostJobsTogether).flatMap((jobId) => queue.filter((each) => each.jobId === jobId));
         queue.splice(0, queue.length, ...queue.filter((each) => !turn.includes(each)));
@@ -103,7 +96,7 @@ export function createOutputAppender(deps: {
         if (blockedBy !== blocker.jobId) blocker = { jobId: blockedBy, since: performance.now() };
         if (performance.now() - blocker.since > patienceMs) {
           log.warn({ workflowId, job: blockedBy }, 'an output took too long; later outputs go first');
-          await order.leave(workflowId, [blockedBy]);
+          await outputOrder.leave(workflowId, [blockedBy]);
         } else await delay(lookMs);
       }
     }
@@ -122,7 +115,7 @@ export function createOutputAppender(deps: {
   return async (appending) => {
     const { chain, jobId, isLast } = appending;
     if (appending.outputs.length === 0) {
-      if (isLast) await order.leave(chain.workflowId, [jobId]);
+      if (isLast) await outputOrder.leave(chain.workflowId, [jobId]);
       return new Map();
     }
     const { promise, resolve, reject } = Promise.withResolvers<ReadonlyMap<string, OutputRecord>>();

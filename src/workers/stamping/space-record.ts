@@ -8,7 +8,7 @@ const holdsMs = 10_000;
  * Wraps the stamp store and remembers whether its last insert failed because the disk is full. Other small writes may still succeed then, so only
  * inserts count. `onChange` is called when a write shows that this state has begun or ended.
  */
-export function withSpaceRecord<S extends Pick<StampStore, 'insertOnce'>>(stamps: S, options: { onChange: () => void }) {
+export function withSpaceRecord(stamps: StampStore, options: { onChange: () => void }) {
   const { onChange } = options;
   let fullAt = Number.NEGATIVE_INFINITY;
   const isFull = () => performance.now() - fullAt < holdsMs;

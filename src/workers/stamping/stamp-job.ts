@@ -2,32 +2,12 @@ import { isTransient } from '../../shared/queue/consumer.ts';
 import type { HandOver } from '../../shared/queue/hand-over.ts';
 import { type JobRun, NotItsTurnError, type StampItem, type StampJob } from '../../shared/queue/jobs.ts';
 import { type WorkerReply, workerReplyOf } from '../../shared/queue/replies.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import type { Logger } from '../../shared/runtime/log.ts';
-import type { CounterStore } from '../../shared/store/counters.ts';
-import type { RefusalStore } from '../../shared/store/refusals.ts';
-import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import { ProviderError } from '../providers/index.ts';
-import type { Appending, AppendOutputs, StampedOutput } from './output-appender.ts';
-import type { MakeStamps } from './stamp-maker.ts';
-
-export interface StampProcessorDeps {
-  readonly makeStamps: MakeStamps;
-  readonly appendOutputs: AppendOutputs;
-  readonly refusals: Pick<RefusalStore, 'insertOnce'>;
-  readonly sealedContents: SealedContentStore;
-  readonly counters: Pick<CounterStore, 'addStamps'>;
-  readonly sendReplies: (replyTo: string, replies: readonly WorkerReply[]) => Promise<void>;
-  /** Queues a webhook for each of these stamps and outputs whose caller asked for one. @throws if the queue did not confirm all of them */
-  readonly announce: (items: readonly StampItem[]) => Promise<void>;
-  /** Moves items for which nobody waits into another queue. Undefined for the jobs of that queue. */
-  readonly handOver: HandOver | undefined;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** How long callers wait, in milliseconds. */
-  readonly waitMs: number;
-}
+import type { WorkerTools } from '../tools.ts';
+import { announce } from '../webhooks/index.ts';
+import { type Appending, createOutputAppender, type StampedOutput } from './output-appender.ts';
+import { makeStamps } from './stamp-maker.ts';
 
 /** In the last tenth of the wait a failure is not reported, because the reply might come too late. Instead the stamp is owed: the job retries it. */
 const shareOfWait = 0.9;
@@ -43,11 +23,13 @@ const shortestPauseMs = 1_000;
  *
  * @throws ServiceError `store_unavailable`, ProviderError, NotItsTurnError: the unfinished part of the job is retried
  */
-export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, run: JobRun) => Promise<void> {
-  const { makeStamps, appendOutputs, refusals, sealedContents, counters, sendReplies, announce, handOver, clock, log, waitMs } = deps;
+export function createStampProcessors(tools: WorkerTools) {
+  const { config, store, sendReplies, clock, log } = tools;
+  const waitMs = config.STAMP_WAIT_MS;
+  const appendOutputs = createOutputAppender(tools);
 
   async function removeContents(items: readonly StampItem[]): Promise<void> {
-    for (const { sealed } of items) if (sealed) await sealedContents.remove(sealed.contentId);
+    for (const { sealed } of items) if (sealed) await store.sealedContents.remove(sealed.contentId);
   }
 
   /** The outputs of a job, grouped by chain. An output waits for its turn without delaying other stamps. */
@@ -76,7 +58,10 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
 
   async function appendAndReply({ replyTo, items }: Pick<StampJob, 'replyTo' | 'items'>, appending: Appending): Promise<void> {
     const appended = await appendOutputs(appending);
-    await announce(items.filter(({ tokenId }) => appended.has(tokenId)));
+    await announce(
+      tools,
+      items.filter(({ tokenId }) => appended.has(tokenId)),
+    );
     const replies = appending.outputs.map(({ stamp }): WorkerReply => {
       const record = appended.get(stamp.tokenId);
       if (!record) return { outcome: 'failed', tokenId: stamp.tokenId, code: 'workflow_closed' };
@@ -110,13 +95,16 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     run: JobRun,
     mayExist: boolean,
   ): Promise<{ owed: StampItem[]; retryInMs: number | undefined }> {
-    const { stored, failed, refused, owed, retryInMs } = await makeStamps(items, { mayExist, isFinal });
+    const { stored, failed, refused, owed, retryInMs } = await makeStamps(tools, items, { mayExist, isFinal });
     const storedIds = new Set(stored.map(({ tokenId }) => tokenId));
     // Done before the replies: if the queue does not accept the webhooks, this job runs again.
-    await announce(items.filter(({ tokenId, output }) => !output && storedIds.has(tokenId)));
+    await announce(
+      tools,
+      items.filter(({ tokenId, output }) => !output && storedIds.has(tokenId)),
+    );
     const at = new Date(clock());
     // Done before the replies: if a reply is lost, its caller gets 504, and the `verify_url` in that answer shows the refusal.
-    await refusals.insertOnce(refused.map(({ item: { tokenId }, code, fault }) => ({ tokenId, reason: code, fault, at })));
+    await store.refusals.insertOnce(refused.map(({ item: { tokenId }, code, fault }) => ({ tokenId, reason: code, fault, at })));
     const appendings = appendingsOf(run.jobId, items, stored, [...owed, ...others]);
     const ofWorkflows = new Set(appendings.flatMap(({ outputs }) => outputs.map(({ stamp }) => stamp.tokenId)));
     const made = stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)).map(workerReplyOf);
@@ -137,7 +125,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     if (replies.length > 0) {
       if (!(await run.isOurs())) throw new ProviderError('another worker has taken the job over and will answer');
       void sendReplies(replyTo, replies);
-      counters.addStamps(told.map(({ tally }) => tally));
+      store.counters.addStamps(told.map(({ tally }) => tally));
     }
     return { owed: kept, retryInMs: kept.length === owed.length ? retryInMs : undefined };
   }
@@ -172,7 +160,7 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
    * Hands over items for which nobody waits, before their job makes the others. If the worker dies before `keepOnly`, both queues have the items; each
    * looks in the store before it asks a provider.
    */
-  async function keepWaitedFor(job: StampJob, run: JobRun): Promise<StampJob | undefined> {
+  async function keepWaitedFor(job: StampJob, run: JobRun, handOver?: HandOver): Promise<StampJob | undefined> {
     const leaving = new Set(handOver ? job.items.filter(canLeave) : []);
     if (!handOver || leaving.size === 0) return job;
     await handOver(job.replyTo, [...leaving]);
@@ -182,8 +170,9 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     return { ...job, items };
   }
 
-  return async (given, run) => {
-    const job = await keepWaitedFor(given, run);
+  /** @param handOver undefined for the jobs of the queue for which nobody waits */
+  async function process(given: StampJob, run: JobRun, handOver?: HandOver): Promise<void> {
+    const job = await keepWaitedFor(given, run, handOver);
     if (!job) return;
     const { owed, retryInMs, broken } = await workApart(job, run);
     const leaving = new Set(handOver ? owed.filter((item) => !item.output && !isFinal(item)) : []);
@@ -194,5 +183,10 @@ export function createStampProcessor(deps: StampProcessorDeps): (job: StampJob, 
     if (staying.length > 0 && retryInMs !== undefined) throw new NotItsTurnError(Math.max(retryInMs, shortestPauseMs));
     if (staying.length > 0) throw new ProviderError(`${staying.length} stamps are owed`);
     throw broken[0]?.error;
+  }
+
+  return {
+    stamp: (job: StampJob, run: JobRun) => process(job, run, tools.handOver),
+    'promised-stamp': (job: StampJob, run: JobRun) => process(job, run),
   };
 }

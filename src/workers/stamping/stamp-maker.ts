@@ -4,20 +4,12 @@ import { digestCharacters, type Proof } from '../../shared/domain/stamp.ts';
 import { timeOfId } from '../../shared/domain/stamp-id.ts';
 import type { Asked, StampItem } from '../../shared/queue/jobs.ts';
 import { withoutCertificates } from '../../shared/rfc3161/index.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import type { Logger } from '../../shared/runtime/log.ts';
-import { createMicroBatcher } from '../../shared/runtime/micro-batcher.ts';
-import type { CounterStore, StampTally } from '../../shared/store/counters.ts';
+import { createMicroBatcher, type MicroBatcher } from '../../shared/runtime/micro-batcher.ts';
+import type { StampTally } from '../../shared/store/counters.ts';
 import { storedProductOf } from '../../shared/store/stamp-document.ts';
 import type { InsertedStamp, StampStore, StoredStamp } from '../../shared/store/stamps.ts';
-import {
-  type AskedWords,
-  RateReachedError,
-  TierUnavailableError,
-  type TimestampProvider,
-  TimeUnavailableError,
-  TsaRefusedError,
-} from '../providers/index.ts';
+import { type AskedWords, RateReachedError, TierUnavailableError, TimeUnavailableError, TsaRefusedError } from '../providers/index.ts';
+import type { WorkerTools } from '../tools.ts';
 
 /**
  * While an insert is in progress, new stamps wait and are then inserted together, at most this many. In a larger insert the first stamps would wait
@@ -25,13 +17,9 @@ import {
  */
 const mostPerInsert = 256;
 
-export interface StampMakerDeps {
-  readonly provider: TimestampProvider;
-  readonly stamps: Pick<StampStore, 'findMany' | 'insertOnce'>;
-  readonly counters: Pick<CounterStore, 'addStamps'>;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
+/** Inserts the stamps of concurrent jobs together. */
+export const createStampInserts = ({ insertOnce }: StampStore): MicroBatcher<StoredStamp, InsertedStamp> =>
+  createMicroBatcher({ maxItems: mostPerInsert, send: insertOnce });
 
 /**
  * `tier_unavailable`: no provider makes qualified stamps now (W19). `request_refused`: every TSA refused the client's request;
@@ -68,9 +56,13 @@ export interface StampsMade {
  *
  * @throws ServiceError `store_unavailable`; another Error if an item has a fault of its own: the other stamps are written before
  */
-export type MakeStamps = (
-  items: readonly StampItem[],
-  options: {
+export async function makeStamps(
+  tools: WorkerTools,
+  given: readonly StampItem[],
+  {
+    mayExist,
+    isFinal = () => true,
+  }: {
     /** Whether an earlier run or another job may have made some of the stamps. Then they are looked up first, so that no stamp is paid twice. */
     readonly mayExist: boolean;
     /**
@@ -79,7 +71,43 @@ export type MakeStamps = (
      */
     readonly isFinal?: (item: StampItem) => boolean;
   },
-) => Promise<StampsMade>;
+): Promise<StampsMade> {
+  const items = distinct(given);
+  const startedAt = performance.now();
+  const known = mayExist ? await tools.store.stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
+  const knownIds = new Set(known.map(({ tokenId }) => tokenId));
+  const settled = await Promise.allSettled(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map((item) => attempt(tools, item)));
+  const attempts = settled.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+  const stamped = attempts.filter((made) => made.outcome === 'stamped');
+  const [final, postponed] = partition(
+    attempts.filter(({ outcome }) => outcome !== 'stamped'),
+    (made) => isForGood(made) || (made.outcome !== 'rate_reached' && isFinal(made.item)),
+  );
+  const owed = postponed.map(({ item }) => item);
+  const late = postponed.flatMap((made) => (made.outcome === 'rate_reached' ? made.retryInMs : []));
+  const retryInMs = late.length > 0 && late.length === owed.length ? Math.min(...late) : undefined;
+  const failed = final.filter((made) => made.outcome === 'failed').map(({ item, code }) => ({ item, code, tally: tallyOf(tools, item) }));
+  const refused = refusalsIn(final);
+  const stored = await Promise.all(stamped.map(({ item, proof }) => insert(tools, item, proof)));
+  // Thrown only now, after the other stamps are stored, so that they are not requested again.
+  for (const one of settled) if (one.status === 'rejected') throw one.reason;
+  const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
+  const hasFailed = attempts.some(({ outcome }) => outcome === 'failed');
+  tools.log[hasFailed ? 'warn' : 'info'](
+    {
+      outcome: hasFailed ? 'failed' : refused.length > 0 ? 'refused' : 'done',
+      requestIds,
+      stamped: stamped.length,
+      known: known.length,
+      failed: failed.length,
+      refused: refused.length,
+      owed: owed.length,
+      durationMs: Math.round(performance.now() - startedAt),
+    },
+    'finished a stamp job',
+  );
+  return { stored: [...known, ...stored], failed, refused, owed, retryInMs };
+}
 
 type Attempt =
   | { readonly item: StampItem; readonly outcome: 'stamped'; readonly proof: Proof }
@@ -130,97 +158,54 @@ const distinct = (items: readonly StampItem[]): StampItem[] => [
   ...new Map(items.toReversed().map((item) => [item.tokenId, item])).values(),
 ];
 
-export function createStampMaker(deps: StampMakerDeps): MakeStamps {
-  const { provider, stamps, counters, clock, log } = deps;
-  const inserting = createMicroBatcher<StoredStamp, InsertedStamp>({ maxItems: mostPerInsert, send: stamps.insertOnce });
-
-  async function attempt(item: StampItem): Promise<Attempt> {
-    const { tokenId, imprint, tier, requiresQualified = false, caller, output } = item;
-    // Promised outputs are in jobs with stamps that callers wait for (W8), so they must not delay these.
-    const isPromised = item.isPromised === true && output === undefined;
-    const asked = item.asked && wordsOf(item.asked);
-    if (imprint.digest.length !== digestCharacters[imprint.algorithm])
-      throw new Error(`the digest of ${tokenId} is not a ${imprint.algorithm}`);
-    try {
-      return {
-        item,
-        outcome: 'stamped',
-        proof: await provider.stamp({ tokenId, imprint, tier, requiresQualified, callerKind: caller.kind, asked, isPromised }),
-      };
-    } catch (error) {
-      // The mock provider's key is in the store: while the store is down, the job is retried without counting a failure.
-      if (error instanceof ServiceError) throw error;
-      const subject = { requestId: item.requestId, tokenId };
-      if (error instanceof RateReachedError) {
-        log.debug({ ...subject, reason: error.message }, 'the stamp must wait');
-        return { item, outcome: 'rate_reached', retryInMs: error.retryInMs };
-      }
-      if (error instanceof TierUnavailableError || error instanceof TsaRefusedError) {
-        const code = error instanceof TsaRefusedError ? 'request_refused' : 'tier_unavailable';
-        log.info({ ...subject, outcome: 'refused', code, reason: error.message }, 'the stamp was refused');
-        return error instanceof TsaRefusedError
-          ? { item, outcome: 'request_refused', fault: error.fault }
-          : { item, outcome: 'tier_unavailable', isPassing: error.isPassing };
-      }
-      const code = error instanceof TimeUnavailableError ? 'time_unavailable' : 'provider_failed';
-      log.warn({ ...subject, code, err: error }, 'no provider made the stamp');
-      return { item, outcome: 'failed', code };
+async function attempt({ provider, log }: WorkerTools, item: StampItem): Promise<Attempt> {
+  const { tokenId, imprint, tier, requiresQualified = false, caller, output } = item;
+  // Promised outputs are in jobs with stamps that callers wait for (W8), so they must not delay these.
+  const isPromised = item.isPromised === true && output === undefined;
+  const asked = item.asked && wordsOf(item.asked);
+  if (imprint.digest.length !== digestCharacters[imprint.algorithm])
+    throw new Error(`the digest of ${tokenId} is not a ${imprint.algorithm}`);
+  try {
+    return {
+      item,
+      outcome: 'stamped',
+      proof: await provider.stamp({ tokenId, imprint, tier, requiresQualified, callerKind: caller.kind, asked, isPromised }),
+    };
+  } catch (error) {
+    // The mock provider's key is in the store: while the store is down, the job is retried without counting a failure.
+    if (error instanceof ServiceError) throw error;
+    const subject = { requestId: item.requestId, tokenId };
+    if (error instanceof RateReachedError) {
+      log.debug({ ...subject, reason: error.message }, 'the stamp must wait');
+      return { item, outcome: 'rate_reached', retryInMs: error.retryInMs };
     }
+    if (error instanceof TierUnavailableError || error instanceof TsaRefusedError) {
+      const code = error instanceof TsaRefusedError ? 'request_refused' : 'tier_unavailable';
+      log.info({ ...subject, outcome: 'refused', code, reason: error.message }, 'the stamp was refused');
+      return error instanceof TsaRefusedError
+        ? { item, outcome: 'request_refused', fault: error.fault }
+        : { item, outcome: 'tier_unavailable', isPassing: error.isPassing };
+    }
+    const code = error instanceof TimeUnavailableError ? 'time_unavailable' : 'provider_failed';
+    log.warn({ ...subject, code, err: error }, 'no provider made the stamp');
+    return { item, outcome: 'failed', code };
   }
+}
 
-  const tallyOf = (item: StampItem, proof?: Proof): StampTally => ({
-    idMadeAt: timeOfId(item.tokenId),
-    provider: proof?.provider ?? provider.name,
-    isQualified: proof?.isQualified ?? provider.isQualified,
-    callerKind: item.caller.kind,
-    product: storedProductOf(item.caller, item.imprint),
-    outcome: proof ? 'stamped' : 'failed',
-    latencyMs: clock() - item.acceptedAt,
-  });
+const tallyOf = ({ provider, clock }: WorkerTools, item: StampItem, proof?: Proof): StampTally => ({
+  idMadeAt: timeOfId(item.tokenId),
+  provider: proof?.provider ?? provider.name,
+  isQualified: proof?.isQualified ?? provider.isQualified,
+  callerKind: item.caller.kind,
+  product: storedProductOf(item.caller, item.imprint),
+  outcome: proof ? 'stamped' : 'failed',
+  latencyMs: clock() - item.acceptedAt,
+});
 
-  async function insert(item: StampItem, proof: Proof): Promise<StoredStamp> {
-    const { stored, isNew } = await inserting.add(stampOf(item, proof));
-    if (isNew) counters.addStamps([tallyOf(item, proof)]);
-    return stored;
-  }
-
-  return async (given, { mayExist, isFinal = () => true }) => {
-    const items = distinct(given);
-    const startedAt = performance.now();
-    const known = mayExist ? await stamps.findMany(items.map(({ tokenId }) => tokenId)) : [];
-    const knownIds = new Set(known.map(({ tokenId }) => tokenId));
-    const settled = await Promise.allSettled(items.filter(({ tokenId }) => !knownIds.has(tokenId)).map(attempt));
-    const attempts = settled.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
-    const stamped = attempts.filter((made) => made.outcome === 'stamped');
-    const [final, postponed] = partition(
-      attempts.filter(({ outcome }) => outcome !== 'stamped'),
-      (made) => isForGood(made) || (made.outcome !== 'rate_reached' && isFinal(made.item)),
-    );
-    const owed = postponed.map(({ item }) => item);
-    const late = postponed.flatMap((made) => (made.outcome === 'rate_reached' ? made.retryInMs : []));
-    const retryInMs = late.length > 0 && late.length === owed.length ? Math.min(...late) : undefined;
-    const failed = final.filter((made) => made.outcome === 'failed').map(({ item, code }) => ({ item, code, tally: tallyOf(item) }));
-    const refused = refusalsIn(final);
-    const stored = await Promise.all(stamped.map(({ item, proof }) => insert(item, proof)));
-    // Thrown only now, after the other stamps are stored, so that they are not requested again.
-    for (const one of settled) if (one.status === 'rejected') throw one.reason;
-    const requestIds = [...new Set(items.map(({ requestId }) => requestId))];
-    const hasFailed = attempts.some(({ outcome }) => outcome === 'failed');
-    log[hasFailed ? 'warn' : 'info'](
-      {
-        outcome: hasFailed ? 'failed' : refused.length > 0 ? 'refused' : 'done',
-        requestIds,
-        stamped: stamped.length,
-        known: known.length,
-        failed: failed.length,
-        refused: refused.length,
-        owed: owed.length,
-        durationMs: Math.round(performance.now() - startedAt),
-      },
-      'finished a stamp job',
-    );
-    return { stored: [...known, ...stored], failed, refused, owed, retryInMs };
-  };
+async function insert(tools: WorkerTools, item: StampItem, proof: Proof): Promise<StoredStamp> {
+  const { stored, isNew } = await tools.stampInserts.add(stampOf(item, proof));
+  if (isNew) tools.store.counters.addStamps([tallyOf(tools, item, proof)]);
+  return stored;
 }
 
 function partition<T>(values: readonly T[], isFirst: (value: T) => boolean): [first: T[], second: T[]] {

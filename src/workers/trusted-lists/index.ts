@@ -1,2 +1,2 @@
 /** The refresh of the EU trusted lists. */
-export { createRefreshProcessor, type RefreshDeps } from './refresh.ts';
+export { refreshTrustedLists } from './refresh.ts';

@@ -1,7 +1,5 @@
 import { trustedListType } from '../../shared/contract/verify.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import type { TrustedListStore } from '../../shared/store/trusted-lists.ts';
 import type { ListSource, ListSources } from '../../shared/trust/list-sources.ts';
 import {
   european,
@@ -16,14 +14,8 @@ import {
   stateOf,
   type TrustedList,
 } from '../../shared/trust/lists/index.ts';
+import type { SharedTools } from '../tools.ts';
 import { fetchList } from './fetch-list.ts';
-
-export interface RefreshDeps {
-  readonly sources: ListSources;
-  readonly trustedLists: TrustedListStore;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
 
 /** A list with the file that it was read from. */
 interface FetchedList {
@@ -35,51 +27,51 @@ interface FetchedList {
  * Refreshes the trusted lists: first the list of lists, then the list of each country on it. What cannot be fetched, or is refused, leaves the last
  * good list of that country in force.
  */
-export function createRefreshProcessor({ sources, trustedLists, clock, log }: RefreshDeps): () => Promise<void> {
-  /** Gets the list of one territory and puts it in force if it is newer. */
-  async function refresh(territory: string, get: () => Promise<FetchedList>): Promise<void> {
-    try {
-      const { document, list } = await get();
-      if (list.territory !== territory) throw new ListRefusal('list_wrong_territory', `It is that of ${list.territory}.`);
-      const before = await trustedLists.findInForce(territory);
-      if (!isNewer(list, before ?? undefined)) return await trustedLists.noteAttempt(territory, new Date(clock()), null);
-      // Somebody may be withholding newer lists. The list in force may expire too; what it says of the time before stays true.
-      if (stateOf(list.nextUpdate, clock()) === 'expired') throw new ListRefusal('list_expired', `It was due at ${list.nextUpdate}.`);
-      await trustedLists.putInForce(list, document, new Date(clock()));
-      log.info({ territory, number: list.sequenceNumber, sha256: list.sha256 }, 'a trusted list is in force');
-    } catch (error) {
-      if (!(error instanceof ListRefusal)) throw error;
-      const { code, message } = error;
-      await trustedLists.noteAttempt(territory, new Date(clock()), { code, message });
-      log.error({ outcome: 'failed', code, territory }, message);
-    }
+export async function refreshTrustedLists(listSources: ListSources, tools: SharedTools): Promise<void> {
+  const { trustedLists } = tools.store;
+  const reader = openListThread();
+  try {
+    const { listOfLists, lists } = listSources;
+    if (listOfLists) await refresh(tools, european, () => getListOfLists(listOfLists, { reader, log: tools.log }));
+    const inForce = listOfLists && (await trustedLists.findInForce(european));
+    const pointers = (inForce && (await trustedLists.findSaid(inForce.sha256))?.pointers) || [];
+    const given = new Set(lists.map(({ territory }) => territory));
+    const named = pointers.filter((pointer) => isListOfCountry(pointer) && !given.has(pointer.territory)).map(sourceOf);
+    const all = [...lists, ...named];
+    const refreshed = await Promise.allSettled(
+      all.map(({ territory, place, signers }) =>
+        refresh(tools, territory, async () => {
+          const document = await fetchList(place);
+          return { document, list: await reader.read(document, signers) };
+        }),
+      ),
+    );
+    const failed = refreshed.find(({ status }) => status === 'rejected');
+    if (failed?.status === 'rejected') throw failed.reason;
+    await trustedLists.keepOnly([...(listOfLists ? [european] : []), ...all.map(({ territory }) => territory)]);
+  } finally {
+    await reader.close();
   }
+}
 
-  return async () => {
-    const reader = openListThread();
-    try {
-      const { listOfLists, lists } = sources;
-      if (listOfLists) await refresh(european, () => getListOfLists(listOfLists, { reader, log }));
-      const inForce = listOfLists && (await trustedLists.findInForce(european));
-      const pointers = (inForce && (await trustedLists.findSaid(inForce.sha256))?.pointers) || [];
-      const given = new Set(lists.map(({ territory }) => territory));
-      const named = pointers.filter((pointer) => isListOfCountry(pointer) && !given.has(pointer.territory)).map(sourceOf);
-      const all = [...lists, ...named];
-      const refreshed = await Promise.allSettled(
-        all.map(({ territory, place, signers }) =>
-          refresh(territory, async () => {
-            const document = await fetchList(place);
-            return { document, list: await reader.read(document, signers) };
-          }),
-        ),
-      );
-      const failed = refreshed.find(({ status }) => status === 'rejected');
-      if (failed?.status === 'rejected') throw failed.reason;
-      await trustedLists.keepOnly([...(listOfLists ? [european] : []), ...all.map(({ territory }) => territory)]);
-    } finally {
-      await reader.close();
-    }
-  };
+/** Gets the list of one territory and puts it in force if it is newer. */
+async function refresh({ store, clock, log }: SharedTools, territory: string, get: () => Promise<FetchedList>): Promise<void> {
+  const { trustedLists } = store;
+  try {
+    const { document, list } = await get();
+    if (list.territory !== territory) throw new ListRefusal('list_wrong_territory', `It is that of ${list.territory}.`);
+    const before = await trustedLists.findInForce(territory);
+    if (!isNewer(list, before ?? undefined)) return await trustedLists.noteAttempt(territory, new Date(clock()), null);
+    // Somebody may be withholding newer lists. The list in force may expire too; what it says of the time before stays true.
+    if (stateOf(list.nextUpdate, clock()) === 'expired') throw new ListRefusal('list_expired', `It was due at ${list.nextUpdate}.`);
+    await trustedLists.putInForce(list, document, new Date(clock()));
+    log.info({ territory, number: list.sequenceNumber, sha256: list.sha256 }, 'a trusted list is in force');
+  } catch (error) {
+    if (!(error instanceof ListRefusal)) throw error;
+    const { code, message } = error;
+    await trustedLists.noteAttempt(territory, new Date(clock()), { code, message });
+    log.error({ outcome: 'failed', code, territory }, message);
+  }
 }
 
 /** Takes the newest list of all addresses: one of them may be behind. @throws ListRefusal if none is good, that of the last address */

@@ -1,4 +1,4 @@
 /** Sends webhooks about stamps, outputs and workflows. */
-export { createAnnouncements } from './announcements.ts';
+export { announce, announceCompleted, mailCompleted } from './announcements.ts';
 export { createWebhookSender } from './sender.ts';
-export { createWebhookProcessor, type WebhookDeps } from './webhook-job.ts';
+export { createWebhookProcessor } from './webhook-job.ts';

@@ -1,36 +1,14 @@
-import type { KeyObject } from 'node:crypto';
 import { stampTokenOf } from '../../shared/contract/stamp.ts';
 import { callbackSchema } from '../../shared/contract/webhook.ts';
 import { type WorkflowCompleteResponse, workflowStampResponseOf } from '../../shared/contract/workflow.ts';
-import { workflowPath } from '../../shared/domain/addresses.ts';
+import { addressesUnder, workflowPath } from '../../shared/domain/addresses.ts';
 import { decryptMetadata, deriveKey } from '../../shared/domain/encryption.ts';
 import { isQualified } from '../../shared/domain/qualification.ts';
 import { TransientError } from '../../shared/domain/service-error.ts';
-import { type JobPayload, type JobRun, NotItsTurnError } from '../../shared/queue/jobs.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import type { Logger } from '../../shared/runtime/log.ts';
-import type { OutputStore } from '../../shared/store/outputs.ts';
-import type { StampStore } from '../../shared/store/stamps.ts';
-import type { WorkflowStore } from '../../shared/store/workflows.ts';
-import type { TokenJudge } from '../../shared/trust/judge.ts';
+import { type JobPayload, type JobRun, NotItsTurnError, placesOf } from '../../shared/queue/jobs.ts';
+import type { WorkerTools } from '../tools.ts';
 import { type SendWebhook, WebhookError } from './sender.ts';
 import { createShares } from './shares.ts';
-
-export interface WebhookDeps {
-  readonly stamps: Pick<StampStore, 'find'>;
-  readonly outputs: Pick<OutputStore, 'findByTokens'>;
-  readonly workflows: Pick<WorkflowStore, 'find'>;
-  readonly stampKey: () => Promise<KeyObject>;
-  readonly tokenJudge: TokenJudge;
-  /** The maximum number of webhooks that this worker sends at a time. */
-  readonly webhookPlaces: number;
-  readonly sendWebhook: SendWebhook;
-  /** Makes a path absolute, if the service has a public address. */
-  readonly addressOf: (path: string) => string;
-  readonly clock: Clock;
-  readonly monotonic: Clock;
-  readonly log: Logger;
-}
 
 /** How long a webhook is retried after the first try. */
 const tryForMs = 24 * 3_600_000;
@@ -63,9 +41,11 @@ interface Addressed {
  *
  * @throws WebhookError, NotYetError if it should be retried; NotItsTurnError; ServiceError `store_unavailable`
  */
-export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run: Pick<JobRun, 'keepOnly' | 'isRetry'>) => Promise<void> {
-  const { stamps, outputs, workflows, stampKey, tokenJudge, webhookPlaces, sendWebhook, addressOf, clock, monotonic, log } = deps;
-  const shares = createShares({ places: webhookPlaces, monotonic });
+export function createWebhookProcessor(tools: WorkerTools, sendWebhook: SendWebhook): (job: WebhookJob, run: JobRun) => Promise<void> {
+  const { config, store, tokenJudge, clock, monotonic, log } = tools;
+  const { stamps, outputs, workflows, keys } = store;
+  const shares = createShares({ places: placesOf('webhooks', config.WORKER_CONCURRENCY), monotonic });
+  const addressOf = addressesUnder(config.PUBLIC_BASE_URL);
   const workerStartedAt = { clock: clock(), monotonic: monotonic() };
   /** How long this worker runs. */
   const runsForMs = () => monotonic() - workerStartedAt.monotonic;
@@ -98,7 +78,7 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
 
   async function ofStamp(job: StampJob): Promise<Addressed | undefined> {
     const { tokenId, callback, event } = job;
-    const said = decryptMetadata(deriveKey(await stampKey(), tokenId), tokenId, callback);
+    const said = decryptMetadata(deriveKey(await keys.secret('stamp-metadata'), tokenId), tokenId, callback);
     if (said === undefined) return undefined;
     const { url, sealed_storage_url, product } = callbackSchema.parse(JSON.parse(said));
     if (event === 'output.made') return { url, product, id: `output_${tokenId}`, body: () => bodyOfOutput(job) };
@@ -129,7 +109,7 @@ export function createWebhookProcessor(deps: WebhookDeps): (job: WebhookJob, run
   }
 
   /** @throws WebhookError if it should be retried */
-  async function judgeFailure(job: WebhookJob, startedAt: number, run: Pick<JobRun, 'keepOnly'>, error: WebhookError): Promise<void> {
+  async function judgeFailure(job: WebhookJob, startedAt: number, run: JobRun, error: WebhookError): Promise<void> {
     const now = clock();
     // If a clock was wrong, the stored times may be in the future, or the first try before the job was accepted.
     const firstTriedAt = Math.min(Math.max(job.firstTriedAt ?? startedAt, job.acceptedAt), now);

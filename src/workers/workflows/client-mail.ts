@@ -1,26 +1,10 @@
-import type { KeyObject } from 'node:crypto';
 import { stopMailPath } from '../../shared/domain/addresses.ts';
 import { recipientHash, stopTokenOf } from '../../shared/domain/recipient.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import type { Logger } from '../../shared/runtime/log.ts';
-import type { BlockedRecipientStore } from '../../shared/store/blocked-recipients.ts';
 import type { MailOutcome, WorkflowRecord } from '../../shared/store/workflows.ts';
-import type { createViewEngine } from '../../shared/views/engine.ts';
-import type { Operator } from '../../shared/views/operator.ts';
-import type { ClientMail, Message } from './message.ts';
-import { MailError, type MailTransport } from './transport.ts';
-
-export interface ClientMailDeps {
-  /** The key of `recipientHash`. */
-  readonly recipientKey: () => Promise<KeyObject>;
-  readonly blockedRecipients: Pick<BlockedRecipientStore, 'blockedAt'>;
-  readonly mail: MailTransport;
-  readonly mailFrom: string;
-  readonly operator: Operator | null;
-  readonly engine: ReturnType<typeof createViewEngine>;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
+import { operatorOf } from '../../shared/views/operator.ts';
+import { MailError, type Message } from '../mail/index.ts';
+import type { WorkerTools } from '../tools.ts';
+import type { ClientMail } from './message.ts';
 
 /** How long sending a mail is retried (W12). */
 const tryForMs = 3_600_000;
@@ -42,17 +26,20 @@ interface Order {
  *
  * @throws MailError if it should be retried; ServiceError `store_unavailable`
  */
-export async function sendToClient(deps: ClientMailDeps, { name, workflow, job, baseUrl, build, record }: Order): Promise<void> {
-  const { recipientKey, blockedRecipients, mail, mailFrom: from, operator, clock, log } = deps;
+export async function sendToClient(tools: WorkerTools, { name, workflow, job, baseUrl, build, record }: Order): Promise<void> {
+  const { config, store, mail, clock, log } = tools;
   const { _id: workflowId, email: to, agentId } = workflow;
   const told = { requestId: job.requestId, workflowId };
-  const recipient = recipientHash(await recipientKey(), to);
-  if (await blockedRecipients.blockedAt(recipient)) {
+  const recipientKey = await store.keys.secret('recipients');
+  const recipient = recipientHash(recipientKey, to);
+  if (await store.blockedRecipients.blockedAt(recipient)) {
     await record({ failedAt: new Date(clock()), fault: 'the recipient has stopped mails' });
     log.info({ ...told, outcome: 'refused' }, `${name} was not sent: its recipient has stopped the mails`);
     return;
   }
-  const stopLink = `${baseUrl}${stopMailPath(stopTokenOf(await recipientKey(), recipient))}`;
+  const from = config.MAIL_FROM ?? 'qstamp <no-reply@localhost>';
+  const operator = operatorOf(config);
+  const stopLink = `${baseUrl}${stopMailPath(stopTokenOf(recipientKey, recipient))}`;
   try {
     await mail.send(build({ from, to, workflowId, agentId, operator, stopLink }));
   } catch (error) {

@@ -7,16 +7,154 @@ import { canonicalTextOf, closingRecordOf, readClosingRecord } from '../../share
 import { hexOf, octetsOfSha256 } from '../../shared/proof/octets.js';
 import { type ChainEnd, chainStart } from '../../shared/proof/output-chain.js';
 import { type JobPayload, NotItsTurnError } from '../../shared/queue/jobs.ts';
-import type { OutputOrder } from '../../shared/queue/output-order.ts';
-import { type CompletionReply, completionStream, type WorkerReply } from '../../shared/queue/replies.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import type { Logger } from '../../shared/runtime/log.ts';
-import type { CounterStore } from '../../shared/store/counters.ts';
+import { type CompletionReply, completionStream } from '../../shared/queue/replies.ts';
 import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
-import type { ChainSum, StoredClosingRecord, WorkflowRecord, WorkflowStore } from '../../shared/store/workflows.ts';
-import { ProviderError, RateReachedError, TierUnavailableError, type TimestampProvider } from '../providers/index.ts';
-import type { MakeStamps } from '../stamping/index.ts';
+import type { ChainSum, StoredClosingRecord, WorkflowRecord } from '../../shared/store/workflows.ts';
+import { ProviderError, RateReachedError, TierUnavailableError } from '../providers/index.ts';
+import { makeStamps } from '../stamping/index.ts';
+import type { WorkerTools } from '../tools.ts';
+import { announceCompleted, mailCompleted } from '../webhooks/index.ts';
+
+/** The maximum wait for outputs that were accepted before the completion. The pause between two checks grows from the shortest to the longest. */
+const patienceMs = 3_600_000;
+const shortestLookMs = 25;
+const longestLookMs = 5_000;
+
+/**
+ * Completes a workflow in steps: it waits for outputs that were accepted earlier; checks that its tier can be served; closes the workflow and gives the future stamp of the root its id;
+ * closes the chain; computes, stores and stamps the root (W9); writes the closing record with the time of the root's stamp, and stamps it; marks the
+ * workflow as completed. Each step may be repeated: if a run stops, the next run continues.
+ *
+ * @throws NotItsTurnError while outputs are in progress, and while a provider allows no request; ProviderError if no provider stamped the root or the closing record; ServiceError
+ *   `store_unavailable`: the job is retried
+ */
+export async function completeWorkflow(tools: WorkerTools, job: JobPayload<'workflow-completion'>): Promise<void> {
+  const { store, clock, log } = tools;
+  const { workflowId, acceptedAt, requestId } = job;
+  await letOutputsJoin(tools, job);
+  if (!(await canStamp(tools, workflowId))) return;
+  const workflow = await store.workflows.beginClosing(workflowId, randomUUIDv7(), new Date(acceptedAt));
+  if (!workflow?.closing) return;
+  if (workflow.status === 'completed') {
+    // An earlier run may have ended before it replied and queued the mail.
+    await reply(tools, { outcome: 'completed', workflowId });
+    return mailCompleted(tools, workflow, job);
+  }
+  const root = await rootOf(tools, workflow, workflow.closing.rootTokenId);
+  const rootStamp = await stamp(tools, job, workflow, workflow.closing.rootTokenId, root.hash);
+  if (!rootStamp) return;
+  const { tokenId, text } = await recordOf(tools, workflow, root, rootStamp);
+  if (!(await stamp(tools, job, workflow, tokenId, hashOfClosingText(text)))) return;
+  const completedAt = readClosingRecord(text)?.completed_at ?? rootStamp.proofs[0].issuedAt;
+  await announceCompleted(tools, workflow, requestId);
+  const isFirst = await store.workflows.complete(workflowId, new Date(completedAt));
+  await reply(tools, { outcome: 'completed', workflowId });
+  if (!isFirst) return;
+  log.info({ requestId, workflowId, outputs: root.outputCount }, 'a workflow was completed');
+  store.counters.add({ workflowsCompleted: 1 }, clock());
+  await mailCompleted(tools, workflow, job);
+}
+
+/** Waits for outputs that were accepted earlier. @throws NotItsTurnError while they are in progress */
+async function letOutputsJoin(
+  { outputOrder, clock }: WorkerTools,
+  { workflowId, acceptedAt }: JobPayload<'workflow-completion'>,
+): Promise<void> {
+  // Not longer than this process runs: a clock that jumps ahead does not end the wait.
+  const waitedMs = Math.min(clock() - acceptedAt, performance.now());
+  if (waitedMs > patienceMs || !(await outputOrder.hasEarlier(workflowId, acceptedAt))) return;
+  throw new NotItsTurnError(Math.min(Math.max(Math.abs(waitedMs) / 4, shortestLookMs), longestLookMs));
+}
+
+const reply = ({ sendReplies }: WorkerTools, outcome: CompletionReply) => sendReplies(completionStream, [outcome]);
+
+/**
+ * Checks that the stamps of a workflow can be made, before anything is closed (W19). Returns false if no provider may make them: then a retry is
+ * useless.
+ *
+ * @throws NotItsTurnError while a provider allows no request; ProviderError if none answers
+ */
+async function canStamp(tools: WorkerTools, workflowId: string): Promise<boolean> {
+  const workflow = await tools.store.workflows.find(workflowId);
+  if (!workflow || workflow.closing || !needsQualifiedProvider(workflow.tier)) return true;
+  try {
+    await tools.provider.checkQualified();
+    return true;
+  } catch (error) {
+    if (error instanceof RateReachedError) throw new NotItsTurnError(Math.max(error.retryInMs, shortestLookMs));
+    if (!(error instanceof ProviderError)) throw error;
+    const isUnserved = error instanceof TierUnavailableError;
+    await reply(tools, { outcome: 'not_completed', workflowId, code: isUnserved ? 'tier_unavailable' : 'provider_failed' });
+    if (isUnserved) return false;
+    throw error;
+  }
+}
+
+async function rootOf({ store }: WorkerTools, workflow: WorkflowRecord, rootTokenId: string): Promise<ChainSum> {
+  const { root } = workflow;
+  if (root) return root;
+  const closed = await closeChain(store.outputs, workflow, rootTokenId);
+  await store.workflows.setRoot(workflow._id, closed);
+  return closed;
+}
+
+/** Returns the stamp of a hash, or undefined if no configured provider may make it: then a retry is useless. */
+async function stamp(
+  tools: WorkerTools,
+  job: JobPayload<'workflow-completion'>,
+  { _id, tier }: WorkflowRecord,
+  tokenId: string,
+  digest: string,
+) {
+  const { acceptedAt, requestId } = job;
+  const item = {
+    tokenId,
+    imprint: sha256Imprint(digest),
+    tier: 'basic',
+    caller: { kind: 'workflow' },
+    acceptedAt,
+    requestId,
+    requiresQualified: needsQualifiedProvider(tier),
+  } as const;
+  // An earlier job may already have stamped it.
+  const { stored, failed, retryInMs } = await makeStamps(tools, [item], { mayExist: true });
+  if (stored[0]) return stored[0];
+  if (retryInMs !== undefined) throw new NotItsTurnError(Math.max(retryInMs, shortestLookMs));
+  tools.store.counters.addStamps(failed.map(({ tally }) => tally));
+  await reply(tools, { outcome: 'not_completed', workflowId: _id, code: failed.length > 0 ? 'provider_failed' : 'tier_unavailable' });
+  if (failed.length > 0) throw new ProviderError('the root or the closing record could not be stamped');
+  return undefined;
+}
+
+const freshSalt = (): string => randomBytes(saltBytes).toString('hex');
+
+/** Returns the stored closing record. Only the first record that is written is kept: salts are random, so a second one would differ. */
+async function recordOf(
+  { store }: WorkerTools,
+  workflow: WorkflowRecord,
+  root: ChainSum,
+  rootStamp: StoredStamp,
+): Promise<StoredClosingRecord> {
+  if (workflow.closingRecord) return workflow.closingRecord;
+  const salts = workflow.wordsKey && { email: freshSalt(), agent: freshSalt() };
+  const record = closingRecordOf({
+    workflowId: workflow._id,
+    tier: workflow.tier,
+    briefingHash: workflow.briefingHash,
+    createdAt: workflow.createdAt,
+    confirmedAt: workflow.emailVerifiedAt,
+    completedAt: new Date(rootStamp.proofs[0].issuedAt),
+    outputCount: root.outputCount,
+    chainHash: root.chainHash,
+    merkleRoot: root.hash,
+    commitments: salts && commitmentsOf(salts, workflow),
+  });
+  const written = { text: canonicalTextOf(record), tokenId: randomUUIDv7() };
+  const { closingRecord } = (await store.workflows.setClosingRecord(workflow, written, salts)) ?? {};
+  if (!closingRecord) throw new Error(`workflow ${workflow._id} is gone`);
+  return closingRecord;
+}
 
 /** Reads the outputs as a stream, and checks the chain before computing the root. */
 async function computeRoot(outputs: OutputStore, { _id: workflowId, briefingHash }: WorkflowRecord): Promise<ChainSum> {
@@ -45,150 +183,4 @@ async function closeChain(outputs: OutputStore, workflow: WorkflowRecord, rootTo
     throw new Error(`the chain of workflow ${workflowId} has ${root.outputCount} outputs, not ${closing.sequenceNumber - 1}`);
   }
   return root;
-}
-
-export interface WorkflowCompletionDeps {
-  readonly workflows: WorkflowStore;
-  readonly outputs: OutputStore;
-  readonly order: Pick<OutputOrder, 'hasEarlier'>;
-  readonly counters: Pick<CounterStore, 'add' | 'addStamps'>;
-  readonly makeStamps: MakeStamps;
-  readonly provider: TimestampProvider;
-  readonly sendReplies: (replyTo: string, replies: readonly WorkerReply[]) => Promise<void>;
-  /** Queues the webhook for a completed workflow, if its caller asked for one. @throws if the queue did not confirm it */
-  readonly announceCompleted: (workflow: WorkflowRecord, requestId: string) => Promise<void>;
-  /** Queues the mail to the client of a completed workflow. It may be repeated. @throws if the queue did not confirm it */
-  readonly mailCompleted: (workflow: WorkflowRecord, job: JobPayload<'workflow-completion'>) => Promise<void>;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
-
-/** The maximum wait for outputs that were accepted before the completion. The pause between two checks grows from the shortest to the longest. */
-const patienceMs = 3_600_000;
-const shortestLookMs = 25;
-const longestLookMs = 5_000;
-
-const freshSalt = (): string => randomBytes(saltBytes).toString('hex');
-
-/**
- * Completes a workflow in steps: it waits for outputs that were accepted earlier; checks that its tier can be served; closes the workflow and gives the future stamp of the root its id;
- * closes the chain; computes, stores and stamps the root (W9); writes the closing record with the time of the root's stamp, and stamps it; marks the
- * workflow as completed. Each step may be repeated: if a run stops, the next run continues.
- *
- * @throws NotItsTurnError while outputs are in progress, and while a provider allows no request; ProviderError if no provider stamped the root or the closing record; ServiceError
- *   `store_unavailable`: the job is retried
- */
-export function createWorkflowCompletionProcessor(deps: WorkflowCompletionDeps): (job: JobPayload<'workflow-completion'>) => Promise<void> {
-  const { workflows, outputs, order, counters, makeStamps, provider, sendReplies, announceCompleted, mailCompleted, clock, log } = deps;
-  const workerStartedAt = performance.now();
-
-  /** Waits for outputs that were accepted earlier. @throws NotItsTurnError while they are in progress */
-  async function letOutputsJoin({ workflowId, acceptedAt }: JobPayload<'workflow-completion'>): Promise<void> {
-    // Not longer than this worker runs: a clock that jumps ahead does not end the wait.
-    const waitedMs = Math.min(clock() - acceptedAt, performance.now() - workerStartedAt);
-    if (waitedMs > patienceMs || !(await order.hasEarlier(workflowId, acceptedAt))) return;
-    throw new NotItsTurnError(Math.min(Math.max(Math.abs(waitedMs) / 4, shortestLookMs), longestLookMs));
-  }
-
-  const reply = (outcome: CompletionReply) => sendReplies(completionStream, [outcome]);
-
-  /**
-   * Checks that the stamps of a workflow can be made, before anything is closed (W19). Returns false if no provider may make them: then a retry is
-   * useless.
-   *
-   * @throws NotItsTurnError while a provider allows no request; ProviderError if none answers
-   */
-  async function canStamp(workflowId: string): Promise<boolean> {
-    const workflow = await workflows.find(workflowId);
-    if (!workflow || workflow.closing || !needsQualifiedProvider(workflow.tier)) return true;
-    try {
-      await provider.checkQualified();
-      return true;
-    } catch (error) {
-      if (error instanceof RateReachedError) throw new NotItsTurnError(Math.max(error.retryInMs, shortestLookMs));
-      if (!(error instanceof ProviderError)) throw error;
-      const isUnserved = error instanceof TierUnavailableError;
-      await reply({ outcome: 'not_completed', workflowId, code: isUnserved ? 'tier_unavailable' : 'provider_failed' });
-      if (isUnserved) return false;
-      throw error;
-    }
-  }
-
-  async function rootOf(workflow: WorkflowRecord, rootTokenId: string): Promise<ChainSum> {
-    const { root } = workflow;
-    if (root) return root;
-    const closed = await closeChain(outputs, workflow, rootTokenId);
-    await workflows.setRoot(workflow._id, closed);
-    return closed;
-  }
-
-  /** Returns the stamp of a hash, or undefined if no configured provider may make it: then a retry is useless. */
-  async function stamp(job: JobPayload<'workflow-completion'>, { _id, tier }: WorkflowRecord, tokenId: string, digest: string) {
-    const { acceptedAt, requestId } = job;
-    const item = {
-      tokenId,
-      imprint: sha256Imprint(digest),
-      tier: 'basic',
-      caller: { kind: 'workflow' },
-      acceptedAt,
-      requestId,
-      requiresQualified: needsQualifiedProvider(tier),
-    } as const;
-    // An earlier job may already have stamped it.
-    const { stored, failed, retryInMs } = await makeStamps([item], { mayExist: true });
-    if (stored[0]) return stored[0];
-    if (retryInMs !== undefined) throw new NotItsTurnError(Math.max(retryInMs, shortestLookMs));
-    counters.addStamps(failed.map(({ tally }) => tally));
-    await reply({ outcome: 'not_completed', workflowId: _id, code: failed.length > 0 ? 'provider_failed' : 'tier_unavailable' });
-    if (failed.length > 0) throw new ProviderError('the root or the closing record could not be stamped');
-    return undefined;
-  }
-
-  /** Returns the stored closing record. Only the first record that is written is kept: salts are random, so a second one would differ. */
-  async function recordOf(workflow: WorkflowRecord, root: ChainSum, rootStamp: StoredStamp): Promise<StoredClosingRecord> {
-    if (workflow.closingRecord) return workflow.closingRecord;
-    const salts = workflow.wordsKey && { email: freshSalt(), agent: freshSalt() };
-    const record = closingRecordOf({
-      workflowId: workflow._id,
-      tier: workflow.tier,
-      briefingHash: workflow.briefingHash,
-      createdAt: workflow.createdAt,
-      confirmedAt: workflow.emailVerifiedAt,
-      completedAt: new Date(rootStamp.proofs[0].issuedAt),
-      outputCount: root.outputCount,
-      chainHash: root.chainHash,
-      merkleRoot: root.hash,
-      commitments: salts && commitmentsOf(salts, workflow),
-    });
-    const written = { text: canonicalTextOf(record), tokenId: randomUUIDv7() };
-    const { closingRecord } = (await workflows.setClosingRecord(workflow, written, salts)) ?? {};
-    if (!closingRecord) throw new Error(`workflow ${workflow._id} is gone`);
-    return closingRecord;
-  }
-
-  return async (job) => {
-    const { workflowId, acceptedAt, requestId } = job;
-    await letOutputsJoin(job);
-    if (!(await canStamp(workflowId))) return;
-    const workflow = await workflows.beginClosing(workflowId, randomUUIDv7(), new Date(acceptedAt));
-    if (!workflow?.closing) return;
-    if (workflow.status === 'completed') {
-      // An earlier run may have ended before it replied and queued the mail.
-      await reply({ outcome: 'completed', workflowId });
-      return mailCompleted(workflow, job);
-    }
-    const root = await rootOf(workflow, workflow.closing.rootTokenId);
-    const rootStamp = await stamp(job, workflow, workflow.closing.rootTokenId, root.hash);
-    if (!rootStamp) return;
-    const { tokenId, text } = await recordOf(workflow, root, rootStamp);
-    if (!(await stamp(job, workflow, tokenId, hashOfClosingText(text)))) return;
-    const completedAt = readClosingRecord(text)?.completed_at ?? rootStamp.proofs[0].issuedAt;
-    await announceCompleted(workflow, requestId);
-    const isFirst = await workflows.complete(workflowId, new Date(completedAt));
-    await reply({ outcome: 'completed', workflowId });
-    if (!isFirst) return;
-    log.info({ requestId, workflowId, outputs: root.outputCount }, 'a workflow was completed');
-    counters.add({ workflowsCompleted: 1 }, clock());
-    await mailCompleted(workflow, job);
-  };
 }

@@ -2,6 +2,7 @@ import type { ConfirmWith } from '../../shared/domain/challenge.ts';
 import { quotableName } from '../../shared/domain/public-name.ts';
 import type { createViewEngine } from '../../shared/views/engine.ts';
 import type { Operator } from '../../shared/views/operator.ts';
+import type { Message } from '../mail/index.ts';
 
 /** What every mail to a client has. */
 export interface ClientMail {
@@ -43,17 +44,6 @@ export interface CompletionMail extends ClientMail {
   readonly pageLink: string;
   /** Absolute URL of the evidence bundle (zip). */
   readonly bundleLink: string;
-}
-
-/** A message for nodemailer. */
-export interface Message {
-  readonly from: string;
-  readonly to: { readonly name: string; readonly address: string };
-  readonly subject: string;
-  readonly text: string;
-  readonly html: string;
-  readonly messageId: string;
-  readonly headers: Readonly<Record<string, string>>;
 }
 
 type Engine = ReturnType<typeof createViewEngine>;

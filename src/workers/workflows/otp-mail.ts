@@ -1,17 +1,10 @@
-import { createHmac, type KeyObject } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { verifyUserPath } from '../../shared/domain/addresses.ts';
-import { type ConfirmWith, mintChallenge } from '../../shared/domain/challenge.ts';
+import { mintChallenge } from '../../shared/domain/challenge.ts';
 import type { JobPayload } from '../../shared/queue/jobs.ts';
-import type { WorkflowStore } from '../../shared/store/workflows.ts';
-import { type ClientMailDeps, sendToClient } from './client-mail.ts';
+import type { WorkerTools } from '../tools.ts';
+import { sendToClient } from './client-mail.ts';
 import { buildOtpMessage } from './message.ts';
-
-export interface OtpMailDeps extends ClientMailDeps {
-  readonly workflows: WorkflowStore;
-  readonly challengeKey: () => Promise<KeyObject>;
-  readonly otpTtlMinutes: number;
-  readonly confirmWith: ConfirmWith;
-}
 
 const minuteMs = 60_000;
 
@@ -21,36 +14,34 @@ const minuteMs = 60_000;
  *
  * @throws MailError if it should be retried; ServiceError `store_unavailable`
  */
-export function createOtpMailProcessor(deps: OtpMailDeps): (job: JobPayload<'otp-mail'>) => Promise<void> {
-  const { workflows, challengeKey, engine, otpTtlMinutes, confirmWith, clock } = deps;
-
-  return async (job) => {
-    const { workflowId, challengeId, baseUrl } = job;
-    const randomness = createHmac('sha256', await challengeKey())
-      .update(`${workflowId}\n${challengeId}`)
-      .digest();
-    const { challenge, digest } = mintChallenge(randomness);
-    const now = clock();
-    const validUntil = new Date(now + otpTtlMinutes * minuteMs);
-    const known = await workflows.find(workflowId);
-    if (known?.mail?.sentAt || known?.mail?.failedAt) return;
-    const workflow = await workflows.offerChallenge(workflowId, { challengeId, digest, expiresAt: validUntil }, new Date(now));
-    if (!workflow) return;
-    await sendToClient(deps, {
-      name: 'the mail with the link',
-      workflow,
-      job,
-      baseUrl,
-      build: (parts) =>
-        buildOtpMessage(engine, {
-          ...parts,
-          link: `${baseUrl}${verifyUserPath(workflowId, challenge)}`,
-          confirmWith,
-          validUntil: validUntil.toISOString(),
-          validMinutes: otpTtlMinutes,
-          messageKey: `otp-${challengeId}`,
-        }),
-      record: (outcome) => workflows.recordMail(workflowId, challengeId, outcome),
-    });
-  };
+export async function sendOtpMail(tools: WorkerTools, job: JobPayload<'otp-mail'>): Promise<void> {
+  const { config, store, engine, clock } = tools;
+  const { workflows } = store;
+  const { workflowId, challengeId, baseUrl } = job;
+  const randomness = createHmac('sha256', await store.keys.secret('challenge'))
+    .update(`${workflowId}\n${challengeId}`)
+    .digest();
+  const { challenge, digest } = mintChallenge(randomness);
+  const now = clock();
+  const validUntil = new Date(now + config.OTP_TTL_MINUTES * minuteMs);
+  const known = await workflows.find(workflowId);
+  if (known?.mail?.sentAt || known?.mail?.failedAt) return;
+  const workflow = await workflows.offerChallenge(workflowId, { challengeId, digest, expiresAt: validUntil }, new Date(now));
+  if (!workflow) return;
+  await sendToClient(tools, {
+    name: 'the mail with the link',
+    workflow,
+    job,
+    baseUrl,
+    build: (parts) =>
+      buildOtpMessage(engine, {
+        ...parts,
+        link: `${baseUrl}${verifyUserPath(workflowId, challenge)}`,
+        confirmWith: config.CONFIRM_WITH,
+        validUntil: validUntil.toISOString(),
+        validMinutes: config.OTP_TTL_MINUTES,
+        messageKey: `otp-${challengeId}`,
+      }),
+    record: (outcome) => workflows.recordMail(workflowId, challengeId, outcome),
+  });
 }

@@ -7,10 +7,11 @@ import { tokenIn } from '../../../src/shared/rfc3161/index.ts';
 import type { StoredStamp } from '../../../src/shared/store/stamps.ts';
 import { openStore, type Store } from '../../../src/shared/store/store.ts';
 import { ProviderError, type StampSubject, type TimestampProvider } from '../../../src/workers/providers/provider.ts';
-import { type RenewalDeps, type RenewalOutcome, renewEvidence } from '../../../src/workers/renewal/renew-evidence.ts';
+import { type RenewalOptions, type RenewalOutcome, renewEvidence } from '../../../src/workers/renewal/renew-evidence.ts';
 import { createRecordLab, hash, imprintOf } from '../../support/record-lab.ts';
 import { freshStore } from '../../support/servers.ts';
 import { DAY_MS, LAB_NOW_MS } from '../../support/tsa-lab.ts';
+import { workerTools } from '../../support/worker-tools.ts';
 
 const lab = createRecordLab();
 const silent = pino({ level: 'silent' });
@@ -77,15 +78,20 @@ const providerOf = (days: number, fitDays = days): TimestampProvider => ({
   stamp: async ({ imprint }: StampSubject) => proofOf(Buffer.from(imprint.digest, 'hex'), days, LAB_NOW_MS + 3_600_000, fitDays),
 });
 
+interface RunOptions extends RenewalOptions {
+  readonly clock?: () => number;
+  readonly renewBeforeDays?: number;
+}
+
 async function renew(
-  store: Pick<Store, 'stamps' | 'batches' | 'evidenceTerms' | 'renewals' | 'newDigests'>,
+  store: Store,
   provider = providerOf(1_000),
-  options: Partial<RenewalDeps> = {},
+  { clock = () => LAB_NOW_MS + 3_600_000, renewBeforeDays = 90, isByCommand = true, mostLeaves }: RunOptions = {},
 ): Promise<RenewalOutcome> {
   const done = { renewed: 0, lapsed: 0, asks: 0 };
-  const clock = () => LAB_NOW_MS + 3_600_000;
-  const usual = { servesQualified: false, renewBeforeMs: 90 * DAY_MS, isByCommand: true, clock, log: silent };
-  await renewEvidence({ ...store, provider, ...usual, ...options }, done);
+  const tools = workerTools({ store, provider, clock });
+  const config = { ...tools.config, RENEW_BEFORE_DAYS: renewBeforeDays };
+  await renewEvidence({ ...tools, config }, done, { isByCommand, ...(mostLeaves && { mostLeaves }) });
   return done;
 }
 
@@ -194,7 +200,7 @@ test('S16: evidence that ends first is renewed first', async () => {
 test('S16: while a TSA has no better key, a token is bought once a week, not each day; a command buys one at once', async () => {
   const store = await storeWith([stampOf(1_000, 60)]);
   const sameKey = providerOf(1_000, 60);
-  const onDay = (day: number, provider = sameKey, options: Partial<RenewalDeps> = {}) =>
+  const onDay = (day: number, provider = sameKey, options: RunOptions = {}) =>
     renew(store, provider, { isByCommand: false, clock: () => LAB_NOW_MS + 3_600_000 + day * DAY_MS, ...options });
   const asks = [];
   for (let day = 0; day < 22; day += 1) asks.push((await onDay(day)).asks);
@@ -231,7 +237,7 @@ test('S17: a hash that arrives after the evidence ended is dropped; if its stamp
     ...slow,
     stamp: async (subject) => {
       const another = { ...store, newDigests: { ...store.newDigests, list: async () => [] } };
-      if (subject.imprint.algorithm === 'sha512') await renew(another, slow, { renewBeforeMs: 300 * DAY_MS });
+      if (subject.imprint.algorithm === 'sha512') await renew(another, slow, { renewBeforeDays: 300 });
       return slow.stamp(subject);
     },
   };
@@ -260,7 +266,7 @@ test('S16: if no TSA accepts one algorithm, stamps of another are renewed, each 
   expect(await renew(store)).toMatchObject({ renewed: 3, asks: 1 });
   const dueToo = stampOf(50);
   await store.stamps.insertOnce([dueToo]);
-  const allDue = { renewBeforeMs: 1_100 * DAY_MS };
+  const allDue = { renewBeforeDays: 1_100 };
   await expect(renew(store, providerWithout('sha256', 2_000), allDue)).rejects.toThrow('no TSA takes sha256');
   expect(await renewalsOf(store, [dueToo, due, ...brought])).toEqual([0, 1, 2, 2, 2]);
 });

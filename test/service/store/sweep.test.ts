@@ -4,13 +4,14 @@ import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { createContentsUnderWay } from '../../../src/shared/queue/contents-under-way.ts';
 import type { ShownJob } from '../../../src/shared/queue/failed-jobs.ts';
-import type { FailedJob } from '../../../src/shared/queue/jobs.ts';
+import type { StampItem } from '../../../src/shared/queue/jobs.ts';
 import { loadConfig } from '../../../src/shared/runtime/config.ts';
 import { openStore } from '../../../src/shared/store/store.ts';
-import { createSweepProcessor } from '../../../src/workers/housekeeping/sweep.ts';
+import { sweep } from '../../../src/workers/housekeeping/index.ts';
 import { eventually, stampAgent } from '../../support/requests.ts';
-import { freshStore } from '../../support/servers.ts';
 import { startService } from '../../support/service.ts';
+import { stampItem } from '../../support/stamp-items.ts';
+import { workerTools } from '../../support/worker-tools.ts';
 
 const log = pino({ level: 'silent' });
 const eightDaysMs = 8 * 24 * 3_600_000;
@@ -28,15 +29,7 @@ test('S11: after eight days without a worker, waiting stamps still have their co
   const orphan = await store.sealedContents.put(randomUUIDv7(), Buffer.from('of a request that was never accepted'));
 
   const clock = () => Date.now() + eightDaysMs;
-  const sweep = createSweepProcessor({
-    ...store,
-    readContentsUnderWay: createContentsUnderWay({ redis, log }),
-    listFailedJobs: async function* () {},
-    recordFailed: async () => undefined,
-    clock,
-    log,
-  });
-  await sweep();
+  await sweep(workerTools({ store, readContentsUnderWay: createContentsUnderWay({ redis, log }), clock }));
   expect(await store.sealedContents.open(orphan)).toBeNull();
 
   await service.startWorker();
@@ -53,28 +46,20 @@ test('S11: after eight days without a worker, waiting stamps still have their co
 });
 
 test('E11: given-up jobs are recorded again, because the worker that gave up may have been killed', async () => {
-  const store = openStore(freshStore(), log);
-  onTestFinished(() => store.close());
-  const now = Date.now();
-  const failedAgo = (id: string, ms: number): ShownJob => ({
+  const tools = workerTools();
+  const failed = (id: string, items: readonly StampItem[]): ShownJob => ({
     id,
     kind: 'stamp',
-    job: { name: 'stamp', id, payload: { replyTo: 'nobody', items: [] } },
+    job: { name: 'stamp', id, payload: { replyTo: 'nobody', items: [...items] } },
     reason: '',
-    failedAt: new Date(now - ms),
+    failedAt: new Date(),
   });
-  const recorded: FailedJob[] = [];
-  const unreadable = { ...failedAgo('of another version', 0), job: undefined };
-  const sweep = createSweepProcessor({
-    ...store,
-    readContentsUnderWay: async () => new Set<string>(),
-    listFailedJobs: async function* () {
-      yield* [failedAgo('long ago', 7_200_000), failedAgo('just now', 7_199_999), unreadable];
-    },
-    recordFailed: async (job) => void recorded.push(job),
-    clock: () => now,
-    log,
-  });
-  await sweep();
-  expect(recorded.map(({ id }) => id)).toEqual(['long ago', 'just now']);
+  const items = [stampItem(), stampItem()];
+  const unreadable = { ...failed('of another version', []), job: undefined };
+  const list = async function* () {
+    yield* [failed('first', items.slice(0, 1)), unreadable, failed('last', items.slice(1))];
+  };
+  await sweep({ ...tools, failedJobs: { ...tools.failedJobs, list } });
+  const reasons = await Promise.all(items.map(({ tokenId }) => tools.store.refusals.find(tokenId)));
+  expect(reasons).toEqual(['stamp_failed', 'stamp_failed']);
 });

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { openStore, type Store } from '../../../src/shared/store/store.ts';
 import type { ListSource, ListSources } from '../../../src/shared/trust/list-sources.ts';
 import { stateOf } from '../../../src/shared/trust/lists/index.ts';
-import { createRefreshProcessor } from '../../../src/workers/trusted-lists/index.ts';
+import { refreshTrustedLists } from '../../../src/workers/trusted-lists/index.ts';
 import { temporaryFolder } from '../../support/cli.ts';
 import { type ListServer, newListSigner, startListServer } from '../../support/list-server.ts';
 import { freshStore } from '../../support/servers.ts';
@@ -51,7 +51,7 @@ const publish = (territory: string, signer: typeof sweden, sequenceNumber: numbe
 
 /** Refreshes, and returns for each country the number in force and the code of the refusal. */
 async function refresh(): Promise<Record<string, readonly [number: number | undefined, code?: string]>> {
-  await createRefreshProcessor({ sources, trustedLists: store.trustedLists, clock: Date.now, log: pino({ level: 'silent' }) })();
+  await refreshTrustedLists(sources, { store, clock: Date.now, log: pino({ level: 'silent' }) });
   const lists = await store.trustedLists.readInForce();
   return Object.fromEntries(
     lists.map(({ territory, list, refusal }) => [territory, refusal ? [list?.sequenceNumber, refusal.code] : [list?.sequenceNumber]]),

@@ -1,9 +1,9 @@
-import { createSecretKey } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { type JobPayload, NotItsTurnError } from '../../../src/shared/queue/jobs.ts';
 import { createLogger } from '../../../src/shared/runtime/log.ts';
 import { WebhookError } from '../../../src/workers/webhooks/sender.ts';
 import { createWebhookProcessor } from '../../../src/workers/webhooks/webhook-job.ts';
+import { openTestStore, workerTools } from '../../support/worker-tools.ts';
 
 const hourMs = 3_600_000;
 const workflowId = '01890a5d-ac96-774b-bcce-b302099a8057';
@@ -23,25 +23,25 @@ function createLab(options: { waitedBefore?: number; answered?: () => Promise<vo
     emailVerifiedAt: hasHappened ? new Date(state.now) : undefined,
   };
   const lines: string[] = [];
-  const process = createWebhookProcessor({
-    stamps: { find: async () => null },
-    outputs: { findByTokens: async () => [] },
-    workflows: { find: async () => workflow as never },
-    stampKey: async () => createSecretKey(Buffer.alloc(32)),
-    tokenJudge: { judge: async () => ({ ok: false }) as never } as never,
-    webhookPlaces: 128,
-    sendWebhook: async () => {
-      state.sent += 1;
-      await answered();
-      throw new WebhookError('the receiver answered 500');
-    },
-    addressOf: (path) => path,
+  const store = openTestStore();
+  const tools = workerTools({
+    store: { ...store, workflows: { ...store.workflows, find: async () => workflow as never } },
     clock: () => state.now + state.jumpedMs,
     monotonic: () => state.now,
     log: createLogger({ level: 'error', process: 'test' as never, destination: { write: (line: string) => void lines.push(line) } }),
   });
+  const process = createWebhookProcessor(tools, async () => {
+    state.sent += 1;
+    await answered();
+    throw new WebhookError('the receiver answered 500');
+  });
   const run = (jobId = 'job', isRetry = false) =>
-    process(jobs.get(jobId) ?? fresh, { isRetry, keepOnly: async (rest) => void jobs.set(jobId, rest as typeof fresh) });
+    process(jobs.get(jobId) ?? fresh, {
+      jobId,
+      isRetry,
+      isOurs: async () => true,
+      keepOnly: async (rest) => void jobs.set(jobId, rest as typeof fresh),
+    });
   /** Tries after so many hours each, of which the receiver refuses all. */
   const refused = async (...hours: number[]) => {
     for (const passed of hours) {

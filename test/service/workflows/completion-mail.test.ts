@@ -1,18 +1,15 @@
-import { createSecretKey } from 'node:crypto';
-import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import type { StoredStamp } from '../../../src/shared/store/stamps.ts';
 import type { MailOutcome, WorkflowRecord } from '../../../src/shared/store/workflows.ts';
 import type { Judgement } from '../../../src/shared/trust/judge.ts';
-import { createViewEngine } from '../../../src/shared/views/engine.ts';
-import { createCompletionMailProcessor } from '../../../src/workers/workflows/completion-mail.ts';
-import type { Message } from '../../../src/workers/workflows/message.ts';
-import { MailError } from '../../../src/workers/workflows/transport.ts';
+import { MailError, type Message } from '../../../src/workers/mail/index.ts';
+import { sendCompletionMail } from '../../../src/workers/workflows/index.ts';
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import { smtpReply, startMailServer } from '../../support/mail.ts';
 import { mailedService } from '../../support/mailed-service.ts';
 import { eventually, type JsonObject } from '../../support/requests.ts';
 import { type RunningService, startService } from '../../support/service.ts';
+import { openTestStore, workerTools } from '../../support/worker-tools.ts';
 import { completeWorkflow, openLink, redactWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
 const { mail, service } = await mailedService();
@@ -91,8 +88,8 @@ test('W27: a mail server that refuses for a moment gets the mail later', async (
   expect(completionMails(server.mails, late)).toHaveLength(1);
 });
 
-/** The processor with a stored workflow that a test changes, and everything that was sent and recorded. */
-function processorOf(stored: Partial<WorkflowRecord> = {}, seals = { tokens: 2, isValid: true }) {
+/** The job with a stored workflow that a test changes, and everything that was sent and recorded. */
+function jobWith(stored: Partial<WorkflowRecord> = {}, seals = { tokens: 2, isValid: true }) {
   const sent: Message[] = [];
   const outcomes: MailOutcome[] = [];
   const workflow = {
@@ -107,25 +104,28 @@ function processorOf(stored: Partial<WorkflowRecord> = {}, seals = { tokens: 2, 
     if (state.fault) throw state.fault;
     sent.push(message);
   };
-  const process = createCompletionMailProcessor({
-    workflows: { find: async () => workflow, recordCompletionMail: async (_id, outcome) => void outcomes.push(outcome) },
-    stamps: { findMany: async () => stamps },
+  const store = openTestStore();
+  const tools = workerTools({
+    store: {
+      ...store,
+      workflows: {
+        ...store.workflows,
+        find: async () => workflow,
+        recordCompletionMail: async (_id, outcome) => void outcomes.push(outcome),
+      },
+      stamps: { ...store.stamps, findMany: async () => stamps },
+    },
     tokenJudge: { judge: async () => ({ ok: seals.isValid }) as Judgement },
-    recipientKey: async () => createSecretKey(Buffer.alloc(32)),
-    blockedRecipients: { blockedAt: async () => undefined },
     mail: { send },
-    mailFrom: 'qstamp <no-reply@qstamp.example>',
-    operator: null,
-    engine: createViewEngine(),
     clock: () => state.now,
-    log: pino({ level: 'silent' }),
   });
-  const run = () => process({ workflowId: workflow._id, acceptedAt: 0, requestId: 'r', baseUrl: 'https://stamps.example' });
+  const run = () =>
+    sendCompletionMail(tools, { workflowId: workflow._id, acceptedAt: 0, requestId: 'r', baseUrl: 'https://stamps.example' });
   return { run, sent, outcomes, state };
 }
 
 test('W27: the job sends the same mail again if its worker ended before the outcome was recorded', async () => {
-  const { run, sent } = processorOf();
+  const { run, sent } = jobWith();
   await run();
   await run();
   expect(sent).toEqual([sent[0], sent[0]]);
@@ -140,13 +140,13 @@ test.each<[string, Partial<WorkflowRecord>, typeof good]>([
   ['it was given up', { completionMail: { failedAt: new Date(0), fault: 'SMTP 550' } }, good],
   ['the workflow was redacted meanwhile', { redactedAt: new Date(0) }, good],
 ])('W27: the job sends nothing if %s', async (_, stored, seals) => {
-  const { run, sent, outcomes } = processorOf(stored, seals);
+  const { run, sent, outcomes } = jobWith(stored, seals);
   await run();
   expect([sent, outcomes]).toEqual([[], []]);
 });
 
 test('W27: without a mail server the job is retried for an hour, then given up; a mail refused for good is given up at once', async () => {
-  const { run, sent, outcomes, state } = processorOf();
+  const { run, sent, outcomes, state } = jobWith();
   state.fault = new MailError('ESOCKET', { isFinal: false, isOfServer: true });
   await expect(run()).rejects.toThrow(MailError);
   state.now = 3_600_000;

@@ -2,7 +2,8 @@ import { createTransport } from 'nodemailer';
 import PostalMime from 'postal-mime';
 import { expect, test } from 'vitest';
 import { createViewEngine } from '../../../src/shared/views/engine.ts';
-import { buildCompletionMessage, buildOtpMessage, type CompletionMail, type Message } from '../../../src/workers/workflows/message.ts';
+import type { Message } from '../../../src/workers/mail/index.ts';
+import { buildCompletionMessage, buildOtpMessage, type CompletionMail } from '../../../src/workers/workflows/message.ts';
 
 const workflowId = '01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10';
 const page = `https://stamps.example/workflow/${workflowId}`;

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { withMailRecord } from '../../../src/workers/workflows/mail-record.ts';
-import { MailError } from '../../../src/workers/workflows/transport.ts';
+import { MailError, withMailRecord } from '../../../src/workers/mail/index.ts';
 
 const message = { from: '', to: { name: '', address: '' }, subject: '', text: '', html: '', messageId: '', headers: {} };
 
@@ -13,7 +12,7 @@ function recordOf(isConfigured: boolean) {
       if (outcome) throw outcome;
     },
   };
-  const { mail, readState } = withMailRecord(transport, { isConfigured, metrics: { mailed: (each) => counted.push(each) } });
+  const { mail, readState } = withMailRecord(transport, { isConfigured, onMail: (each) => counted.push(each) });
   const stateAfter = async (next: Error | undefined) => {
     outcome = next;
     await mail.send(message).catch(() => undefined);

@@ -1,6 +1,18 @@
 import { createTransport } from 'nodemailer';
 import { TransientError } from '../../shared/domain/service-error.ts';
-import type { Message } from './message.ts';
+import type { MailState } from '../../shared/domain/service-state.ts';
+import type { Metrics } from '../../shared/runtime/metrics.ts';
+
+/** A message for nodemailer. */
+export interface Message {
+  readonly from: string;
+  readonly to: { readonly name: string; readonly address: string };
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+  readonly messageId: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
 
 /** The mail was not accepted. The error message contains only codes, because the server's text may quote the recipient's address (W10). */
 export class MailError extends TransientError {
@@ -101,4 +113,30 @@ export function createMailTransport(smtpUrl: string | undefined): MailTransport 
       }
     },
   };
+}
+
+/**
+ * Wraps a transport and counts each outcome (`deferred` is retried, `failed` is not). The last outcome shows whether mail works: a server that
+ * refuses one mail is working; a server that cannot be reached or refuses the login is not.
+ */
+export function withMailRecord(
+  transport: MailTransport,
+  { isConfigured, onMail }: { isConfigured: boolean; onMail: Metrics['mailed'] },
+): { mail: MailTransport; readState(): MailState } {
+  let state: MailState = isConfigured ? 'unknown' : 'not_configured';
+  const note = (next: MailState) => {
+    if (isConfigured) state = next;
+  };
+  const send: MailTransport['send'] = async (message) => {
+    try {
+      await transport.send(message);
+      onMail('sent');
+      note('ok');
+    } catch (error) {
+      onMail(error instanceof MailError && error.isFinal ? 'failed' : 'deferred');
+      note(error instanceof MailError && !error.isOfServer ? 'ok' : 'failing');
+      throw error;
+    }
+  };
+  return { mail: { send }, readState: () => state };
 }
