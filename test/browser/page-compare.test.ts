@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
+import { workflowViewOf } from '../../src/api/workflows/workflow-view.ts';
 import { briefing, contentOf, sha256Of, workflowSamples } from '../support/page-samples.ts';
 import { createPageServer } from '../support/page-server.ts';
 import { mainText } from '../support/page-text.ts';
@@ -57,7 +58,7 @@ describe('comparing a file', () => {
   it('V9: an unfinished page does not say that a hash is not an output', async () => {
     const model = { ...workflowSamples.unfinished, find: workflowSamples.notFound.find };
     const app = await createPageServer();
-    app.get('/asked', (_, reply) => reply.page('workflow', model));
+    app.get('/asked', (_, reply) => reply.page('workflow', workflowViewOf(model)));
     const { body } = await app.inject('/asked');
     await app.close();
     expect(mainText(body)).toContain('It is not known whether an output of this workflow has this hash');

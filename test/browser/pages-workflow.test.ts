@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { workflowViewOf } from '../../src/api/workflows/workflow-view.ts';
 import { contentOf, sha256Of, workflowSamples } from '../support/page-samples.ts';
 import { createPageServer } from '../support/page-server.ts';
 import { mainText, plainText } from '../support/page-text.ts';
@@ -83,7 +84,7 @@ describe('workflow page', () => {
   it('escapes all values from callers', async () => {
     const model = { ...workflowSamples.completed, agentId: '<script>alert(1)</script>' };
     const hostile = await createPageServer();
-    hostile.get('/hostile', (_, reply) => reply.page('workflow', model));
+    hostile.get('/hostile', (_, reply) => reply.page('workflow', workflowViewOf(model)));
     const { body } = await hostile.inject('/hostile');
     await hostile.close();
     expect(body).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');

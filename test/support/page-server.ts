@@ -4,6 +4,7 @@ import { registerViews } from '../../src/api/server/views.ts';
 import { statusPageOf } from '../../src/api/status/status-page.ts';
 import { verifyUserPageOf } from '../../src/api/workflows/verify-user-page.ts';
 import type { WorkflowPage } from '../../src/api/workflows/workflow-model.ts';
+import { workflowViewOf } from '../../src/api/workflows/workflow-view.ts';
 import { servePublished } from './page-record.ts';
 import {
   contentOf,
@@ -55,7 +56,7 @@ export async function createPageServer(): Promise<FastifyInstance> {
   for (const [name, model] of Object.entries(workflowSamples)) {
     const path = `/workflow/${name}`;
     const published = servePublished(app, path, model, hashesOf(model.outputs.total));
-    app.get(path, (_, reply) => reply.page('workflow', published));
+    app.get(path, (_, reply) => reply.page('workflow', workflowViewOf(published)));
   }
   for (const [name, model] of Object.entries(verifySamples)) app.get(`/verify/${name}`, (_, reply) => reply.page('verify', model));
   for (const [i, facts] of verifyUserSamples.entries())
@@ -77,7 +78,7 @@ export async function createPageServer(): Promise<FastifyInstance> {
   const longPath = `/workflow/${workflowSamples.long.workflowId}`;
   const long = servePublished(app, longPath, workflowSamples.long, hashesOf(longTotal));
   app.get<{ Querystring: { page?: string; find?: string } }>(longPath, (request, reply) =>
-    reply.page('workflow', longWorkflow(long, request.query)),
+    reply.page('workflow', workflowViewOf(longWorkflow(long, request.query))),
   );
   return app;
 }

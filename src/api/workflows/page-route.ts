@@ -6,6 +6,7 @@ import { type OperationContract, page } from '../server/operation.ts';
 import { addressKey } from '../server/rate-limits.ts';
 import { createRequestParser } from '../server/validation.ts';
 import { outputPagePath } from './workflow-model.ts';
+import { workflowViewOf } from './workflow-view.ts';
 import type { Workflows } from './workflows.ts';
 
 const contract = {
@@ -43,7 +44,7 @@ export function registerPageRoutes(
       if (views > 1) await limited.items(request, reply, views - 1);
     };
     const model = await workflows.page(path.workflow_id, { ...query, passLimit, baseUrl: baseUrl() });
-    if (model) return reply.page('workflow', model);
+    if (model) return reply.page('workflow', workflowViewOf(model));
     await mistakes.unknownId(request, reply);
     return sendErrorPage(request, reply, { status: 404, detail: 'There is no workflow with this id.', retryAfterSeconds: null });
   });

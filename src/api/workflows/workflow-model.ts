@@ -4,12 +4,6 @@ import type { WorkflowTier } from '../../shared/domain/tiers.ts';
 import type { LinkMailState, WorkflowStatus } from '../../shared/domain/workflow-state.ts';
 import type { StampMark } from '../verification/index.ts';
 
-declare module '../server/views.ts' {
-  interface PageModels {
-    readonly workflow: WorkflowPage;
-  }
-}
-
 export interface OutputRow extends StampMark {
   readonly sequenceNumber: number;
   /** Free text (W3). */
