@@ -109,6 +109,7 @@ const thief = tsaOf(otherRoot, 'TSA', { key: keyOf(signer) });
 const granted = { type: 'TSA/QTST', name: 'Stamps', status: 'granted', since: '2018-03-01T00:00:00Z' };
 const listed = (by: SigningIdentity, more: Partial<ListedService> = {}) => ({ ...granted, certificates: [by.certificate], ...more });
 const withdrawn = (by: SigningIdentity) => listed(by, { status: 'withdrawn', since: '2024-01-01T00:00:00Z' });
+const ofWithdrawn = { services: [withdrawn(issuer)] };
 const ofOtherType = listed(issuer, { type: 'TSA' });
 const ofOtherKey = listed(ca(root, { name: 'Time-stamping CA' }));
 const byRoot = { anchors: [root] };
@@ -123,6 +124,7 @@ const crlOf = ({ serialNumber }: SigningIdentity, by: SigningIdentity) => {
   return x509.issueCrl({ number: 1n, thisUpdateMs: LAB_NOW_MS, nextUpdateMs: LAB_NOW_MS + DAY_MS, revoked }, by);
 };
 const revoking = [crlOf(signer, issuer)];
+const revokingOther = [crlOf(other, otherRoot)];
 
 // Tokens and records
 
@@ -177,7 +179,7 @@ describe('the service and the command agree', () => {
       { ...byOther, services: [listed(root)] },
     ],
     ['withdrawn, by an anchor', 'valid; list service_withdrawn', token, { ...byRoot, services: [withdrawn(issuer)] }],
-    ['withdrawn, by the list', 'not_proved trust_store_empty; list service_withdrawn', token, { services: [withdrawn(issuer)] }],
+    ['withdrawn, by the list', 'not_proved trust_store_empty; list service_withdrawn', token, ofWithdrawn],
     ['another type, by an anchor', 'valid; list service_other_type', token, { ...byRoot, services: [ofOtherType] }],
     ['another key, by an anchor', 'valid; list service_other_key', token, { ...byRoot, services: [ofOtherKey] }],
     ['an expired list, by an anchor', 'valid; list list_expired', token, { ...both, list: expired }],
@@ -232,7 +234,7 @@ describe('the service and the command agree', () => {
       { services: [listed(issuer), withdrawn(other)] },
     ],
     ['by the list, renewed by nobody known', 'not_proved trust_store_empty; -', renewed(ended, other), byList],
-    ['the renewal is revoked', 'not_valid certificate_revoked; -', renewed(signer, other), { ...byRoots, crls: [crlOf(other, otherRoot)] }],
+    ['the renewal is revoked', 'not_valid certificate_revoked; -', renewed(signer, other), { ...byRoots, crls: revokingOther }],
     ['a record whose renewal has a wrong signature, all unknown', 'not_valid signature_invalid; -', renewedWrongly, {}],
     ['a record whose renewal has a wrong signature, by an anchor', 'not_valid signature_invalid; -', renewedWrongly, byRoots],
     // V10 wants certificate_revoked. Neither judge asks the lists about a renewal that a trust anchor covers.
@@ -262,6 +264,7 @@ describe('the service and the command differ', () => {
     // The same for a token that is not proved. The command is right.
     ['another type, by the list', `${empty}; -`, `${empty}; list service_other_type`, token, { services: [ofOtherType] }],
     ['another key, by the list', `${empty}; -`, `${empty}; list service_other_key`, token, { services: [ofOtherKey] }],
+    ['a record, and its renewal is withdrawn', `${empty}; -`, `${empty}; list service_withdrawn`, renewed(signer, signer), ofWithdrawn],
     // A list that does not know the service says nothing. The service is right.
     ['no list knows an unknown authority', `${untrusted}; -`, `${untrusted}; service_not_listed`, unknown, both],
     // V10: nobody signed the status in the answer, so a revocation comes first, as with the trust anchors of a provider.
@@ -290,6 +293,22 @@ describe('the service and the command differ', () => {
       'valid; service_not_listed',
       renewed(signer, other),
       { ...byRoot, services: [listed(other)] },
+    ],
+    [
+      'the same, and its certificate was revoked',
+      `${untrusted}; -`,
+      `${revoked}; -`,
+      renewed(signer, other),
+      { ...byRoot, services: [listed(other)], crls: revokingOther },
+    ],
+    // V10 wants certificate_revoked. `TRUST_ANCHORS_FILE` does not count for what holds a record alone.
+    [
+      'a revoked service that is an anchor too renewed it',
+      `${untrusted}; -`,
+      'valid; list qualified',
+      renewed(ended, other),
+      { anchors: [other], services: [listed(issuer), listed(other)], crls: revokingOther },
+      'valid; list qualified',
     ],
     // Only the service has the key of mock tokens.
     ['a mock token', 'valid; mock_provider', 'not_proved mock_not_rfc3161; -', mockBy(mockKey), byList],
