@@ -16,10 +16,11 @@ const shareOfWait = 0.9;
 const shortestPauseMs = 1_000;
 
 /**
- * Makes the stamps of one job and sends the API one message with the finished stamps, and one for each workflow: the stamp of an output is answered
- * after the output has its number (W8). If every provider fails, a caller who still waits gets the error. A caller who got 504 was promised the
- * stamp, so it is retried: in another queue, so that it does not delay stamps that callers wait for, or in this one if it is an output (W8). A request
- * that every TSA refuses, or that no provider can make qualified, is not retried: its id shows the reason. An item with a fault of its own does not stop the others.
+ * The processors of both queues of stamps, which append outputs in one order. They make the stamps of one job and send the API one message with the
+ * finished stamps, and one for each workflow: the stamp of an output is answered after the output has its number (W8). If every provider fails, a
+ * caller who still waits gets the error. A caller who got 504 was promised the stamp, so it is retried: in another queue, so that it does not delay
+ * stamps that callers wait for, or in this one if it is an output (W8). A request that every TSA refuses, or that no provider can make qualified, is
+ * not retried: its id shows the reason. An item with a fault of its own does not stop the others.
  *
  * @throws ServiceError `store_unavailable`, ProviderError, NotItsTurnError: the unfinished part of the job is retried
  */
@@ -56,7 +57,7 @@ export function createStampProcessors(tools: WorkerTools) {
     });
   }
 
-  async function appendAndReply({ replyTo, items }: Pick<StampJob, 'replyTo' | 'items'>, appending: Appending): Promise<void> {
+  async function appendAndReply(replyTo: string, items: readonly StampItem[], appending: Appending): Promise<void> {
     const appended = await appendOutputs(appending);
     await announce(
       tools,
@@ -110,7 +111,7 @@ export function createStampProcessors(tools: WorkerTools) {
     const made = stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)).map(workerReplyOf);
     // Not awaited: the end of the job is sent on the same connection, so Redis receives it after the replies.
     if (made.length > 0) void sendReplies(replyTo, made);
-    await Promise.all(appendings.map((appending) => appendAndReply({ replyTo, items }, appending)));
+    await Promise.all(appendings.map((appending) => appendAndReply(replyTo, items, appending)));
 
     // Failures are reported last: if the job reported them earlier, stopped and ran again, it could make a stamp that a caller already knows as
     // failed. If a caller's time ran out meanwhile, no failure is reported, and the stamp is owed.
@@ -171,7 +172,7 @@ export function createStampProcessors(tools: WorkerTools) {
   }
 
   /** @param handOver undefined for the jobs of the queue for which nobody waits */
-  async function process(given: StampJob, run: JobRun, handOver?: HandOver): Promise<void> {
+  async function processJob(given: StampJob, run: JobRun, handOver?: HandOver): Promise<void> {
     const job = await keepWaitedFor(given, run, handOver);
     if (!job) return;
     const { owed, retryInMs, broken } = await workApart(job, run);
@@ -186,7 +187,7 @@ export function createStampProcessors(tools: WorkerTools) {
   }
 
   return {
-    stamp: (job: StampJob, run: JobRun) => process(job, run, tools.handOver),
-    'promised-stamp': (job: StampJob, run: JobRun) => process(job, run),
+    stamp: (job: StampJob, run: JobRun) => processJob(job, run, tools.handOver),
+    'promised-stamp': (job: StampJob, run: JobRun) => processJob(job, run),
   };
 }

@@ -25,21 +25,21 @@ export const createStampInserts = ({ insertOnce }: StampStore): MicroBatcher<Sto
  * `tier_unavailable`: no provider makes qualified stamps now (W19). `request_refused`: every TSA refused the client's request;
  * `fault` is the TSA's reason, if it gives one.
  */
-export interface RefusedItem {
+interface RefusedItem {
   readonly item: StampItem;
   readonly code: 'tier_unavailable' | 'request_refused';
   readonly fault?: RequestFault | undefined;
 }
 
 /** `time_unavailable`: the clock of the signing key is not confirmed. */
-export interface FailedItem {
+interface FailedItem {
   readonly item: StampItem;
   readonly code: 'provider_failed' | 'time_unavailable';
   /** How the item is counted if it is not retried. */
   readonly tally: StampTally;
 }
 
-export interface StampsMade {
+interface StampsMade {
   /** The stamps that are now in the store, including those made by an earlier run or another job. */
   readonly stored: StoredStamp[];
   /** Items that no provider stamped and that are not retried. */

@@ -38,8 +38,7 @@ export async function mailCompleted(
   { requestId, baseUrl }: JobPayload<'workflow-completion'>,
 ): Promise<void> {
   if (!emailVerifiedAt || redactedAt) return;
-  const acceptedAt = tools.clock();
-  await send(tools, 'completion-mail', { workflowId, acceptedAt, requestId, baseUrl }, `completion-mail-${workflowId}`);
+  await send(tools, 'completion-mail', { workflowId, acceptedAt: tools.clock(), requestId, baseUrl }, `completion-mail-${workflowId}`);
 }
 
 async function send<Name extends 'webhook' | 'completion-mail'>(

@@ -92,8 +92,7 @@ async function canStamp(tools: WorkerTools, workflowId: string): Promise<boolean
 }
 
 async function rootOf({ store }: WorkerTools, workflow: WorkflowRecord, rootTokenId: string): Promise<ChainSum> {
-  const { root } = workflow;
-  if (root) return root;
+  if (workflow.root) return workflow.root;
   const closed = await closeChain(store.outputs, workflow, rootTokenId);
   await store.workflows.setRoot(workflow._id, closed);
   return closed;
