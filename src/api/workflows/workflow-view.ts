@@ -13,7 +13,7 @@ declare module '../server/views.ts' {
 }
 
 /** The public page of a workflow: its facts, and what the page says about them. */
-export interface WorkflowView extends WorkflowPage {
+interface WorkflowView extends WorkflowPage {
   /** Whether the facts are proved for this answer. If not, the page shows them as recorded and claims none of them (V9). */
   readonly isClaimed: boolean;
   /** Whether the record has test stamps and so proves nothing to a third party. */
