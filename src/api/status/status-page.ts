@@ -14,7 +14,7 @@ declare module '../server/views.ts' {
 }
 
 /** The status page. Unknown numbers are null; the template shows a dash for them. */
-export interface StatusPage {
+interface StatusPage {
   readonly version: string;
   /** When the figures were read. */
   readonly time: string;

@@ -8,7 +8,7 @@ declare module '../server/views.ts' {
 }
 
 /** The page behind the link in the mail. */
-export interface VerifyUserPage {
+interface VerifyUserPage {
   readonly title: string;
   /** The colour of the page. */
   readonly tone: 'good' | 'warning' | 'failure' | 'open';

@@ -35,7 +35,7 @@ export interface StampedHash {
   readonly stamp: StampMark;
 }
 
-/** A fault in the record of a workflow. The template contains the text for each. */
+/** A fault in the record of a workflow. `workflow-view.ts` has the text for each. */
 export type WorkflowFault =
   /** The chain hash of this output does not follow from its hash, its number and the previous link, or its number is not the next number. */
   | { readonly kind: 'chain_hash_mismatch' | 'number_out_of_order'; readonly sequenceNumber: number }

@@ -1,9 +1,10 @@
 import { workflowPath } from '../../shared/domain/addresses.ts';
-import { trialOf } from '../../shared/domain/qualification.ts';
+import { type Qualification, trialOf } from '../../shared/domain/qualification.ts';
+import { laterStatusSentence } from '../../shared/domain/qualified-sentence.ts';
 import type { WorkflowTier } from '../../shared/domain/tiers.ts';
 import type { LinkMailState, WorkflowStatus } from '../../shared/domain/workflow-state.ts';
-import { count, dateText } from '../../shared/views/format.ts';
-import type { OutputRow, WorkflowPage, WorkflowProof } from './workflow-model.ts';
+import { count, dateText, qualifiedLine } from '../../shared/views/format.ts';
+import type { FindResult, OutputRow, StampedHash, WorkflowFault, WorkflowPage, WorkflowProof } from './workflow-model.ts';
 
 declare module '../server/views.ts' {
   interface PageModels {
@@ -12,7 +13,7 @@ declare module '../server/views.ts' {
 }
 
 /** The public page of a workflow: its facts, and what the page says about them. */
-export interface WorkflowView extends WorkflowPage {
+interface WorkflowView extends WorkflowPage {
   /** Whether the facts are proved for this answer. If not, the page shows them as recorded and claims none of them (V9). */
   readonly isClaimed: boolean;
   /** Whether the record has test stamps and so proves nothing to a third party. */
@@ -28,6 +29,42 @@ export interface WorkflowView extends WorkflowPage {
   readonly isMockShown: boolean;
   readonly pageCount: number;
   readonly table: OutputsTable;
+  /** One sentence for each fault, and the number of those that are left out; null if the record is not broken. */
+  readonly faults: { readonly shown: readonly FaultShown[]; readonly more: number } | null;
+  readonly qualified: QualifiedShown;
+  /** The answer to `?find=`; null if nothing was asked. */
+  readonly found: FoundShown | null;
+  /** Everything that was checked for this page. */
+  readonly checked: readonly string[];
+  /** Whether the closing record is qualified in other words than the root, and so has a sentence of its own. */
+  readonly hasRecordOwnWords: boolean;
+  /** The facts that the script of the page compares with the published data. */
+  readonly compared: ReturnType<typeof comparedOf>;
+}
+
+interface FaultShown {
+  readonly sentence: string;
+  readonly reason: string | null;
+}
+
+interface QualifiedShown {
+  /** The qualification of the record, if all stamps that speak for it have the same; otherwise null. */
+  readonly common: Qualification | null;
+  readonly summary: 'Qualified' | 'Not qualified' | 'Not all are qualified';
+  readonly later: string | null;
+  /** About the stamps of the outputs, beside that of the root. */
+  readonly ofOutputs: string;
+}
+
+interface FoundShown {
+  readonly hash: string;
+  readonly icon: string;
+  readonly title: string;
+  readonly isBriefing: boolean;
+  readonly isFound: boolean;
+  /** Whether the hash may belong to an output that was not read: only a part of the chain of a broken or unfinished record was read. */
+  readonly isUnknown: boolean;
+  readonly outputs: readonly { readonly number: number; readonly url: string }[];
 }
 
 type StateName = WorkflowStatus | Exclude<WorkflowProof['kind'], 'proved' | 'open'>;
@@ -72,18 +109,26 @@ export function workflowViewOf(page: WorkflowPage): WorkflowView {
   const pageCount = Math.max(1, Math.ceil(outputs.total / outputs.pageSize));
   const countUnqualified = (stamps: readonly { readonly isQualified: boolean }[]) =>
     stamps.filter(({ isQualified }) => !isQualified).length;
+  const stamps = outputs.total + seals.length;
+  // The rows were verified just now. Recorded facts count only for outputs on other pages.
+  const unqualified = Math.max(pageCount > 1 ? outputs.unqualifiedTotal : 0, countUnqualified(outputs.rows)) + countUnqualified(seals);
   return {
     ...page,
     ...{ isClaimed, isTest, isDevelopment: isTest && trials.includes('development') },
     state: { name, ...(isTest && name === 'completed' ? completedInTest : states[name]) },
     tierText: tiers[page.tier],
     mailText: mails[page.mail],
-    stamps: outputs.total + seals.length,
-    // The rows were verified just now. Recorded facts count only for outputs on other pages.
-    unqualified: Math.max(pageCount > 1 ? outputs.unqualifiedTotal : 0, countUnqualified(outputs.rows)) + countUnqualified(seals),
+    stamps,
+    unqualified,
     isMockShown: [...outputs.rows, ...seals].some(({ provider }) => provider === 'mock'),
     pageCount,
     table: tableOf(page, pageCount, isClaimed),
+    faults: proof.kind === 'broken' ? faultsOf(proof.faults) : null,
+    qualified: qualifiedOf(page, { isOnePage: pageCount === 1, stamps, unqualified }),
+    found: page.find && foundOf(page, page.find, { isClaimed, isTest }),
+    checked: checkedFor(page, pageCount),
+    hasRecordOwnWords: differsFromRoot(page),
+    compared: comparedOf(page),
   };
 }
 
@@ -158,3 +203,122 @@ function daysOf(rows: readonly RowShown[]): OutputsTable['days'] {
 }
 
 const pageUrl = (workflowId: string, page: number): string => `${workflowPath(workflowId)}${page > 1 ? `?page=${page}` : ''}`;
+
+const mostFaults = 20;
+
+const faultsOf = (faults: readonly WorkflowFault[]): WorkflowView['faults'] => ({
+  shown: faults.slice(0, mostFaults).map((fault) => ({ sentence: faultText(fault), reason: 'reason' in fault ? fault.reason : null })),
+  more: Math.max(0, faults.length - mostFaults),
+});
+
+function faultText(fault: WorkflowFault): string {
+  switch (fault.kind) {
+    case 'chain_hash_mismatch':
+      return `The chain breaks at output ${count(fault.sequenceNumber)}: its hash, its number or the link before was changed.`;
+    case 'number_out_of_order':
+      return `Output ${count(fault.sequenceNumber)} is missing, or in the wrong place.`;
+    case 'output_count_mismatch': {
+      const recorded = fault.recorded === 1 ? '1 output is' : `${count(fault.recorded)} outputs are`;
+      const found = fault.found === 0 ? 'none is' : fault.found === 1 ? '1 is' : `${count(fault.found)} are`;
+      return `${recorded} recorded as closed, but ${found} there.`;
+    }
+    case 'root_mismatch':
+      return 'The Merkle root of these outputs differs from the recorded one.';
+    case 'closing_record_mismatch':
+      return `The ${memberText(fault.member)} on this page differs from the one at the closing of the workflow.`;
+    case 'root_stamp':
+      return 'The stamp of the Merkle root does not verify.';
+    case 'closing_record_stamp':
+      return 'The stamp of the closing record does not verify.';
+    case 'output_stamp':
+      return `The stamp of output ${count(fault.sequenceNumber)} does not verify.`;
+  }
+}
+
+const members = new Map([
+  ['created_at', 'start'],
+  ['confirmed_at', 'confirmation of the address'],
+  ['completed_at', 'completion'],
+  ['output_count', 'number of outputs'],
+  ['email_commitment', 'client'],
+  ['agent_commitment', 'agent'],
+]);
+
+const memberText = (member: string): string => members.get(member) ?? member.replaceAll('_', ' ');
+
+function qualifiedOf(
+  { outputs, root }: WorkflowPage,
+  { isOnePage, stamps, unqualified }: { isOnePage: boolean; stamps: number; unqualified: number },
+): QualifiedShown {
+  // The root covers all outputs, so its stamp speaks for the record. Without a root the stamps of this page speak, if all say the same.
+  const speaking = root ? [root.stamp] : outputs.rows;
+  const sentences = new Set(speaking.map(({ qualification }) => qualification && qualifiedLine(qualification)));
+  const common = (sentences.size === 1 && speaking[0]?.qualification) || null;
+  const isOne = isOnePage && outputs.total === 1;
+  const stampsText = !isOnePage ? 'the stamps on this page' : isOne ? 'the stamp of the file itself' : 'the stamps of the single files';
+  const isSame = outputs.rows.every(({ qualification }) => qualification?.basis === common?.basis);
+  return {
+    common,
+    summary: unqualified === 0 ? 'Qualified' : unqualified === stamps ? 'Not qualified' : 'Not all are qualified',
+    later: common && laterStatusSentence(common.listed),
+    ofOutputs: !isSame
+      ? `See the marks for ${stampsText}.`
+      : common?.basis === 'list'
+        ? `T${stampsText.slice(1)} ${isOne ? 'is' : 'are'} qualified too.`
+        : `The same is claimed for ${stampsText}.`,
+  };
+}
+
+function foundOf(
+  { workflowId, outputs, briefingHash, proof }: WorkflowPage,
+  { hash, sequenceNumbers }: FindResult,
+  { isClaimed, isTest }: { isClaimed: boolean; isTest: boolean },
+): FoundShown {
+  const isBriefing = hash === briefingHash;
+  const isFound = isBriefing || sequenceNumbers.length > 0;
+  const isUnknown = !isFound && (proof.kind === 'broken' || proof.kind === 'unfinished');
+  const answer = (icon: string, title: string): FoundShown => ({
+    ...{ hash, icon, title, isBriefing, isFound, isUnknown },
+    outputs: sequenceNumbers.map((number) => ({
+      number,
+      url: `${pageUrl(workflowId, Math.ceil(number / outputs.pageSize))}#output-${number}`,
+    })),
+  });
+  if (isUnknown) return answer('warning', 'It is not known');
+  if (!isFound) return answer('cross', 'No match.');
+  if (!isClaimed) return answer('warning', 'Not proved.');
+  return answer(isTest ? 'warning' : 'check', 'Match.');
+}
+
+function checkedFor({ outputs, proof, closingRecord }: WorkflowPage, pageCount: number): string[] {
+  const [isOne, isMany] = [outputs.total === 1, outputs.total > 1];
+  return [
+    isMany && 'the chain of all outputs',
+    isOne && 'the place of the one output in its chain',
+    proof.kind === 'proved' && 'the Merkle root and its stamp',
+    closingRecord && 'the closing record and its stamp',
+    pageCount > 1 && 'the stamps of the outputs on this page',
+    pageCount === 1 && isMany && 'the stamp of every output',
+    pageCount === 1 && isOne && 'the stamp of the output',
+  ].filter((text) => typeof text === 'string');
+}
+
+function differsFromRoot({ root, closingRecord }: WorkflowPage): boolean {
+  const [ofRoot, ofRecord] = [root?.stamp.qualification, closingRecord?.stamp.qualification];
+  return Boolean(ofRoot && ofRecord && qualifiedLine(ofRoot) !== qualifiedLine(ofRecord));
+}
+
+function comparedOf({ outputs, root, closingRecord, published, ...facts }: WorkflowPage) {
+  const { workflowId, status, tier, briefingHash, startedAt, emailVerifiedAt, completedAt } = facts;
+  const sealOf = ({ hash, stamp }: StampedHash) => ({
+    ...{ hash, stampedAt: stamp.stampedAt },
+    evidenceUrl: stamp.provider === 'mock' ? null : `${stamp.verifyUrl}/evidence`,
+  });
+  return {
+    ...{ workflowId, status, tier, briefingHash, startedAt, confirmedAt: emailVerifiedAt, completedAt, total: outputs.total },
+    rows: outputs.rows.map(({ sequenceNumber, hash }) => ({ number: sequenceNumber, hash })),
+    outputsUrl: published.outputsUrl,
+    root: root && sealOf(root),
+    closingRecord: closingRecord && { ...sealOf(closingRecord), url: published.closingRecordUrl },
+  };
+}

@@ -124,4 +124,4 @@ export function qualifiedLine(qualification: Parameters<typeof qualifiedParts>[0
 }
 
 export { developmentSentence, trialOf } from '../domain/qualification.ts';
-export { countryText, laterStatusSentence } from '../domain/qualified-sentence.ts';
+export { laterStatusSentence } from '../domain/qualified-sentence.ts';
