@@ -8,7 +8,7 @@ import { CommandFailure, exitCodes } from './failure.ts';
 import { saveFile } from './save-file.ts';
 
 /** A verified file to pack. */
-export interface JudgedFile {
+interface JudgedFile {
   readonly path: string;
   readonly imprint: Imprint;
 }

@@ -21,7 +21,7 @@ export async function readText(path: string): Promise<string | undefined> {
   }
 }
 
-export interface SaveOptions extends SaveFileOptions {
+interface SaveOptions extends SaveFileOptions {
   /** The start of the error message if the file cannot be saved: what the user loses. */
   readonly what: string;
 }

@@ -17,7 +17,7 @@ const common = {
 };
 
 /** The contents of `<file>.qstamp.json`: the data of a stamp that verifies the file beside it. */
-export const stampRecord = z.discriminatedUnion('kind', [
+const stampRecord = z.discriminatedUnion('kind', [
   z.object({ ...common, kind: z.literal('stamp'), stamp: stampToken }),
   z.object({
     ...common,

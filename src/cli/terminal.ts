@@ -28,7 +28,7 @@ export interface Terminal {
   readonly showsProgress: boolean;
 }
 
-export type Advance = (amount: number, total?: number) => void;
+type Advance = (amount: number, total?: number) => void;
 
 /** What became of one file, in one or two words such as `not valid`. */
 export interface FileOutcome {
@@ -41,7 +41,7 @@ export const notTried = 'not tried';
 
 type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
-export interface TerminalOptions {
+interface TerminalOptions {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly stdout: Output;

@@ -37,7 +37,7 @@ export function generateSigningKey(algorithm: KeyAlgorithm): SigningKey {
   return { ...generate(), scheme };
 }
 
-export interface CertificateTemplate {
+interface CertificateTemplate {
   commonName: string;
   /** Must be positive and at most 20 octets (RFC 5280 §4.1.2.2). */
   serial: bigint;
@@ -126,7 +126,7 @@ export function authorityKeyIdentifier(publicKey: KeyObject): Buffer {
   return extension(OID.authorityKeyIdentifier, false, der.sequence(der.contextPrimitive(0, keyIdentifier(publicKey))));
 }
 
-export interface RevokedCertificate {
+interface RevokedCertificate {
   /** DER INTEGER. */
   serialNumber: Buffer;
   revokedAtMs: number;
@@ -134,7 +134,7 @@ export interface RevokedCertificate {
   reason?: number;
 }
 
-export interface CrlTemplate {
+interface CrlTemplate {
   number: bigint;
   thisUpdateMs: number;
   nextUpdateMs: number;

@@ -112,7 +112,7 @@ export function issueSigner(issuer: SigningIdentity, options: SignerOptions & { 
 export const emptyCrl = (issuer: SigningIdentity, nowMs: number): Buffer =>
   issueCrl({ number: BigInt(Math.floor(nowMs / 1000)), thisUpdateMs: nowMs, nextUpdateMs: nowMs + YEAR_MS, revoked: [] }, issuer);
 
-export interface PkiOptions {
+interface PkiOptions {
   /** The algorithm of the TSA's key; default `p-256`. */
   algorithm?: KeyAlgorithm;
   /** The algorithm of both CA keys; default: the algorithm of the TSA's key. */

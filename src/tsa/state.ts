@@ -30,7 +30,7 @@ const stateSchema = z.strictObject({
 type State = z.output<typeof stateSchema>;
 type StoredIdentity = z.output<typeof identitySchema>;
 
-export interface TsaState extends Pki {
+interface TsaState extends Pki {
   /** The path of the root in PEM, the trust anchor of every token of this TSA. */
   rootFile: string;
   /** The path of the revocation lists of root and intermediate CA in PEM, made at this start. */

@@ -1,7 +1,7 @@
 import { examples } from './examples.ts';
 
 /** An HTTP request as a person sends it with curl. `$NAME` in an address or a header is a shell variable. */
-export interface CurlRequest {
+interface CurlRequest {
   readonly method?: string;
   /** Absolute. */
   readonly address: string;

@@ -4,7 +4,7 @@ import { curlOf, withVariables } from './curl.ts';
 import { examples } from './examples.ts';
 
 /** Rules that apply to many operations, in CommonMark. The document shows them once, above the operations. */
-export interface GuideSection {
+interface GuideSection {
   readonly title: string;
   readonly paragraphs: readonly string[];
   /** Shell commands that show it, only for the page. */

@@ -6,7 +6,7 @@ import type { StampStore } from '../../shared/store/stamps.ts';
 /** The files of a stamp for other verifiers, in DER: response, request and token of the exchange with the TSA, and the evidence record (RFC 4998). */
 export type ExchangePart = 'tsr' | 'tsq' | 'token' | 'evidence';
 
-export interface Exchanged {
+interface Exchanged {
   readonly der: Buffer;
   /** The batch that was stamped; undefined if the file is for this stamp alone. */
   readonly batch: Batch | undefined;

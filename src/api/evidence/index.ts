@@ -44,7 +44,7 @@ export function createEvidence(tools: ApiTools, others: { readonly stampJudge: S
   };
 }
 
-export type EvidenceServices = ReturnType<typeof createEvidence>;
+type EvidenceServices = ReturnType<typeof createEvidence>;
 
 export function registerEvidence(
   app: FastifyInstance,

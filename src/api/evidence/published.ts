@@ -6,7 +6,7 @@ import { readStatus } from '../../shared/domain/workflow-state.ts';
 import { snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
 import type { ApiTools } from '../tools.ts';
 
-export interface OutputsQuery {
+interface OutputsQuery {
   /** The number of the first output. */
   readonly first: number;
   readonly limit: number;

@@ -91,7 +91,7 @@ export function registerRenewalRoutes(
 }
 
 /** Makes the routes of a scope read bodies as content and keep only their hashes. `limitOf`: the maximum size for a caller, in bytes. */
-export function registerContentBodies(scope: FastifyInstance, reader: BodyReader, limitOf: (request: FastifyRequest) => number): void {
+function registerContentBodies(scope: FastifyInstance, reader: BodyReader, limitOf: (request: FastifyRequest) => number): void {
   scope.removeContentTypeParser(['application/json', '*']);
   scope.addContentTypeParser(contentType, (request: FastifyRequest, payload: IncomingMessage) =>
     reader.digest(request, payload, limitOf(request)),
@@ -101,7 +101,7 @@ export function registerContentBodies(scope: FastifyInstance, reader: BodyReader
 }
 
 /** The hashes of a body that `registerContentBodies` has read. @throws RequestValidationError if there is no body */
-export function contentDigestsIn({ body, headers }: FastifyRequest): readonly Imprint[] {
+function contentDigestsIn({ body, headers }: FastifyRequest): readonly Imprint[] {
   if (Array.isArray(body)) return body as readonly Imprint[];
   // Fastify calls no parser for an empty body. With the right type it is the content of an empty file.
   if (headers['content-type']?.startsWith(contentType)) return createImprintHash().imprints();

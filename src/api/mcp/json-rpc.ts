@@ -17,9 +17,9 @@ export const rpcErrors = {
   unsupportedVersion: -32022,
 } as const;
 
-export type RpcErrorCode = (typeof rpcErrors)[keyof typeof rpcErrors];
+type RpcErrorCode = (typeof rpcErrors)[keyof typeof rpcErrors];
 /** A number with other characters than JSON would write is an object made by `JSON.rawJSON`. It comes back with the characters of the client. */
-export type RpcId = string | number | { readonly rawJSON: string } | null;
+type RpcId = string | number | { readonly rawJSON: string } | null;
 
 /** A fault that is answered with a JSON-RPC error. The client sees `message`: one sentence without internal details. */
 export class RpcError extends Error {

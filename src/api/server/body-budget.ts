@@ -7,7 +7,7 @@ export interface Sender {
 }
 
 /** The part of the budget that one body uses. */
-export interface BodyLease {
+interface BodyLease {
   /** Sets the number of bytes that this body uses in total. @throws ServiceError `overloaded` if the budget has no room */
   take(bytes: number): void;
   /** Returns all bytes to the budget. May be called more than once. */

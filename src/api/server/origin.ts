@@ -12,7 +12,7 @@ const ownOrigin = (app: FastifyInstance): string =>
 export const baseUrlOf = (app: FastifyInstance, publicBaseUrl: string | undefined): string => publicBaseUrl ?? ownOrigin(app);
 
 /** Whether a request comes from a page of another origin. Programs send no `Origin`. */
-export type IsForeign = (request: FastifyRequest) => boolean;
+type IsForeign = (request: FastifyRequest) => boolean;
 
 /**
  * Our own origins are those on which this process listens, the origin of `PUBLIC_BASE_URL`, and `others`. The `Host` header is not trusted: in a DNS

@@ -36,7 +36,7 @@ export interface MistakeLimit {
 }
 
 /** A limit that counts requests, or the items in them. */
-export interface CountingLimit extends LimitHook {
+interface CountingLimit extends LimitHook {
   /**
    * Counts several items at once, under `key` if it is given. If the limit has no room for all of them, none is counted.
    *
@@ -66,7 +66,7 @@ export interface CountingLimits extends RateLimits {
   by(limit: RateLimit): CountingLimit;
 }
 
-export interface RateLimitsDeps {
+interface RateLimitsDeps {
   /** A connection that fails quickly: without an offline queue, and with a `commandTimeout`. */
   readonly redis: Redis;
   readonly keyPrefix?: string;

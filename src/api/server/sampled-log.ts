@@ -11,7 +11,7 @@ interface Second {
  * Logs only some lines of a flood, because a log line costs as much time as a refusal. It calls `write` for the first lines of a kind in each second,
  * with the number of lines that were left out since the last call.
  */
-export type SampledLog = (kind: string | number, write: (left: { unlogged?: number }) => void) => void;
+type SampledLog = (kind: string | number, write: (left: { unlogged?: number }) => void) => void;
 
 /** Creates a sampled log. Use it only with few different values of `kind`, for example statuses or codes, because each stays in memory. */
 export function createSampledLog(now: () => number = () => performance.now()): SampledLog {

@@ -10,7 +10,7 @@ const digestOf = (token: string): string => hash('sha256', token, 'base64');
  * Returns the product of a request's service token, or undefined if the token is missing or wrong. It looks up digests, so the time that it takes
  * reveals nothing about tokens.
  */
-export type IdentifyProduct = (request: FastifyRequest) => string | undefined;
+type IdentifyProduct = (request: FastifyRequest) => string | undefined;
 
 const productsOf = (tokens: readonly ServiceToken[]) => new Map(tokens.map(({ product, token }) => [digestOf(token), product]));
 
@@ -53,7 +53,7 @@ export function createServicePasswords(tokens: readonly ServiceToken[]): Identif
  *
  * @throws ServiceError `unauthorized` (E4) if the token is missing or wrong, `rate_limited` after too many requests with a missing or wrong token
  */
-export type RequireProduct = (request: FastifyRequest, reply: FastifyReply) => Promise<string>;
+type RequireProduct = (request: FastifyRequest, reply: FastifyReply) => Promise<string>;
 
 export const createProductRule =
   (identify: IdentifyProduct, mistakes: Mistakes): RequireProduct =>

@@ -37,7 +37,7 @@ export interface RequestContract {
   readonly body?: z.ZodType;
 }
 
-export type ParsedRequest<Contract extends RequestContract> = {
+type ParsedRequest<Contract extends RequestContract> = {
   readonly [Part in keyof Contract]: Contract[Part] extends z.ZodType ? z.output<Contract[Part]> : undefined;
 };
 

@@ -27,7 +27,7 @@ export interface WriteWatch {
   stop(): Promise<void>;
 }
 
-export interface WatchedServer {
+interface WatchedServer {
   readonly ping: () => Promise<unknown>;
   readonly write: () => Promise<unknown>;
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../../shared/runtime/clock.ts';
 import type { IdempotencyStore } from '../../shared/store/idempotency.ts';
 
 /** A request that makes something, and the key of its caller. */
-export interface IdentifiedRequest {
+interface IdentifiedRequest {
   /** The owner of the key. The same key from another caller is a different key. */
   readonly caller: string;
   /** The `Idempotency-Key`. */

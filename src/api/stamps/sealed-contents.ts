@@ -78,7 +78,7 @@ export const digestOfSecret = (secret: string): string => createHash('sha256').u
 export const sealContent = (secret: string, tokenId: string, content: Buffer): Buffer => encrypt(cipherOf(secret, tokenId), content);
 
 /** Decrypts the content piece by piece. @throws Error at the end if a byte was changed */
-export async function* openContent(secret: string, tokenId: string, { size, read }: StoredContent): AsyncGenerator<Buffer> {
+async function* openContent(secret: string, tokenId: string, { size, read }: StoredContent): AsyncGenerator<Buffer> {
   const end = Math.max(size - tagBytes, 0);
   const tag: Buffer[] = [];
   for await (const part of read(end, size)) tag.push(part);

@@ -38,7 +38,7 @@ export interface StampCommand {
 
 /** What is answered about one order. `accepted`: only to a caller who does not wait. */
 export type Answer<Made, Accepted> = { readonly made: Made } | { readonly accepted: Accepted };
-export type StampAnswer = Answer<StampToken, AcceptedStamp>;
+type StampAnswer = Answer<StampToken, AcceptedStamp>;
 
 /** Makes stamps for the REST API, MCP and the RFC 3161 endpoint: orders become accepted jobs, and their outcomes become the answers. */
 export interface Stamping {

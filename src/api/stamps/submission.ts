@@ -226,7 +226,7 @@ export function openSubmission(options: {
 }
 
 /** A place in the answer to a request: an earlier request has filled it, or its item has to be submitted. */
-export type AnswerPlace<Answer> = { readonly known: Promise<Answer> } | { readonly item: StampItem };
+type AnswerPlace<Answer> = { readonly known: Promise<Answer> } | { readonly item: StampItem };
 
 /** The answers to a request, in its order. Each promise settles as soon as its answer is known. */
 export interface Answers<Answer> {
@@ -355,7 +355,7 @@ function createShares(most: number) {
 }
 
 /** The time that a request has, measured with the monotonic clock, which cannot be set. */
-export interface Deadline {
+interface Deadline {
   /** When the request began, in milliseconds since the epoch. */
   readonly begunAt: number;
   leftMs(): number;

@@ -36,7 +36,7 @@ export function createStatusServices(tools: ApiTools) {
   };
 }
 
-export type StatusServices = ReturnType<typeof createStatusServices>;
+type StatusServices = ReturnType<typeof createStatusServices>;
 
 export function registerStatus(app: FastifyInstance, context: ServerContext & StatusServices): void {
   registerHealthRoutes(app, context);

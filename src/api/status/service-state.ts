@@ -35,7 +35,7 @@ export interface ComponentState {
   readonly note: string;
 }
 
-export interface Assessment {
+interface Assessment {
   readonly status: ServiceState;
   readonly providers: readonly ProviderStatus[];
   readonly components: readonly ComponentState[];

@@ -55,7 +55,7 @@ const countersOf = (totals: ActivityTotals | undefined): StatusCounters => ({
   evidence_renewed: totals?.renewed ?? null,
 });
 
-export interface StatusDeps {
+interface StatusDeps {
   readonly version: string;
   readonly clock: Clock;
   readonly stampWaitMs: number;

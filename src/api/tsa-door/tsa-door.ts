@@ -14,7 +14,7 @@ import { RequestRefusedError, type Stamping, TimeNotAvailableError } from '../st
 import type { ApiTools } from '../tools.ts';
 
 /** A request from a time-stamp client, with its sender. */
-export interface DoorQuery {
+interface DoorQuery {
   /** DER of a TimeStampReq. */
   readonly der: Buffer;
   readonly product: string | undefined;
@@ -24,7 +24,7 @@ export interface DoorQuery {
 }
 
 /** A TimeStampResp (RFC 3161 §2.4.2). */
-export interface DoorAnswer {
+interface DoorAnswer {
   readonly der: Buffer;
   readonly isGranted: boolean;
   /** The reason of a rejection. */

@@ -35,7 +35,7 @@ const agrees = (vouched: Vouched, { tokenId, imprint, proofs: [{ issuedAt }] }: 
   (vouched.tokenId === undefined || vouched.tokenId === tokenId);
 
 /** Verifies tokens and stored stamps, again for each request. A stored stamp is refused if its record does not agree with its token (V1). */
-export function createStampJudge(deps: {
+function createStampJudge(deps: {
   tokenJudge: TokenJudge;
   stamps: StampStore;
   /** Returns a judge that uses the list under which such a token was made, if the service has kept one. */

@@ -26,7 +26,7 @@ export interface StampMark {
 }
 
 /** A certificate as shown to people. The subject is only a name that the issuer wrote; the fingerprint identifies the certificate. */
-export interface CertificateShown {
+interface CertificateShown {
   readonly subject: string;
   /** SHA-256 of the DER, lower-case hex. */
   readonly fingerprint: string;
@@ -54,7 +54,7 @@ export interface TokenDetails {
   readonly record: EvidenceRecordDetails | null;
 }
 
-export interface EvidenceRecordDetails {
+interface EvidenceRecordDetails {
   /** The number of tokens: the first token and those of its renewals. */
   readonly tokens: number;
   /** The evidence must be renewed before this time. */

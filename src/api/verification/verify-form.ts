@@ -50,7 +50,7 @@ export function registerVerifyForm(
 }
 
 /** Lets a scope's routes accept form bodies. Each body becomes an object of its fields. */
-export function registerFormBody(scope: FastifyInstance, reader: BodyReader): void {
+function registerFormBody(scope: FastifyInstance, reader: BodyReader): void {
   scope.addContentTypeParser(formType, async (request: FastifyRequest, payload: IncomingMessage) => {
     const bytes = await reader.read(request, payload);
     return Object.fromEntries(new URLSearchParams(bytes.toString()));

@@ -45,7 +45,7 @@ export interface VerifyPage {
 }
 
 /** The page `/verify`, for a file and its stamp, or for a pasted token. */
-export interface VerifyFormPage {
+interface VerifyFormPage {
   /** The fields of a form sent without JavaScript; null if the page was only opened. */
   readonly asked: { readonly token: string; readonly hash: string; readonly verdict: VerdictShown } | null;
 }

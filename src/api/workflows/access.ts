@@ -14,7 +14,7 @@ const unauthorized = () =>
     credential: 'workflow_token',
   });
 
-export const unknownWorkflow = () => new ServiceError('not_found', 'There is no workflow with this id.');
+const unknownWorkflow = () => new ServiceError('not_found', 'There is no workflow with this id.');
 
 /** Finds a workflow without checking a token. @throws ServiceError `not_found`, `store_unavailable` */
 export async function findWorkflow(workflows: WorkflowStore, workflowId: string): Promise<WorkflowRecord> {

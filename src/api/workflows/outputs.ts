@@ -20,7 +20,7 @@ import { refusalError } from './refusals.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 /** A request for one output of a workflow or many. */
-export interface StampOutputsCommand {
+interface StampOutputsCommand {
   readonly workflow: WorkflowRecord;
   /** The outputs in their order, each with its index in the request. In a bulk request, the ids of the stamps are derived from its id and these indexes. */
   readonly entries: readonly { readonly index: number; readonly request: WorkflowStampRequest }[];
@@ -39,7 +39,7 @@ export interface StampOutputsCommand {
   readonly patienceMs?: number | undefined;
 }
 
-export type OutputAnswer = Answer<WorkflowStampResponse, AcceptedOutput>;
+type OutputAnswer = Answer<WorkflowStampResponse, AcceptedOutput>;
 
 /**
  * Stamps outputs of a workflow and gives them numbers in the given order (L4). After Redis has acknowledged a job, workers finish it even if this

@@ -12,7 +12,7 @@ import type { WorkflowTools } from './workflow-tools.ts';
 
 const mostFound = 100;
 
-export interface PageQuery {
+interface PageQuery {
   /** The number of the page, from 1. If there is no such page, the nearest page is shown. */
   readonly page: number;
   /** The SHA-256 of the outputs to find, lower-case hex. */

@@ -23,7 +23,7 @@ export interface Recorded {
 }
 
 /** The data of a page after verification for this answer (V9). */
-export interface Proved extends Seals {
+interface Proved extends Seals {
   readonly proof: WorkflowProof;
   readonly rows: readonly OutputRow[];
   /** Undefined while the chain is still being recomputed. */

@@ -3,8 +3,6 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 /** The people who get mails from the service. Here each is a keyed hash of an address. */
-export type Recipients = ReturnType<typeof createRecipients>;
-
 export function createRecipients({ store: { blockedRecipients, keys }, clock }: WorkflowTools) {
   const recipientKey = () => keys.secret('recipients');
 

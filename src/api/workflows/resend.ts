@@ -7,7 +7,7 @@ import { checkState } from './access.ts';
 import type { ChallengeMailer } from './challenge-mailer.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
-export interface ResendCommand {
+interface ResendCommand {
   readonly workflow: WorkflowRecord;
   readonly requestId: string;
   readonly idempotencyKey: string | undefined;

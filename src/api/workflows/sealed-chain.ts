@@ -6,7 +6,7 @@ import type { ChainProver, RecomputedChain } from './chain-proof.ts';
 import { closingFaults, createSealReader, type Seals } from './closing-proof.ts';
 import type { MarkStamp } from './stamp-marks.ts';
 
-export interface SealedChainDeps {
+interface SealedChainDeps {
   readonly chains: ChainProver;
   readonly stamps: StampStore;
   readonly markStamp: MarkStamp;

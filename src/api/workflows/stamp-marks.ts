@@ -8,7 +8,7 @@ import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { StampJudge, StampJudgement, StampMark, StampVerdict } from '../verification/index.ts';
 
 /** The facts about a stamp that are recorded in the workflow, outside the stamp. */
-export interface StampClaim {
+interface StampClaim {
   readonly tokenId: string;
   readonly hash: string;
   readonly stampedAt: string;

@@ -11,7 +11,7 @@ import type { WorkflowTools } from './workflow-tools.ts';
 
 const hourMs = 3_600_000;
 
-export interface StartCommand {
+interface StartCommand {
   readonly request: WorkflowStartRequest;
   /** The product of the caller, if it asks for webhooks. */
   readonly product?: string | undefined;

@@ -9,7 +9,7 @@ import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 import type { Seal } from './closing-proof.ts';
 import { brokenRecord, type ProveSealedChain } from './sealed-chain.ts';
 
-export interface TreeProofDeps {
+interface TreeProofDeps {
   readonly proveSealedChain: ProveSealedChain;
   readonly outputs: OutputStore;
   readonly addressOf: (path: string) => string;

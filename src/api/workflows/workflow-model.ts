@@ -14,7 +14,7 @@ export interface OutputRow extends StampMark {
 }
 
 /** One page of a workflow's outputs, in their order. */
-export interface OutputsPage {
+interface OutputsPage {
   readonly rows: readonly OutputRow[];
   /** The number of outputs on all pages. */
   readonly total: number;

@@ -48,7 +48,7 @@ function codePointLength(value: string, most: number): number {
   return count;
 }
 
-export interface TextLimits {
+interface TextLimits {
   readonly min?: number;
   readonly max?: number;
   readonly pattern?: string;

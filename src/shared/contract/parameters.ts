@@ -6,7 +6,7 @@ const unparsable: PydanticIssue = { type: 'int_parsing', msg: 'Input should be a
 /** An integer in a form that pydantic accepts: also with white space around it, a sign, leading zeros, or a fraction of zeros. */
 const integer = /^\s*[+-]?[0-9]+(\.0+)?\s*$/;
 
-export interface IntegerBounds {
+interface IntegerBounds {
   readonly low: number;
   readonly high: number;
   /** The value if the parameter is absent. */

@@ -16,7 +16,6 @@ const tierPrice = z
     max_content_bytes: z.int().min(0).describe('0 if no content is allowed'),
   })
   .meta({ id: 'TierPrice' });
-export type TierPrice = z.output<typeof tierPrice>;
 
 export const pricingResponse = z
   .object({

@@ -1,8 +1,5 @@
 import { z } from 'zod';
 
-/** The events of a webhook, sent in the header `Qstamp-Event` (N3). */
-export const webhookEvents = ['stamp.made', 'output.made', 'workflow.confirmed', 'workflow.completed'] as const;
-
 /**
  * The data for the webhook of a stamp: the receiver's address, the secret address of sealed content, and the product that asked for the webhook.
  * It is stored encrypted with the key of the stamp.

@@ -13,7 +13,7 @@ export const maxWrongTriesOfClient = 5;
 export type ConfirmWith = 'link' | 'button';
 
 /** A challenge for the mail, and its digest. Only the digest is stored. */
-export interface MintedChallenge {
+interface MintedChallenge {
   /** 43 characters of base64url. */
   readonly challenge: string;
   /** SHA-256 of the 43 characters, lower-case hex. */
@@ -38,7 +38,7 @@ export function mintChallenge(randomness: Uint8Array): MintedChallenge {
 }
 
 /** The stored state of a challenge. Times in milliseconds since the Unix epoch. */
-export interface ChallengeRecord {
+interface ChallengeRecord {
   readonly expiresAtMs: number;
   readonly isUsed: boolean;
   readonly wrongTries: number;

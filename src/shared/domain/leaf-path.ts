@@ -4,7 +4,7 @@
  */
 
 /** The position of a leaf in its tree. */
-export interface LeafPlace {
+interface LeafPlace {
   /** The number of the leaf, from 0. */
   readonly index: number;
   /** Number of leaves in the tree. */

@@ -17,7 +17,7 @@ const magic = Buffer.from('QSM\x01', 'latin1');
 const bodyBytes = 61;
 const tokenBytes = 93;
 
-export interface MockClaims {
+interface MockClaims {
   readonly tokenId: string;
   /** SHA-256, lower-case hex. */
   readonly hash: string;
@@ -26,7 +26,7 @@ export interface MockClaims {
   readonly tier: StampTier;
 }
 
-export type MockTokenResult = { readonly ok: true; readonly claims: MockClaims } | { readonly ok: false };
+type MockTokenResult = { readonly ok: true; readonly claims: MockClaims } | { readonly ok: false };
 
 const macOf = (key: KeyObject, body: Buffer): Buffer => createHmac('sha256', key).update(body).digest();
 

@@ -40,7 +40,7 @@ export interface ListedService {
 
 /** `list`: a trusted list says it. `operator`: the operator of this installation says it, and no trusted list in force knows the provider. */
 export const qualificationBases = ['list', 'operator'] as const;
-export type QualificationBasis = (typeof qualificationBases)[number];
+type QualificationBasis = (typeof qualificationBases)[number];
 
 /** Why a time-stamp is not qualified. A code never changes its meaning. */
 export const QUALIFICATION_REASONS = {

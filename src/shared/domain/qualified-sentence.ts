@@ -14,7 +14,7 @@ const days = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', y
 const dayOf = (time: string): string => days.format(new Date(time));
 
 /** The list as people name it: `Sweden’s trusted list no. 61`. */
-export const listText = ({ territory, listNumber }: Pick<ListedService, 'territory' | 'listNumber'>): string =>
+const listText = ({ territory, listNumber }: Pick<ListedService, 'territory' | 'listNumber'>): string =>
   `${countryText(territory)}’s trusted list no. ${listNumber}`;
 
 const serviceText = ({ serviceName, providerName }: ListedService): string => `the service “${serviceName}” of ${providerName}`;
@@ -22,7 +22,7 @@ const serviceText = ({ serviceName, providerName }: ListedService): string => `t
 type Said = Omit<Qualification, 'isClaimedByToken'>;
 
 /** The sentence of `qualifiedSentence` in parts, for pages that link the words of the list. `list` is empty if the sentence names no list. */
-export interface QualifiedParts {
+interface QualifiedParts {
   readonly before: string;
   readonly list: string;
   readonly after: string;

@@ -30,7 +30,7 @@ export type ErrorCode =
 /** The kinds of caller credentials; `basic`: a service token as the password of HTTP Basic (RFC 7617). */
 export type Credential = 'service_token' | 'workflow_token' | 'basic';
 
-export interface ServiceErrorOptions {
+interface ServiceErrorOptions {
   /** Seconds until a retry makes sense. */
   retryAfterSeconds?: number;
   /** More members for the body of the answer, such as `token_id` of a pending stamp. */

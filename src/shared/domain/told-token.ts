@@ -20,7 +20,6 @@ export const toldCertificate = ({ subject, issuer, serialHex, fingerprint, notBe
   not_before: textOfTime(notBefore),
   not_after: textOfTime(notAfter),
 });
-export type ToldCertificate = ReturnType<typeof toldCertificate>;
 
 /**
  * The status of one certificate (V10). `list`: the revocation list that gives the status. `invalid_since`: when the certificate became invalid, if

@@ -38,7 +38,7 @@ export type WorkflowOperation = 'verify_user' | 'resend' | 'stamp' | 'complete' 
  * How a workflow answers an operation. `go`: do it. `again`: it was already done, so give the first answer again. A refusal says whether it is
  * temporary (`conflict`) or permanent (`gone`), and why.
  */
-export type WorkflowAnswer = 'go' | 'again' | WorkflowRefusal;
+type WorkflowAnswer = 'go' | 'again' | WorkflowRefusal;
 
 export type WorkflowRefusal =
   | { readonly kind: 'conflict'; readonly reason: 'email_not_verified' | 'email_verified' | 'workflow_closed' }

@@ -105,7 +105,7 @@ const finishWithoutRedisMs = 10_000;
 /** After these jobs have ended, the worker waits this long for Redis to come back and store their outcome. */
 const farewellMs = 1_000;
 
-export interface Consumer {
+interface Consumer {
   /** Stops taking jobs, and resolves when the running jobs have finished. */
   close(): Promise<void>;
 }

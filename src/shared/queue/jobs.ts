@@ -89,7 +89,7 @@ export type StampItem = z.infer<typeof stampItemSchema>;
 export const maxItemsPerJob = 64;
 
 /** A job of a stamp queue: the stamps that one API process sends together, and the stream for the replies. */
-export const stampJobSchema = z.object({
+const stampJobSchema = z.object({
   replyTo: z.string(),
   /** Whether the job may have been sent before. Then its results may already exist. */
   isRepeated: z.boolean().optional(),

@@ -20,7 +20,7 @@ export async function announceOutputs(redis: Redis, jobId: string, items: readon
 }
 
 /** `ready`: the jobs that no earlier job has to precede. `blockedBy`: the job that the other jobs wait for. */
-export interface Turn {
+interface Turn {
   readonly ready: readonly string[];
   readonly blockedBy: string | undefined;
 }

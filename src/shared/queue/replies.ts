@@ -56,7 +56,7 @@ export async function sendReplies(
   if (refused) log.warn({ err: refused.reason, stamps: replies.length }, 'the replies could not be sent; the API asks the store');
 }
 
-export interface ReplyReader {
+interface ReplyReader {
   stop(): Promise<void>;
 }
 

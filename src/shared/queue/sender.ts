@@ -107,7 +107,7 @@ const neverSent = "Stream isn't writeable";
  *
  * @throws ServiceError `queue_unavailable`
  */
-export async function acceptanceOf(redis: Redis, add: () => Promise<unknown>): Promise<Acceptance> {
+async function acceptanceOf(redis: Redis, add: () => Promise<unknown>): Promise<Acceptance> {
   checkConnection(redis);
   try {
     await add();

@@ -3,7 +3,7 @@ import { type Config, ConfigError, loadConfig } from './config.ts';
 import { createLogger, type Logger } from './log.ts';
 
 /** Keeps resources in the order in which they were opened, and closes them in reverse order (architecture rule 5). */
-export interface Lifecycle {
+interface Lifecycle {
   /** Registers the function that closes a resource, after the resource was opened. */
   onClose(name: string, close: () => unknown): void;
   /** Closes all resources in reverse order, once. If a resource cannot be closed, this is logged, and the others are closed too. */
@@ -41,7 +41,7 @@ export interface ProcessContext<Settings> {
 }
 
 /** Returns the result of `load`. If `load` throws a ConfigError, the process prints the message and exits with code 1. */
-export function loadOrExit<Settings>(load: () => Settings): Settings {
+function loadOrExit<Settings>(load: () => Settings): Settings {
   try {
     return load();
   } catch (error) {

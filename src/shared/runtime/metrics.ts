@@ -40,7 +40,7 @@ interface ListFigures {
 }
 
 /** The functions that every scrape calls. If the queue does not answer, its metrics are NaN. Workers do not report the queue. */
-export interface MetricSources {
+interface MetricSources {
   readonly readLists?: (() => Promise<readonly ListFigures[]>) | undefined;
   readonly readQueueState?: () => Promise<QueueFigures>;
   readonly readHealth?: () => readonly NamedState[];

@@ -9,7 +9,7 @@ export interface MicroBatcher<Item, Result> {
   remove(item: Item): boolean;
 }
 
-export interface MicroBatcherOptions<Item, Result> {
+interface MicroBatcherOptions<Item, Result> {
   /** The maximum number of items in a batch. */
   readonly maxItems: number;
   /**

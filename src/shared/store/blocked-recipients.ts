@@ -8,8 +8,6 @@ interface BlockedRecipient {
   readonly at: Date;
 }
 
-export type BlockedRecipientStore = ReturnType<typeof createBlockedRecipientStore>;
-
 /** The recipients who have stopped the mails of this installation, as hashes. Redaction of a workflow does not remove them (W10). */
 export function createBlockedRecipientStore(db: Db) {
   const blocked: Collection<BlockedRecipient> = db.collection('blocked_recipients');

@@ -19,7 +19,7 @@ const closeMs = 2_000;
 /** A heartbeat of the driver fails earlier than this: after `connectTimeoutMS` of silence while it connects, or the same time afterwards. */
 const longestHeartbeatMs = 2 * connectTimeoutMS + 1_000;
 
-export interface StoreConnection {
+interface StoreConnection {
   readonly db: Db;
   close(): Promise<void>;
 }

@@ -22,7 +22,7 @@ export interface RenewedSubject {
   readonly batchRenewals?: number | undefined;
 }
 
-export interface DueSubject {
+interface DueSubject {
   readonly id: string;
   readonly endsAt: Date;
 }
@@ -35,7 +35,7 @@ export interface UselessToken {
 }
 
 /** A subject whose evidence cannot be renewed, in the state in which it was read. */
-export interface LapsedSubject {
+interface LapsedSubject {
   readonly id: string;
   /** Undefined if the term could not be read. */
   readonly term: Pick<EvidenceTerm, 'endsAt'> | undefined;

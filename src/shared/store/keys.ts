@@ -17,7 +17,7 @@ interface WrappedKey {
 
 /** The keys in the order of creation. If two processes have different master keys, the process that makes the first key makes all others. */
 const keyNames = ['mock-provider', 'idempotency', 'challenge', 'workflows', 'stamp-metadata', 'cose-receipts', 'recipients'] as const;
-export type KeyName = (typeof keyNames)[number];
+type KeyName = (typeof keyNames)[number];
 
 const wrong = (wrappedBy: string, given: KeyObject) =>
   new ConfigError(

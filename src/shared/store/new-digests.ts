@@ -6,7 +6,7 @@ import { insertIfAbsent } from './insert.ts';
 import { digestIn, storedDigestOf } from './stored-evidence.ts';
 
 /** A digest of a stamp's document in another algorithm. The evidence of the stamp does not cover this digest yet (S17). */
-export interface NewDigest {
+interface NewDigest {
   readonly tokenId: string;
   readonly imprint: Imprint;
 }

@@ -33,7 +33,7 @@ export interface OutputRecord extends ChainRecord, NewOutput {
 }
 
 /** The last record of a closed chain. It takes the next number, so no output can get this number and follow. */
-export interface ClosingLink extends ChainRecord {
+interface ClosingLink extends ChainRecord {
   readonly kind: 'closing';
   /** The id of the root's stamp. */
   readonly tokenId: string;

@@ -8,10 +8,10 @@ import { insertNew } from './insert.ts';
  * Why an accepted stamp was not made (E11). `request_refused`: no TSA accepted the request of a time-stamp client. `tier_unavailable`: it must be
  * qualified, and no provider is. `stamp_failed`: the service itself could not make the stamp, and an operator has to check its job.
  */
-export type RefusalReason = 'request_refused' | 'tier_unavailable' | 'stamp_failed';
+type RefusalReason = 'request_refused' | 'tier_unavailable' | 'stamp_failed';
 
 /** Records that a stamp was not made, so that its id shows why. Nothing else of the request is stored. */
-export interface StoredRefusal {
+interface StoredRefusal {
   readonly tokenId: string;
   readonly reason: RefusalReason;
   /** The reason of the TSA, if it gave one. */

@@ -67,7 +67,7 @@ export interface StampDocument extends Omit<StoredStamp, 'tokenId' | 'imprint' |
 }
 
 /** The shared parts that documents refer to by id: batches, certificates, and tokens of renewals (DER). */
-export interface SharedProofs extends SharedParts {
+interface SharedProofs extends SharedParts {
   readonly renewalTokens: ReadonlyMap<string, Buffer>;
 }
 

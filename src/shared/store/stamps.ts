@@ -24,7 +24,7 @@ import { tokenDigestOf } from './stored-proof.ts';
 export type { SealedRef, StampSummary, StoredStamp } from './stamp-document.ts';
 
 /** Selects a page in the list of a product's stamps. `imprints`: only stamps of SHA-256 (the default), or all. */
-export interface ProductPage {
+interface ProductPage {
   readonly imprints?: 'sha256' | 'all' | undefined;
   readonly limit: number;
   readonly offset: number;

@@ -28,7 +28,7 @@ export interface StoredEvidence {
  * A renewal of one stamp or batch. `id`: the document with the token in the collection `renewals`. `path`: blind and siblings, concatenated.
  * `newDigest`: the document's digest in another algorithm, if the token covers it.
  */
-export interface StoredRenewal {
+interface StoredRenewal {
   readonly id: string;
   readonly path: Binary;
   readonly newDigest?: { readonly algorithm: ImprintAlgorithm; readonly digest: Binary };

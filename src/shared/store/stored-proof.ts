@@ -51,7 +51,7 @@ export function storedProofOf(proof: Proof, sets: Map<string, Buffer>): StoredPr
 const noProof: MockProof = { kind: 'mock', provider: '', isQualified: false, issuedAt: '', token: '' };
 
 /** The batches of stamps, by id. */
-export type Batches = ReadonlyMap<string, Batch>;
+type Batches = ReadonlyMap<string, Batch>;
 
 /** The shared parts of proofs, by id. */
 export interface SharedParts {

@@ -8,7 +8,7 @@ import type { WorkflowTier } from '../domain/tiers.ts';
 import type { StoredWorkflowStatus } from '../domain/workflow-state.ts';
 
 /** A challenge as stored: only its digest, never the challenge itself (W6). */
-export interface StoredChallenge {
+interface StoredChallenge {
   readonly digest: string;
   readonly expiresAt: Date;
   readonly wrongTries: number;

@@ -54,7 +54,7 @@ export function checkDrift({ value, issues }: z.core.ParsePayload<Pick<KeyEntry,
 }
 
 /** The time servers that confirm a key's clock. `unchecked`: the operator explicitly wants no check. Undefined: nothing is configured. */
-export type ClockCheck = { readonly ntp: readonly TimeServer[]; readonly maxDriftMs: number } | 'unchecked' | undefined;
+type ClockCheck = { readonly ntp: readonly TimeServer[]; readonly maxDriftMs: number } | 'unchecked' | undefined;
 
 /** The default for the allowed drift, in milliseconds. If the stated accuracy is less, that is the default. */
 const usualDriftMs = 1_000;

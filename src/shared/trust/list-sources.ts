@@ -5,7 +5,7 @@ import { type Config, ConfigError } from '../runtime/config.ts';
 import { isTerritory, readSignersFile } from './lists/index.ts';
 
 /** The settings for trusted lists. */
-export type ListConfig = Pick<Config, 'TRUSTED_LIST_URLS' | 'LOTL_SIGNERS_FILE' | 'TRUSTED_LISTS_FILE'>;
+type ListConfig = Pick<Config, 'TRUSTED_LIST_URLS' | 'LOTL_SIGNERS_FILE' | 'TRUSTED_LISTS_FILE'>;
 
 /** Where trusted lists come from. */
 export interface ListSources {

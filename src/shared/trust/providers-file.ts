@@ -91,7 +91,7 @@ const fileSchema = z
   .refine((entries) => new Set(entries.map(({ name }) => name)).size === entries.length, 'takes each name once');
 
 /** How to authenticate to a provider. Secrets stay in the named files (absolute paths): only workers read them. */
-export type ProviderAuth =
+type ProviderAuth =
   | { readonly type: 'none' }
   | { readonly type: 'basic'; readonly username: string; readonly passwordFile: string }
   | { readonly type: 'bearer'; readonly tokenFile: string }

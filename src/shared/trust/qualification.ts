@@ -46,7 +46,7 @@ export function qualificationOf(
 }
 
 /** Who is asked whether the tokens of some evidence are qualified. */
-export interface QualificationSources {
+interface QualificationSources {
   readonly lists: ListIndex;
   /** `qualified` of each configured provider to which the first token belongs. */
   readonly ofFirst: readonly QualifiedSetting[];

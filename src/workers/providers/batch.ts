@@ -5,7 +5,7 @@ import { type Batch, digestCharacters, type Imprint, type LeafProof, type TokenP
 import { buildHashTree } from '../../shared/rfc3161/index.ts';
 
 /** A hash tree over stamps that are requested together, before and after a TSA has signed its root (RFC 4998 §4.2). */
-export interface BatchTree {
+interface BatchTree {
   readonly batchId: string;
   readonly root: Imprint;
   /** Makes the batch from the TSA's answer for the root. */

@@ -32,7 +32,7 @@ export interface ProviderCheck {
 }
 
 /** The functions of a provider that a check needs. */
-export interface CheckedProvider {
+interface CheckedProvider {
   readonly name: string;
   readonly stamp: (subject: StampSubject) => Promise<Proof>;
   /** Reads a token of the provider. Absent if the provider does not make tokens, like the mock. */

@@ -14,7 +14,7 @@ const rememberedCalls = 512;
 export const isDoubtful = ({ status, lastSuccessAt }: ProviderHealth): boolean => status !== 'operational' || lastSuccessAt === null;
 
 /** Records the calls of one provider. */
-export interface HealthRecord {
+interface HealthRecord {
   succeeded(latencyMs: number): void;
   failed(): void;
   read(): ProviderHealth;
@@ -66,7 +66,7 @@ export function createHealthRecord(options: {
 }
 
 /** How a stamp request to a provider ended. `refused`: the caller's request cannot be served, so the provider has not failed. */
-export type StampOutcome = 'stamped' | 'failed' | 'refused';
+type StampOutcome = 'stamped' | 'failed' | 'refused';
 
 /** Called after each request that was made for callers; `stamps` is the number of their stamps in it. For the metrics. */
 export type OnCall = (call: { provider: string; outcome: StampOutcome; seconds: number; stamps: number; error?: unknown }) => void;

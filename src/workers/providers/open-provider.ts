@@ -20,7 +20,7 @@ import { createTsaClient } from './tsa-client.ts';
 import { watchProviders } from './watch.ts';
 
 /** The source of a worker's stamps: the mock provider or the pool. */
-export interface OpenedProvider {
+interface OpenedProvider {
   readonly provider: TimestampProvider;
   health(): ProviderHealth[];
   close(): void;

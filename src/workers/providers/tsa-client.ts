@@ -12,7 +12,7 @@ const keepAliveMs = 50_000;
 /** The connection is closed this much earlier than the TSA says, so that no query is sent on a connection that the TSA is closing. */
 const keepAliveMarginMs = 1_000;
 
-export type TransportFault = 'unreachable' | 'timeout' | 'http_status' | 'content_type' | 'oversized' | 'cut_off';
+type TransportFault = 'unreachable' | 'timeout' | 'http_status' | 'content_type' | 'oversized' | 'cut_off';
 
 /** A TSA that could not be reached, or whose answer is not a time-stamp response (refusal 5). */
 export class TransportError extends Error {

@@ -3,7 +3,7 @@ import { findTerms } from './find-terms.ts';
 import { dueByOf, type RenewalOptions, type RenewalOutcome, renewEvidence } from './renew-evidence.ts';
 
 /** The numbers that remain after a run: evidence that is still due, and evidence that cannot be judged. */
-export interface RunNotes {
+interface RunNotes {
   readonly due: number;
   readonly unknown: number;
 }

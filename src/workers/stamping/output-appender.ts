@@ -22,7 +22,7 @@ export interface Appending {
  * Gives stamped outputs their numbers in the chain of their workflow, in the order of acceptance. Returns the outputs that are in the chain, by token
  * id. Outputs that came after the workflow was closed are absent (W4).
  */
-export type AppendOutputs = (appending: Appending) => Promise<ReadonlyMap<string, OutputRecord>>;
+type AppendOutputs = (appending: Appending) => Promise<ReadonlyMap<string, OutputRecord>>;
 
 /** How long to wait until the order is read again, while a job of another process blocks this one, in milliseconds. */
 const lookMs = 10;

@@ -34,11 +34,7 @@ export interface Webhook {
 export type SendWebhook = (webhook: Webhook) => Promise<void>;
 
 /** The headers of Standard Webhooks. They contain one signature for each secret, so that a secret can be replaced without a gap. */
-export function signedHeaders(
-  { id, body }: Pick<Webhook, 'id' | 'body'>,
-  secrets: readonly Buffer[],
-  nowMs: number,
-): Record<string, string> {
+function signedHeaders({ id, body }: Pick<Webhook, 'id' | 'body'>, secrets: readonly Buffer[], nowMs: number): Record<string, string> {
   const timestamp = String(Math.floor(nowMs / 1000));
   const signatures = secrets.map((secret) => `v1,${createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')}`);
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };

@@ -22,7 +22,7 @@ export interface Place {
   release(): void;
 }
 
-export interface Shares {
+interface Shares {
   /** Returns a place for one delivery, or the milliseconds after which the webhook should ask again. */
   take(product: string, host: string): Place | { readonly waitMs: number };
 }

@@ -22,7 +22,7 @@ export interface ClientMail {
 }
 
 /** The contents of the mail with a challenge. */
-export interface OtpMail extends ClientMail {
+interface OtpMail extends ClientMail {
   /** Absolute URL of verify-user with the challenge, which is the secret in the mail. */
   readonly link: string;
   readonly confirmWith: ConfirmWith;

@@ -39,7 +39,7 @@ function rootPreimageOf(chain: RecomputedChain): Buffer {
 }
 
 /** `withLists`: with the trusted lists that say that the seals are qualified. */
-export interface BundleChoice {
+interface BundleChoice {
   readonly withLists?: boolean;
 }
 

@@ -4,7 +4,7 @@ import type { StampJudge } from '../../verification/index.ts';
 import type { HeldEvidence } from '../held-evidence.ts';
 
 /** A token or an evidence record, with its imprint and the name of its provider. */
-export interface Evidenced extends HeldEvidence {
+interface Evidenced extends HeldEvidence {
   readonly provider: string;
   readonly imprint: Imprint;
 }
@@ -18,7 +18,7 @@ export interface BundledCertificate {
 }
 
 /** Collects the certificate chains of many tokens, each certificate once, and the revocation lists of their issuers. */
-export interface CertificateCollector {
+interface CertificateCollector {
   /** Adds the certificates of some evidence. It is verified only if its first signer or one of its renewals is new. */
   add(evidenced: Evidenced): Promise<void>;
   /** Trust anchors first. Each group is sorted by fingerprint, so that the order is the same each time. */

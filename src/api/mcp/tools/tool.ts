@@ -49,7 +49,7 @@ export interface CalledTool {
 }
 
 /** A tool as `tools/list` shows it. */
-export interface ToolDefinition {
+interface ToolDefinition {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;
@@ -76,7 +76,7 @@ export interface Tool {
   call(given: unknown, call: ToolCall): Promise<CalledTool>;
 }
 
-export interface ToolOptions<Schema extends z.ZodType, Answer extends z.ZodType>
+interface ToolOptions<Schema extends z.ZodType, Answer extends z.ZodType>
   extends Pick<ToolDefinition, 'name' | 'description' | 'annotations'> {
   readonly arguments: Schema;
   /** The answer if nothing failed. */

@@ -8,7 +8,7 @@ import { CONSTRUCTED, TAG } from './tags.ts';
  * does not are converted: indefinite or overlong lengths (X.690 §8.1.3), and octet strings in pieces (§8.7.3). So the reader of DER reads all tokens
  * and judges them equally strictly. It refuses all other BER forms, which stay unchanged here.
  */
-export interface Normalized {
+interface Normalized {
   /** The DER of the same value. It is the input itself if the input was DER. */
   readonly der: Buffer;
   /** The positions in `der` of elements that had another form, in ascending order. */

@@ -4,7 +4,7 @@ import type { Certificate } from '../x509/certificate.ts';
 import type { SignerIdentifier } from './signed-data.ts';
 
 /** The certificates in a token. A certificate that cannot be read is a fault only if it is needed. */
-export interface Embedded {
+interface Embedded {
   /** The certificates that can be read. */
   readonly certificates: readonly Certificate[];
   /** Why the first unreadable certificate cannot be read. */

@@ -12,7 +12,7 @@ import { isSameName } from '../x509/name.ts';
  * One entry in the signing certificate attribute (ESS, RFC 5035 §3 and §5; RFC 5816). With this attribute, the signer signs the identity of its own
  * certificate, so that another certificate for the same key cannot replace it.
  */
-export interface CertificateId {
+interface CertificateId {
   readonly digest: 'sha1' | 'sha256' | 'sha384' | 'sha512';
   readonly certificateHash: Buffer;
   readonly issuerSerial: { readonly issuer: Buffer; readonly serialNumber: Buffer } | undefined;

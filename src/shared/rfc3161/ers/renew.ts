@@ -5,7 +5,7 @@ import { addTimeStamp, hashTreeRenewalOf, timeStampRenewalOf } from './encode.ts
 /** This module renews many records with one token: the token covers a tree in which each record is a group (RFC 4998 §5.2). */
 
 /** A later token that is added to a record. */
-export interface RecordRenewal {
+interface RecordRenewal {
   /** The hashes on the path from the group of this record to the root of the tree. Each hash becomes a list of its own. */
   readonly path: readonly Buffer[];
   /** DER TimeStampToken. */

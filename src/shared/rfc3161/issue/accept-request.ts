@@ -2,7 +2,7 @@ import { Refusal } from '../refusal/refusal.ts';
 import { failureOf, type PkiFailure } from '../tsp/pki-status.ts';
 import { requestOf, type TimeStampRequest } from '../tsp/request.ts';
 
-export type AcceptedRequest =
+type AcceptedRequest =
   | { readonly ok: true; readonly request: TimeStampRequest }
   | {
       readonly ok: false;

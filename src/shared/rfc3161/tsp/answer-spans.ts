@@ -3,7 +3,7 @@ import { TAG } from '../asn1/tags.ts';
 import { Refusal } from '../refusal/refusal.ts';
 
 /** A range of octets, from `start` up to, but not including, `end`. */
-export interface Span {
+interface Span {
   readonly start: number;
   readonly end: number;
 }

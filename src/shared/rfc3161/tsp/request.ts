@@ -43,7 +43,7 @@ export interface RequestFields {
 const MIN_NONCE_OCTETS = 8;
 const MAX_NONCE_OCTETS = 32;
 /** Maximum length of a client's nonce, in octets. */
-export const MAX_FOREIGN_NONCE_OCTETS = 64;
+const MAX_FOREIGN_NONCE_OCTETS = 64;
 
 function encodeNonce(nonce: Uint8Array | bigint): Buffer {
   if (typeof nonce === 'bigint') {

@@ -7,7 +7,7 @@ import { failureName, PKI_STATUS, REQUEST_FAULTS, type RequestFault, statusName 
 
 /** This module reads a TimeStampResp (RFC 3161 §2.4.2). */
 
-export interface GrantedToken {
+interface GrantedToken {
   /** The ContentInfo of the token. */
   readonly token: Der;
   readonly grantedWithMods: boolean;

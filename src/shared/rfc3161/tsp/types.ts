@@ -55,7 +55,7 @@ export type RevocationAnswer = { readonly certificate: CertificateIdentity } & (
 );
 
 /** The revocation list that gave an answer. */
-export interface ListIdentity {
+interface ListIdentity {
   /** The name of the issuer as text (RFC 4514). */
   readonly issuer: string;
   readonly thisUpdate: Date;

@@ -11,7 +11,7 @@ import type { TstInfo } from './tst-info.ts';
 import type { CertificateIdentity, RevocationAnswer, Unchecked, Verified } from './types.ts';
 
 /** The facts about a token that passed all checks, from which the result is made. */
-export interface VerifiedFacts {
+interface VerifiedFacts {
   readonly tstInfo: TstInfo;
   readonly chain: Chain;
   readonly revocation: readonly RevocationStatus[];

@@ -27,13 +27,13 @@ export interface Extensions {
   readonly unknownCritical: readonly string[];
 }
 
-export interface BasicConstraints {
+interface BasicConstraints {
   readonly ca: boolean;
   /** The maximum number of CAs below this one. Undefined: no limit. */
   readonly pathLength: number | undefined;
 }
 
-export interface ExtendedKeyUsage {
+interface ExtendedKeyUsage {
   readonly critical: boolean;
   /** Dotted OIDs. */
   readonly purposes: readonly string[];

@@ -28,7 +28,7 @@ export interface RevocationList {
 }
 
 /** The scope of a list: which certificates and reasons it covers (IssuingDistributionPoint, RFC 5280 §5.2.5). */
-export interface ListScope {
+interface ListScope {
   readonly only: 'users' | 'cas' | undefined;
   readonly isOfSomeReasons: boolean;
   /** Distribution points as GeneralNames. The list covers certificates that name one of them. Undefined: it covers every certificate. */

@@ -36,7 +36,7 @@ export interface ChainTimes {
 }
 
 /** The inputs for judging revocation. */
-export interface RevocationContext {
+interface RevocationContext {
   readonly times: ChainTimes;
   /** The current time in milliseconds since the epoch. A list with a later date does not count yet. */
   readonly nowMs: number;

@@ -6,7 +6,7 @@ import { isSameName } from './name.ts';
 import { checkAuthority } from './path-rules.ts';
 
 /** Configured certificates or revocation lists: PEM text with any number of blocks, or a single one in DER. */
-export type Material = string | Uint8Array;
+type Material = string | Uint8Array;
 
 export interface TrustMaterial {
   readonly anchors: readonly Material[];

@@ -15,7 +15,7 @@ function openClock({ name, clock }: KeyProviderSettings, time: LocalTime, log: L
   return watchClock({ provider: name, servers, maxDriftMs, time, askServer: (server, ms) => askTimeServer(server, time, ms), log });
 }
 
-export interface KeyProvider extends Rfc3161Provider {
+interface KeyProvider extends Rfc3161Provider {
   readonly clockWatch: ClockWatch;
 }
 
