@@ -24,7 +24,7 @@ async function startStamping(files: Files = { a: 'a' }) {
   return { ...folder, seen, run: (line: string, surroundings = {}) => run(line.split(' '), surroundings) };
 }
 
-const sizeAndStamp = (bytes: string) => `(${bytes}): stamped at ${shownTime} by acme (qualified, as claimed by the operator), saved as`;
+const sizeAndStamp = (bytes: string) => `(${bytes}): stamped at ${shownTime} by acme (qualified, says the service), saved as`;
 
 test('standard input is stamped, and the stamp file is named by the hash; in tier sealed it is uploaded', async () => {
   const { run, json, seen } = await startStamping();

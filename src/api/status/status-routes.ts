@@ -49,8 +49,8 @@ export function registerStatusRoutes(
   context: ServerContext & { readonly status: StatusService; readonly dailyStatistics: DailyStatistics },
 ): void {
   const { status, dailyStatistics, requireProduct, limitStatus: onRequest } = context;
-  // A failed look changes nothing; the next one follows.
-  const look = () => status.read().catch(() => undefined);
+  const look = () =>
+    status.read().catch((error) => app.log.debug({ err: error }, 'the state of the service could not be read; the next look follows'));
   const closing = new AbortController();
   app.addHook('onReady', async () => void every(lookMs, look, closing.signal));
   app.addHook('onClose', async () => closing.abort());

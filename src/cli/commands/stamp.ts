@@ -150,9 +150,11 @@ async function placeOfEarlier(record: StampRecord, recordPath: string): Promise<
 
 /** Describes the answer of the service. It is not verified here; `qstamp verify` verifies it. */
 const describeStamp = ({ issued_at, tsp_provider, is_qualified, qualified }: StampToken): string =>
-  `stamped at ${withMilliseconds(issued_at)} by ${tsp_provider} (${is_qualified ? qualifiedWords[qualified?.basis ?? 'operator'] : 'not qualified'})`;
+  `stamped at ${withMilliseconds(issued_at)} by ${tsp_provider} (${is_qualified ? qualifiedWords[qualified?.basis ?? 'unknown'] : 'not qualified'})`;
 
 const qualifiedWords = {
   list: 'qualified by a trusted list, says the service',
   operator: 'qualified, as claimed by the operator',
+  // An answer without details does not have the basis (E15).
+  unknown: 'qualified, says the service',
 };

@@ -22,12 +22,17 @@ const shortestLookMs = 25;
 const longestLookMs = 5_000;
 
 /**
- * Completes a workflow in steps: it waits for outputs that were accepted earlier; checks that its tier can be served; closes the workflow and gives the future stamp of the root its id;
- * closes the chain; computes, stores and stamps the root (W9); writes the closing record with the time of the root's stamp, and stamps it; marks the
- * workflow as completed. Each step may be repeated: if a run stops, the next run continues.
+ * Completes a workflow in steps. Each step may be repeated: if a run stops, the next run continues.
  *
- * @throws NotItsTurnError while outputs are in progress, and while a provider allows no request; ProviderError if no provider stamped the root or the closing record; ServiceError
- *   `store_unavailable`: the job is retried
+ * 1. It waits for outputs that were accepted earlier.
+ * 2. It checks that the tier can be served, before anything is closed (W19).
+ * 3. It closes the workflow, and gives the future stamp of the root its id.
+ * 4. It closes the chain, and computes, stores and stamps the root (W9).
+ * 5. It writes the closing record with the time of the root's stamp, and stamps it.
+ * 6. It marks the workflow as completed, and tells everybody who waits.
+ *
+ * @throws NotItsTurnError while outputs are in progress, and while a provider allows no request; ProviderError if no provider stamped the root or the
+ *   closing record; ServiceError `store_unavailable`: the job is retried
  */
 export async function completeWorkflow(tools: WorkerTools, job: JobPayload<'workflow-completion'>): Promise<void> {
   const { store, clock, log } = tools;
