@@ -10,7 +10,7 @@ import type { TrustStore, Verified } from '../shared/rfc3161/index.ts';
 import { exitCodes } from './failure.ts';
 import type { BundleJudgement, FoundOutput } from './judge-bundle.ts';
 import type { SubjectJudgement } from './judge-subject.ts';
-import type { Judgement } from './judge-token.ts';
+import type { TokenVerdict } from './judge-token.ts';
 import { countOf, withMilliseconds } from './terminal.ts';
 import { exitCodeOf, isDevelopment, type ToldVerdict, tellVerdict } from './verdict-text.ts';
 
@@ -39,7 +39,7 @@ function ownNotes({ notProved, none }: BundleJudgement['own']): string[] {
 }
 
 /** Root and closing record are stamped within minutes, so the lists usually say the same about both. */
-function closingText(root: Judgement['qualification'], closing: Judgement['qualification']): string[] {
+function closingText(root: TokenVerdict['qualification'], closing: TokenVerdict['qualification']): string[] {
   const [ofRoot, ofClosing] = [root, closing].map((one) => one && qualifiedSentence(one));
   return ofClosing && ofClosing !== ofRoot ? [`the time-stamp of the closing record: ${ofClosing}`] : [];
 }

@@ -6,16 +6,16 @@ import type { ListIndex } from '../shared/trust/lists/index.ts';
 import type { Client } from './client.ts';
 import { type DigestOptions, digestInput } from './digest-input.ts';
 import { CommandFailure, misuse } from './failure.ts';
-import { imprintSaidBy, type Judgement, judgeToken } from './judge-token.ts';
+import { imprintSaidBy, judgeToken, type TokenVerdict } from './judge-token.ts';
 import type { VerifySubject } from './subject.ts';
 
 /** The answer of the service, or the failure to get one. */
 export type OnlineAnswer = VerificationResult | CommandFailure;
 
 /** The judgement on this machine about a name on the command line, and the answer of the service if it was asked. */
-export interface SubjectJudgement extends Omit<Judgement, 'reason'> {
+export interface SubjectJudgement extends Omit<TokenVerdict, 'reason'> {
   /** `no_token`: the service may know the stamp, but there is no token to verify here. */
-  readonly reason: Judgement['reason'] | 'no_token';
+  readonly reason: TokenVerdict['reason'] | 'no_token';
   /** If the file does not match the token: whether the token itself is valid. */
   readonly isTokenProved?: boolean;
   readonly online: OnlineAnswer | undefined;
@@ -24,7 +24,7 @@ export interface SubjectJudgement extends Omit<Judgement, 'reason'> {
 export interface JudgeContext {
   readonly trust: TrustStore;
   /** Undefined: no trusted list was given. */
-  readonly lists: readonly ListIndex[] | undefined;
+  readonly lists: ListIndex | undefined;
   /** Undefined: the service is not asked. */
   readonly client: Client | undefined;
   readonly stdin: AsyncIterable<Uint8Array>;

@@ -202,8 +202,8 @@ test('a listed service vouches for strangers’ tokens, but not for a stamp that
   const token = tokenBy(signer, [issuer.certificate]).toString('base64');
   const qualification = { status: 'qualified', basis: 'list' };
   expect(await judge(token)).toMatchObject({ ok: true, provider: undefined, qualification });
-  expect(await judge(token, 'gone-tsa')).toMatchObject({ ok: true, isProviderKnown: false, qualification });
-  expect(await judge(token, 'other-tsa')).toMatchObject(refused('untrusted_root'));
+  expect(await judge(token, { provider: 'gone-tsa' })).toMatchObject({ ok: true, isProviderKnown: false, qualification });
+  expect(await judge(token, { provider: 'other-tsa' })).toMatchObject(refused('untrusted_root'));
 });
 
 test.each([

@@ -24,7 +24,6 @@ export { buildHashTree, type HashTree, type ReducedHashtree } from './ers/hash-t
 export { firstTokenOf } from './ers/record.ts';
 export { renewalImprintOf, renewEvidenceRecord } from './ers/renew.ts';
 export {
-  type EvidenceContext,
   type EvidenceRecordContext,
   firstTimeStampOf,
   isEvidenceRecord,

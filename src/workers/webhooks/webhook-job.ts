@@ -55,7 +55,7 @@ export function createWebhookProcessor(tools: WorkerTools, sendWebhook: SendWebh
     if (!stored) return undefined;
     const [proof] = stored.proofs;
     // The stored token is judged again for each webhook.
-    const judged = await tokenJudge.judge(proof.token, proof.provider, stored.imprint);
+    const judged = await tokenJudge.judge(proof.token, { provider: proof.provider, imprints: [stored.imprint] });
     if (judged.ok)
       return JSON.stringify(
         stampTokenOf(stored, { ...proof, isQualified: isQualified(judged.qualification), qualification: judged.qualification }, sealedUrl),

@@ -9,7 +9,6 @@ import type {
   RecordToken,
   RevocationAnswer,
   TokenClaims,
-  TokenContext,
   Unchecked,
   Verified,
   VerifyContext,
@@ -30,17 +29,12 @@ export interface EvidenceRecordContext extends VerifyContext {
   readonly renewalTrust?: readonly TrustStore[];
 }
 
-/** The context for a token or an evidence record. `otherDigests`: the document's digests in other algorithms, used only for records. */
-export type EvidenceContext = TokenContext & Omit<EvidenceRecordContext, 'digests'> & { readonly otherDigests?: readonly MessageImprint[] };
-
 /**
- * Verifies any kind of proof: a TimeStampToken or TimeStampResp with `verifyToken`, an EvidenceRecord with `verifyEvidenceRecord`. Never rejects,
- * whatever the bytes are.
+ * Verifies any kind of proof: a TimeStampToken or TimeStampResp with `verifyToken`, an EvidenceRecord with `verifyEvidenceRecord`. The digests in the
+ * context are for records only: a token is accepted with any imprint. Never rejects, whatever the bytes are.
  */
-export async function verifyEvidence(given: Uint8Array, context: EvidenceContext): Promise<VerifyResult> {
-  if (!isEvidenceRecord(given)) return verifyToken(given, context);
-  const { expected, otherDigests = [] } = context;
-  return verifyEvidenceRecord(given, { ...context, digests: expected === undefined ? [] : [expected, ...otherDigests] });
+export async function verifyEvidence(given: Uint8Array, context: EvidenceRecordContext): Promise<VerifyResult> {
+  return isEvidenceRecord(given) ? verifyEvidenceRecord(given, context) : verifyToken(given, context);
 }
 
 /** Returns true if the first member is an INTEGER. In an EvidenceRecord this is the version; a ContentInfo and a TimeStampResp start differently. */
@@ -116,7 +110,8 @@ interface TokenPlace {
 
 /**
  * Judges one token at the time of the next token, or the last token now (RFC 4998 §5.3). Also checks for which trust stores the record would be valid
- * now if it ended with this token (`holdsAloneBy`): later renewals are not needed then.
+ * now if it ended with this token (`holdsAloneBy`): later renewals are not needed then. If one trust store shows that a certificate was revoked, no
+ * other makes the token valid (V10).
  */
 async function judgeTimeStamp(
   { token }: ArchiveTimeStamp,
@@ -138,6 +133,8 @@ async function judgeTimeStamp(
   const trusting = results.flatMap(({ trust, result }) => (result.ok ? [{ trust, result }] : []));
   const refusals = results.flatMap(({ result }) => (result.ok ? [] : [result]));
   const [best] = trusting;
+  const revoked = refusals.find(({ code }) => code === 'certificate_revoked');
+  if (revoked) refuse(revoked.code, revoked.detail);
   if (best === undefined) {
     const { code, detail } = refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
     refuse(code, detail);
