@@ -8,9 +8,8 @@ import { BundleFault } from '../shared/proof/bundle.js';
 import { StampRefused, verdictOf } from '../shared/proof/judge-bundle.js';
 import type { TrustStore, Verified } from '../shared/rfc3161/index.ts';
 import { exitCodes } from './failure.ts';
+import type { SubjectJudgement, TokenVerdict } from './judge.ts';
 import type { BundleJudgement, FoundOutput } from './judge-bundle.ts';
-import type { SubjectJudgement } from './judge-subject.ts';
-import type { TokenVerdict } from './judge-token.ts';
 import { countOf, withMilliseconds } from './terminal.ts';
 import { exitCodeOf, isDevelopment, type ToldVerdict, tellVerdict } from './verdict-text.ts';
 

@@ -19,9 +19,9 @@ import type * as proof from '../shared/proof/judge-bundle.js';
 import { ZipFault } from '../shared/proof/zip-source.js';
 import { firstTokenOf, type TrustStore } from '../shared/rfc3161/index.ts';
 import type { ListIndex } from '../shared/trust/lists/index.ts';
+import { asZipFailure, inflate, openZipSource } from './container.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
-import { imprintSaidBy, judgeToken, type TokenVerdict } from './judge-token.ts';
-import { asZipFailure, inflate, openZipSource } from './zip-file.ts';
+import { imprintSaidBy, judgeToken, type TokenVerdict } from './judge.ts';
 
 export type BundleJudgement = proof.BundleJudgement<TokenVerdict>;
 export type FoundOutput = proof.FoundOutput<TokenVerdict>;
