@@ -1,9 +1,7 @@
 import { qualifiedVerdictOf } from '../shared/contract/verify.ts';
-import { rfc3339Of } from '../shared/domain/gen-time.ts';
-import { developmentSentence } from '../shared/domain/qualification.ts';
-import { qualifiedSentence } from '../shared/domain/qualified-sentence.ts';
+import { developmentSentence, qualifiedSentence } from '../shared/domain/qualification.ts';
 import { type ReasonCode, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
-import { toldCertificate, toldToken } from '../shared/domain/told-token.ts';
+import { rfc3339Of, toldCertificate, toldToken } from '../shared/domain/token.ts';
 import { BundleFault } from '../shared/proof/bundle.js';
 import { StampRefused, verdictOf } from '../shared/proof/judge-bundle.js';
 import type { TrustStore, Verified } from '../shared/rfc3161/index.ts';

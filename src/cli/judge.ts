@@ -5,7 +5,7 @@ import { hashOfClosingText, verifyInclusion } from '../shared/domain/proofs.ts';
 import type { Qualification } from '../shared/domain/qualification.ts';
 import { type ReasonCode, reasonOf, type Verdict, verdictOf } from '../shared/domain/reasons.ts';
 import { type Imprint, type ImprintAlgorithm, isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
-import { imprintOf } from '../shared/domain/told-token.ts';
+import { imprintOf } from '../shared/domain/token.ts';
 import { canonicalTextOf } from '../shared/proof/closing-record.js';
 import { octetsOfSha256 } from '../shared/proof/octets.js';
 import { recordAlgorithms, type TokenClaims, type TrustStore, type Verified } from '../shared/rfc3161/index.ts';

@@ -1,10 +1,15 @@
 import { qualifiedVerdictOf } from '../shared/contract/verify.ts';
-import { rfc3339Of } from '../shared/domain/gen-time.ts';
-import { developmentPolicy, developmentSentence, isQualified, type Qualification } from '../shared/domain/qualification.ts';
-import { laterStatusSentence, qualifiedSentence } from '../shared/domain/qualified-sentence.ts';
+import {
+  developmentPolicy,
+  developmentSentence,
+  isQualified,
+  laterStatusSentence,
+  type Qualification,
+  qualifiedSentence,
+} from '../shared/domain/qualification.ts';
 import { adviceOf, isUnjudged, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
 import { hashNameOf, sha256Imprint } from '../shared/domain/stamp.ts';
-import { imprintOf, type ToldToken, toldToken } from '../shared/domain/told-token.ts';
+import { imprintOf, rfc3339Of, type ToldToken, toldToken } from '../shared/domain/token.ts';
 import {
   type Certificate,
   isEvidenceRecord,

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import { describe, expect, it, test } from 'vitest';
 import type { QualificationReason } from '../../src/shared/domain/qualification.ts';
-import { countryText } from '../../src/shared/domain/qualified-sentence.ts';
+import { countryText } from '../../src/shared/domain/qualification.ts';
 import { addTimeStamp, encodeEvidenceRecord, timeStampRenewalOf } from '../../src/shared/rfc3161/ers/encode.ts';
 import { certificatesIn, createTrustStore, type SigningIdentity, tokenIn } from '../../src/shared/rfc3161/index.ts';
 import { createTokenJudge } from '../../src/shared/trust/judge.ts';

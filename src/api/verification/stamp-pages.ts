@@ -1,7 +1,7 @@
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { adviceOf, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { imprintOfDigest } from '../../shared/domain/stamp.ts';
-import { toldToken } from '../../shared/domain/told-token.ts';
+import { toldToken } from '../../shared/domain/token.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';

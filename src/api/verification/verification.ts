@@ -3,7 +3,7 @@ import { qualifiedVerdictOf, type VerificationResult } from '../../shared/contra
 import { isQualified } from '../../shared/domain/qualification.ts';
 import { adviceOf, type ReasonCode, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
-import { imprintOf, toldToken } from '../../shared/domain/told-token.ts';
+import { imprintOf, toldToken } from '../../shared/domain/token.ts';
 import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { imprintOf } from '../../shared/domain/told-token.ts';
+import { imprintOf } from '../../shared/domain/token.ts';
 import { isEvidenceRecord } from '../../shared/rfc3161/index.ts';
 import { openTrust } from '../anchors.ts';
 import type { Command } from '../command.ts';

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { StampToken } from '../../shared/contract/stamp.ts';
-import { stampTiers } from '../../shared/domain/tiers.ts';
+import { stampTiers } from '../../shared/domain/stamp.ts';
 import type { Client } from '../client.ts';
 import type { Command, Context } from '../command.ts';
 import { type DigestedInput, digestInput, standardInput } from '../digest-input.ts';

@@ -1,6 +1,6 @@
 import { basename, extname } from 'node:path';
 import type { WorkflowStateResponse } from '../../shared/contract/workflow.ts';
-import { workflowTiers } from '../../shared/domain/tiers.ts';
+import { workflowTiers } from '../../shared/domain/stamp.ts';
 import { aboutFile } from '../anchors.ts';
 import type { Client } from '../client.ts';
 import { type Command, confirm } from '../command.ts';

@@ -1,10 +1,9 @@
 import type { KeyObject } from 'node:crypto';
-import { rfc3339Of } from '../domain/gen-time.ts';
 import { looksLikeMockToken, mockProviderName, readMockToken } from '../domain/mock-token.ts';
 import { isQualified, notQualified, type Qualification } from '../domain/qualification.ts';
 import { type ReasonCode, verdictOf } from '../domain/reasons.ts';
 import { type Imprint, sha256Imprint } from '../domain/stamp.ts';
-import { bytesOfTokenText } from '../domain/token-text.ts';
+import { bytesOfTokenText, rfc3339Of } from '../domain/token.ts';
 import {
   createTrustStore,
   type TokenClaims,

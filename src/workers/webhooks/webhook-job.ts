@@ -1,5 +1,4 @@
-import { stampTokenOf } from '../../shared/contract/stamp.ts';
-import { callbackSchema } from '../../shared/contract/webhook.ts';
+import { callbackSchema, stampTokenOf } from '../../shared/contract/stamp.ts';
 import { type WorkflowCompleteResponse, workflowStampResponseOf } from '../../shared/contract/workflow.ts';
 import { addressesUnder, workflowPath } from '../../shared/domain/addresses.ts';
 import { decryptMetadata, deriveKey } from '../../shared/domain/encryption.ts';
