@@ -247,6 +247,22 @@ describe('/verify', async () => {
     expect(mainText(await posted({ token: 'plain', hash: 'f'.repeat(64) }))).toMatch(ofBatch);
   });
 
+  it.each(['good', 'second', 'plain', 'development', 'mock', 'not_proved', 'not_granted', 'refused'])(
+    'gives the same verdict on %s with and without JavaScript, also if the file is another',
+    async (token) => {
+      const unscripted = async (hash: string) =>
+        plainText(/<section class="verdict.*?<\/section>/s.exec(await posted({ token, hash }))?.[0] ?? '');
+      const wordsOf = (text: string) => text.replace('The hash that you gave', 'This file').split(/\s+/).filter(Boolean).join(' ');
+      const [alone, ofAnother] = [wordsOf(await unscripted('')), wordsOf(await unscripted('f'.repeat(64)))];
+      await visit('/verify', { timezoneId: 'UTC' }, async (page) => {
+        const [title = ''] = (await unscripted('')).split('\n').filter((line) => line.trim());
+        expect(wordsOf((await drop(page, [stamp(token)], title)).verdict)).toBe(alone);
+        const said = ofAnother === alone ? 'wrong.pdf waits for its stamp' : 'This file';
+        expect(wordsOf((await drop(page, [wrong, stamp(token)], said)).verdict)).toBe(ofAnother);
+      });
+    },
+  );
+
   it('says it with JavaScript too, and again for a file that is then dropped', async () => {
     await visit('/verify', { javaScriptEnabled: true }, async (page) => {
       await page.fill('#token', 'good');

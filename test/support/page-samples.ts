@@ -282,7 +282,7 @@ export const verifySamples = {
   not_granted: verifyPage({ ...refusal, kind: 'not_proved', qualification: withdrawn }),
 } satisfies Record<string, VerifyPage>;
 
-/** The answers of `/verify` to these tokens: an evidence record, one without an accuracy, an invalid token, and a mock token. */
+/** The answers of `/verify` to these tokens, which are evidence records except `plain`, `development` and `mock`. Any other token is refused. */
 const pasted: Readonly<Record<string, VerdictShown>> = {
   good: proved({ provider: null, qualification: notQualified('provider_not_qualified') }),
   second: proved({
@@ -290,7 +290,10 @@ const pasted: Readonly<Record<string, VerdictShown>> = {
     details: { ...provedStamp.details!, accuracySeconds: null },
   }),
   plain: details({ record: null }),
+  development: proved({ qualification: notQualified('development_tsa'), details: { ...provedStamp.details!, record: null } }),
   mock,
+  not_proved: { ...refusal, kind: 'not_proved' },
+  not_granted: { ...refusal, kind: 'not_proved', qualification: withdrawn },
 };
 
 export const verdictOf = (token: string): VerdictShown =>

@@ -1,57 +1,41 @@
 import { developmentSentence, type Qualification, trialOf } from '../../shared/domain/qualification.ts';
 import { laterStatusSentence } from '../../shared/domain/qualified-sentence.ts';
 import { hashNameOf, type Imprint } from '../../shared/domain/stamp.ts';
+import { matchWords, otherVerdict } from '../../shared/proof/verdict-words.js';
 import { count } from '../../shared/views/format.ts';
-import { type MarkShown, markOf } from './marks.ts';
+import { markOf } from './marks.ts';
 import type { ProvedStamp, TokenDetails } from './stamp-model.ts';
 import type { VerdictShown, VerifyPage } from './verify-model.ts';
 
 declare module '../server/views.ts' {
   interface PageModels {
-    readonly verify: VerifyView;
-    readonly 'verify-form': VerifyFormView;
+    readonly verify: ReturnType<typeof verifyViewOf>;
+    /** `asked`: the fields of a form sent without JavaScript, and the answer; null if the page was only opened. */
+    readonly 'verify-form': ReturnType<typeof verifyFormViewOf> | { readonly asked: null };
   }
 }
 
-/** The page at `verify_url`: its facts, and what the page says about them. */
-interface VerifyView extends Omit<VerifyPage, 'verdict' | 'downloads'> {
-  readonly verdict: VerdictView;
-  /** Null if no stamp is proved. */
-  readonly stamp: StampView | null;
-  readonly downloads: readonly { readonly name: string; readonly url: string }[];
+interface VerdictView extends VerdictWords {
+  /** On the page of one stamp, the verdict is the headline. */
+  readonly heading: 'h1' | 'h2';
+  /** Of a proved stamp, for the script that compares files with it. */
+  readonly imprint: Imprint | undefined;
+  /** Whether the token may be for the root of a batch, and so for any file (S14). */
+  readonly mayBeOfBatch: boolean;
+  /** The first words if the given hash is not the stamped one. verify.js shows the same after a comparison. */
+  readonly other: ReturnType<typeof otherVerdict> | null;
 }
 
-/** The page `/verify`, for a file and its stamp, or for a pasted token. */
-interface VerifyFormView {
-  /** The fields of a form sent without JavaScript, and the answer; null if the page was only opened. */
-  readonly asked: {
-    readonly token: string;
-    readonly hash: string;
-    readonly verdict: VerdictView;
-    readonly stamp: StampView | null;
-    /** Whether the given hash is the stamped one. */
-    readonly isSame: boolean;
-  } | null;
-}
-
-interface VerdictView {
+interface VerdictWords {
   /** `test`: a stamp for trials. It is also verified, but it proves nothing to a third party. */
   readonly kind: VerdictShown['kind'] | 'test';
   readonly icon: string;
   readonly title: string;
-  /** On the page of one stamp, the verdict is the headline. */
-  readonly heading: 'h1' | 'h2';
-  /** Of a proved stamp, for the script that compares files with it. */
-  readonly imprint: Imprint | null;
-  /** Whether the given hash is another than the stamped one. This is then said first. */
-  readonly isOfAnother: boolean;
-  /** Whether the token may be for the root of a batch, and so for any file (S14). */
-  readonly mayBeOfBatch: boolean;
   /** The time, if there is one, stands after `before`, which may contain CommonMark `code`. */
-  readonly sentence: { readonly before: string; readonly stampedAt: string | null; readonly after: string };
-  readonly reason: string | null;
-  readonly advice: string | null;
-  readonly qualification: QualificationView | null;
+  readonly sentence: { readonly before: string; readonly stampedAt?: string; readonly after?: string };
+  readonly reason?: string;
+  readonly advice?: string | null;
+  readonly qualification?: QualificationView | null;
 }
 
 interface QualificationView {
@@ -60,29 +44,8 @@ interface QualificationView {
   readonly more: readonly string[];
 }
 
-/** The facts of a proved stamp. */
-interface StampView {
-  readonly imprint: Imprint;
-  readonly hashName: string;
-  readonly stampedAt: string;
-  /** The end of the sentence that begins with the time. */
-  readonly accuracy: string;
-  readonly provider: string | null;
-  readonly mark: MarkShown | null;
-  readonly isClaimedByToken: boolean;
-  readonly details: TokenView | null;
-  /** One sentence each. */
-  readonly notChecked: readonly string[];
-}
-
-interface TokenView extends Omit<TokenDetails, 'chain' | 'record'> {
-  readonly chain: readonly (TokenDetails['chain'][number] & { readonly isTrustAnchor: boolean })[];
-  readonly signedBy: string | undefined;
-  readonly record: { readonly renewed: string; readonly holdsUntil: string } | null;
-}
-
-/** Makes the model of the page of one stamp. */
-export function verifyViewOf({ verdict, downloads, ...page }: VerifyPage): VerifyView {
+/** Makes the model of the page at `verify_url`. */
+export function verifyViewOf({ verdict, downloads, ...page }: VerifyPage) {
   const [ofRoot, file] = page.isBatched ? [' for the root of the batch', 'batch-root'] : ['', ''];
   const names = {
     tsr: `response${ofRoot} (${file}.tsr)`,
@@ -90,88 +53,84 @@ export function verifyViewOf({ verdict, downloads, ...page }: VerifyPage): Verif
     token: `token${ofRoot} (${file}.tst)`,
     evidence: 'evidence record (.ers)',
   };
+  const stamp = stampOf(verdict);
+  const imprint = stamp?.imprint;
   return {
     ...page,
-    verdict: verdictViewOf(verdict, { heading: 'h1' }),
-    stamp: stampViewOf(verdict),
+    verdict: { ...wordsOf(verdict), heading: 'h1', imprint, mayBeOfBatch: false, other: null } satisfies VerdictView,
+    stamp: stamp && stampViewOf(stamp),
     downloads: downloads.map(({ name, url }) => ({ name: names[name], url })),
   };
 }
 
 /** Makes the model of the answer to a pasted token. `hash`: empty if none was given. */
-export function verifyFormViewOf(asked: { token: string; hash: string; verdict: VerdictShown }): VerifyFormView {
-  const { hash, verdict } = asked;
-  const stamp = verdict.kind === 'proved' ? verdict.stamp : null;
-  const isGiven = stamp !== null && hash !== '';
-  const isSame = isGiven && hash === stamp.imprint.digest;
+export function verifyFormViewOf({ token, hash, verdict }: { token: string; hash: string; verdict: VerdictShown }) {
+  const words = wordsOf(verdict);
+  const stamp = stampOf(verdict);
+  const imprint = stamp?.imprint;
+  const compared = { isTest: words.kind === 'test', mayBeOfBatch: stamp?.details?.record === null };
+  const isSame = hash === imprint?.digest;
+  const other = imprint && hash !== '' && !isSame ? otherVerdict('hash', compared) : null;
+  const sentence = { ...words.sentence, before: `${other?.remark ?? ''}${words.sentence.before}` };
   return {
     asked: {
-      ...{ ...asked, isSame, stamp: stampViewOf(verdict) },
-      verdict: verdictViewOf(verdict, { heading: 'h2', isOfAnother: isGiven && !isSame, mayBeOfBatch: stamp?.details?.record === null }),
+      ...{ token, hash },
+      match: isSame ? { isTest: compared.isTest, words: matchWords('hash', compared) } : null,
+      verdict: { ...words, sentence, heading: 'h2', imprint, mayBeOfBatch: compared.mayBeOfBatch, other } satisfies VerdictView,
+      stamp: stamp && stampViewOf(stamp),
     },
   };
 }
 
-function verdictViewOf(
-  verdict: VerdictShown,
-  asked: { heading: VerdictView['heading']; isOfAnother?: boolean; mayBeOfBatch?: boolean },
-): VerdictView {
-  const { isOfAnother = false, mayBeOfBatch = false, heading } = asked;
-  const shown = { heading, isOfAnother, mayBeOfBatch };
-  if (verdict.kind === 'proved')
-    return { ...shown, ...provedView(verdict.stamp, isOfAnother), imprint: verdict.stamp.imprint, reason: null, advice: null };
+const stampOf = (verdict: VerdictShown): ProvedStamp | null => (verdict.kind === 'proved' ? verdict.stamp : null);
+
+function wordsOf(verdict: VerdictShown): VerdictWords {
   const { kind } = verdict;
-  const { sentence, ...words } = unprovedWords[kind];
-  const ofNotProved = verdict.kind === 'not_proved' ? verdict : null;
-  return {
-    ...{ ...shown, ...words, kind, imprint: null, sentence: { before: sentence, stampedAt: null, after: '' } },
-    reason: 'reason' in verdict ? verdict.reason : null,
-    advice: ('advice' in verdict ? verdict.advice : null) ?? (ofNotProved && 'It may be valid: verify it with your own trust anchors.'),
-    qualification: ofNotProved?.qualification ? qualificationViewOf(ofNotProved.qualification, false) : null,
-  };
+  const says = (icon: string, title: string, before: string) => ({ kind, icon, title, sentence: { before } });
+  switch (kind) {
+    case 'proved':
+      return provedWords(verdict.stamp);
+    case 'refused': {
+      const { reason, advice } = verdict;
+      return { ...says('cross', 'This stamp is not valid', 'It was checked just now and refused. It proves nothing.'), reason, advice };
+    }
+    case 'not_made': {
+      const { reason } = verdict;
+      return { ...says('cross', 'There is no stamp', 'It was requested but never made. This address proves nothing.'), reason };
+    }
+    case 'unknown':
+      return says(
+        'cross',
+        'No such stamp',
+        'We have no stamp with this id. If somebody gave you this address as evidence, it proves nothing. Ask for the file and its token.',
+      );
+    case 'not_proved': {
+      const { reason, advice, qualification } = verdict;
+      return {
+        ...says('warning', 'This stamp is not proved', 'It is not proved here, for this reason:'),
+        ...{ reason, advice: advice ?? 'It may be valid: verify it with your own trust anchors.' },
+        qualification: qualification && qualificationViewOf(qualification, false),
+      };
+    }
+  }
 }
 
-const unprovedWords = {
-  refused: { icon: 'cross', title: 'This stamp is not valid', sentence: 'It was checked just now and refused. It proves nothing.' },
-  not_made: { icon: 'cross', title: 'There is no stamp', sentence: 'It was requested but never made. This address proves nothing.' },
-  unknown: {
-    icon: 'cross',
-    title: 'No such stamp',
-    sentence:
-      'We have no stamp with this id. If somebody gave you this address as evidence, it proves nothing. Ask for the file and its token.',
-  },
-  not_proved: { icon: 'warning', title: 'This stamp is not proved', sentence: 'It is not proved here, for this reason:' },
-};
-
-function provedView(
-  { stampedAt, provider, qualification, details }: ProvedStamp,
-  isOfAnother: boolean,
-): Pick<VerdictView, 'kind' | 'icon' | 'title' | 'sentence' | 'qualification'> {
-  const existed = 'ata with the fingerprint below existed no later than ';
+function provedWords({ stampedAt, provider, qualification, details }: ProvedStamp): VerdictWords {
   const trial = trialOf(qualification);
   if (trial === 'development') {
-    const before = `${developmentSentence} It proves nothing to a third party. It says that d${existed}`;
-    const title = 'This is a development time-stamp';
-    return { kind: 'test', icon: 'warning', title, sentence: { before, stampedAt, after: '.' }, qualification: null };
+    const before = `${developmentSentence} It proves nothing to a third party. It says that data with the fingerprint below existed no later than `;
+    return { kind: 'test', icon: 'warning', title: 'This is a development time-stamp', sentence: { before, stampedAt, after: '.' } };
   }
   if (trial === 'mock') {
     const before = 'It proves nothing to a third party: it comes from the provider `mock`, which is for testing.';
-    return {
-      kind: 'test',
-      icon: 'warning',
-      title: 'This is a test stamp',
-      sentence: { before, stampedAt: null, after: '' },
-      qualification: null,
-    };
+    return { kind: 'test', icon: 'warning', title: 'This is a test stamp', sentence: { before } };
   }
   const accuracy = details?.accuracySeconds ? `, give or take ${details.accuracySeconds} s` : '';
   const whom = provider === null ? 'the time-stamping authority named below' : `the provider ${provider}`;
+  const before = 'Data with the fingerprint below existed no later than ';
   return {
     ...{ kind: 'proved', icon: 'check', title: 'This stamp is valid' },
-    sentence: {
-      before: `${isOfAnother ? 'The stamp itself is valid, but for another fingerprint. ' : ''}D${existed}`,
-      ...{ stampedAt, after: `${accuracy}, if you trust ${whom}.` },
-    },
+    sentence: { before, stampedAt, after: `${accuracy}, if you trust ${whom}.` },
     // Without a list, nobody here knows whether another TSA is qualified.
     qualification: qualificationViewOf(qualification, provider !== null || qualification.basis === 'list'),
   };
@@ -188,29 +147,29 @@ const qualificationViewOf = (qualification: Qualification, hasEffect: boolean): 
   ].flat(),
 });
 
-function stampViewOf(verdict: VerdictShown): StampView | null {
-  if (verdict.kind !== 'proved') return null;
-  const { imprint, stampedAt, provider, qualification, details } = verdict.stamp;
-  return {
-    ...{ imprint, hashName: hashNameOf(imprint.algorithm), stampedAt, provider },
-    accuracy: accuracyOf(details),
-    mark: trialOf(qualification)
-      ? markOf('test', null)
-      : qualification.status === 'qualified'
-        ? markOf('qualified', qualification.basis)
-        : null,
-    isClaimedByToken: qualification.isClaimedByToken,
-    details: details && tokenViewOf(details),
-    notChecked: (details?.notChecked ?? []).map((phrase) => phrase.charAt(0).toUpperCase() + phrase.slice(1).replace(/\.?$/, '.')),
-  };
-}
+/** What was stamped, and by whom. */
+const stampViewOf = ({ imprint, stampedAt, provider, qualification, details }: ProvedStamp) => ({
+  ...{ imprint, hashName: hashNameOf(imprint.algorithm), stampedAt, provider },
+  accuracy: accuracyOf(details),
+  mark: markOfProved(qualification),
+  isClaimedByToken: qualification.isClaimedByToken,
+  details: details && tokenViewOf(details),
+  notChecked: (details?.notChecked ?? []).map((phrase) => phrase.charAt(0).toUpperCase() + phrase.slice(1).replace(/\.?$/, '.')),
+});
 
+/** The end of the sentence that begins with the time. */
 function accuracyOf(details: TokenDetails | null): string {
   if (!details) return '';
   return details.accuracySeconds === null ? '; no accuracy is stated' : `, to within ${details.accuracySeconds} s`;
 }
 
-const tokenViewOf = ({ chain, record, ...details }: TokenDetails): TokenView => ({
+/** The verdict above says it if a stamp is not qualified. */
+function markOfProved(qualification: Qualification) {
+  if (trialOf(qualification)) return markOf('test', null);
+  return qualification.status === 'qualified' ? markOf('qualified', qualification.basis) : null;
+}
+
+const tokenViewOf = ({ chain, record, ...details }: TokenDetails) => ({
   ...details,
   signedBy: chain[0]?.subject,
   chain: chain.map((certificate, i) => ({ ...certificate, isTrustAnchor: i === chain.length - 1 })),
