@@ -1,6 +1,7 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { registerSecurityHeaders } from '../../src/api/server/security-headers.ts';
 import { registerViews } from '../../src/api/server/views.ts';
+import { startPageOf } from '../../src/api/status/start-route.ts';
 import { statusPageOf } from '../../src/api/status/status-page.ts';
 import { verifyFormViewOf, verifyViewOf } from '../../src/api/verification/verify-view.ts';
 import { verifyUserPageOf } from '../../src/api/workflows/verify-user-page.ts';
@@ -76,7 +77,7 @@ export async function createPageServer(): Promise<FastifyInstance> {
     const { token, hash = '' } = request.body;
     return reply.page('verify-form', verifyFormViewOf({ token, hash, verdict: verdictOf(token) }));
   });
-  app.get('/', (_, reply) => reply.page('start', startSample));
+  app.get('/', (_, reply) => reply.page('start', startPageOf(startSample)));
   const longPath = `/workflow/${workflowSamples.long.workflowId}`;
   const long = servePublished(app, longPath, workflowSamples.long, hashesOf(longTotal));
   app.get<{ Querystring: { page?: string; find?: string } }>(longPath, (request, reply) =>

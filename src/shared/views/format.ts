@@ -123,5 +123,4 @@ export function qualifiedLine(qualification: Parameters<typeof qualifiedParts>[0
   return verdict + link + escapeHtml(after);
 }
 
-export { developmentSentence, trialOf } from '../domain/qualification.ts';
-export { laterStatusSentence } from '../domain/qualified-sentence.ts';
+export { developmentSentence } from '../domain/qualification.ts';
