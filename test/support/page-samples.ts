@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type ErrorPage, errorPageOf, type LookedFor } from '../../src/api/server/error-page.ts';
+import { errorPageOf, type LookedFor } from '../../src/api/server/error-page.ts';
 import type { ProvedStamp, StampMark } from '../../src/api/verification/stamp-model.ts';
 import type { VerdictShown, VerifyPage } from '../../src/api/verification/verify-model.ts';
 import type { VerifyUserFacts } from '../../src/api/workflows/verify-user-page.ts';
@@ -299,7 +299,7 @@ const pasted: Readonly<Record<string, VerdictShown>> = {
 export const verdictOf = (token: string): VerdictShown =>
   pasted[token] ?? { ...refusal, kind: 'refused', reason: 'not_base64: The token is not canonical base64.' };
 
-const errorPage = (what: LookedFor, status: number, detail = '', retryAfterSeconds: number | null = null): ErrorPage =>
+const errorPage = (what: LookedFor, status: number, detail = '', retryAfterSeconds: number | null = null) =>
   errorPageOf(what, { status, detail, retryAfterSeconds }, '01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10');
 
 export const errorSamples = {
@@ -310,4 +310,4 @@ export const errorSamples = {
   'too-often': errorPage('stamp', 429, '', 42),
   down: errorPage('workflow', 503, '', 2),
   ours: errorPage('page', 500, 'Something went wrong on our side.'),
-} satisfies Record<string, ErrorPage>;
+};

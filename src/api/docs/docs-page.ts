@@ -1,7 +1,12 @@
 import { type CommandParts, commandOf } from './curl.ts';
-import type { DocsOperation, DocsPage } from './docs-model.ts';
 import type { ApiDocument, OperationObject } from './document.ts';
 import { firstSteps, guide } from './guide.ts';
+
+declare module '../server/views.ts' {
+  interface PageModels {
+    readonly docs: ReturnType<typeof docsPageOf>;
+  }
+}
 
 const jsonType = 'application/json';
 
@@ -28,7 +33,8 @@ const idOf = (title: string): string => title.toLowerCase().replace(/[^a-z0-9]+/
 /** Optional in the contract, but without it the operation does nothing. */
 const neededQuery = ['challenge'];
 
-function operationOf(method: string, path: string, operation: OperationObject, baseUrl: string): DocsOperation {
+/** One operation. Descriptions may contain CommonMark `code`. */
+function operationOf(method: string, path: string, operation: OperationObject, baseUrl: string) {
   const body = operation.requestBody?.content[jsonType];
   const [scheme] = operation.security;
   const tokenHeader = scheme === undefined ? null : 'ServiceToken' in scheme ? 'X-Service-Token' : 'Authorization';
@@ -48,10 +54,12 @@ function operationOf(method: string, path: string, operation: OperationObject, b
   return {
     id: operation.operationId,
     method: method.toUpperCase(),
+    // A line can break between the parts.
     ...{ path, pathParts: path.split(/(?=\/)/) },
     summary: operation.summary,
     description: operation.description ?? '',
     command: commandOf(parts, baseUrl),
+    // The caller's token, if the operation needs one.
     token: tokenHeader && { header: tokenHeader, value: tokenValues[tokenHeader] },
     parameters: (operation.parameters ?? []).map(({ name, in: place, required, description = '', schema, example }) => ({
       name,
@@ -59,6 +67,7 @@ function operationOf(method: string, path: string, operation: OperationObject, b
       required,
       description,
       type: schemaText(schema),
+      // The first value of its field.
       value: place === 'path' && example !== undefined ? String(example) : '',
     })),
     body: body ? bodyOf(body.schema, pretty(body.example)) : null,
@@ -76,7 +85,7 @@ function operationOf(method: string, path: string, operation: OperationObject, b
 }
 
 /** Turns the OpenAPI document into the model of the page `/docs`, with operations grouped by tag. */
-export function docsPageOf(document: ApiDocument, baseUrl: string): DocsPage {
+export function docsPageOf(document: ApiDocument, baseUrl: string) {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       tag: operation.tags[0] ?? '',

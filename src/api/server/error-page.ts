@@ -1,21 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { varyByBrowser } from './accept.ts';
 
-export interface ErrorPage {
-  readonly title: string;
-  readonly paragraphs: readonly string[];
-  /** Whether a later retry may help. */
-  readonly isTemporary: boolean;
-  readonly status: number;
-  readonly requestId: string;
-  /** Null if a later retry does not help. */
-  readonly retryAfterSeconds: number | null;
-}
-
 interface ErrorFacts {
   readonly status: number;
   /** The same sentence as `detail` in a JSON answer. */
   readonly detail: string;
+  /** Null if a later retry does not help. */
   readonly retryAfterSeconds: number | null;
 }
 
@@ -38,8 +28,8 @@ export function sendErrorPage(request: FastifyRequest, reply: FastifyReply, erro
   return reply.page('error', errorPageOf(what, error, request.id));
 }
 
-/** Makes the model of the error page. */
-export function errorPageOf(what: LookedFor, error: ErrorFacts, requestId: string): ErrorPage {
+/** Makes the model of the error page. `isTemporary`: a later retry may help. */
+export function errorPageOf(what: LookedFor, error: ErrorFacts, requestId: string) {
   const { status, retryAfterSeconds } = error;
   const [title, ...paragraphs] = wordsOf(what, error);
   return { title, paragraphs, isTemporary: status >= 500 || status === 429, status, requestId, retryAfterSeconds };

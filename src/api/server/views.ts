@@ -7,14 +7,14 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { encode } from 'uqr';
 import { createViewEngine, viewsFolder } from '../../shared/views/engine.ts';
 import type { Operator } from '../../shared/views/operator.ts';
-import type { ErrorPage } from './error-page.ts';
+import type { errorPageOf } from './error-page.ts';
 
 /**
  * The model of each page, by the name of its template. Each capability adds its own pages. Times are RFC 3339 in UTC, hashes are lower-case hex, URLs
  * are relative; the templates format them for people. Models contain nothing secret: no complete e-mail address, no token of a caller, no metadata.
  */
 export interface PageModels {
-  readonly error: ErrorPage;
+  readonly error: ReturnType<typeof errorPageOf>;
 }
 
 /** The kinds of page with styles of their own, in a file of this name. All other pages have the style sheet `plain`. */

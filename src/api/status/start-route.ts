@@ -8,24 +8,8 @@ import type { StatusService } from './status.ts';
 
 declare module '../server/views.ts' {
   interface PageModels {
-    readonly start: StartPage;
+    readonly start: ReturnType<typeof startPageOf>;
   }
-}
-
-interface StartPage {
-  readonly version: string;
-  /** A shell command that makes a stamp. */
-  readonly example: string;
-  readonly provider: string;
-  readonly notice: Notice;
-}
-
-/** What the stamps of the provider prove. `isGood`: they are qualified. */
-interface Notice {
-  readonly isGood: boolean;
-  readonly icon: string;
-  readonly title: string;
-  readonly proves: string;
 }
 
 const contract: OperationContract = {
@@ -48,8 +32,9 @@ export const startPageOf = (facts: {
   readonly version: string;
   readonly baseUrl: string;
   readonly provider: Pick<ProviderStatus, 'name' | 'qualification' | 'qualified' | 'last_success_at'>;
-}): StartPage => ({
+}) => ({
   version: facts.version,
+  // A shell command that makes a stamp.
   example: `curl ${facts.baseUrl}/api/v1/agent/v1/stamp/basic \\\n  -H 'content-type: application/json' \\\n  -d "{\\"hash\\":\\"$(sha256sum FILE | cut -c1-64)\\"}"`,
   provider: facts.provider.name,
   notice: noticeOf(facts.provider),
@@ -57,7 +42,8 @@ export const startPageOf = (facts: {
 
 type Provider = Parameters<typeof startPageOf>[0]['provider'];
 
-function noticeOf({ name, qualification, qualified, last_success_at }: Provider): Notice {
+/** What the stamps of the provider prove. `isGood`: they are qualified. */
+function noticeOf({ name, qualification, qualified, last_success_at }: Provider) {
   const notice = (title: string, proves: string, icon = 'warning') => ({ isGood: false, icon, title, proves });
   if (name === 'mock') return notice('Test stamps', 'It is for testing: its stamps prove nothing to a third party.');
   if (qualified?.reason?.startsWith('development_tsa:'))
