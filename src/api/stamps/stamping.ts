@@ -1,12 +1,11 @@
 import { type KeyObject, randomBytes } from 'node:crypto';
+import type { Callback } from '../../shared/contract/stamp.ts';
 import { type AcceptedStamp, type StampOrder, type StampToken, stampTokenOf } from '../../shared/contract/stamp.ts';
-import type { Callback } from '../../shared/contract/webhook.ts';
 import { sealedPath, verifyPath } from '../../shared/domain/addresses.ts';
-import type { Caller } from '../../shared/domain/caller.ts';
 import { deriveKey, encryptMetadata, nonceBytes } from '../../shared/domain/encryption.ts';
-import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { idInSeries } from '../../shared/domain/stamp-id.ts';
+import type { Caller, RequestFault } from '../../shared/domain/stamp.ts';
+import { idInSeries } from '../../shared/domain/stamp.ts';
 import type { Asked, StampItem } from '../../shared/queue/jobs.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { SealedContentStore } from '../../shared/store/sealed-content.ts';

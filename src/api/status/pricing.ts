@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { type PricingResponse, pricingResponse } from '../../shared/contract/pricing.ts';
-import { stampTiers } from '../../shared/domain/tiers.ts';
+import { type PricingResponse, pricingResponse } from '../../shared/contract/status.ts';
+import { stampTiers } from '../../shared/domain/stamp.ts';
 import type { ServerContext } from '../server/context.ts';
 import { entityTagOf, isFresh } from '../server/entity-tag.ts';
 import { empty, json, type OperationContract } from '../server/operation.ts';

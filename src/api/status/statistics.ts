@@ -1,4 +1,4 @@
-import type { DailyStatsRow } from '../../shared/contract/stats.ts';
+import type { DailyStatsRow } from '../../shared/contract/status.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { CounterStore, DailyFigures } from '../../shared/store/counters.ts';
 

@@ -1,7 +1,7 @@
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { adviceOf, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { imprintOfDigest } from '../../shared/domain/stamp.ts';
-import { toldToken } from '../../shared/domain/told-token.ts';
+import { toldToken } from '../../shared/domain/token.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { RefusalStore } from '../../shared/store/refusals.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
@@ -41,6 +41,14 @@ const provedStampOf = (vouched: Vouched): ProvedStamp => ({
   details: detailsOf(vouched),
 });
 
+/** The verdict as a page shows it. */
+export function shownOf(judgement: StampJudgement): VerdictShown {
+  if (judgement.ok) return { kind: 'proved', stamp: provedStampOf(judgement) };
+  const kind = verdictOf(judgement.code) === 'not_proved' ? 'not_proved' : 'refused';
+  const { code, qualification = null } = judgement;
+  return { kind, reason: reasonOf(code), advice: adviceOf(code) ?? null, qualification };
+}
+
 const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
 
 /**
@@ -50,13 +58,6 @@ const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
  */
 export function createStampPages(deps: { stamps: StampStore; refusals: RefusalStore; stampJudge: StampJudge; clock: Clock }) {
   const { stamps, refusals, stampJudge, clock } = deps;
-
-  function shownOf(judgement: StampJudgement): VerdictShown {
-    if (judgement.ok) return { kind: 'proved', stamp: provedStampOf(judgement) };
-    const kind = verdictOf(judgement.code) === 'not_proved' ? 'not_proved' : 'refused';
-    const { code, qualification = null } = judgement;
-    return { kind, reason: reasonOf(code), advice: adviceOf(code) ?? null, qualification };
-  }
 
   async function absenceOf(tokenId: string): Promise<VerdictShown> {
     const refusal = await refusals.find(tokenId);
@@ -86,7 +87,7 @@ export function createStampPages(deps: { stamps: StampStore; refusals: RefusalSt
     raw: async (token: string, hash: string): Promise<VerdictShown> => {
       const judgement = await stampJudge.judgeToken(token);
       const expected = !judgement.ok && judgement.code === 'evidence_hash_needed' ? imprintOfDigest(hash) : undefined;
-      const judged = expected === undefined ? judgement : await stampJudge.judgeToken(token, undefined, expected);
+      const judged = expected === undefined ? judgement : await stampJudge.judgeToken(token, { imprints: [expected] });
       // If a token is valid, the page shows that its hash is different. If a token is not valid, its stated hash is compared here.
       const fault = judged.ok || hash === '' ? undefined : otherFileOf(judged, hash, [hash]);
       if (fault === undefined) return shownOf(judged);

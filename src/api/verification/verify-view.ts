@@ -1,5 +1,4 @@
-import { developmentSentence, type Qualification, trialOf } from '../../shared/domain/qualification.ts';
-import { laterStatusSentence } from '../../shared/domain/qualified-sentence.ts';
+import { developmentSentence, laterStatusSentence, type Qualification, trialOf } from '../../shared/domain/qualification.ts';
 import { hashNameOf, type Imprint } from '../../shared/domain/stamp.ts';
 import { matchWords, otherVerdict } from '../../shared/proof/verdict-words.js';
 import { count } from '../../shared/views/format.ts';

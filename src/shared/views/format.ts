@@ -1,6 +1,6 @@
 /** This module formats numbers, times and hashes for people. All templates use its functions. No function needs a clock or the system's locale. */
 
-import { qualifiedParts } from '../domain/qualified-sentence.ts';
+import { qualifiedParts } from '../domain/qualification.ts';
 
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 

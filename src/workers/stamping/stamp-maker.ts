@@ -1,7 +1,6 @@
-import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { digestCharacters, type Proof } from '../../shared/domain/stamp.ts';
-import { timeOfId } from '../../shared/domain/stamp-id.ts';
+import type { RequestFault } from '../../shared/domain/stamp.ts';
+import { digestCharacters, type Proof, timeOfId } from '../../shared/domain/stamp.ts';
 import type { Asked, StampItem } from '../../shared/queue/jobs.ts';
 import { withoutCertificates } from '../../shared/rfc3161/index.ts';
 import { createMicroBatcher, type MicroBatcher } from '../../shared/runtime/micro-batcher.ts';
