@@ -1,19 +1,20 @@
-import type { KeyObject } from 'node:crypto';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
 import type { ProviderNotes } from '../../shared/queue/provider-notes.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import type { Metrics } from '../../shared/runtime/metrics.ts';
 import type { Listing } from '../../shared/store/listings.ts';
 import { noLists } from '../../shared/store/lists-in-force.ts';
+import type { Store } from '../../shared/store/store.ts';
 import type { ListIndex } from '../../shared/trust/lists/index.ts';
 import type { TrustedProvider } from '../../shared/trust/trusted-providers.ts';
 import { readCredentials } from './credentials.ts';
-import { isDoubtful, type OnCall, withHealthRecord } from './health.ts';
+import { isDoubtful, withHealthRecord } from './health.ts';
 import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
 import { openKeyProvider } from './key/open-key.ts';
 import { createMockProvider } from './mock.ts';
-import { createProviderPool, type KeepBatch } from './pool.ts';
+import { createProviderPool } from './pool.ts';
 import type { TimestampProvider } from './provider.ts';
 import { createRfc3161Provider, type KeepListing, type ListingTools, type Rfc3161Provider } from './rfc3161.ts';
 import { createTsaClient } from './tsa-client.ts';
@@ -22,7 +23,7 @@ import { watchProviders } from './watch.ts';
 /** The source of a worker's stamps: the mock provider or the pool. */
 interface OpenedProvider {
   readonly provider: TimestampProvider;
-  health(): ProviderHealth[];
+  readHealth(): ProviderHealth[];
   close(): void;
 }
 
@@ -62,42 +63,30 @@ export async function openTsas(
 }
 
 /**
- * Opens the mock provider, or the pool of the providers file. Each provider gets a test request in the background, so that the status page shows only
+ * Opens the mock provider, or the pool of the TSAs and keys of the providers file. Each provider gets a test request in the background, so that the status page shows only
  * observed facts (V9).
  */
-export function openProvider(deps: {
-  config: Config;
-  /** The TSAs and keys of the providers file; empty if the mock provider is used. */
-  tsas: readonly Rfc3161Provider[];
-  mockKey: () => Promise<KeyObject>;
-  notes: ProviderNotes;
-  clock: Clock;
-  log: Logger;
-  onCall?: OnCall;
-  keepBatch: KeepBatch;
-}): OpenedProvider {
-  const { config, tsas, mockKey, notes, clock, log, onCall, keepBatch } = deps;
+export function openProvider(
+  tsas: readonly Rfc3161Provider[],
+  given: { config: Config; store: Store; notes: ProviderNotes; metrics: Metrics; clock: Clock; log: Logger },
+): OpenedProvider {
+  const { config, store, notes, metrics, clock, log } = given;
+  const onCall = metrics.stamped;
   if (config.TSP === 'mock') {
-    const { provider, record, check } = withHealthRecord(createMockProvider({ key: mockKey, clock }), clock, onCall);
+    const mock = createMockProvider({ key: () => store.keys.secret('mock-provider'), clock });
+    const { provider, record, check } = withHealthRecord(mock, clock, onCall);
     const watch = watchProviders({ check: async () => (isDoubtful(record.read()) ? [await check()] : []), log });
     const qualification = { basis: null, reason: 'mock_provider' } as const;
-    return { provider, health: () => [{ ...record.read(), qualification }], close: watch.stop };
+    return { provider, readHealth: () => [{ ...record.read(), qualification }], close: watch.stop };
   }
-  const pool = createProviderPool({
-    providers: tsas,
-    deadlineMs: deadlineMsOf(config.STAMP_WAIT_MS),
-    notes,
-    clock,
-    log,
-    keepBatch,
-    ...(onCall && { onCall }),
-  });
+  const deadlineMs = deadlineMsOf(config.STAMP_WAIT_MS);
+  const pool = createProviderPool({ providers: tsas, deadlineMs, notes, clock, log, onCall, keepBatch: store.batches.insertOnce });
   const watch = watchProviders({ check: pool.check, log });
   const close = () => {
     watch.stop();
     pool.close();
   };
-  return { provider: pool, health: pool.health, close };
+  return { provider: pool, readHealth: pool.health, close };
 }
 
 /** Keeps with the evidence on which list a qualified token rests: once for all tokens of a signer under a list, before the first stamp is answered. */

@@ -4,22 +4,11 @@ import { digestCharacters, type Proof } from '../../shared/domain/stamp.ts';
 import { timeOfId } from '../../shared/domain/stamp-id.ts';
 import type { Asked, StampItem } from '../../shared/queue/jobs.ts';
 import { withoutCertificates } from '../../shared/rfc3161/index.ts';
-import { createMicroBatcher, type MicroBatcher } from '../../shared/runtime/micro-batcher.ts';
 import type { StampTally } from '../../shared/store/counters.ts';
 import { storedProductOf } from '../../shared/store/stamp-document.ts';
-import type { InsertedStamp, StampStore, StoredStamp } from '../../shared/store/stamps.ts';
+import type { StoredStamp } from '../../shared/store/stamps.ts';
 import { type AskedWords, RateReachedError, TierUnavailableError, TimeUnavailableError, TsaRefusedError } from '../providers/index.ts';
 import type { WorkerTools } from '../tools.ts';
-
-/**
- * While an insert is in progress, new stamps wait and are then inserted together, at most this many. In a larger insert the first stamps would wait
- * for the last, and the API would have nothing to answer meanwhile.
- */
-const mostPerInsert = 256;
-
-/** Inserts the stamps of concurrent jobs together. */
-export const createStampInserts = ({ insertOnce }: StampStore): MicroBatcher<StoredStamp, InsertedStamp> =>
-  createMicroBatcher({ maxItems: mostPerInsert, send: insertOnce });
 
 /**
  * `tier_unavailable`: no provider makes qualified stamps now (W19). `request_refused`: every TSA refused the client's request;
