@@ -60,7 +60,7 @@ export async function openApiTools(context: ProcessContext<Config>) {
     trust,
     writes,
     metrics,
-    limits: createRateLimits({ redis, onLimited: metrics.rateLimited }),
+    limits: createRateLimits(redis, metrics.rateLimited),
     pingRedis,
     /** The states of the workers that are alive. */
     readHeartbeats: (nowMs: number) => readHeartbeats(redis, nowMs),

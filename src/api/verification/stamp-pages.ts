@@ -3,8 +3,7 @@ import { adviceOf, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { imprintOfDigest } from '../../shared/domain/stamp.ts';
 import { toldToken } from '../../shared/domain/told-token.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
-import type { RefusalStore } from '../../shared/store/refusals.ts';
-import type { StampStore } from '../../shared/store/stamps.ts';
+import type { Store } from '../../shared/store/store.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
 import type { StampJudge, StampJudgement } from './stamp-judge.ts';
 import type { ProvedStamp, TokenDetails } from './stamp-model.ts';
@@ -48,9 +47,7 @@ const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
  *
  * @throws ServiceError `store_unavailable`
  */
-export function createStampPages(deps: { stamps: StampStore; refusals: RefusalStore; stampJudge: StampJudge; clock: Clock }) {
-  const { stamps, refusals, stampJudge, clock } = deps;
-
+export function createStampPages({ stamps, refusals }: Store, stampJudge: StampJudge, clock: Clock) {
   function shownOf(judgement: StampJudgement): VerdictShown {
     if (judgement.ok) return { kind: 'proved', stamp: provedStampOf(judgement) };
     const kind = verdictOf(judgement.code) === 'not_proved' ? 'not_proved' : 'refused';
