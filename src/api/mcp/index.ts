@@ -15,11 +15,11 @@ import type { WorkflowTools } from '../workflows/index.ts';
 import { createCallGuards } from './call-guards.ts';
 import { createToolCaller } from './call-tool.ts';
 import {
-  errorResponse,
   RpcError,
   type RpcResponse,
   rateLimitError,
   retryAfterOf,
+  rpcErrorResponse,
   rpcErrors,
   rpcFault,
   withWrittenIds,
@@ -62,7 +62,7 @@ export function registerMcp(app: FastifyInstance, context: ServerContext, tools:
       const fault = rateLimitError(error, request.id);
       noteFault(request, rpcFault(fault));
       const limited = (response: RpcResponse) =>
-        'error' in response && response.error.code === rpcErrors.unauthorized ? errorResponse(response.id, fault) : response;
+        'error' in response && response.error.code === rpcErrors.unauthorized ? rpcErrorResponse(response.id, fault) : response;
       const { body } = answer;
       return { status: 429, body: Array.isArray(body) ? body.map(limited) : limited(body as RpcResponse) };
     }
@@ -130,7 +130,7 @@ const refusalStatuses = [400, 403, 408, 413, 415];
 /** Answers a request without messages: its body was not read, or is not JSON. So the id of the answer is null (JSON-RPC 2.0 §5). */
 function answerUnread(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   keepConnection(error, request, reply);
-  const refuse = (status: number, fault: RpcError) => reply.code(status).send(errorResponse(null, fault));
+  const refuse = (status: number, fault: RpcError) => reply.code(status).send(rpcErrorResponse(null, fault));
   const broken =
     error instanceof MalformedJsonError ? new RpcError(rpcErrors.parseError, `Parse error: ${error.detail[0]?.ctx?.error}`) : error;
   if (broken instanceof RpcError) {

@@ -7,7 +7,7 @@ import { deriveKey, encryptMetadata, nonceBytes } from '../../shared/domain/encr
 import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { idInSeries } from '../../shared/domain/stamp-id.ts';
-import type { Asked, StampItem } from '../../shared/queue/jobs.ts';
+import type { StampItem, TimeStampReqFields } from '../../shared/queue/jobs.ts';
 import type { KeyStore } from '../../shared/store/keys.ts';
 import { identify, type PassLimit } from './idempotency.ts';
 import { digestOfSecret, sealContent } from './sealed-contents.ts';
@@ -30,7 +30,7 @@ export interface StampCommand {
   /** For a caller who does not wait: see `SubmitOptions`. */
   readonly patienceMs?: number | undefined;
   /** The parameters of a client's TimeStampReq. */
-  readonly asked?: Asked;
+  readonly asked?: TimeStampReqFields;
 }
 
 /** What is answered about one order. `accepted`: only to a caller who does not wait. */

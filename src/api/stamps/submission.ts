@@ -249,7 +249,7 @@ export interface Answers<Answer> {
  */
 export async function answerAll<Answer>(
   tools: StampTools,
-  asked: {
+  request: {
     readonly callerId: string;
     /** The time that the request has spent before; it counts as waiting. */
     readonly spentMs?: number | undefined;
@@ -259,7 +259,7 @@ export async function answerAll<Answer>(
     readonly answerOf: (item: StampItem, outcome: Outcome) => Answer;
   },
 ): Promise<Answers<Answer>> {
-  const { callerId, spentMs, patienceMs, begin, answerOf } = asked;
+  const { callerId, spentMs, patienceMs, begin, answerOf } = request;
   const deadline = startDeadline(tools, spentMs);
   const { places, isReplayed } = await storeBefore(deadline, () => begin(deadline.begunAt));
   const items = places.flatMap((place) => ('item' in place ? place.item : []));

@@ -11,7 +11,7 @@ import { namesOf } from '../../shared/trust/trusted-providers.ts';
 import type { ApiTools } from '../tools.ts';
 import type { DayFigures } from './day-bars.ts';
 import { mailStateOf } from './mail-state.ts';
-import { assess, type ComponentState, type PartState, qualificationOf } from './service-state.ts';
+import { assess, type ComponentState, type PartState, qualificationStateOf } from './service-state.ts';
 
 /** The public state of the service. It contains no caller, id, host or path. */
 export interface StatusFigures {
@@ -63,7 +63,7 @@ export function createStatusService(tools: ApiTools): StatusService {
   let known: readonly ProviderStatus[] = namesOf(trust).map(({ name, isQualified }) => ({
     name,
     is_qualified: false,
-    qualification: qualificationOf(isQualified, null),
+    qualification: qualificationStateOf(isQualified, null),
     qualified: null,
     status: 'outage',
     last_success_at: null,

@@ -1,6 +1,6 @@
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Asked } from '../../shared/queue/jobs.ts';
+import type { TimeStampReqFields } from '../../shared/queue/jobs.ts';
 import {
   acceptRequest,
   encodeResponse,
@@ -58,7 +58,7 @@ export async function answerQuery(tools: StampTools, { der, product, callerId, r
       requestId,
       idempotencyKey: undefined,
       paymentClaim: undefined,
-      asked: askedOf(request),
+      asked: fieldsOf(request),
     });
     const token = Buffer.from(stamp.token, 'base64');
     const sent = request.certReq ? token : withoutCertificates(token);
@@ -91,7 +91,7 @@ function checkProvider({ trust }: ApiTools): void {
   );
 }
 
-const askedOf = ({ nonce, policy, hasNullParameters, certReq }: TimeStampRequest): Asked => ({
+const fieldsOf = ({ nonce, policy, hasNullParameters, certReq }: TimeStampRequest): TimeStampReqFields => ({
   ...(nonce !== undefined && { nonce: String(nonce) }),
   ...(policy !== undefined && { policy }),
   ...(hasNullParameters && { hasNullParameters }),

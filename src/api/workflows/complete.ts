@@ -14,7 +14,7 @@ import type { WorkflowTools } from './workflow-tools.ts';
  *   that closed it do not verify, `completion_pending` if the workflow is not completed in time, or the queue did not confirm the job (complete it
  *   again to continue), `queue_unavailable`, `store_unavailable`
  */
-export async function completeWorkflow(
+export async function requestCompletion(
   tools: WorkflowTools,
   workflow: WorkflowRecord,
   { requestId, baseUrl }: { requestId: string; baseUrl: string },

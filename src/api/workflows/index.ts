@@ -49,7 +49,7 @@ export function registerWorkflows(app: FastifyInstance, context: ServerContext, 
 export { bindAnswer, findWorkflow, openWorkflow } from './access.ts';
 export type { RecomputedChain } from './chain-proof.ts';
 export type { Seal } from './closing-proof.ts';
-export { completeWorkflow } from './complete.ts';
+export { requestCompletion } from './complete.ts';
 export { stampOutputs } from './outputs.ts';
 export { createMailLimits } from './recipient-limit.ts';
 export { brokenRecord, proveSealedChain } from './sealed-chain.ts';

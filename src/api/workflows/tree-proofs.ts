@@ -53,10 +53,10 @@ export async function proveInclusionOf(tools: WorkflowTools, workflow: WorkflowR
 export async function proveConsistency(
   tools: WorkflowTools,
   workflow: WorkflowRecord,
-  asked: { first: number; second: number },
+  sizes: { first: number; second: number },
 ): Promise<ConsistencyProofShown> {
   const { chain, shown } = await proveSeals(tools, workflow);
-  const { first, second = chain.end.sequenceNumber } = { ...asked, second: asked.second || undefined };
+  const { first, second = chain.end.sequenceNumber } = { ...sizes, second: sizes.second || undefined };
   if (second > chain.end.sequenceNumber || first > second) {
     throw new ServiceError('not_found', 'This workflow has fewer outputs, or the sizes are in the wrong order.');
   }

@@ -98,7 +98,7 @@ export async function verifyUser(
   if (triesLeft < 0) return explain(workflow, digest, nowMs, 0);
   let isWrong = false;
   try {
-    await announce(tools, workflow, digest, requestId, nowMs);
+    await announceConfirmed(tools, workflow, digest, requestId, nowMs);
     const answered = await workflows.answerChallenge(workflowId, digest, confirmWith, new Date(nowMs));
     isWrong = answered?.challenge !== undefined && !answered.challenge.usedAt;
     if (answered) return isWrong ? wrong(answered, triesLeft) : { kind: 'verified', asker: askerOf(answered) };
@@ -115,7 +115,7 @@ export async function verifyUser(
  *
  * @throws ServiceError `queue_unavailable`
  */
-async function announce(
+async function announceConfirmed(
   { jobs }: WorkflowTools,
   workflow: WorkflowRecord,
   digest: string,

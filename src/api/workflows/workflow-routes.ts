@@ -10,7 +10,7 @@ import { createRequestParser, RequestValidationError } from '../server/validatio
 import { sendAccepted } from '../stamps/index.ts';
 import { bindAnswer, findWorkflow, openWorkflow } from './access.ts';
 import { registerBulkOutputs } from './bulk-routes.ts';
-import { completeWorkflow } from './complete.ts';
+import { requestCompletion } from './complete.ts';
 import { stampOutputs } from './outputs.ts';
 import { createMailLimits } from './recipient-limit.ts';
 import { redactWorkflow } from './redact.ts';
@@ -141,7 +141,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
   app.post('/api/v1/workflow/:workflow_id/complete', { config: { contract: completeContract } }, async (request, reply) => {
     const workflow = await open(request, reply);
     const { headers } = parseHeaders(request);
-    const answer = await completeWorkflow(tools, workflow, { requestId: request.id, baseUrl: baseUrl() });
+    const answer = await requestCompletion(tools, workflow, { requestId: request.id, baseUrl: baseUrl() });
     return sendAnswer(reply, 200, { answer, isReplayed: await bindAnswer(tools, workflow, 'complete', headers['idempotency-key']) });
   });
 

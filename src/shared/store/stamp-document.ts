@@ -5,7 +5,7 @@ import { timeOfId } from '../domain/stamp-id.ts';
 import type { StampTier } from '../domain/tiers.ts';
 import { bytesOf } from './binary.ts';
 import { evidenceOf, ownEvidenceOf, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
-import { batchIdIn, proofsOf, type SharedParts, type StoredProof, storedProofOf, tokenDigestOf } from './stored-proof.ts';
+import { batchIdIn, proofsOf, type SharedParts, type StoredProof, storedProofOf, textDigestOf } from './stored-proof.ts';
 import type { Found } from './stored-token.ts';
 import { certificateSetIdIn } from './stored-token.ts';
 
@@ -90,15 +90,15 @@ function imprintOf(stored: unknown): Imprint {
 }
 
 /** Makes the document of a stamp. @param sets the certificates to store separately are added here, by id */
-export function documentOf(
+export function stampDocumentOf(
   { tokenId, imprint, proofs: [first, ...others], tokenAsSent, ...rest }: StoredStamp,
   sets: Map<string, Buffer>,
 ): StampDocument {
   const digests: string[] = [];
   const proofs: [StoredProof, ...StoredProof[]] = [storedProofOf(first, sets)];
   for (const proof of others) proofs.push(storedProofOf(proof, sets));
-  for (const proof of [first, ...others]) if (proof.kind === 'token') digests.push(tokenDigestOf(proof.token));
-  if (tokenAsSent !== undefined) digests.push(tokenDigestOf(tokenAsSent));
+  for (const proof of [first, ...others]) if (proof.kind === 'token') digests.push(textDigestOf(proof.token));
+  if (tokenAsSent !== undefined) digests.push(textDigestOf(tokenAsSent));
   const { algorithm, digest } = imprint;
   return {
     _id: tokenId,

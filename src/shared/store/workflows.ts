@@ -7,7 +7,6 @@ import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
 import {
   type ChainSum,
-  documentOf,
   encryptSalts,
   type MailOutcome,
   type NewWorkflow,
@@ -15,6 +14,7 @@ import {
   type StoredClosingRecord,
   type WorkflowDocument,
   type WorkflowRecord,
+  workflowDocumentOf,
 } from './workflow-document.ts';
 
 export type { ChainSum, MailOutcome, NewWorkflow, StoredClosingRecord, WorkflowRecord } from './workflow-document.ts';
@@ -78,7 +78,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
     /** Writes a new workflow in state `pending`. If its id exists, the stored workflow does not change. */
     create: async (workflow: NewWorkflow): Promise<{ stored: WorkflowRecord; isNew: boolean }> => {
       const key = await serviceKey();
-      const document = documentOf(key, workflow);
+      const document = workflowDocumentOf(key, workflow);
       return inStore(async () => {
         try {
           await workflows.insertOne(document);

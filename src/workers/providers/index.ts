@@ -6,9 +6,9 @@ export { evidenceTermOf } from './evidence-term.ts';
 export { createListingKeeper, openProvider, openTsas } from './open-provider.ts';
 export { createProviderPool, type ProviderPool } from './pool.ts';
 export {
-  type AskedWords,
   ProviderError,
   RateReachedError,
+  type RequestParameters,
   TierUnavailableError,
   type TimestampProvider,
   TimeUnavailableError,

@@ -2,12 +2,18 @@ import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { digestCharacters, type Proof } from '../../shared/domain/stamp.ts';
 import { timeOfId } from '../../shared/domain/stamp-id.ts';
-import type { Asked, StampItem } from '../../shared/queue/jobs.ts';
+import type { StampItem, TimeStampReqFields } from '../../shared/queue/jobs.ts';
 import { withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { StampTally } from '../../shared/store/counters.ts';
 import { storedProductOf } from '../../shared/store/stamp-document.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
-import { type AskedWords, RateReachedError, TierUnavailableError, TimeUnavailableError, TsaRefusedError } from '../providers/index.ts';
+import {
+  RateReachedError,
+  type RequestParameters,
+  TierUnavailableError,
+  TimeUnavailableError,
+  TsaRefusedError,
+} from '../providers/index.ts';
 import type { WorkerTools } from '../tools.ts';
 
 /**
@@ -116,7 +122,7 @@ const refusalsIn = (attempts: readonly Attempt[]): RefusedItem[] =>
     return made.outcome === 'request_refused' ? [{ item: made.item, code: made.outcome, fault: made.fault }] : [];
   });
 
-function stampOf(
+function storedStampOf(
   { tokenId, imprint, tier, caller, acceptedAt, requestId, metadata, paymentClaim, sealed, asked }: StampItem,
   proof: Proof,
 ): StoredStamp {
@@ -136,7 +142,7 @@ function stampOf(
   };
 }
 
-const wordsOf = ({ nonce, policy, hasNullParameters = false }: Asked): AskedWords => ({
+const parametersOf = ({ nonce, policy, hasNullParameters = false }: TimeStampReqFields): RequestParameters => ({
   nonce: nonce === undefined ? undefined : BigInt(nonce),
   policy,
   hasNullParameters,
@@ -151,7 +157,7 @@ async function attempt({ provider, log }: WorkerTools, item: StampItem): Promise
   const { tokenId, imprint, tier, requiresQualified = false, caller, output } = item;
   // Promised outputs are in jobs with stamps that callers wait for (W8), so they must not delay these.
   const isPromised = item.isPromised === true && output === undefined;
-  const asked = item.asked && wordsOf(item.asked);
+  const asked = item.asked && parametersOf(item.asked);
   if (imprint.digest.length !== digestCharacters[imprint.algorithm])
     throw new Error(`the digest of ${tokenId} is not a ${imprint.algorithm}`);
   try {
@@ -192,7 +198,7 @@ const tallyOf = ({ provider, clock }: WorkerTools, item: StampItem, proof?: Proo
 });
 
 async function insert(tools: WorkerTools, item: StampItem, proof: Proof): Promise<StoredStamp> {
-  const { stored, isNew } = await tools.stampInserts.add(stampOf(item, proof));
+  const { stored, isNew } = await tools.stampInserts.add(storedStampOf(item, proof));
   if (isNew) tools.store.counters.addStamps([tallyOf(tools, item, proof)]);
   return stored;
 }

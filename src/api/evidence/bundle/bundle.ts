@@ -12,7 +12,7 @@ import { brokenRecord, proveSealedChain, type RecomputedChain, type Seal, type W
 import { createHeldEvidenceReader, type HeldEvidence } from '../held-evidence.ts';
 import { createCertificateCollector } from './certificates.ts';
 import type { Evidence, EvidenceSeal, EvidenceStamp } from './contents.ts';
-import { documentOf } from './document.ts';
+import { evidenceDocumentOf } from './document.ts';
 import { type BundledList, qualifySeal } from './lists.ts';
 import { zipOf } from './zip.ts';
 
@@ -51,7 +51,7 @@ export const zipBundle = async (tools: WorkflowTools, workflow: WorkflowRecord, 
 
 /** The evidence as one JSON document. @throws the same errors as `zipBundle` */
 export const documentBundle = async (tools: WorkflowTools, workflow: WorkflowRecord, choice: BundleChoice): Promise<Readable> =>
-  documentOf(await gather(tools, workflow, choice));
+  evidenceDocumentOf(await gather(tools, workflow, choice));
 
 /**
  * Collects the contents of the evidence. The root, the chain, the tree and the closing record are recomputed and verified for each answer. The outputs'

@@ -12,7 +12,7 @@ const sealShown = (seal: EvidenceSeal): EvidenceDocument['root']['stamp'] => ({
 });
 
 /** The evidence as one JSON document. It is streamed, so memory does not grow with the number of outputs. */
-export function documentOf(evidence: Evidence): Readable {
+export function evidenceDocumentOf(evidence: Evidence): Readable {
   const { record, recordText, root, closing, rootPreimage, lists } = evidence;
   const head: Pick<EvidenceDocument, 'format' | 'workflow_id' | 'closing_record' | 'root'> = {
     format: 'qstamp-evidence/1',

@@ -14,7 +14,7 @@ const testStamp = 'test_stamp: The stamp comes from the mock provider, which is 
 
 const developmentStamp = `development_stamp: ${developmentSentence} It proves nothing to a third party.`;
 
-const openWorkflow = 'workflow_open: The file is recorded, but no stamp of the root proves it yet. Complete the workflow.';
+const openWorkflowReason = 'workflow_open: The file is recorded, but no stamp of the root proves it yet. Complete the workflow.';
 
 const isMock = (token: string): boolean => looksLikeMockToken(Buffer.from(token, 'base64'));
 
@@ -57,7 +57,7 @@ export function createVerifyFileTool({ tools, verification, links }: ToolService
       const { sequence_number, root_stamp, closing_record } = await proveInclusionOf(tools, workflow, hash);
       const isTest = [root_stamp, closing_record?.stamp].some((stamp) => stamp && isMock(stamp.token));
       const isDevelopment = root_stamp && !isTest && (await verification.raw(root_stamp.token)).policy === developmentPolicy;
-      const reason = !root_stamp ? openWorkflow : isTest ? testStamp : isDevelopment ? developmentStamp : null;
+      const reason = !root_stamp ? openWorkflowReason : isTest ? testStamp : isDevelopment ? developmentStamp : null;
       const url = `${page}#output-${sequence_number}`;
       return { ...open, verified: reason === null, reason, issued_at: root_stamp?.issued_at ?? null, sequence_number, url };
     } catch (error) {

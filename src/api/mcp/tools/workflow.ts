@@ -15,10 +15,10 @@ import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { madeOf } from '../../stamps/index.ts';
 import {
   bindAnswer,
-  completeWorkflow,
   findWorkflow,
   openWorkflow,
   readWorkflowState,
+  requestCompletion,
   stampOutputs,
   starterIdOf,
   startWorkflow,
@@ -117,7 +117,7 @@ export function createWorkflowCompleteTool({ tools, links, baseUrl }: ToolServic
     answer: workflowCompleteAnswer,
     run: async ({ workflow_id: id, workflow_token }, { requestId, idempotencyKey, guards, onReplayed }) => {
       const workflow = await guards.lookUp(() => openWorkflow(tools, id, workflow_token));
-      const answer = await completeWorkflow(tools, workflow, { requestId, baseUrl: baseUrl() });
+      const answer = await requestCompletion(tools, workflow, { requestId, baseUrl: baseUrl() });
       if (await bindAnswer(tools, workflow, 'complete', idempotencyKey)) onReplayed();
       const urls = { page_url: links.absolute(workflowPath(id)), bundle_url: links.absolute(evidencePath(id, 'zip')) };
       return { ...answer, verify_url: links.absolute(answer.verify_url), ...urls };
