@@ -3,7 +3,7 @@ import { isOutOfSpace } from '../shared/store/errors.ts';
 import type { InsertedStamp, StampStore, StoredStamp } from '../shared/store/stamps.ts';
 
 /** Inserts the stamps of all jobs of a worker, and knows whether the store has space for them. */
-export interface StampInserts {
+interface StampInserts {
   /** Inserts a stamp together with those of other jobs. @throws ServiceError `store_unavailable` */
   add(stamp: StoredStamp): Promise<InsertedStamp>;
   /** Whether the last insert failed because the disk is full. Other small writes may still succeed then, so only inserts count. */

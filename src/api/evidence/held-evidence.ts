@@ -16,7 +16,7 @@ export interface HeldEvidence {
 }
 
 /** Returns undefined for a stamp of the mock provider and for a damaged stamp. @throws ServiceError `store_unavailable` */
-export type ReadHeldEvidence = (stamp: StoredStamp) => Promise<HeldEvidence | undefined>;
+type ReadHeldEvidence = (stamp: StoredStamp) => Promise<HeldEvidence | undefined>;
 
 /**
  * Reads the evidence that the service itself uses to verify a stamp (S16): the record with all renewals, or the original evidence if the renewals do

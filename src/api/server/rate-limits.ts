@@ -59,15 +59,11 @@ export interface Tries {
   left(key: string): Promise<number>;
 }
 
-export interface RateLimits {
-  by(limit: RateLimit): LimitHook;
+/** The limits of a process. */
+interface RateLimits {
+  by(limit: RateLimit): CountingLimit;
   mistakes(limit: RateLimit): MistakeLimit;
   tries(limit: Window): Tries;
-}
-
-/** The limits of a process. They can also count the items in a request. */
-export interface CountingLimits extends RateLimits {
-  by(limit: RateLimit): CountingLimit;
 }
 
 /** The address under which limits count a client; empty if the client has already closed the connection. */
@@ -82,7 +78,7 @@ export const callerIdOf = (request: FastifyRequest, product: string | undefined)
  * answer, each process counts alone. `redis` fails quickly: it has no offline queue, and a `commandTimeout`. `onLimited` gets the name of the limit for
  * every refused request. Answers have the headers `RateLimit-Limit`, `-Remaining` and `-Reset`; a refusal is 429 with `Retry-After`.
  */
-export function createRateLimits(redis: Redis, onLimited: (name: string) => void, keyPrefix = '{qstamp}:limit'): CountingLimits {
+export function createRateLimits(redis: Redis, onLimited: (name: string) => void, keyPrefix = '{qstamp}:limit'): RateLimits {
   /** Creates the counter of a limit. It returns the count in the current window, and the seconds until the window ends. */
   const counterOf = ({ name, points, durationSeconds }: Window) => {
     const window = { points, duration: durationSeconds, keyPrefix: `${keyPrefix}:${name}` };

@@ -46,7 +46,7 @@ export interface SubmitOptions {
 }
 
 /** The way of jobs whose outcome a request waits for: the share of its caller, the depth of the queue, the job, Redis's confirmation, the reply. */
-export interface Submission {
+interface Submission {
   /**
    * Checks in advance whether `submit` would take this many items of a caller, before anything is stored for a request.
    *

@@ -21,7 +21,7 @@ export function createVerificationServices(tools: ApiTools) {
   };
 }
 
-export type VerificationServices = ReturnType<typeof createVerificationServices>;
+type VerificationServices = ReturnType<typeof createVerificationServices>;
 
 export function registerVerification(app: FastifyInstance, context: ServerContext & VerificationServices): void {
   registerVerifyRoutes(app, context);

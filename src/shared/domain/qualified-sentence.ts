@@ -14,8 +14,7 @@ const days = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', y
 const dayOf = (time: string): string => days.format(new Date(time));
 
 /** The list as people name it: `Sweden’s trusted list no. 61`. */
-const listText = ({ territory, listNumber }: Pick<ListedService, 'territory' | 'listNumber'>): string =>
-  `${countryText(territory)}’s trusted list no. ${listNumber}`;
+const listText = ({ territory, listNumber }: ListedService): string => `${countryText(territory)}’s trusted list no. ${listNumber}`;
 
 const serviceText = ({ serviceName, providerName }: ListedService): string => `the service “${serviceName}” of ${providerName}`;
 

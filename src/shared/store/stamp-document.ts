@@ -39,7 +39,7 @@ export const othersOf = (product: string): string => `${product}${othersMark}`;
  * The name under which a product's stamp is stored and counted, or undefined for other callers. Stamps with an imprint other than SHA-256 get
  * another name: the product's list leaves them out (S12), and with this name their number does not slow the list down.
  */
-export const storedProductOf = ({ product }: Caller, { algorithm }: Pick<Imprint, 'algorithm'>): string | undefined =>
+export const storedProductOf = ({ product }: Caller, { algorithm }: Imprint): string | undefined =>
   product === undefined || algorithm === 'sha256' ? product : othersOf(product);
 
 const storedCallerOf = (caller: Caller, imprint: Imprint): Caller => ({ ...caller, product: storedProductOf(caller, imprint) });

@@ -42,7 +42,7 @@ export type StampStore = ReturnType<typeof createStampStore>;
 export function createStampStore(
   db: Db,
   batches: Omit<BatchStore, 'insertOnce'>,
-  renewals: Pick<RenewalStore, 'findTokens'>,
+  renewals: RenewalStore,
   certificateSets: CertificateSetStore,
 ) {
   const stamps: Collection<StampDocument> = db.collection('stamps');

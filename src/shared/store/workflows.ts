@@ -28,7 +28,7 @@ export const snapshotOf = ({ status, emailVerifiedAt, tier, expiresAt, redactedA
   isRedacted: redactedAt !== undefined,
 });
 
-export function linkMailStateOf({ mail }: Pick<WorkflowRecord, 'mail'>): LinkMailState {
+export function linkMailStateOf({ mail }: WorkflowRecord): LinkMailState {
   if (mail?.sentAt) return 'sent';
   return mail?.failedAt ? 'failed' : 'waiting';
 }
@@ -46,8 +46,6 @@ const offeredDigests = { $cond: [{ $gt: ['$challenge.digest', null] }, ['$challe
 
 const fieldsOf = (mail: 'mail' | 'completionMail', outcome: MailOutcome) =>
   Object.fromEntries(Object.entries(outcome).map(([name, value]) => [`${mail}.${name}`, value]));
-
-export type WorkflowStore = ReturnType<typeof createWorkflowStore>;
 
 /**
  * Stores workflows. Every change of state is one atomic step on one document. The result is null if the workflow's state does not allow the change.

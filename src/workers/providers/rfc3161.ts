@@ -133,7 +133,7 @@ export function createRfc3161Provider(
   deps: {
     settings: ProviderSettings;
     trust: TrustStore;
-    client: Pick<TsaClient, 'ask' | 'close'>;
+    client: TsaClient;
     clock: Clock;
     /** Called with the time in each verified answer, even if the answer is refused because this time is far from ours. */
     onTime?: (opinion: SecondOpinion) => void;

@@ -21,10 +21,10 @@ export interface ChosenLists {
 export async function chooseLists(
   documents: ReadonlyMap<string, Uint8Array>,
   signers: readonly Uint8Array[] | undefined,
-  { read }: Pick<ListReader, 'read'>,
+  reader: ListReader,
 ): Promise<ChosenLists> {
   const lists = new Map<string, TrustedList | ListRefusal>();
-  for (const [file, document] of documents) lists.set(file, await orRefusal(read(document, 'embedded')));
+  for (const [file, document] of documents) lists.set(file, await orRefusal(reader.read(document, 'embedded')));
   const namesOf = (kind: TrustedList['kind']) =>
     [...lists].filter(([, list]) => 'kind' in list && list.kind === kind).map(([name]) => name);
   /** Puts the verified lists in place of those that were only read, and returns the newest. */
@@ -44,10 +44,10 @@ export async function chooseLists(
     return pivot;
   };
   const [listOfLists] = await choose(namesOf('list_of_lists'), async (document, list) =>
-    signers ? readListOfLists(document, signers, { read, fetchPivot }) : list,
+    signers ? readListOfLists(document, signers, reader, fetchPivot) : list,
   );
   const countries = await choose(namesOf('country_list'), async (document, list) =>
-    signers ? read(document, [...signers, ...signersIn(listOfLists, list.territory)]) : list,
+    signers ? reader.read(document, [...signers, ...signersIn(listOfLists, list.territory)]) : list,
   );
   return { read: lists, newest: [...(listOfLists ? [listOfLists] : []), ...countries] };
 }

@@ -13,19 +13,20 @@ import { ListRefusal, type TrustedList } from './trusted-list.ts';
 export async function readListOfLists(
   document: Uint8Array,
   published: readonly Uint8Array[],
-  { read, fetchPivot }: Pick<ListReader, 'read'> & { readonly fetchPivot: (address: string) => Promise<Uint8Array> },
+  reader: ListReader,
+  fetchPivot: (address: string) => Promise<Uint8Array>,
 ): Promise<TrustedList> {
   // Not yet trusted: only the addresses of pivots are taken from it. What they lead to must have the right signatures.
-  const { kind, pivotChains } = await read(document, 'embedded');
+  const { kind, pivotChains } = await reader.read(document, 'embedded');
   if (kind !== 'list_of_lists') throw new ListRefusal('list_malformed', 'It is not a list of lists.');
   // This is also the case if the present list is itself the newest pivot.
-  const direct = await followWay([document], published, read);
+  const direct = await followWay([document], published, reader);
   if (direct) return direct;
   for (const chain of pivotChains.filter(({ length }) => length > 0)) {
     const pivots: Uint8Array[] = [];
     for (const address of chain) pivots.push(await fetchPivot(address));
     const way = [...pivots.filter((pivot) => !Buffer.from(pivot).equals(document)), document];
-    const list = await followWay(way, published, read);
+    const list = await followWay(way, published, reader);
     if (list) return list;
   }
   throw new ListRefusal('list_wrong_signer', 'Neither it nor a pivot is signed with one of the certificates from the Official Journal.');
@@ -35,12 +36,12 @@ export async function readListOfLists(
 async function followWay(
   way: readonly Uint8Array[],
   published: readonly Uint8Array[],
-  read: ListReader['read'],
+  reader: ListReader,
 ): Promise<TrustedList | undefined> {
   let signers = published;
   for (const [index, document] of way.entries()) {
     try {
-      const list = await read(document, signers);
+      const list = await reader.read(document, signers);
       if (list.kind !== 'list_of_lists') throw new ListRefusal('list_malformed', 'It is not a list of lists.');
       if (index === way.length - 1) return list;
       signers = list.pointers
