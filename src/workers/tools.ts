@@ -19,7 +19,7 @@ import { loadListSources, usesTrustedLists } from '../shared/trust/list-sources.
 import { loadTrustSettings, type TrustSettings } from '../shared/trust/trusted-providers.ts';
 import { createViewEngine } from '../shared/views/engine.ts';
 import { openMail } from './mail/index.ts';
-import { createListingKeeper, openProvider, openTsas, type TimestampProvider } from './providers/index.ts';
+import { createListings, openProvider, openTsas, type TimestampProvider } from './providers/index.ts';
 import { createStampInserts } from './stamp-inserts.ts';
 
 /** The tools that a worker and the commands of an operator open. */
@@ -55,9 +55,9 @@ export async function openWorkerTools({ config, log, lifecycle }: ProcessContext
   const notes = openProviderNotes({ redis, log });
   let lists = noLists;
   const currentLists = () => lists.current();
-  const keepListing = createListingKeeper((listing) => store.listings.insertOnce(listing), currentLists);
+  const listings = createListings(currentLists, (listing) => store.listings.insertOnce(listing));
   // Done before anything that may wait, so that an unusable key ends the process at once.
-  const tsas = await openTsas(trust.providers, { notes, lists: currentLists, keepListing, clock, log });
+  const tsas = await openTsas(trust.providers, { notes, listings, clock, log });
   const store = openStore(config, log);
   lifecycle.onClose('store', () => store.close());
   if (usesTrustedLists(config)) lists = await watchLists(store.trustedLists, log);

@@ -16,7 +16,7 @@ import { openKeyProvider } from './key/open-key.ts';
 import { createMockProvider } from './mock.ts';
 import { createProviderPool } from './pool.ts';
 import type { TimestampProvider } from './provider.ts';
-import { createRfc3161Provider, type KeepListing, type ListingTools, type Rfc3161Provider } from './rfc3161.ts';
+import { createRfc3161Provider, type Listings, type Rfc3161Provider } from './rfc3161.ts';
 import { createTsaClient } from './tsa-client.ts';
 import { watchProviders } from './watch.ts';
 
@@ -35,20 +35,19 @@ const deadlineMsOf = (stampWaitMs: number): number => Math.max(1_000, Math.floor
 
 /**
  * Opens the configured TSAs and own keys. The times in the TSAs' tokens are a second opinion on the clock of the own keys. `notes`
- * count the requests of a TSA with a `rate`; without them such a TSA is never asked. Without `lists`, only the operator says who is qualified.
+ * count the requests of a TSA with a `rate`; without them such a TSA is never asked. Without `listings`, only the operator says who is qualified.
  *
  * @throws ConfigError if a secret cannot be read or a key is not suitable
  */
 export async function openTsas(
   providers: readonly TrustedProvider[],
-  given: { notes?: ProviderNotes | undefined; clock: Clock; log: Logger } & Partial<ListingTools>,
+  given: { notes?: ProviderNotes | undefined; listings?: Listings | undefined; clock: Clock; log: Logger },
 ): Promise<Rfc3161Provider[]> {
-  const { notes, clock, log, lists = noLists.current, keepListing = async () => undefined } = given;
-  const listing = { lists, keepListing };
+  const { notes, listings = listingsOf(noLists.current), clock, log } = given;
   const watches: ClockWatch[] = [];
   return Array.fromAsync(providers, async ({ settings, trust }) => {
     if (settings.type === 'key') {
-      const opened = await openKeyProvider({ settings, trust }, { log, ...listing });
+      const opened = await openKeyProvider({ settings, trust }, { listings, log });
       watches.push(opened.clockWatch);
       return opened;
     }
@@ -58,7 +57,7 @@ export async function openTsas(
       for (const watch of watches) watch.heard(opinion);
     };
     const rate = settings.rate && notes?.rateOf(name, settings.rate, timeoutMs + takeMarginMs);
-    return createRfc3161Provider({ settings, trust, client, clock, onTime, rate, ...listing });
+    return createRfc3161Provider({ settings, trust, client, listings, clock, onTime, rate });
   });
 }
 
@@ -89,15 +88,24 @@ export function openProvider(
   return { provider: pool, readHealth: pool.health, close };
 }
 
-/** Keeps with the evidence on which list a qualified token rests: once for all tokens of a signer under a list, before the first stamp is answered. */
-export function createListingKeeper(insertOnce: (listing: Listing) => Promise<void>, lists: () => ListIndex): KeepListing {
+/**
+ * The listings of a process that stores stamps. It keeps with the evidence on which list a qualified token rests: once for all tokens of a signer under a
+ * list, before the first stamp is answered.
+ */
+export function createListings(current: () => ListIndex, insertOnce: (listing: Listing) => Promise<void>): Listings {
   const kept = new Set<string>();
-  return async ({ signer, genTime }, { status, listed }) => {
-    if (status !== 'qualified' || !listed) return;
-    const key = `${signer.fingerprint} ${listed.listSha256}`;
-    if (kept.has(key)) return;
-    const { atProofOfExistence: _, ...rest } = listed;
-    await insertOnce({ signer: signer.fingerprint, listed: rest, listOfLists: lists().listOfLists, firstAt: genTime });
-    kept.add(key);
+  return {
+    current,
+    keep: async ({ signer, genTime }, { status, listed }) => {
+      if (status !== 'qualified' || !listed) return;
+      const key = `${signer.fingerprint} ${listed.listSha256}`;
+      if (kept.has(key)) return;
+      const { atProofOfExistence: _, ...rest } = listed;
+      await insertOnce({ signer: signer.fingerprint, listed: rest, listOfLists: current().listOfLists, firstAt: genTime });
+      kept.add(key);
+    },
   };
 }
+
+/** The listings of a command that stores no stamps. */
+export const listingsOf = (current: () => ListIndex): Listings => ({ current, keep: async () => undefined });
