@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { issueMockToken } from '../../src/shared/domain/mock-token.ts';
-import { sha256Imprint } from '../../src/shared/domain/stamp.ts';
-import { firstIdAt, timeOfId } from '../../src/shared/domain/stamp-id.ts';
-import { stampTiers } from '../../src/shared/domain/tiers.ts';
+import { firstIdAt, sha256Imprint, stampTiers, timeOfId } from '../../src/shared/domain/stamp.ts';
 import type { StoredStamp } from '../../src/shared/store/stamps.ts';
 import type { Store } from '../../src/shared/store/store.ts';
 

@@ -10,8 +10,8 @@ import {
   type TrustStore,
 } from '../shared/rfc3161/index.ts';
 import { asFailure, CommandFailure, exitCodes } from './failure.ts';
+import { saveFile } from './local-files.ts';
 import type { OptionValues } from './options.ts';
-import { saveFile } from './save-file.ts';
 
 /** Writes a fingerprint in OpenSSL's notation, so that people can compare it: `AB:CD:…`. */
 export const readableFingerprint = (hex: string): string => hex.toUpperCase().match(/../g)?.join(':') ?? '';

@@ -1,16 +1,13 @@
 import { qualifiedVerdictOf } from '../shared/contract/verify.ts';
-import { rfc3339Of } from '../shared/domain/gen-time.ts';
-import { developmentSentence } from '../shared/domain/qualification.ts';
-import { qualifiedSentence } from '../shared/domain/qualified-sentence.ts';
+import { developmentSentence, qualifiedSentence } from '../shared/domain/qualification.ts';
 import { type ReasonCode, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
-import { toldCertificate, toldToken } from '../shared/domain/told-token.ts';
+import { rfc3339Of, toldCertificate, toldToken } from '../shared/domain/token.ts';
 import { BundleFault } from '../shared/proof/bundle.js';
 import { StampRefused, verdictOf } from '../shared/proof/judge-bundle.js';
 import type { TrustStore, Verified } from '../shared/rfc3161/index.ts';
 import { exitCodes } from './failure.ts';
+import type { SubjectJudgement, TokenVerdict } from './judge.ts';
 import type { BundleJudgement, FoundOutput } from './judge-bundle.ts';
-import type { SubjectJudgement } from './judge-subject.ts';
-import type { Judgement } from './judge-token.ts';
 import { countOf, withMilliseconds } from './terminal.ts';
 import { exitCodeOf, isDevelopment, type ToldVerdict, tellVerdict } from './verdict-text.ts';
 
@@ -39,7 +36,7 @@ function ownNotes({ notProved, none }: BundleJudgement['own']): string[] {
 }
 
 /** Root and closing record are stamped within minutes, so the lists usually say the same about both. */
-function closingText(root: Judgement['qualification'], closing: Judgement['qualification']): string[] {
+function closingText(root: TokenVerdict['qualification'], closing: TokenVerdict['qualification']): string[] {
   const [ofRoot, ofClosing] = [root, closing].map((one) => one && qualifiedSentence(one));
   return ofClosing && ofClosing !== ofRoot ? [`the time-stamp of the closing record: ${ofClosing}`] : [];
 }

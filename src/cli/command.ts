@@ -1,5 +1,5 @@
 import type { Client } from './client.ts';
-import type { ExitCode } from './failure.ts';
+import { CommandFailure, type ExitCode, exitCodes, misuse } from './failure.ts';
 import type { OptionName, OptionValues } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -27,4 +27,12 @@ export interface Command {
   /** The options of the command, each with the name of its value (empty for a switch) and a description. */
   readonly options: Partial<Readonly<Record<OptionName, readonly [value: string, help: string]>>>;
   run(operands: readonly string[], values: OptionValues, context: Context): Promise<ExitCode>;
+}
+
+/** Continues only if the user says yes, or gave `--yes`. @throws CommandFailure `usage` otherwise */
+export async function confirm({ yes }: OptionValues, ask: Context['ask'], question: string): Promise<void> {
+  if (yes) return;
+  const answer = await ask(`${question} [y/N] `);
+  if (answer === undefined) throw misuse('this needs a confirmation, but there is no terminal to ask; use --yes');
+  if (!/^y(es)?$/i.test(answer.trim())) throw new CommandFailure(exitCodes.usage, 'nothing was changed');
 }

@@ -19,12 +19,12 @@ import type * as proof from '../shared/proof/judge-bundle.js';
 import { ZipFault } from '../shared/proof/zip-source.js';
 import { firstTokenOf, type TrustStore } from '../shared/rfc3161/index.ts';
 import type { ListIndex } from '../shared/trust/lists/index.ts';
+import { asZipFailure, inflate, openZipSource } from './container.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
-import { imprintSaidBy, type Judgement, judgeToken } from './judge-token.ts';
-import { asZipFailure, inflate, openZipSource } from './zip-file.ts';
+import { imprintSaidBy, judgeToken, type TokenVerdict } from './judge.ts';
 
-export type BundleJudgement = proof.BundleJudgement<Judgement>;
-export type FoundOutput = proof.FoundOutput<Judgement>;
+export type BundleJudgement = proof.BundleJudgement<TokenVerdict>;
+export type FoundOutput = proof.FoundOutput<TokenVerdict>;
 
 const tools: BundleTools = { inflate, sha256, createSha256: () => createHash('sha256') };
 
@@ -105,8 +105,8 @@ const imprintsOf = ({ sha256, content }: proof.Stamped): readonly Imprint[] => {
 export const judgeStampBy = (
   trust: TrustStore,
   nowMs: number,
-  lists: readonly ListIndex[] | undefined,
-): Pick<proof.BundleJudge<Judgement>, 'judgeStamp' | 'firstTokenOf'> => ({
+  lists: ListIndex | undefined,
+): Pick<proof.BundleJudge<TokenVerdict>, 'judgeStamp' | 'firstTokenOf'> => ({
   firstTokenOf: (record) => firstTokenOf(Buffer.from(record)),
   judgeStamp: async (bytes, stamped) => {
     const judged = await judgeToken(Buffer.from(bytes), trust, nowMs, imprintsOf(stamped), lists);

@@ -17,7 +17,7 @@ import type { OptionValues } from './options.ts';
 /** The trusted lists of one command, and the means to verify more of them. */
 export interface GivenLists {
   /** Undefined: no list was given, so nothing is said about qualified. */
-  readonly lists: readonly ListIndex[] | undefined;
+  readonly lists: ListIndex | undefined;
   /** The files that cannot be read or are refused, each with its failure. */
   readonly failures: readonly (readonly [file: string, failure: CommandFailure])[];
   /** Adds the lists in a bundle, by the same signers and rules. Undefined: no signers were given. */
@@ -25,8 +25,8 @@ export interface GivenLists {
 }
 
 interface BundleLists {
-  /** First all lists together, then those of the bundle: a service that was taken off its list later is still known by a list of that time. */
-  readonly lists: readonly ListIndex[];
+  /** The newest lists, and the older ones of the bundle: a service that was taken off its list later is still known by a list of that time. */
+  readonly lists: ListIndex;
   /** The refusals of lists in the bundle, and of given lists that were not refused without the bundle. */
   readonly refusals: readonly string[];
 }
@@ -60,7 +60,7 @@ export async function readGivenLists({ 'trusted-list': files = [], 'list-signers
   for (const [file, list] of own.read)
     if (list instanceof ListRefusal) failures.push([file, new CommandFailure(exitCodes.notValid, list.message, { code: list.code })]);
   return {
-    lists: files.length === 0 ? undefined : indexesOf(own.newest),
+    lists: files.length === 0 ? undefined : createListIndex(own.newest),
     failures,
     withBundle: async (others) => {
       // A given file may have the name of a list in the bundle.
@@ -74,16 +74,9 @@ export async function readGivenLists({ 'trusted-list': files = [], 'list-signers
         } else if (!(own.read.get(file) instanceof ListRefusal)) refusals.push(`${name ?? file}: ${list.message}`);
       }
       const older = newestLists(brought).newest.filter((list) => !all.newest.some(({ sha256 }) => sha256 === list.sha256));
-      const listOfLists = all.newest.filter(({ kind }) => kind === 'list_of_lists');
-      return { lists: [...indexesOf(all.newest), ...indexesOf([...listOfLists, ...older])], refusals };
+      return { lists: createListIndex(all.newest, older), refusals };
     },
   };
-}
-
-/** Prepares lists for judging tokens. Lists of lists alone say nothing about services. */
-function indexesOf(lists: readonly TrustedList[]): readonly ListIndex[] {
-  const index = createListIndex(lists);
-  return index.isEmpty ? [] : [index];
 }
 
 /** Reads the certificates of `--list-signers`, DER. @throws CommandFailure */

@@ -13,8 +13,15 @@ import { renew } from './commands/renew.ts';
 import { stamp } from './commands/stamp.ts';
 import { trustAdd, trustList, trustRemove } from './commands/trust.ts';
 import { verify } from './commands/verify.ts';
-import { workflowBundle, workflowComplete, workflowRedact, workflowResend, workflowStart, workflowStatus } from './commands/workflow.ts';
-import { workflowAdd } from './commands/workflow-add.ts';
+import {
+  workflowAdd,
+  workflowBundle,
+  workflowComplete,
+  workflowRedact,
+  workflowResend,
+  workflowStart,
+  workflowStatus,
+} from './commands/workflow.ts';
 import { type ExitCode, exitCodes } from './failure.ts';
 import { createTerminal } from './terminal.ts';
 

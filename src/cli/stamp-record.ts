@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { stampToken } from '../shared/contract/stamp.ts';
 import { workflowStampResponse } from '../shared/contract/workflow.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
-import { parseJson, readText } from './json-file.ts';
+import { parseJson, readText } from './local-files.ts';
 import { withMilliseconds } from './terminal.ts';
 
 const common = {

@@ -1,6 +1,6 @@
 import { open, stat } from 'node:fs/promises';
 import { looksLikeMockToken } from '../shared/domain/mock-token.ts';
-import { bytesOfTokenText } from '../shared/domain/token-text.ts';
+import { bytesOfTokenText } from '../shared/domain/token.ts';
 import { standardInput } from './digest-input.ts';
 import { CommandFailure, exitCodes, misuse } from './failure.ts';
 import {

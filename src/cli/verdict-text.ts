@@ -1,10 +1,15 @@
 import { qualifiedVerdictOf } from '../shared/contract/verify.ts';
-import { rfc3339Of } from '../shared/domain/gen-time.ts';
-import { developmentPolicy, developmentSentence, isQualified, type Qualification } from '../shared/domain/qualification.ts';
-import { laterStatusSentence, qualifiedSentence } from '../shared/domain/qualified-sentence.ts';
+import {
+  developmentPolicy,
+  developmentSentence,
+  isQualified,
+  laterStatusSentence,
+  type Qualification,
+  qualifiedSentence,
+} from '../shared/domain/qualification.ts';
 import { adviceOf, isUnjudged, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
-import { hashNameOf } from '../shared/domain/stamp.ts';
-import { imprintOf, type ToldToken, toldToken } from '../shared/domain/told-token.ts';
+import { hashNameOf, sha256Imprint } from '../shared/domain/stamp.ts';
+import { imprintOf, rfc3339Of, type ToldToken, toldToken } from '../shared/domain/token.ts';
 import {
   type Certificate,
   isEvidenceRecord,
@@ -16,7 +21,7 @@ import {
 import { readableFingerprint, readableName } from './anchors.ts';
 import { standardInput } from './digest-input.ts';
 import { CommandFailure, type ExitCode, exitCodes } from './failure.ts';
-import type { OnlineAnswer, SubjectJudgement } from './judge-subject.ts';
+import type { OnlineAnswer, OutputJudgement, SubjectJudgement } from './judge.ts';
 import { describeStampRecord } from './stamp-record.ts';
 import type { VerifySubject } from './subject.ts';
 import { countOf, withMilliseconds } from './terminal.ts';
@@ -218,4 +223,32 @@ function describeOnline(online: OnlineAnswer): string {
   if (!valid) return `${verdict === 'not_proved' ? 'NOT PROVED' : 'NOT VALID'}, ${reason ?? 'no reason given'}`;
   const from = [tsp_provider, is_qualified ? 'qualified' : 'not qualified'].filter(Boolean).join(', ');
   return `valid, existed at ${withMilliseconds(String(issued_at))} (${from})`;
+}
+
+/**
+ * The verdict on a file and its Merkle proof. The token covers the closing record, but the result is about the file. The place of the file in a
+ * workflow is only a claim: anyone can write a closing record and have its hash stamped.
+ */
+export function tellOutput(name: string, { judgement, sha256, proof }: OutputJudgement, trust: TrustStore): ToldVerdict {
+  const record = proof.closing_record?.record;
+  const subject = { input: name, token: undefined, stampId: proof.closing_record?.stamp.stamp_id, record: undefined };
+  const { json, line, details, verdict, sign, code } = tellVerdict(name, subject, judgement, trust);
+  const isValid = judgement.verdict === 'valid';
+  const place = `a record stamped then says: output ${proof.sequence_number} of ${record?.output_count} of workflow ${proof.workflow_id}`;
+  return {
+    json: {
+      ...json,
+      imprint: sha256Imprint(sha256),
+      content_sha256: sha256,
+      claimed:
+        isValid && record
+          ? { workflow_id: record.workflow_id, sequence_number: proof.sequence_number, output_count: record.output_count }
+          : null,
+    },
+    line,
+    details: [...(isValid ? [place] : []), ...details],
+    verdict,
+    sign,
+    code,
+  };
 }

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { z } from 'zod';
 import { CommandFailure, exitCodes } from './failure.ts';
-import { parseJson, readText } from './json-file.ts';
+import { parseJson, readText } from './local-files.ts';
 import type { OptionValues } from './options.ts';
 
 /** The file that keeps a workflow token between commands. The service shows the token only once, and only the token gives access to the workflow. */

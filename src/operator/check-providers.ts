@@ -1,5 +1,5 @@
 import { qualifiedVerdictOf } from '../shared/contract/verify.ts';
-import { qualifiedSentence } from '../shared/domain/qualified-sentence.ts';
+import { qualifiedSentence } from '../shared/domain/qualification.ts';
 import type { ProviderNotes } from '../shared/queue/provider-notes.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import { loadProviderConfig, parseSettings, settingsSchema, withSecretFiles } from '../shared/runtime/config.ts';

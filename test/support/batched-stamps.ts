@@ -1,6 +1,5 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
-import { crownOf } from '../../src/shared/domain/leaf-path.ts';
-import { leafRecordOf } from '../../src/shared/domain/leaf-record.ts';
+import { crownOf, leafRecordOf } from '../../src/shared/domain/evidence.ts';
 import type { Batch, Imprint, ImprintAlgorithm, LeafProof } from '../../src/shared/domain/stamp.ts';
 import { buildHashTree, tokenIn } from '../../src/shared/rfc3161/index.ts';
 import type { NewLeaf } from '../../src/shared/store/batches.ts';

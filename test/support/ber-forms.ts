@@ -1,6 +1,5 @@
-import { contentsOf, type Der, derOf } from '../../src/shared/rfc3161/asn1/der.ts';
+import { contentsOf, type Der, derOf, TAG } from '../../src/shared/rfc3161/asn1/der.ts';
 import { headerOf, tlv } from '../../src/shared/rfc3161/asn1/der-writer.ts';
-import { TAG } from '../../src/shared/rfc3161/asn1/tags.ts';
 
 /** Other BER encodings of the same value (X.690 §8.1.3, §8.7.3). */
 

@@ -131,7 +131,7 @@ export const manipulations: readonly Manipulation[] = [
     /own time-stamp of output 1 is for another hash/, stamps((a, b, c) => numbered(b, a, c))],
   ['the stamps are those of another workflow', 'imprint_mismatch',
     /own time-stamp of output 1 is for another hash/, taken('stamps/1.txt')],
-  ['a stamp is rubbish', 'der_',
+  ['a stamp is rubbish', 'unknown_format',
     /own time-stamp of output 3 is not a time-stamp token/, stamps((a, b, c) => [a, b, `${c.slice(0, 8)}${'QUJD'.repeat(20)}`])],
   ['a file was changed and SHA256SUMS was not', 'bundle_changed',
     /README.txt is not the file that SHA256SUMS lists/, (good) => new Map(good).set('README.txt', Buffer.from('All is well.\n'))],

@@ -64,7 +64,7 @@ const pureLayers: Readonly<Record<string, readonly string[]>> = { proof: [], rfc
 const commandLayers = ['proof', 'rfc3161', 'domain', 'contract', 'archive'];
 
 /** The command also reads trusted lists, in the thread that workers use, and judges by them with the rule of the service. */
-const commandMayUse = ['src/shared/trust/lists/index.ts', 'src/shared/trust/qualification.ts'];
+const commandMayUse = ['src/shared/trust/judge.ts', 'src/shared/trust/lists/index.ts'];
 
 /** The only HTTP code of the command (rule 1). */
 const clientDoor = 'clients/typescript/src/index.ts';
@@ -256,7 +256,7 @@ const lines: readonly { readonly rule: string; readonly matches: RegExp; readonl
   {
     rule: 'rule 3, only workers ask somebody over HTTP; the command has a client for it',
     matches: /\bfetch\s*\(/,
-    isAllowedIn: (path) => isIn(path, 'src/workers', 'src/operator/check-settings.ts', 'src/cli/watched-fetch.ts'),
+    isAllowedIn: (path) => isIn(path, 'src/workers', 'src/operator/check-settings.ts', 'src/cli/client.ts'),
   },
   {
     rule: 'rule 7, a field of the interface is described in shared/contract',

@@ -5,7 +5,7 @@ import type { VerdictShown, VerifyPage } from '../../src/api/verification/verify
 import type { VerifyUserFacts } from '../../src/api/workflows/verify-user-page.ts';
 import type { OutputRow, WorkflowPage } from '../../src/api/workflows/workflow-model.ts';
 import { notQualified, type Qualification } from '../../src/shared/domain/qualification.ts';
-import type { WorkflowTier } from '../../src/shared/domain/tiers.ts';
+import type { WorkflowTier } from '../../src/shared/domain/stamp.ts';
 
 import { sealHashes } from './page-record.ts';
 

@@ -2,7 +2,7 @@ import { constants, generateKeyPairSync, type KeyPairKeyObjectResult, sign } fro
 import { contextConstructed, integer, nullValue, objectIdentifier, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import type { SignatureScheme } from '../../src/shared/rfc3161/issue/sign.ts';
-import { digestIdentifier } from '../../src/shared/rfc3161/x509/digests.ts';
+import { digestIdentifier } from '../../src/shared/rfc3161/x509/algorithms.ts';
 import { rsaKey } from './rsa-keys.ts';
 import { signedBy } from './tsa-changes.ts';
 import { createTsaLab, type SpecimenOptions, type TsaLab } from './tsa-lab.ts';

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
 import { namedBitsOf, smallIntegerOf } from '../../src/shared/rfc3161/asn1/der-values.ts';
-import { failureName, PKI_STATUS, statusName } from '../../src/shared/rfc3161/tsp/pki-status.ts';
+import { failureName, PKI_STATUS, statusName } from '../../src/shared/rfc3161/tsp/response.ts';
 import { eventually } from './requests.ts';
 import type { RunningService } from './service.ts';
 

@@ -5,7 +5,7 @@ import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import { type Attribute, directoryName, encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue/encode.ts';
 import { type SigningIdentity, signTstInfo } from '../../src/shared/rfc3161/issue/issue.ts';
 import { SCHEMES } from '../../src/shared/rfc3161/issue/sign.ts';
-import { digestData, digestIdentifier } from '../../src/shared/rfc3161/x509/digests.ts';
+import { digestData, digestIdentifier } from '../../src/shared/rfc3161/x509/algorithms.ts';
 import { basicConstraints, extendedKeyUsage, generateSigningKey, keyIdentifier, subjectKeyIdentifier } from '../../src/tsa/certificate.ts';
 import { issueSigner, type SignerOptions } from '../../src/tsa/pki.ts';
 import {

@@ -3,7 +3,7 @@ import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
 import * as der from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import { SCHEMES, type SignatureScheme } from '../../src/shared/rfc3161/issue/sign.ts';
-import { digestIdentifier } from '../../src/shared/rfc3161/x509/digests.ts';
+import { digestIdentifier } from '../../src/shared/rfc3161/x509/algorithms.ts';
 import { ecdsa, keys, pss, rsaEncryption, rsaNamed, scheme, signedWith } from './signature-lab.ts';
 import { type FaultRow, signerInfo, token } from './tsa-changes.ts';
 

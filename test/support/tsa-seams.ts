@@ -1,4 +1,3 @@
-import { acceptRequest } from '../../src/shared/rfc3161/issue/accept-request.ts';
 import {
   type Attribute,
   encodeAttributes,
@@ -11,6 +10,7 @@ import {
   type TstInfoFields,
 } from '../../src/shared/rfc3161/issue/encode.ts';
 import {
+  acceptRequest,
   type Moment,
   rejectionOf,
   signAttributes,
@@ -19,8 +19,8 @@ import {
   tokenPartsOf,
   tstInfoFieldsOf,
 } from '../../src/shared/rfc3161/issue/issue.ts';
-import { PKI_STATUS } from '../../src/shared/rfc3161/tsp/pki-status.ts';
 import type { TimeStampRequest } from '../../src/shared/rfc3161/tsp/request.ts';
+import { PKI_STATUS } from '../../src/shared/rfc3161/tsp/response.ts';
 
 /**
  * The places where a faulty answer of the development TSA differs from a correct answer, in order of use. Each function gets the correct value and

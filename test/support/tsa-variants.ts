@@ -1,11 +1,10 @@
 import { createPublicKey } from 'node:crypto';
-import { contentsOf, derOf, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
+import { contentsOf, derOf, parseDer, TAG } from '../../src/shared/rfc3161/asn1/der.ts';
 import * as der from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
-import { TAG } from '../../src/shared/rfc3161/asn1/tags.ts';
 import { directoryName, encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue/encode.ts';
 import { SCHEMES } from '../../src/shared/rfc3161/issue/sign.ts';
-import { digestData, digestIdentifier } from '../../src/shared/rfc3161/x509/digests.ts';
+import { digestData, digestIdentifier } from '../../src/shared/rfc3161/x509/algorithms.ts';
 import { basicConstraints, extendedKeyUsage, extension, keyIdentifier } from '../../src/tsa/certificate.ts';
 import { createPki, issueIntermediate, issueSigner } from '../../src/tsa/pki.ts';
 import { ca, caUsage, pathLength } from './chain-lab.ts';

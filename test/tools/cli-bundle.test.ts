@@ -152,7 +152,7 @@ test('a file is looked for in all bundles, in any order; one that is not valid o
     ['bent.zip bundle.zip b x', 'bent.zip not_valid root_mismatch, bundle.zip valid null, b valid null, x not_valid bundle_not_valid'],
     ['rubbish.zip bundle.zip b x', 'rubbish.zip  undefined, bundle.zip valid null, b valid null, x  undefined'],
     ['bundle.zip x output.zip', 'bundle.zip valid null, x not_valid not_in_bundle, output.zip not_valid not_in_bundle'],
-    ['bundle.zip stamped', 'bundle.zip valid null, stamped not_valid der_truncated'],
+    ['bundle.zip stamped', 'bundle.zip valid null, stamped not_valid unknown_format'],
   ] as const)
     expect((await judge(line, files)).verdicts.join(', '), line).toBe(verdicts);
   expect(await inWords('bundle.zip stamped', files)).toContain('\n  in no bundle that you named: judged by the stamp beside it\n');
@@ -241,7 +241,7 @@ test('W21: --proof proves by a stamped record that a file existed, and refuses e
     [{ ...whole, workflow_id: foreign.workflow_id }, 'not_valid inclusion_proof_invalid'],
     [{ ...foreign, workflow_id: whole.workflow_id, closing_record: seal }, 'not_valid inclusion_proof_invalid', 'y'],
     [{ ...whole, closing_record: { ...seal, record: { ...seal.record, output_count: 4 } } }, 'not_valid imprint_mismatch'],
-    [{ ...whole, closing_record: { ...seal, stamp: { ...seal.stamp, token: 'AAAA' } } }, 'not_valid der_malformed'],
+    [{ ...whole, closing_record: { ...seal, stamp: { ...seal.stamp, token: 'AAAA' } } }, 'not_valid unknown_format'],
     [{ ...whole, closing_record: null }, 'not_proved no_token'],
     [whole, 'not_proved untrusted_root', 'b', 'other.pem'],
   ] as const) {

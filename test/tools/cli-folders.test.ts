@@ -2,7 +2,7 @@ import { symlinkSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { stamp } from '../../src/cli/commands/stamp.ts';
 import { verify } from '../../src/cli/commands/verify.ts';
-import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
+import { workflowAdd } from '../../src/cli/commands/workflow.ts';
 import { folderWith, jsonLines, pki, recordOf, tokenOf } from '../support/cli.ts';
 
 /** A folder `docs` with files to take, and files that a folder does not mean. */

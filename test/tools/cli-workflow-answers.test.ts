@@ -1,7 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { workflowRedact, workflowResend, workflowStart, workflowStatus } from '../../src/cli/commands/workflow.ts';
-import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
+import { workflowAdd, workflowRedact, workflowResend, workflowStart, workflowStatus } from '../../src/cli/commands/workflow.ts';
 import { type Files, folderWith, nowhere, sendJson, startStub } from '../support/cli.ts';
 import { sha256 } from '../support/requests.ts';
 

@@ -4,8 +4,7 @@ import { completionOf } from '../../src/cli/commands/completion.ts';
 import { stamp } from '../../src/cli/commands/stamp.ts';
 import { trustAdd, trustRemove } from '../../src/cli/commands/trust.ts';
 import { verify } from '../../src/cli/commands/verify.ts';
-import { workflowComplete, workflowStart } from '../../src/cli/commands/workflow.ts';
-import { workflowAdd } from '../../src/cli/commands/workflow-add.ts';
+import { workflowAdd, workflowComplete, workflowStart } from '../../src/cli/commands/workflow.ts';
 import { folderWith } from '../support/cli.ts';
 
 const commands = [completionOf(() => []), stamp, verify, trustAdd, trustRemove, workflowStart, workflowAdd, workflowComplete];

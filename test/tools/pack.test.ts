@@ -5,7 +5,7 @@ import { crc32 } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { pack } from '../../src/cli/commands/pack.ts';
 import { verify } from '../../src/cli/commands/verify.ts';
-import { writeContainer } from '../../src/cli/container-write.ts';
+import { writeContainer } from '../../src/cli/container.ts';
 import { sha256Imprint } from '../../src/shared/domain/stamp.ts';
 import { createTrustStore, verifyToken } from '../../src/shared/rfc3161/index.ts';
 import { answerFor, folderWith, genTime, genTimeMs, pki, recordOf, stranger, tokenOf } from '../support/cli.ts';

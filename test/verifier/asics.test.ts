@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { inflate as nodeInflate } from '../../src/cli/zip-file.ts';
+import { inflate as nodeInflate } from '../../src/cli/container.ts';
 import { openContainer } from '../../src/shared/proof/asics.js';
 import type { Inflate } from '../../src/shared/proof/zip.js';
 import { blobSource, ZipFault } from '../../src/shared/proof/zip-source.js';

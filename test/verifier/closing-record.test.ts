@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { closingRecord } from '../../src/shared/contract/closing-record.ts';
+import { closingRecord } from '../../src/shared/contract/workflow-proof.ts';
 import { canonicalTextOf, closingRecordOf, readClosingRecord } from '../../src/shared/proof/closing-record.js';
 
 const record = closingRecordOf({

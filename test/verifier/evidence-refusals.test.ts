@@ -6,7 +6,7 @@ import { contextConstructed, integer, nullValue, octetString, sequence, setOf, t
 import { encodeEvidenceRecord } from '../../src/shared/rfc3161/ers/encode.ts';
 import { REFUSALS } from '../../src/shared/rfc3161/refusal/codes.ts';
 import type { MessageImprint } from '../../src/shared/rfc3161/tsp/imprint.ts';
-import { digestIdentifier } from '../../src/shared/rfc3161/x509/digests.ts';
+import { digestIdentifier } from '../../src/shared/rfc3161/x509/algorithms.ts';
 import { createRecordLab, hash, imprintOf } from '../support/record-lab.ts';
 import { LAB_NOW_MS } from '../support/tsa-lab.ts';
 

@@ -1,12 +1,11 @@
 import { constants, createPublicKey, verify, X509Certificate } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { contentsOf, type Der, derOf, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
+import { contentsOf, type Der, derOf, parseDer, TAG } from '../../src/shared/rfc3161/asn1/der.ts';
 import { isSortedSet, oidOf } from '../../src/shared/rfc3161/asn1/der-values.ts';
 import * as der from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
-import { TAG } from '../../src/shared/rfc3161/asn1/tags.ts';
 import { issueResponse, type SigningIdentity, type TsaProfile } from '../../src/shared/rfc3161/issue/issue.ts';
-import { digestData } from '../../src/shared/rfc3161/x509/digests.ts';
+import { digestData } from '../../src/shared/rfc3161/x509/algorithms.ts';
 import { KEY_ALGORITHMS } from '../../src/tsa/certificate.ts';
 import { ask, createTsaLab } from '../support/tsa-lab.ts';
 import { issueResponseWith } from '../support/tsa-seams.ts';

@@ -1,9 +1,12 @@
 import { createPublicKey, createSecretKey, randomBytes, randomUUID } from 'node:crypto';
-import { afterAll, describe, expect, test } from 'vitest';
-import { judgeToken } from '../../src/cli/judge-token.ts';
+import { afterAll, expect, test } from 'vitest';
+import { shownOf } from '../../src/api/verification/stamp-pages.ts';
+import { resultOf } from '../../src/api/verification/verification.ts';
+import type { VerdictShown } from '../../src/api/verification/verify-model.ts';
+import { judgeToken } from '../../src/cli/judge.ts';
+import type { VerificationResult } from '../../src/shared/contract/verify.ts';
 import { issueMockToken } from '../../src/shared/domain/mock-token.ts';
-import { developmentPolicy, type Qualification } from '../../src/shared/domain/qualification.ts';
-import { verdictOf } from '../../src/shared/domain/reasons.ts';
+import { developmentPolicy } from '../../src/shared/domain/qualification.ts';
 import { addTimeStamp, encodeEvidenceRecord, timeStampRenewalOf } from '../../src/shared/rfc3161/ers/encode.ts';
 import { createTrustStore, PKI_STATUS, type SigningIdentity, tokenIn } from '../../src/shared/rfc3161/index.ts';
 import { createTokenJudge } from '../../src/shared/trust/judge.ts';
@@ -18,12 +21,11 @@ import { type ListedService, type ListOptions, makeTrustedList } from '../suppor
 import { DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
 
 /**
- * The service and the command judge by the same trust anchors, trusted lists and revocation lists: the verdict, its reason and *qualified* with its
- * basis are the same (V10, V11, V12). The second table has the known differences. If a difference is gone, its row fails and moves to the first
- * table.
+ * One judge decides for the service, its pages and the command. With the same trust anchors, trusted lists and revocation lists, the verdict, its
+ * reason and *qualified* with its basis are the same (V10, V11, V12).
  */
 
-/** What a judge says: the verdict and its reason; then the basis of *qualified*, and `qualified` or the reason why not; `-` if nothing is said. */
+/** A verdict and its reason; then the basis of *qualified*, and `qualified` or the reason why not; `-` if nothing is said. */
 type Line = string;
 
 /** What each judge is given. */
@@ -38,10 +40,12 @@ interface Given {
 }
 
 interface Lines {
-  /** The service with the trust anchors in `TRUST_ANCHORS_FILE`, and the revocation lists in the request. */
+  /** The answer of the service with the trust anchors in `TRUST_ANCHORS_FILE`, and the revocation lists in the request. */
   readonly service: Line;
-  /** The service with the trust anchors and revocation lists in the settings of a provider. */
+  /** The same with the trust anchors and revocation lists in the settings of a provider. */
   readonly ofProvider: Line;
+  /** The page of the service. */
+  readonly page: Line;
   readonly command: Line;
 }
 
@@ -68,26 +72,34 @@ async function linesOf(token: Buffer, { anchors = [], services, list, crls = [],
     createTrustStore({ anchors: own, intermediates: [issuer.certificate, ...certificates], crls: lists });
   const judgeOf = (trust: TrustSettings) =>
     createTokenJudge({ trust, lists: () => index ?? noLists, mockKey: async () => mockKey, clock: () => LAB_NOW_MS }).judge;
-  const ofService = async (trust: TrustSettings, inRequest: readonly Buffer[]) => {
-    const judged = await judgeOf(trust)(token.toString('base64'), undefined, imprint, [], inRequest);
-    return judged.ok ? lineOf('valid', judged.qualification) : lineOf(`${verdictOf(judged.code)} ${judged.code}`, judged.qualification);
-  };
-  const { verdict, reason, qualification } = await judgeToken(
-    token,
-    storeOf(certificates),
-    LAB_NOW_MS,
-    imprint && [imprint],
-    index && [index],
-  );
+  const ofOperator = { providers: [], extraTrust: storeOf(certificates, []) };
+  const ofProvider = { providers: [{ settings: provider, trust: storeOf(certificates) }], extraTrust: storeOf([]) };
+  const imprints = imprint ? [imprint] : [];
+  const judged = await judgeOf(ofOperator)(token, { imprints, crls });
+  const { verdict, reason, qualification } = await judgeToken(token, storeOf(certificates), LAB_NOW_MS, imprints, index);
   return {
-    service: await ofService({ providers: [], extraTrust: storeOf(certificates, []) }, crls),
-    ofProvider: await ofService({ providers: [{ settings: provider, trust: storeOf(certificates) }], extraTrust: storeOf([]) }, []),
-    command: lineOf(reason ? `${verdict} ${reason}` : verdict, qualification),
+    service: answerLine(resultOf(judged, null, false)),
+    ofProvider: answerLine(resultOf(await judgeOf(ofProvider)(token, { imprints }), null, false)),
+    page: pageLine(shownOf(judged)),
+    command: lineOf(verdict, reason, qualification?.basis, qualification?.reason ?? qualification?.status),
   };
 }
 
-const lineOf = (verdict: string, said: Qualification | null | undefined): Line =>
-  `${verdict}; ${said ? [said.basis, said.reason ?? said.status].filter(Boolean).join(' ') : '-'}`;
+const lineOf = (verdict: string | undefined, reason: string | null | undefined, ...said: readonly (string | null | undefined)[]): Line =>
+  `${[verdict, reason?.replace(/:.*/, '')].filter(Boolean).join(' ')}; ${said.filter(Boolean).join(' ') || '-'}`;
+
+const answerLine = ({ verdict, reason, qualified }: VerificationResult): Line =>
+  lineOf(verdict, reason, qualified?.basis, qualified?.reason?.replace(/:.*/, '') ?? qualified?.status);
+
+function pageLine(shown: VerdictShown): Line {
+  if (shown.kind === 'unknown' || shown.kind === 'not_made') throw new Error(`a page that shows ${shown.kind}`);
+  if (shown.kind === 'proved') {
+    const { basis, reason, status } = shown.stamp.qualification;
+    return lineOf('valid', null, basis, reason ?? status);
+  }
+  const { reason, qualification } = shown;
+  return lineOf(shown.kind === 'refused' ? 'not_valid' : shown.kind, reason, qualification?.basis, qualification?.reason);
+}
 
 // Authorities, and the services of lists
 
@@ -162,168 +174,147 @@ function renewed(first: SigningIdentity, by: SigningIdentity): Buffer {
 const renewedWrongly = Buffer.from(renewed(signer, other));
 renewedWrongly[renewedWrongly.length - 5]! ^= 1;
 
-const [empty, untrusted] = ['not_proved trust_store_empty', 'not_proved untrusted_root'];
-const [mods, revoked] = ['not_valid granted_with_mods', 'not_valid certificate_revoked'];
-
-describe('the service and the command agree', () => {
-  test.each<[what: string, expected: Line, token: Buffer, given: Given]>([
-    ['by an anchor that no list knows', 'valid; service_not_listed', token, { ...byRoot, services: [listed(other)] }],
-    ['by a list', 'valid; list qualified', token, byList],
-    ['by both', 'valid; list qualified', token, both],
-    ['a list grants the CA above the anchor', 'valid; list qualified', token, { ...byRoot, services: [listed(above)] }],
-    ['a list grants another chain than the anchor', 'valid; list qualified', crossed, { ...byOther, services: [listed(root)] }],
-    [
-      'a list grants, and the chain to the anchor had expired',
-      'valid; list qualified',
-      crossedByExpired,
-      { ...byOther, services: [listed(root)] },
-    ],
-    ['withdrawn, by an anchor', 'valid; list service_withdrawn', token, { ...byRoot, services: [withdrawn(issuer)] }],
-    ['withdrawn, by the list', 'not_proved trust_store_empty; list service_withdrawn', token, ofWithdrawn],
-    ['another type, by an anchor', 'valid; list service_other_type', token, { ...byRoot, services: [ofOtherType] }],
-    ['another key, by an anchor', 'valid; list service_other_key', token, { ...byRoot, services: [ofOtherKey] }],
-    ['an expired list, by an anchor', 'valid; list list_expired', token, { ...both, list: expired }],
-    ['an expired list', 'not_proved trust_store_empty; list list_expired', token, { ...byList, list: expired }],
-    ['an unknown authority', 'not_proved untrusted_root; -', unknown, byRoot],
-    ['no anchor', 'not_proved trust_store_empty; -', unknown, {}],
-    ['an unknown authority and a wrong signature', 'not_valid signature_invalid; -', changed, both],
-    ['no certificates', 'not_proved signer_certificate_missing; -', bare, byOther],
-    ['of the future', 'not_valid gen_time_future; -', ofFuture, byRoot],
-    ['revoked, by an anchor', 'not_valid certificate_revoked; -', token, { ...byRoot, crls: revoking }],
-    ['revoked, by a list', 'not_valid certificate_revoked; -', token, { ...byList, crls: revoking }],
-    ['revoked, by both', 'not_valid certificate_revoked; -', token, { ...both, crls: revoking }],
-    ['revoked, of an unknown authority', 'not_valid certificate_revoked; -', token, { ...byOther, crls: revoking }],
-    [
-      'the revoked key of a service',
-      'not_valid certificate_revoked; -',
-      tokenBy(thief),
-      { ...byOther, services: [listed(signer)], crls: revoking },
-    ],
-    ['certified by a service that is no CA', 'not_valid issuer_not_ca; -', byNoCa, { services: [listed(signer)] }],
-    ['granted with modifications, by an anchor', 'not_valid granted_with_mods; -', withMods, byRoot],
-    ['granted with modifications, by a list', 'not_valid granted_with_mods; -', withMods, byList],
-    ['another policy', 'valid; list qualified', ofPolicy('2.999.8', signer), both],
-    ['the policy for trials', 'valid; development_tsa', ofPolicy(developmentPolicy, other), { ...byOther, ...byList }],
-    ['a record', 'valid; list qualified', recordBy(signer), { ...both, digest: content }],
-    ['a record of another document', 'not_valid imprint_mismatch; -', recordBy(signer), { ...byRoot, digest: hash('sha256', content) }],
-    ['a record that has ended', 'not_valid evidence_expired; -', recordBy(ended), byRoot],
-    [
-      'renewed by another authority, by anchors',
-      'valid; service_not_listed',
-      renewed(ended, other),
-      { ...byRoots, services: [listed(signer)] },
-    ],
-    [
-      'renewed by another authority, by the list',
-      'valid; list qualified',
-      renewed(ended, other),
-      { services: [listed(issuer), listed(other)] },
-    ],
-    ['by the list, renewed by an anchor', 'valid; list qualified', renewed(signer, other), { ...byOther, ...byList }],
-    ['by both, ended and renewed by an anchor', 'valid; list later_time_stamp', renewed(ended, other), { ...byRoots, ...byList }],
-    [
-      'by an anchor, renewed by a service that is withdrawn',
-      'not_proved untrusted_root; -',
-      renewed(signer, other),
-      { ...byRoot, services: [withdrawn(other)] },
-    ],
-    [
-      'by the list, renewed by a service that is withdrawn',
-      'not_proved trust_store_empty; -',
-      renewed(signer, other),
-      { services: [listed(issuer), withdrawn(other)] },
-    ],
-    ['by the list, renewed by nobody known', 'not_proved trust_store_empty; -', renewed(ended, other), byList],
-    ['the renewal is revoked', 'not_valid certificate_revoked; -', renewed(signer, other), { ...byRoots, crls: revokingOther }],
-    ['a record whose renewal has a wrong signature, all unknown', 'not_valid signature_invalid; -', renewedWrongly, {}],
-    ['a record whose renewal has a wrong signature, by an anchor', 'not_valid signature_invalid; -', renewedWrongly, byRoots],
-    // V10 wants certificate_revoked. Neither judge asks the lists about a renewal that a trust anchor covers.
-    [
-      'renewed with the revoked key of a service',
-      'valid; service_not_listed',
-      renewed(otherEnded, thief),
-      { ...byOther, services: [listed(signer)], crls: revoking },
-    ],
-    ['half a token', 'not_valid der_truncated; -', token.subarray(0, token.length / 2), both],
-  ])('%s: %s', async (_, expected, bytes, given) => {
-    expect(await linesOf(bytes, given)).toEqual({ service: expected, ofProvider: expected, command: expected });
-  });
+test.each<[what: string, expected: Line, token: Buffer, given: Given]>([
+  ['by an anchor that no list knows', 'valid; service_not_listed', token, { ...byRoot, services: [listed(other)] }],
+  ['by a list', 'valid; list qualified', token, byList],
+  ['by both', 'valid; list qualified', token, both],
+  ['a list grants the CA above the anchor', 'valid; list qualified', token, { ...byRoot, services: [listed(above)] }],
+  ['a list grants another chain than the anchor', 'valid; list qualified', crossed, { ...byOther, services: [listed(root)] }],
+  [
+    'a list grants, and the chain to the anchor had expired',
+    'valid; list qualified',
+    crossedByExpired,
+    { ...byOther, services: [listed(root)] },
+  ],
+  ['withdrawn, by an anchor', 'valid; list service_withdrawn', token, { ...byRoot, services: [withdrawn(issuer)] }],
+  ['withdrawn, by the list', 'not_proved trust_store_empty; list service_withdrawn', token, ofWithdrawn],
+  ['another type, by an anchor', 'valid; list service_other_type', token, { ...byRoot, services: [ofOtherType] }],
+  ['another key, by an anchor', 'valid; list service_other_key', token, { ...byRoot, services: [ofOtherKey] }],
+  ['an expired list, by an anchor', 'valid; list list_expired', token, { ...both, list: expired }],
+  ['an expired list', 'not_proved trust_store_empty; list list_expired', token, { ...byList, list: expired }],
+  ['an unknown authority', 'not_proved untrusted_root; -', unknown, byRoot],
+  ['no anchor', 'not_proved trust_store_empty; -', unknown, {}],
+  ['an unknown authority and a wrong signature', 'not_valid signature_invalid; -', changed, both],
+  ['no certificates', 'not_proved signer_certificate_missing; -', bare, byOther],
+  ['of the future', 'not_valid gen_time_future; -', ofFuture, byRoot],
+  ['revoked, by an anchor', 'not_valid certificate_revoked; -', token, { ...byRoot, crls: revoking }],
+  ['revoked, by a list', 'not_valid certificate_revoked; -', token, { ...byList, crls: revoking }],
+  ['revoked, by both', 'not_valid certificate_revoked; -', token, { ...both, crls: revoking }],
+  ['revoked, of an unknown authority', 'not_valid certificate_revoked; -', token, { ...byOther, crls: revoking }],
+  [
+    'the revoked key of a service',
+    'not_valid certificate_revoked; -',
+    tokenBy(thief),
+    { ...byOther, services: [listed(signer)], crls: revoking },
+  ],
+  ['certified by a service that is no CA', 'not_valid issuer_not_ca; -', byNoCa, { services: [listed(signer)] }],
+  ['granted with modifications, by an anchor', 'not_valid granted_with_mods; -', withMods, byRoot],
+  ['granted with modifications, by a list', 'not_valid granted_with_mods; -', withMods, byList],
+  ['another policy', 'valid; list qualified', ofPolicy('2.999.8', signer), both],
+  ['the policy for trials', 'valid; development_tsa', ofPolicy(developmentPolicy, other), { ...byOther, ...byList }],
+  ['a record', 'valid; list qualified', recordBy(signer), { ...both, digest: content }],
+  ['a record of another document', 'not_valid imprint_mismatch; -', recordBy(signer), { ...byRoot, digest: hash('sha256', content) }],
+  ['a record that has ended', 'not_valid evidence_expired; -', recordBy(ended), byRoot],
+  [
+    'renewed by another authority, by anchors',
+    'valid; service_not_listed',
+    renewed(ended, other),
+    { ...byRoots, services: [listed(signer)] },
+  ],
+  [
+    'renewed by another authority, by the list',
+    'valid; list qualified',
+    renewed(ended, other),
+    { services: [listed(issuer), listed(other)] },
+  ],
+  ['by the list, renewed by an anchor', 'valid; list qualified', renewed(signer, other), { ...byOther, ...byList }],
+  ['by both, ended and renewed by an anchor', 'valid; list later_time_stamp', renewed(ended, other), { ...byRoots, ...byList }],
+  [
+    'by an anchor, renewed by a service that is withdrawn',
+    'not_proved untrusted_root; -',
+    renewed(signer, other),
+    { ...byRoot, services: [withdrawn(other)] },
+  ],
+  [
+    'by the list, renewed by a service that is withdrawn',
+    'not_proved trust_store_empty; -',
+    renewed(signer, other),
+    { services: [listed(issuer), withdrawn(other)] },
+  ],
+  ['by the list, renewed by nobody known', 'not_proved trust_store_empty; -', renewed(ended, other), byList],
+  ['the renewal is revoked', 'not_valid certificate_revoked; -', renewed(signer, other), { ...byRoots, crls: revokingOther }],
+  ['a record whose renewal has a wrong signature, all unknown', 'not_valid signature_invalid; -', renewedWrongly, {}],
+  ['a record whose renewal has a wrong signature, by an anchor', 'not_valid signature_invalid; -', renewedWrongly, byRoots],
+  [
+    'renewed with the revoked key of a service',
+    'not_valid certificate_revoked; -',
+    renewed(otherEnded, thief),
+    { ...byOther, services: [listed(signer)], crls: revoking },
+  ],
+  ['a list withdrew another chain than the anchor', 'valid; list service_withdrawn', crossed, { ...byOther, services: [withdrawn(root)] }],
+  ['another type, by the list', 'not_proved trust_store_empty; list service_other_type', token, { services: [ofOtherType] }],
+  ['another key, by the list', 'not_proved trust_store_empty; list service_other_key', token, { services: [ofOtherKey] }],
+  [
+    'a record that a service renewed itself, and it is withdrawn',
+    'not_proved trust_store_empty; list service_withdrawn',
+    renewed(signer, signer),
+    ofWithdrawn,
+  ],
+  ['no list knows an unknown authority', 'not_proved untrusted_root; -', unknown, both],
+  // Nobody signed the status in the answer, so a revocation comes first.
+  ['the status hides a revocation, by an anchor', 'not_valid certificate_revoked; -', withMods, { ...byRoot, crls: revoking }],
+  ['the status hides a revocation, by a list', 'not_valid certificate_revoked; -', withMods, { ...byList, crls: revoking }],
+  [
+    'one fault by an anchor and one by a list',
+    'not_valid certificate_not_valid_at_gen_time; -',
+    byExpiredCa,
+    { ...byOther, services: [listed(signer)] },
+  ],
+  [
+    'only a renewal by an anchor holds a record by the list',
+    'valid; list later_time_stamp',
+    renewed(ended, other),
+    { ...byOther, ...byList },
+  ],
+  [
+    'by an anchor, renewed by a service of a list',
+    'valid; service_not_listed',
+    renewed(signer, other),
+    { ...byRoot, services: [listed(other)] },
+  ],
+  [
+    'by an anchor, renewed by a service of a list that was revoked',
+    'not_valid certificate_revoked; -',
+    renewed(signer, other),
+    { ...byRoot, services: [listed(other)], crls: revokingOther },
+  ],
+  [
+    'renewed by a revoked service that is an anchor too',
+    'not_valid certificate_revoked; -',
+    renewed(ended, other),
+    { anchors: [other], services: [listed(issuer), listed(other)], crls: revokingOther },
+  ],
+  ['garbage', 'not_valid unknown_format; -', Buffer.from('garbage'), {}],
+  ['nothing', 'not_valid unknown_format; -', Buffer.alloc(0), {}],
+  ['half a token', 'not_valid der_truncated; -', token.subarray(0, token.length / 2), both],
+])('%s: %s', async (_, expected, bytes, given) => {
+  expect(await linesOf(bytes, given)).toEqual({ service: expected, ofProvider: expected, page: expected, command: expected });
 });
 
-describe('the service and the command differ', () => {
-  test.each<[differs: string, service: Line, command: Line, token: Buffer, given: Given, ofProvider?: Line]>([
-    ['the command says nothing without a list', 'valid; no_trusted_list', 'valid; -', token, byRoot],
-    // V12: a list that knows the service always decides, also if the trust anchor is of another chain. The service is right.
-    [
-      'the list withdrew another chain',
-      'valid; list service_withdrawn',
-      'valid; service_not_listed',
-      crossed,
-      { ...byOther, services: [withdrawn(root)] },
-    ],
-    // The same for a token that is not proved. The command is right.
-    ['another type, by the list', `${empty}; -`, `${empty}; list service_other_type`, token, { services: [ofOtherType] }],
-    ['another key, by the list', `${empty}; -`, `${empty}; list service_other_key`, token, { services: [ofOtherKey] }],
-    ['a record, and its renewal is withdrawn', `${empty}; -`, `${empty}; list service_withdrawn`, renewed(signer, signer), ofWithdrawn],
-    // A list that does not know the service says nothing. The service is right.
-    ['no list knows an unknown authority', `${untrusted}; -`, `${untrusted}; service_not_listed`, unknown, both],
-    // V10: nobody signed the status in the answer, so a revocation comes first, as with the trust anchors of a provider.
-    ['the status hides a revocation', `${mods}; -`, `${mods}; -`, withMods, { ...byRoot, crls: revoking }, `${revoked}; -`],
-    ['the status hides a revocation from the command', `${revoked}; -`, `${mods}; -`, withMods, { ...byList, crls: revoking }],
-    // No decision: the command begins with the fault of the list.
-    [
-      'two faults',
-      'not_valid certificate_not_valid_at_gen_time; -',
-      'not_valid issuer_not_ca; -',
-      byExpiredCa,
-      { ...byOther, services: [listed(signer)] },
-    ],
-    // V12: a renewal that is not qualified does no harm. The command is right.
-    [
-      'only a renewal by an anchor holds a record by the list',
-      `${untrusted}; -`,
-      'valid; list later_time_stamp',
-      renewed(ended, other),
-      { ...byOther, ...byList },
-    ],
-    // A renewal may come from any trusted authority, and a service that a list grants is one. The command is right.
-    [
-      'by an anchor, renewed by a service of a list',
-      `${untrusted}; -`,
-      'valid; service_not_listed',
-      renewed(signer, other),
-      { ...byRoot, services: [listed(other)] },
-    ],
-    [
-      'the same, and its certificate was revoked',
-      `${untrusted}; -`,
-      `${revoked}; -`,
-      renewed(signer, other),
-      { ...byRoot, services: [listed(other)], crls: revokingOther },
-    ],
-    // V10 wants certificate_revoked. `TRUST_ANCHORS_FILE` does not count for what holds a record alone.
-    [
-      'a revoked service that is an anchor too renewed it',
-      `${untrusted}; -`,
-      'valid; list qualified',
-      renewed(ended, other),
-      { anchors: [other], services: [listed(issuer), listed(other)], crls: revokingOther },
-      'valid; list qualified',
-    ],
-    // Only the service has the key of mock tokens.
-    ['a mock token', 'valid; mock_provider', 'not_proved mock_not_rfc3161; -', mockBy(mockKey), byList],
-    [
-      'a forged mock token',
-      'not_valid mock_token_forged; -',
-      'not_proved mock_not_rfc3161; -',
-      mockBy(createSecretKey(randomBytes(32))),
-      {},
-    ],
-    // Only the service knows the formats of tokens, and is given text.
-    ['garbage', 'not_valid unknown_format; -', 'not_valid der_truncated; -', Buffer.from('garbage'), {}],
-    ['nothing', 'not_valid not_base64; -', 'not_valid der_truncated; -', Buffer.alloc(0), {}],
-  ])('%s: %s, and %s', async (_, service, command, bytes, given, ofProvider = service) => {
-    expect(await linesOf(bytes, given)).toEqual({ service, ofProvider, command });
-    expect(new Set([service, ofProvider, command]).size).toBe(2);
+test('without a list, the service says that none was read, and the command says nothing', async () => {
+  const service = 'valid; no_trusted_list';
+  expect(await linesOf(token, byRoot)).toEqual({ service, ofProvider: service, page: service, command: 'valid; -' });
+});
+
+test('only the service has the key of mock tokens', async () => {
+  const own = 'valid; mock_provider';
+  const command = 'not_proved mock_not_rfc3161; -';
+  expect(await linesOf(mockBy(mockKey), {})).toEqual({ service: own, ofProvider: own, page: own, command });
+  const forged = 'not_valid mock_token_forged; -';
+  expect(await linesOf(mockBy(createSecretKey(randomBytes(32))), {})).toEqual({
+    service: forged,
+    ofProvider: forged,
+    page: forged,
+    command,
   });
 });

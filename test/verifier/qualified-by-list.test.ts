@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import { describe, expect, it, test } from 'vitest';
 import type { QualificationReason } from '../../src/shared/domain/qualification.ts';
-import { countryText } from '../../src/shared/domain/qualified-sentence.ts';
+import { countryText } from '../../src/shared/domain/qualification.ts';
 import { addTimeStamp, encodeEvidenceRecord, timeStampRenewalOf } from '../../src/shared/rfc3161/ers/encode.ts';
 import { certificatesIn, createTrustStore, type SigningIdentity, tokenIn } from '../../src/shared/rfc3161/index.ts';
 import { createTokenJudge } from '../../src/shared/trust/judge.ts';
@@ -202,8 +202,8 @@ test('a listed service vouches for strangers’ tokens, but not for a stamp that
   const token = tokenBy(signer, [issuer.certificate]).toString('base64');
   const qualification = { status: 'qualified', basis: 'list' };
   expect(await judge(token)).toMatchObject({ ok: true, provider: undefined, qualification });
-  expect(await judge(token, 'gone-tsa')).toMatchObject({ ok: true, isProviderKnown: false, qualification });
-  expect(await judge(token, 'other-tsa')).toMatchObject(refused('untrusted_root'));
+  expect(await judge(token, { provider: 'gone-tsa' })).toMatchObject({ ok: true, isProviderKnown: false, qualification });
+  expect(await judge(token, { provider: 'other-tsa' })).toMatchObject(refused('untrusted_root'));
 });
 
 test.each([

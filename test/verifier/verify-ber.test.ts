@@ -1,9 +1,8 @@
 import { sign } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { contentsOf, type Der, derOf, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
+import { contentsOf, type Der, derOf, parseDer, TAG } from '../../src/shared/rfc3161/asn1/der.ts';
 import { contextConstructed, octetString, sequence, tlv } from '../../src/shared/rfc3161/asn1/der-writer.ts';
-import { TAG } from '../../src/shared/rfc3161/asn1/tags.ts';
 import type { Verified, VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
 import { verifyResponse, verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';

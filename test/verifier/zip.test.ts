@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { ZipFile } from 'yazl';
-import { inflate } from '../../src/cli/zip-file.ts';
+import { inflate } from '../../src/cli/container.ts';
 import { openZip } from '../../src/shared/proof/zip.js';
 import { blobSource, type ZipSource } from '../../src/shared/proof/zip-source.js';
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { openApiDocument } from '../../shared/contract/openapi.ts';
+import { openApiDocument } from '../../shared/contract/status.ts';
 import { interfaceVersion } from '../../shared/contract/version.ts';
 import type { ServerContext } from '../server/context.ts';
 import { entityTagOf, isFresh } from '../server/entity-tag.ts';

@@ -1,14 +1,15 @@
 import type { FastifyInstance } from 'fastify';
-import { closingRecord } from '../../shared/contract/closing-record.ts';
 import { workflowIdPath } from '../../shared/contract/workflow.ts';
 import {
+  closingRecord,
   consistencyProof,
   consistencyQuery,
   inclusionPathParameters,
   inclusionProof,
   inclusionQuery,
+  workflowOutputs,
+  workflowOutputsQuery,
 } from '../../shared/contract/workflow-proof.ts';
-import { workflowOutputs, workflowOutputsQuery } from '../../shared/contract/workflow-record.ts';
 import type { ServerContext } from '../server/context.ts';
 import { json, type OperationContract } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';

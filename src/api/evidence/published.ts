@@ -1,4 +1,4 @@
-import { mostOutputsListed, type WorkflowOutputs } from '../../shared/contract/workflow-record.ts';
+import { mostOutputsListed, type WorkflowOutputs } from '../../shared/contract/workflow-proof.ts';
 import { closingRecordPath, outputsPath } from '../../shared/domain/addresses.ts';
 import { hashOfClosingText } from '../../shared/domain/proofs.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';

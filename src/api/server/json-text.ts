@@ -1,4 +1,4 @@
-import { isRewritten, parseAsWritten } from '../../shared/contract/json-numbers.ts';
+import { isRewritten, parseAsWritten } from '../../shared/contract/fields.ts';
 import { RequestValidationError } from './validation.ts';
 
 /** The maximum nesting of arrays and objects in a value of metadata. Much deeper values could overflow the stack of recursive code. */

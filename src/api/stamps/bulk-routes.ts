@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { acceptedStampsAnswer, stampBulkAnswer, stampBulkBody } from '../../shared/contract/bulk.ts';
 import { detailsQuery, idempotencyHeaders, idempotencyHeadersOfAddress, preferHeaders } from '../../shared/contract/parameters.ts';
 import { agentHeaders, type StampOrder, stampRequestFor, withoutDetails } from '../../shared/contract/stamp.ts';
-import type { Caller } from '../../shared/domain/caller.ts';
+import type { Caller } from '../../shared/domain/stamp.ts';
 import { beforeBody } from '../server/before-body.ts';
 import { type Bulk, bulkBodyLimit, readBulk, registerBulkBodies } from '../server/bulk-body.ts';
 import type { ServerContext } from '../server/context.ts';

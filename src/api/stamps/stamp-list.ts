@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { contentSha256Of, type StampListResponse } from '../../shared/contract/stamp.ts';
-import type { listQuery } from '../../shared/contract/stats.ts';
+import type { listQuery } from '../../shared/contract/status.ts';
 import { othersOf } from '../../shared/store/stamp-document.ts';
 import type { Store } from '../../shared/store/store.ts';
 

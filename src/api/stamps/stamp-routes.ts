@@ -14,9 +14,9 @@ import {
   stampToken,
   withoutDetails,
 } from '../../shared/contract/stamp.ts';
-import { listQuery } from '../../shared/contract/stats.ts';
+import { listQuery } from '../../shared/contract/status.ts';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
-import { type StampTier, stampTiers } from '../../shared/domain/tiers.ts';
+import { type StampTier, stampTiers } from '../../shared/domain/stamp.ts';
 import { beforeBody } from '../server/before-body.ts';
 import { stampBodyLimit } from '../server/body-reader.ts';
 import type { ServerContext } from '../server/context.ts';

@@ -1,12 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { type AcceptedStamp, type StampOrder, type StampToken, stampTokenOf } from '../../shared/contract/stamp.ts';
-import type { Callback } from '../../shared/contract/webhook.ts';
+import { type AcceptedStamp, type Callback, type StampOrder, type StampToken, stampTokenOf } from '../../shared/contract/stamp.ts';
 import { sealedPath, verifyPath } from '../../shared/domain/addresses.ts';
-import type { Caller } from '../../shared/domain/caller.ts';
 import { deriveKey, encryptMetadata, nonceBytes } from '../../shared/domain/encryption.ts';
-import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { idInSeries } from '../../shared/domain/stamp-id.ts';
+import { type Caller, idInSeries, type RequestFault } from '../../shared/domain/stamp.ts';
 import type { StampItem, TimeStampReqFields } from '../../shared/queue/jobs.ts';
 import type { KeyStore } from '../../shared/store/keys.ts';
 import { identify, type PassLimit } from './idempotency.ts';

@@ -1,7 +1,7 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/promises';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { idInSeries, mostIdsInSeries, timeOfId } from '../../shared/domain/stamp-id.ts';
+import { idInSeries, mostIdsInSeries, timeOfId } from '../../shared/domain/stamp.ts';
 import { connectBlockingReader } from '../../shared/queue/connection.ts';
 import {
   type JobPayload,

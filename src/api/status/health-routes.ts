@@ -5,7 +5,7 @@ import {
   livenessResponse,
   type ReadinessResponse,
   readinessResponse,
-} from '../../shared/contract/health.ts';
+} from '../../shared/contract/status.ts';
 import { json, type OperationContract } from '../server/operation.ts';
 import { noteFault } from '../server/outcome.ts';
 import type { HealthService } from './health.ts';

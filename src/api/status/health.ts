@@ -1,4 +1,4 @@
-import type { HealthResponse, ReadinessResponse } from '../../shared/contract/health.ts';
+import type { HealthResponse, ReadinessResponse } from '../../shared/contract/status.ts';
 import { version } from '../../shared/contract/version.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import { answerWithin } from '../../shared/runtime/within.ts';

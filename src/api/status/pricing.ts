@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import { type PricingResponse, pricingResponse } from '../../shared/contract/pricing.ts';
+import { type PricingResponse, pricingResponse } from '../../shared/contract/status.ts';
 import { version } from '../../shared/contract/version.ts';
-import { stampTiers } from '../../shared/domain/tiers.ts';
+import { stampTiers } from '../../shared/domain/stamp.ts';
 import type { ServerContext } from '../server/context.ts';
 import { entityTagOf, isFresh } from '../server/entity-tag.ts';
 import { empty, json, type OperationContract } from '../server/operation.ts';

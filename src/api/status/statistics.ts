@@ -1,4 +1,4 @@
-import type { DailyStatsRow } from '../../shared/contract/stats.ts';
+import type { DailyStatsRow } from '../../shared/contract/status.ts';
 import type { DailyFigures } from '../../shared/store/counters.ts';
 import type { ApiTools } from '../tools.ts';
 

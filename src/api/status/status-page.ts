@@ -1,6 +1,6 @@
 import type { ProviderStatus, StatusCounters, StatusResponse, TrustedListStatus } from '../../shared/contract/status.ts';
 import type { Qualification, QualificationReason } from '../../shared/domain/qualification.ts';
-import { countryText } from '../../shared/domain/qualified-sentence.ts';
+import { countryText } from '../../shared/domain/qualification.ts';
 import type { Durability, ServiceState } from '../../shared/domain/service-state.ts';
 import { count, duration } from '../../shared/views/format.ts';
 import { type DayBar, dayBars } from './day-bars.ts';

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { dailyQuery, dailyStatsResponse } from '../../shared/contract/stats.ts';
-import { statusResponse } from '../../shared/contract/status.ts';
+import { dailyQuery, dailyStatsResponse, statusResponse } from '../../shared/contract/status.ts';
 import { every } from '../../shared/runtime/every.ts';
 import type { ServerContext } from '../server/context.ts';
 import { json, type OperationContract, page } from '../server/operation.ts';

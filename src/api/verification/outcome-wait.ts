@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { VerificationResult } from '../../shared/contract/verify.ts';
-import { timeOfId } from '../../shared/domain/stamp-id.ts';
+import { timeOfId } from '../../shared/domain/stamp.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { StampStore } from '../../shared/store/stamps.ts';
 import { isUnknownId, type Verification } from './verification.ts';

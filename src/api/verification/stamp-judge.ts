@@ -11,7 +11,7 @@ import type { KeyStore } from '../../shared/store/keys.ts';
 import type { ListsInForce } from '../../shared/store/lists-in-force.ts';
 import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
 import type { Store } from '../../shared/store/store.ts';
-import { createTokenJudge, type Judgement, type TokenJudge, type Vouched } from '../../shared/trust/judge.ts';
+import { type AboutToken, createTokenJudge, type Judgement, type TokenJudge, type Vouched } from '../../shared/trust/judge.ts';
 import { createListIndex, type ListIndex } from '../../shared/trust/lists/index.ts';
 import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
 
@@ -56,16 +56,16 @@ function createStampJudge(deps: {
     return given && stored && withoutCertificates(Buffer.from(stored, 'base64')).equals(given) ? stored : undefined;
   }
 
-  async function judgeGiven(...[token, provider, expected, others, crls]: Parameters<TokenJudge['judge']>): Promise<Judgement> {
-    const judgement = await tokenJudge.judge(token, provider, expected, others, crls);
-    if (judgement.ok || judgement.code !== 'signer_certificate_missing' || provider !== undefined) return judgement;
+  async function judgeGiven(token: string, about: AboutToken): Promise<Judgement> {
+    const judgement = await tokenJudge.judge(token, about);
+    if (judgement.ok || judgement.code !== 'signer_certificate_missing' || about.provider !== undefined) return judgement;
     const stored = await storedFormOf(token);
-    return stored === undefined ? judgement : tokenJudge.judge(stored, undefined, expected, undefined, crls);
+    return stored === undefined ? judgement : tokenJudge.judge(stored, about);
   }
 
   /** Verifies a token, see `TokenJudge`. @throws TrustMaterialError */
-  async function judgeToken(...given: Parameters<TokenJudge['judge']>): Promise<Judgement> {
-    const judgement = await judgeGiven(...given);
+  async function judgeToken(token: string, about: AboutToken = {}): Promise<Judgement> {
+    const judgement = await judgeGiven(token, about);
     if (!judgement.ok && judgement.code === 'verifier_failed') log.error({ err: judgement.cause }, 'the verifier failed on a token');
     return judgement;
   }
@@ -74,7 +74,7 @@ function createStampJudge(deps: {
     const [{ token, provider }] = stamp.proofs;
     if (token === '') return { ok: false, code: 'record_damaged' };
     const renewed = renewalsOf(stamp.proofs[0]).length === 0 ? undefined : await judgeRenewed(stamp);
-    const judgement = renewed ?? (await judgeToken(token, provider, stamp.imprint));
+    const judgement = renewed ?? (await judgeToken(token, { provider, imprints: [stamp.imprint] }));
     if (!judgement.ok) return judgement;
     if (!agrees(judgement, stamp)) return { ok: false, code: 'record_mismatch' };
     return { ...judgement, qualification: await qualificationOfStamp(judgement, stamp.proofs[0].isQualified) };
@@ -85,7 +85,7 @@ function createStampJudge(deps: {
     const isDecided = qualification.basis === 'list' && qualification.reason !== 'service_other_key';
     if (!wasQualified || isDecided || isQualified(qualification) || !verified || !tst) return qualification;
     const judge = await judgeOfTime(verified);
-    const then = await judge?.judge(tst.toString('base64'), provider);
+    const then = await judge?.judge(tst, { provider });
     return then?.ok && then.qualification.basis === 'list' && isQualified(then.qualification) ? then.qualification : qualification;
   }
 
@@ -97,7 +97,8 @@ function createStampJudge(deps: {
     const record = evidenceRecordOf(stamp);
     if (record === undefined) return { ok: false, code: 'record_damaged' };
     const [proof] = stamp.proofs;
-    const judgement = await judgeToken(record.toString('base64'), proof.provider, stamp.imprint, newImprintsOf(proof));
+    const imprints = [stamp.imprint, ...newImprintsOf(proof)];
+    const judgement = await judgeToken(record.toString('base64'), { provider: proof.provider, imprints });
     if (judgement.ok || !renewalsWithoutUse.has(judgement.code)) return judgement;
     log.warn({ tokenId: stamp.tokenId, code: judgement.code }, 'the renewals of a stamp do not verify; using its token alone');
     return undefined;

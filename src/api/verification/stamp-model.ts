@@ -1,6 +1,6 @@
 import type { Qualification } from '../../shared/domain/qualification.ts';
 import type { Imprint } from '../../shared/domain/stamp.ts';
-import type { ToldRevocation } from '../../shared/domain/told-token.ts';
+import type { ToldRevocation } from '../../shared/domain/token.ts';
 
 // The data of a stamp for pages: facts that were verified for this answer (V9), and facts that are only recorded.
 

@@ -1,7 +1,7 @@
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { adviceOf, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { imprintOfDigest } from '../../shared/domain/stamp.ts';
-import { toldToken } from '../../shared/domain/told-token.ts';
+import { toldToken } from '../../shared/domain/token.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Store } from '../../shared/store/store.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
@@ -40,6 +40,14 @@ const provedStampOf = (vouched: Vouched): ProvedStamp => ({
   details: detailsOf(vouched),
 });
 
+/** The verdict as a page shows it. */
+export function shownOf(judgement: StampJudgement): VerdictShown {
+  if (judgement.ok) return { kind: 'proved', stamp: provedStampOf(judgement) };
+  const kind = verdictOf(judgement.code) === 'not_proved' ? 'not_proved' : 'refused';
+  const { code, qualification = null } = judgement;
+  return { kind, reason: reasonOf(code), advice: adviceOf(code) ?? null, qualification };
+}
+
 const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
 
 /**
@@ -48,13 +56,6 @@ const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
  * @throws ServiceError `store_unavailable`
  */
 export function createStampPages({ stamps, refusals }: Store, stampJudge: StampJudge, clock: Clock) {
-  function shownOf(judgement: StampJudgement): VerdictShown {
-    if (judgement.ok) return { kind: 'proved', stamp: provedStampOf(judgement) };
-    const kind = verdictOf(judgement.code) === 'not_proved' ? 'not_proved' : 'refused';
-    const { code, qualification = null } = judgement;
-    return { kind, reason: reasonOf(code), advice: adviceOf(code) ?? null, qualification };
-  }
-
   async function absenceOf(tokenId: string): Promise<VerdictShown> {
     const refusal = await refusals.find(tokenId);
     return refusal ? { kind: 'not_made', reason: reasonOf(refusal) } : { kind: 'unknown' };
@@ -83,7 +84,7 @@ export function createStampPages({ stamps, refusals }: Store, stampJudge: StampJ
     raw: async (token: string, hash: string): Promise<VerdictShown> => {
       const judgement = await stampJudge.judgeToken(token);
       const expected = !judgement.ok && judgement.code === 'evidence_hash_needed' ? imprintOfDigest(hash) : undefined;
-      const judged = expected === undefined ? judgement : await stampJudge.judgeToken(token, undefined, expected);
+      const judged = expected === undefined ? judgement : await stampJudge.judgeToken(token, { imprints: [expected] });
       // If a token is valid, the template shows that its hash is different. If a token is not valid, its stated hash is compared here.
       const fault = judged.ok || hash === '' ? undefined : otherFileOf(judged, hash, [hash]);
       if (fault === undefined) return shownOf(judged);

@@ -3,7 +3,7 @@ import { qualifiedVerdictOf, type VerificationResult } from '../../shared/contra
 import { isQualified } from '../../shared/domain/qualification.ts';
 import { adviceOf, type ReasonCode, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
-import { imprintOf, toldToken } from '../../shared/domain/told-token.ts';
+import { imprintOf, toldToken } from '../../shared/domain/token.ts';
 import type { Store } from '../../shared/store/store.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
 import type { StampJudge, StampJudgement } from './stamp-judge.ts';
@@ -77,8 +77,13 @@ const toldOf = ({ verified, qualification }: Vouched, isFileCompared: boolean) =
   return { ...told, not_checked: [...file, ...told.not_checked, ...(qualification.notChecked ?? [])] };
 };
 
-const resultOf = (vouched: Vouched, tokenId: string | null, isFileCompared: boolean): VerificationResult => {
-  const { issuedAt, imprint, provider, qualification, verified } = vouched;
+/** The verdict as the API answers it. */
+export function resultOf(judgement: StampJudgement, tokenId: string | null, isFileCompared: boolean): VerificationResult {
+  if (!judgement.ok) {
+    const { code, qualification } = judgement;
+    return { ...invalid(code, tokenId), qualified: qualification ? qualifiedVerdictOf(qualification) : null };
+  }
+  const { issuedAt, imprint, provider, qualification, verified } = judgement;
   return {
     valid: true,
     verdict: 'valid',
@@ -90,10 +95,10 @@ const resultOf = (vouched: Vouched, tokenId: string | null, isFileCompared: bool
     is_qualified: isQualified(qualification),
     qualified: qualifiedVerdictOf(qualification),
     ...(verified?.record && { holds_until: verified.record.holdsUntil.toISOString() }),
-    ...toldOf(vouched, isFileCompared),
+    ...toldOf(judgement, isFileCompared),
     reason: null,
   };
-};
+}
 
 /** Whether a result means that no stamp has the requested id. */
 export const isUnknownId = ({ reason }: VerificationResult): boolean => reason === reasonOf('unknown_token_id');
@@ -110,18 +115,16 @@ export function createVerification({ stamps, refusals }: Store, stampJudge: Stam
         const refusal = await refusals.find(tokenId);
         return refusal ? invalid(refusal, tokenId) : invalid('unknown_token_id');
       }
-      const judgement = await stampJudge.judgeStamp(stamp);
-      return judgement.ok ? resultOf(judgement, tokenId, false) : invalid(judgement.code, tokenId);
+      return resultOf(await stampJudge.judgeStamp(stamp), tokenId, false);
     },
     raw: async (token, hash, hashes, crls) => {
       const given = [hash ?? [], hashes ?? []].flat();
-      const [first, ...others] = given.flatMap((one) => imprintOfDigest(one) ?? []);
-      const judgement = await stampJudge.judgeToken(token, undefined, first, others, crls);
+      const imprints = given.flatMap((one) => imprintOfDigest(one) ?? []);
+      const judgement = await stampJudge.judgeToken(token, { imprints, ...(crls && { crls }) });
       // A different file is the first reason to refuse, even if the token does not verify either.
       const fault = otherFileOf(judgement, hash ?? undefined, given);
       if (fault !== undefined) return invalid(fault.code, null, fault.advice);
-      if (!judgement.ok)
-        return { ...invalid(judgement.code), qualified: judgement.qualification ? qualifiedVerdictOf(judgement.qualification) : null };
+      if (!judgement.ok) return resultOf(judgement, null, given.length > 0);
       const result = resultOf(judgement, await findTokenId(judgement), given.length > 0);
       const areUnused =
         judgement.verified?.record === undefined && given.some(({ length }) => length !== digestCharacters[judgement.imprint.algorithm]);

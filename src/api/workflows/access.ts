@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
+import { needsQualifiedProvider } from '../../shared/domain/stamp.ts';
 import { answerTo, type WorkflowOperation } from '../../shared/domain/workflow-state.ts';
 import { snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
 import { identify, startDeadline, storeBefore } from '../stamps/index.ts';

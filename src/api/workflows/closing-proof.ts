@@ -1,5 +1,4 @@
-import { commitmentsOf } from '../../shared/domain/commitment.ts';
-import { hashOfClosingText } from '../../shared/domain/proofs.ts';
+import { commitmentsOf, hashOfClosingText } from '../../shared/domain/proofs.ts';
 import { reasonOf } from '../../shared/domain/reasons.ts';
 import { type ClosingRecord, closingRecordOf, readClosingRecord } from '../../shared/proof/closing-record.js';
 import type { ChainState } from '../../shared/store/outputs.ts';

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
-import type { Callback } from '../../shared/contract/webhook.ts';
+import type { Callback } from '../../shared/contract/stamp.ts';
 import {
   type AcceptedOutput,
   type WorkflowStampRequest,
@@ -9,9 +9,7 @@ import {
 import { verifyPath, workflowStatePath } from '../../shared/domain/addresses.ts';
 import { encryptMetadata, nonceBytes } from '../../shared/domain/encryption.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { sha256Imprint } from '../../shared/domain/stamp.ts';
-import { idInSeries } from '../../shared/domain/stamp-id.ts';
-import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
+import { idInSeries, needsQualifiedProvider, sha256Imprint } from '../../shared/domain/stamp.ts';
 import type { OutputPlace, StampItem } from '../../shared/queue/jobs.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 import {

@@ -1,6 +1,6 @@
 import { closingRecordPath, evidencePath, outputsPath, workflowPath } from '../../shared/domain/addresses.ts';
-import { maskEmail, redactedEmail } from '../../shared/domain/mask-email.ts';
 import { publicNameOf } from '../../shared/domain/public-name.ts';
+import { maskEmail, redactedEmail } from '../../shared/domain/recipient.ts';
 import { readStatus } from '../../shared/domain/workflow-state.ts';
 import { linkMailStateOf, snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
 import { isTierServed } from './access.ts';

@@ -1,5 +1,5 @@
 import type { WorkflowRedactResponse } from '../../shared/contract/workflow.ts';
-import { redactedEmail } from '../../shared/domain/mask-email.ts';
+import { redactedEmail } from '../../shared/domain/recipient.ts';
 import { readStatus } from '../../shared/domain/workflow-state.ts';
 import { snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
 import type { WorkflowTools } from './workflow-tools.ts';

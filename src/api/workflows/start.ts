@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { WorkflowStartRequest, WorkflowStartResponse } from '../../shared/contract/workflow.ts';
 import { workflowStatePath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { needsVerifiedEmail } from '../../shared/domain/tiers.ts';
+import { needsVerifiedEmail } from '../../shared/domain/stamp.ts';
 import type { Acceptance } from '../../shared/queue/sender.ts';
 import { identify, type PassLimit } from '../stamps/index.ts';
 import { digestOfToken } from './access.ts';

@@ -1,4 +1,4 @@
-import { parseAsWritten } from '../../shared/contract/json-numbers.ts';
+import { parseAsWritten } from '../../shared/contract/fields.ts';
 import type { WorkflowStateResponse } from '../../shared/contract/workflow.ts';
 import { workflowPath } from '../../shared/domain/addresses.ts';
 import { readStatus } from '../../shared/domain/workflow-state.ts';

@@ -1,6 +1,6 @@
 import { workflowPath } from '../../shared/domain/addresses.ts';
 import type { ConfirmWith } from '../../shared/domain/challenge.ts';
-import type { WorkflowTier } from '../../shared/domain/tiers.ts';
+import type { WorkflowTier } from '../../shared/domain/stamp.ts';
 import type { LinkMailState, WorkflowStatus } from '../../shared/domain/workflow-state.ts';
 import type { StampMark } from '../verification/index.ts';
 

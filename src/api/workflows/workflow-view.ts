@@ -1,7 +1,6 @@
 import { workflowPath } from '../../shared/domain/addresses.ts';
-import { type Qualification, trialOf } from '../../shared/domain/qualification.ts';
-import { laterStatusSentence } from '../../shared/domain/qualified-sentence.ts';
-import type { WorkflowTier } from '../../shared/domain/tiers.ts';
+import { laterStatusSentence, type Qualification, trialOf } from '../../shared/domain/qualification.ts';
+import type { WorkflowTier } from '../../shared/domain/stamp.ts';
 import type { LinkMailState, WorkflowStatus } from '../../shared/domain/workflow-state.ts';
 import { count, dateText, qualifiedLine } from '../../shared/views/format.ts';
 import type { FindResult, OutputRow, StampedHash, WorkflowFault, WorkflowPage, WorkflowProof } from './workflow-model.ts';

@@ -1,12 +1,12 @@
 import { stat } from 'node:fs/promises';
-import { imprintOf } from '../../shared/domain/told-token.ts';
+import { imprintOf } from '../../shared/domain/token.ts';
 import { isEvidenceRecord } from '../../shared/rfc3161/index.ts';
 import { openTrust } from '../anchors.ts';
 import type { Command } from '../command.ts';
-import { writeContainer } from '../container-write.ts';
+import { writeContainer } from '../container.ts';
 import { standardInput } from '../digest-input.ts';
 import { CommandFailure, exitCodes, misuse } from '../failure.ts';
-import { judgeSubject } from '../judge-subject.ts';
+import { judgeSubject } from '../judge.ts';
 import { findSubject } from '../subject.ts';
 import type { FileOutcome } from '../terminal.ts';
 import { exitCodeOf } from '../verdict-text.ts';

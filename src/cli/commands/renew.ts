@@ -3,7 +3,7 @@ import { hashNameOf } from '../../shared/domain/stamp.ts';
 import type { Client } from '../client.ts';
 import type { Command, Context } from '../command.ts';
 import { CommandFailure, exitCodes, misuse } from '../failure.ts';
-import { saveFile } from '../save-file.ts';
+import { saveFile } from '../local-files.ts';
 import { readStampRecord, stampIdIn, stampRecordPathOf } from '../stamp-record.ts';
 import type { FileOutcome } from '../terminal.ts';
 

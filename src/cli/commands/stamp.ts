@@ -1,15 +1,14 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { StampToken } from '../../shared/contract/stamp.ts';
-import { stampTiers } from '../../shared/domain/tiers.ts';
+import { stampTiers } from '../../shared/domain/stamp.ts';
 import type { Client } from '../client.ts';
 import type { Command, Context } from '../command.ts';
 import { type DigestedInput, digestInput, standardInput } from '../digest-input.ts';
 import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
-import { readText, saveJson } from '../json-file.ts';
+import { readText, saveFile, saveJson } from '../local-files.ts';
 import { filesOf, folderRule } from '../operand-files.ts';
 import { metadataOf, oneOf } from '../options.ts';
-import { saveFile } from '../save-file.ts';
 import {
   describeStampRecord,
   isStampRecordPath,

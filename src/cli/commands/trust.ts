@@ -9,7 +9,7 @@ import {
   readCertificates,
 } from '../anchors.ts';
 import type { Command } from '../command.ts';
-import { confirm } from '../confirm.ts';
+import { confirm } from '../command.ts';
 import { CommandFailure, exitCodes, misuse } from '../failure.ts';
 import { onOneLine } from '../terminal.ts';
 

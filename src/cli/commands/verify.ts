@@ -1,17 +1,15 @@
 import { openTrust } from '../anchors.ts';
 import type { Command } from '../command.ts';
-import { asContainerFault, isContainerPath, openContainer } from '../container-read.ts';
+import { asContainerFault, isContainerPath, openContainer } from '../container.ts';
 import { standardInput } from '../digest-input.ts';
 import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
+import { type JudgeContext, judgeOutput, judgeSubject, type SubjectJudgement } from '../judge.ts';
 import { isBundleFolder } from '../judge-bundle.ts';
-import { judgeOutput } from '../judge-output.ts';
-import { type JudgeContext, judgeSubject, type SubjectJudgement } from '../judge-subject.ts';
 import { readGivenLists } from '../list-files.ts';
 import { filesOf, folderRule } from '../operand-files.ts';
-import { tellOutput } from '../output-text.ts';
 import { findSubject } from '../subject.ts';
 import type { FileOutcome } from '../terminal.ts';
-import { type ToldVerdict, tellVerdict, verdictWords } from '../verdict-text.ts';
+import { type ToldVerdict, tellOutput, tellVerdict, verdictWords } from '../verdict-text.ts';
 import { bundlesAmong, verifyBundles } from '../verify-bundle.ts';
 
 export const verify: Command = {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Qualification } from '../domain/qualification.ts';
-import { qualifiedSentence } from '../domain/qualified-sentence.ts';
+import { qualifiedSentence } from '../domain/qualification.ts';
 import { dateTime, sha256Hex, uuid } from './fields.ts';
 import { qualifiedVerdict, qualifiedVerdictOf } from './verify.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { stampTiers } from '../domain/tiers.ts';
+import { stampTiers } from '../domain/stamp.ts';
 import { dateTime, issueOf, metadata, sha256HexOfAnyCase, text, uuid, valueError } from './fields.ts';
 import { anyUuid, idempotencyHeaders } from './parameters.ts';
 import { qualifiedBrief } from './stamp.ts';

@@ -3,10 +3,16 @@ import { z } from 'zod';
 import { verifyPath } from '../domain/addresses.ts';
 import { QUALIFICATION_REASONS, type Qualification, qualificationBases } from '../domain/qualification.ts';
 import { ServiceError } from '../domain/service-error.ts';
-import { type Imprint, imprintAlgorithms, sha256Imprint } from '../domain/stamp.ts';
-import { type StampTier, stampTiers } from '../domain/tiers.ts';
+import { type Imprint, imprintAlgorithms, type StampTier, sha256Imprint, stampTiers } from '../domain/stamp.ts';
 import { errorResponse } from './error.ts';
 import { dateTime, issueOf, maxMetadataBytes, metadata, type PydanticIssue, sha256Hex, text, uuid, valueError } from './fields.ts';
+
+/**
+ * The data for the webhook of a stamp: the receiver's address, the secret address of sealed content, and the product that asked for the webhook.
+ * It is stored encrypted with the key of the stamp.
+ */
+export const callbackSchema = z.object({ url: z.string(), sealed_storage_url: z.string().nullable(), product: z.string() });
+export type Callback = z.output<typeof callbackSchema>;
 
 export const stampTier = z.enum(stampTiers).meta({ id: 'StampTier' });
 

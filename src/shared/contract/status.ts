@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { clockStates, durabilities, listStates, mailStates, qualifications, serviceStates } from '../domain/service-state.ts';
+import { callerKinds } from '../domain/stamp.ts';
 import { dateTime, sha256Hex } from './fields.ts';
-import { qualifiedBrief } from './stamp.ts';
+import { detailsQuery, queryInteger } from './parameters.ts';
+import { qualifiedBrief, stampTier } from './stamp.ts';
 
 const serviceState = z.enum(serviceStates);
 
@@ -100,3 +102,100 @@ export const statusResponse = z
   })
   .meta({ id: 'Status' });
 export type StatusResponse = z.output<typeof statusResponse>;
+
+/** The interface through which a stamp request came. */
+export const callerKind = z.enum(callerKinds);
+
+/** The query parameters of the list of stamps (S12). */
+export const listQuery = detailsQuery.extend({
+  limit: queryInteger({ low: 1, high: 500, fallback: 50 }),
+  offset: queryInteger({ low: 0, high: 100_000, fallback: 0 }),
+  imprints: z
+    .enum(['sha256', 'all'])
+    .default('sha256')
+    .describe('`all`: also stamps of SHA-384 and SHA-512, which come from the RFC 3161 endpoint; their `content_sha256` is null'),
+});
+
+/** The query parameters of the daily statistics. */
+export const dailyQuery = z.object({ days: queryInteger({ low: 1, high: 90, fallback: 7 }) });
+
+const latencyMs = z.number().min(0).nullable().describe('milliseconds; null if nothing was stamped');
+
+const dailyStatsRow = z
+  .object({
+    date: z.iso.date().describe('day in UTC'),
+    provider: z.string(),
+    is_qualified: z.boolean(),
+    caller_kind: callerKind,
+    stamps: z.int().min(0),
+    failed: z.int().min(0),
+    latency_ms_p50: latencyMs,
+    latency_ms_p95: latencyMs,
+  })
+  .meta({ id: 'DailyStatsRow' });
+export type DailyStatsRow = z.output<typeof dailyStatsRow>;
+
+/** The rows of the daily statistics, newest day first. Days without traffic have no row. */
+export const dailyStatsResponse = z.array(dailyStatsRow).meta({ id: 'DailyStats' });
+
+const healthCheck = z.enum(['ok', 'failing']);
+
+/** The state of the providers, as the workers report it. `unknown`: no worker reports, or no provider was called yet. */
+const providerCheck = z.enum([...healthCheck.options, 'unknown']);
+
+/** The state of the clock for the service's own signing key. Absent if no provider uses such a key. */
+const clockCheck = z.enum([...providerCheck.options, 'unchecked']);
+
+/** The answer of `/health/`: the state of the service and of everything that it depends on. */
+export const healthResponse = z
+  .object({
+    status: z.enum(['ok', 'degraded']),
+    version: z.string(),
+    checks: z.object({ redis: healthCheck, mongodb: healthCheck, provider: providerCheck, mail: mailState, clock: clockCheck.optional() }),
+  })
+  .meta({ id: 'Health' });
+export type HealthResponse = z.output<typeof healthResponse>;
+
+/** The answer of `/health/live`: the process is running. It does not depend on Redis or MongoDB. */
+export const livenessResponse = z.object({ status: z.literal('ok') }).meta({ id: 'Liveness' });
+export type LivenessResponse = z.output<typeof livenessResponse>;
+
+/** The answer of `/health/ready`: whether the service can serve requests. If it cannot, the status is 503 and the body has the same form. */
+export const readinessResponse = z
+  .object({
+    status: z.enum(['ready', 'not_ready']),
+    checks: z.object({ redis: healthCheck, mongodb: healthCheck }),
+  })
+  .meta({ id: 'Readiness' });
+export type ReadinessResponse = z.output<typeof readinessResponse>;
+
+const currency = z
+  .string()
+  .regex(/^[A-Z]{3}$/)
+  .describe('ISO 4217');
+
+const tierPrice = z
+  .object({
+    tier: stampTier,
+    method: z.literal('POST'),
+    path: z.string(),
+    price: z.object({ amount: z.string().regex(/^[0-9]+\.[0-9]{2}$/), currency }).nullable(),
+    max_content_bytes: z.int().min(0).describe('0 if no content is allowed'),
+  })
+  .meta({ id: 'TierPrice' });
+
+export const pricingResponse = z
+  .object({
+    version: z.string(),
+    currency,
+    payment_required: z.boolean(),
+    payment_header: z.literal('x-payment-transaction'),
+    tiers: z.array(tierPrice),
+    free: z.array(z.string()).describe('operations that never cost anything'),
+    updated_at: dateTime,
+  })
+  .meta({ id: 'Pricing' });
+export type PricingResponse = z.output<typeof pricingResponse>;
+
+/** The answer of `/openapi.json`, as this document describes itself. */
+export const openApiDocument = z.looseObject({ openapi: z.string() });

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { outputPath, workflowPath } from '../domain/addresses.ts';
-import { redactedEmail } from '../domain/mask-email.ts';
 import { maxPublicNameCharacters, type PublicMember } from '../domain/public-name.ts';
-import { workflowTiers } from '../domain/tiers.ts';
+import { redactedEmail } from '../domain/recipient.ts';
+import { workflowTiers } from '../domain/stamp.ts';
 import { linkMailStates, workflowStatuses } from '../domain/workflow-state.ts';
-import { email } from './email.ts';
 import {
   anyJson,
   dateTime,
+  email,
   issueOf,
   maxMetadataBytes,
   metadata,

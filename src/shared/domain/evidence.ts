@@ -1,5 +1,5 @@
-import { encodeEvidenceRecord, renewEvidenceRecord } from '../rfc3161/index.ts';
-import type { Batch, Imprint, ImprintAlgorithm, Proof, Renewal, Stamp } from './stamp.ts';
+import { encodeEvidenceRecord, firstTimeStampOf, isEvidenceRecord, renewEvidenceRecord } from '../rfc3161/index.ts';
+import { type Batch, digestCharacters, type Imprint, type ImprintAlgorithm, type Proof, type Renewal, type Stamp } from './stamp.ts';
 
 /** The algorithm of a hash-tree renewal: the strongest one that the verifier accepts (S17). */
 export const renewalAlgorithm: ImprintAlgorithm = 'sha512';
@@ -47,3 +47,122 @@ function renewed(record: Buffer, renewals: readonly Renewal[]): Buffer | undefin
 
 const newDigestOf = (imprint: Imprint | undefined) =>
   imprint && { algorithm: imprint.algorithm, digest: Buffer.from(imprint.digest, 'hex') };
+
+/**
+ * The EvidenceRecord of one leaf of a batch, DER. Each list of its reduced hash tree has one hash: the imprint, then the blind, then the siblings
+ * (RFC 4998 §4.2).
+ */
+export function leafRecordOf({ algorithm, digest }: Imprint, { tst }: Pick<Batch, 'tst'>, path: readonly Buffer[]): Buffer {
+  return encodeEvidenceRecord(algorithm, { reducedHashtree: [[Buffer.from(digest, 'hex')], ...path.map((hash) => [hash])], token: tst });
+}
+
+/**
+ * The number of octets before each hash: tag and length of its list, then tag and length of the hash. Each length takes one octet, because a digest
+ * has at most 64 octets.
+ */
+const listHeadOctets = 4;
+
+/**
+ * A fast `leafRecordOf` for many leaves of one batch. Records with the same algorithm and path length differ only in their hashes, so they share a
+ * buffer and each call overwrites the hashes of the previous call.
+ *
+ * @param tst the token of the batch, DER
+ * @returns a function that makes one record, base64; `hashes`: digest, blind and siblings up to the root, concatenated, each as long as a
+ *   digest of `algorithm`
+ */
+export function createLeafRecords(tst: Buffer): (algorithm: ImprintAlgorithm, hashes: Buffer) => string {
+  const frames = new Map<string, Buffer>();
+  return (algorithm, hashes) => {
+    const octets = digestCharacters[algorithm] / 2;
+    const key = `${algorithm} ${hashes.length}`;
+    const frame =
+      frames.get(key) ?? leafRecordOf({ algorithm, digest: '00'.repeat(octets) }, { tst }, zeroPath(hashes.length / octets - 1, octets));
+    frames.set(key, frame);
+    let at = frame.length - tst.length - (hashes.length / octets) * (listHeadOctets + octets);
+    for (let from = 0; from < hashes.length; from += 1, at += 1) {
+      if (from % octets === 0) at += listHeadOctets;
+      frame[at] = hashes[from]!;
+    }
+    return frame.toString('base64');
+  };
+}
+
+const zeroPath = (length: number, octets: number): Buffer[] => Array.from({ length }, () => Buffer.alloc(octets));
+
+/** Two values that identify a leaf among all leaves. `tst`: the token of its batch, DER. */
+export interface LeafMarks {
+  readonly tst: Buffer;
+  readonly blind: Buffer;
+}
+
+/** Returns the marks of a leaf from its evidence record, renewed or not, or undefined for any other bytes. Never throws. */
+export function leafMarksOf(record: Buffer): LeafMarks | undefined {
+  const first = isEvidenceRecord(record) ? firstTimeStampOf(record) : undefined;
+  const [imprint, blind] = first?.reducedHashtree ?? [];
+  return first && imprint?.length === 1 && blind?.length === 1 ? { tst: first.token, blind: blind[0]! } : undefined;
+}
+
+/**
+ * This module splits the path of a leaf in a hash tree (RFC 4998 §4.2) into two parts for the store: the crown, which is the upper nodes of the
+ * tree, once for all leaves; and for each leaf only its blind and the siblings below the crown.
+ */
+
+/** The position of a leaf in its tree. */
+interface LeafPlace {
+  /** The number of the leaf, from 0. */
+  readonly index: number;
+  /** Number of leaves in the tree. */
+  readonly leaves: number;
+}
+
+/** The lowest level of the crown has at most this many nodes. With SHA-256 the whole crown is at most 8 KB. */
+const crownWidth = 128;
+
+const widthAt = (leaves: number, height: number): number => Math.ceil(leaves / 2 ** height);
+
+function heightsOf(leaves: number): { readonly crown: number; readonly root: number } {
+  let root = 0;
+  while (widthAt(leaves, root) > 1) root += 1;
+  let crown = 0;
+  while (widthAt(leaves, crown) > crownWidth) crown += 1;
+  return { crown, root };
+}
+
+/** The heights, from `from` up to but not including `to`, at which the path of a leaf has a sibling. A last odd node moves up without a sibling. */
+function siblingHeights({ index, leaves }: LeafPlace, from: number, to: number): number[] {
+  const heights: number[] = [];
+  for (let height = from; height < to; height += 1) {
+    if ((Math.floor(index / 2 ** height) ^ 1) < widthAt(leaves, height)) heights.push(height);
+  }
+  return heights;
+}
+
+/** Returns the crown: all nodes from its lowest level up to the children of the root, concatenated. @param levels all levels, from the leaves up */
+export function crownOf(levels: readonly (readonly Buffer[])[]): Buffer {
+  const { crown, root } = heightsOf(levels[0]?.length ?? 0);
+  return Buffer.concat(levels.slice(crown, root).flat());
+}
+
+/** Returns the part of a path that is stored for each leaf: the blind and the siblings below the crown, concatenated. */
+export function lowerPathOf(place: LeafPlace, path: readonly Buffer[]): Buffer {
+  const siblings = siblingHeights(place, 0, heightsOf(place.leaves).crown).length;
+  return Buffer.concat(path.slice(0, 1 + siblings));
+}
+
+/** Joins the two parts of a path: blind, then siblings. Returns undefined if their lengths do not fit the place. @param octets length of a digest */
+export function wholePathOf(place: LeafPlace, lower: Buffer, crown: Buffer, octets: number): Buffer[] | undefined {
+  const { index, leaves } = place;
+  if (!(Number.isInteger(index) && Number.isInteger(leaves) && index >= 0 && index < leaves && leaves <= 2 ** 32)) return undefined;
+  const heights = heightsOf(leaves);
+  const isWhole = lower.length === octets * (1 + siblingHeights(place, 0, heights.crown).length);
+  const nodeAt = (bytes: Buffer, i: number) => bytes.subarray(i * octets, (i + 1) * octets);
+  const offsets = new Map<number, number>();
+  let nodes = 0;
+  for (let height = heights.crown; height < heights.root; nodes += widthAt(leaves, height), height += 1) offsets.set(height, nodes);
+  if (!isWhole || crown.length !== nodes * octets) return undefined;
+  const siblings = siblingHeights(place, heights.crown, heights.root);
+  return [
+    ...Array.from({ length: lower.length / octets }, (_, i) => nodeAt(lower, i)),
+    ...siblings.map((height) => nodeAt(crown, offsets.get(height)! + (Math.floor(index / 2 ** height) ^ 1))),
+  ];
+}

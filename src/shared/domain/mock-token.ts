@@ -1,5 +1,5 @@
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
-import { type StampTier, stampTiers } from './tiers.ts';
+import { type StampTier, stampTiers } from './stamp.ts';
 
 /**
  * The mock provider's token states the same as an RFC 3161 token: this hash existed at this time. Only a secret key of the service authenticates

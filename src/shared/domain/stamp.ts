@@ -1,6 +1,7 @@
-/** A stamp binds an imprint to a time with one or more proofs. Every answer about a stamp comes from its proofs. */
-
+import { hash } from 'node:crypto';
 import type { Qualification } from './qualification.ts';
+
+/** A stamp binds an imprint to a time with one or more proofs. Every answer about a stamp comes from its proofs. */
 
 /** The hash algorithms of imprints (RFC 3161 §2.4.1, S15), with the number of hexadecimal characters of a digest. */
 export const digestCharacters = { sha256: 64, sha384: 96, sha512: 128 } as const;
@@ -133,3 +134,56 @@ export interface Stamp {
   readonly imprint: Imprint;
   readonly proofs: readonly [Proof, ...Proof[]];
 }
+
+/** Returns the time at the start of a stamp id (S7, RFC 9562 §5.7), in milliseconds since the Unix epoch. */
+export const timeOfId = (tokenId: string): number => Number.parseInt(tokenId.slice(0, 8) + tokenId.slice(9, 13), 16);
+
+/** Returns a text that sorts before every id of `timeMs` or later. */
+export function firstIdAt(timeMs: number): string {
+  const hex = Math.max(0, Math.floor(timeMs)).toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}`;
+}
+
+/** The maximum number of ids in one series. */
+export const mostIdsInSeries = 4096;
+
+/**
+ * Returns the id at a place of a series, the same on each call. It has the time of the series, then the place as a counter (RFC 9562 §6.2), then
+ * bits that nobody can compute without the series id. So the ids sort by their place.
+ *
+ * @throws RangeError for a place beyond `mostIdsInSeries`
+ */
+export function idInSeries(seriesId: string, index: number): string {
+  if (index < 0 || index >= mostIdsInSeries) throw new RangeError(`a series has no place ${index}`);
+  const digest = hash('sha256', `${seriesId}/${index}`);
+  const variant = ((Number.parseInt(digest.slice(0, 1), 16) & 0x3) | 0x8).toString(16);
+  const counter = index.toString(16).padStart(3, '0');
+  return `${seriesId.slice(0, 13)}-7${counter}-${variant}${digest.slice(1, 4)}-${digest.slice(4, 16)}`;
+}
+
+/** The tiers of a stamp. `basic` keeps the hash, `plus` the hash and a verify address, `sealed` also the content. */
+export const stampTiers = ['basic', 'plus', 'sealed'] as const;
+export type StampTier = (typeof stampTiers)[number];
+
+/** The tiers of a workflow (W1). `verified` requires a verified e-mail address, `qualified` also qualified stamps. */
+export const workflowTiers = ['standard', 'verified', 'qualified'] as const;
+export type WorkflowTier = (typeof workflowTiers)[number];
+
+/** Returns true if outputs may be stamped only after the client has verified the e-mail address (W2). */
+export const needsVerifiedEmail = (tier: WorkflowTier): boolean => tier !== 'standard';
+
+/** Returns true if every stamp must come from a qualified provider (W2). */
+export const needsQualifiedProvider = (tier: WorkflowTier): boolean => tier === 'qualified';
+
+/** The interfaces through which a stamp request can come. */
+export const callerKinds = ['internal', 'agent', 'workflow', 'mcp', 'tsa'] as const;
+export type CallerKind = (typeof callerKinds)[number];
+
+/** The caller that asked for a stamp. Statistics count stamps by `kind`; the list of stamps shows those of one `product` (S12). */
+export interface Caller {
+  readonly kind: CallerKind;
+  readonly product?: string | undefined;
+}
+
+/** Faults in a client's TimeStampReq, named as in PKIFailureInfo (RFC 3161 §2.4.2). Workers send them in replies. */
+export { REQUEST_FAULTS, type RequestFault } from '../rfc3161/index.ts';

@@ -1,4 +1,4 @@
-import { needsVerifiedEmail, type WorkflowTier } from './tiers.ts';
+import { needsVerifiedEmail, type WorkflowTier } from './stamp.ts';
 
 /** The stored state of a workflow. `closing`: it takes no more outputs, but root and closing record are not both stamped yet. */
 export type StoredWorkflowStatus = 'pending' | 'active' | 'closing' | 'completed';

@@ -1,10 +1,7 @@
 import { z } from 'zod';
-import { type Caller, callerKinds } from '../domain/caller.ts';
 import { type Qualification, qualificationBases, qualificationReasons } from '../domain/qualification.ts';
-import { REQUEST_FAULTS } from '../domain/request-fault.ts';
 import { TransientError } from '../domain/service-error.ts';
-import { imprintAlgorithms, type Stamp } from '../domain/stamp.ts';
-import { stampTiers } from '../domain/tiers.ts';
+import { type Caller, callerKinds, imprintAlgorithms, REQUEST_FAULTS, type Stamp, stampTiers } from '../domain/stamp.ts';
 
 /** The queue of the stamps that callers wait for, and of all outputs: they keep their order, so they never change queue (W8). */
 export const stampQueueName = 'stamps' as const;

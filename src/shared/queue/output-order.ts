@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { timeOfId } from '../domain/stamp-id.ts';
+import { timeOfId } from '../domain/stamp.ts';
 import { keyPrefix } from './connection.ts';
 import { type StampItem, stampQueueName } from './jobs.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { createLeafRecords } from '../domain/leaf-record.ts';
+import { createLeafRecords } from '../domain/evidence.ts';
 import { type Batch, type Imprint, imprintAlgorithms, type Stamp } from '../domain/stamp.ts';
 import type { Logger } from '../runtime/log.ts';
 import { keyPrefix } from './connection.ts';

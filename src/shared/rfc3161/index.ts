@@ -9,8 +9,6 @@ export * as der from './asn1/der-writer.ts';
 export { OID } from './asn1/oids.ts';
 // To remove certificates that were not requested.
 export { withoutCertificates } from './cms/signed-data.ts';
-// To verify a token or an evidence record regardless of trust.
-export { verifyByItself } from './ers/by-itself.ts';
 // To write, renew and verify evidence records, and to build their hash trees.
 export {
   type ArchiveTimeStampParts,
@@ -18,36 +16,49 @@ export {
   encodeEvidenceRecord,
   hashTreeRenewalOf,
   type RenewalHashes,
+  renewalImprintOf,
+  renewEvidenceRecord,
   timeStampRenewalOf,
 } from './ers/encode.ts';
 export { buildHashTree, type HashTree, type ReducedHashtree } from './ers/hash-tree.ts';
 export { firstTokenOf } from './ers/record.ts';
-export { renewalImprintOf, renewEvidenceRecord } from './ers/renew.ts';
+// To verify a token or an evidence record regardless of trust.
 export {
-  type EvidenceContext,
   type EvidenceRecordContext,
   firstTimeStampOf,
   isEvidenceRecord,
   recordAlgorithms,
+  verifyByItself,
   verifyEvidence,
   verifyEvidenceRecord,
 } from './ers/verify.ts';
-// To issue a time-stamp, and to answer without one.
-export { acceptRequest } from './issue/accept-request.ts';
 export { encodeResponse, genTimeText } from './issue/encode.ts';
-export { IdentityError, identityOf } from './issue/identity.ts';
-export { issueResponse, rejectionOf, type SigningIdentity, type TsaProfile } from './issue/issue.ts';
+// To issue a time-stamp, and to answer without one.
+export {
+  acceptRequest,
+  IdentityError,
+  identityOf,
+  issueResponse,
+  rejectionOf,
+  type SigningIdentity,
+  type TsaProfile,
+} from './issue/issue.ts';
 export { SCHEMES, type SignatureScheme } from './issue/sign.ts';
 // The codes and sentences for refused tokens.
 export { closedSet, REFUSALS, type RefusalCode } from './refusal/codes.ts';
 export type { Refused } from './refusal/refusal.ts';
-export { type AnswerSpans, answerSpansOf } from './tsp/answer-spans.ts';
 // To request a time-stamp, and to read requests.
 export type { MessageImprint } from './tsp/imprint.ts';
-export { PKI_STATUS, type PkiFailure, REQUEST_FAULTS, type RequestFault } from './tsp/pki-status.ts';
-export { hasQualifiedStatement } from './tsp/qualified-statement.ts';
 export { decodeRequest, encodeRequest, type RequestFields, type TimeStampRequest } from './tsp/request.ts';
-export { requestFaultOf } from './tsp/response.ts';
+export {
+  type AnswerSpans,
+  answerSpansOf,
+  PKI_STATUS,
+  type PkiFailure,
+  REQUEST_FAULTS,
+  type RequestFault,
+  requestFaultOf,
+} from './tsp/response.ts';
 export { tokenIn } from './tsp/token.ts';
 // To verify an answer or a token.
 export {
@@ -64,13 +75,14 @@ export {
   type VerifiedEvidenceRecord,
   type VerifyResult,
 } from './tsp/types.ts';
+export { hasQualifiedStatement } from './tsp/verdict.ts';
 export { verifyResponse, verifyToken } from './tsp/verify.ts';
 // To show certificates, read PEM files, and make trust stores.
 export type { Certificate } from './x509/certificate.ts';
+export { pemOf } from './x509/certificate.ts';
 export { isIssuerOf } from './x509/chain.ts';
 export { isCrlOf } from './x509/crl.ts';
 export { isSameName, nameText } from './x509/name.ts';
 export { isOfCa } from './x509/path-rules.ts';
-export { pemOf } from './x509/pem.ts';
 export { REVOCATION_UNKNOWN } from './x509/revocation.ts';
 export { certificatesIn, createTrustStore, type TrustMaterial, TrustMaterialError, type TrustStore } from './x509/trust-store.ts';

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { Binary, type Collection, type Db } from 'mongodb';
-import type { LeafMarks } from '../domain/leaf-record.ts';
+import type { LeafMarks } from '../domain/evidence.ts';
 import { type Batch, digestCharacters, type Imprint } from '../domain/stamp.ts';
-import { tokenOfAnswer } from '../domain/tsa-answer.ts';
+import { tokenOfAnswer } from '../domain/token.ts';
 import { bytesOf } from './binary.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';

@@ -1,5 +1,5 @@
 import type { Collection, Db } from 'mongodb';
-import type { CallerKind } from '../domain/caller.ts';
+import type { CallerKind } from '../domain/stamp.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { BatchStore } from './batches.ts';
 import { maxTimeMS } from './connection.ts';

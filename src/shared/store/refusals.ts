@@ -1,5 +1,5 @@
 import type { Collection, Db } from 'mongodb';
-import type { RequestFault } from '../domain/request-fault.ts';
+import type { RequestFault } from '../domain/stamp.ts';
 import { maxTimeMS } from './connection.ts';
 import { eachInStore } from './errors.ts';
 import { insertNew } from './insert.ts';

@@ -1,6 +1,6 @@
 import type { Db, Document } from 'mongodb';
-import type { CallerKind } from '../domain/caller.ts';
-import { firstIdAt } from '../domain/stamp-id.ts';
+import type { CallerKind } from '../domain/stamp.ts';
+import { firstIdAt } from '../domain/stamp.ts';
 import type { BatchStore } from './batches.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore } from './errors.ts';

@@ -1,8 +1,6 @@
 import { Binary } from 'mongodb';
-import type { Caller } from '../domain/caller.ts';
-import { digestCharacters, type Imprint, type Proof, type Stamp, sha256Imprint } from '../domain/stamp.ts';
-import { timeOfId } from '../domain/stamp-id.ts';
-import type { StampTier } from '../domain/tiers.ts';
+import type { Caller, StampTier } from '../domain/stamp.ts';
+import { digestCharacters, type Imprint, type Proof, type Stamp, sha256Imprint, timeOfId } from '../domain/stamp.ts';
 import { bytesOf } from './binary.ts';
 import { evidenceOf, ownEvidenceOf, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
 import { batchIdIn, proofsOf, type SharedParts, type StoredProof, storedProofOf, textDigestOf } from './stored-proof.ts';

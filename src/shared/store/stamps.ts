@@ -1,5 +1,5 @@
 import type { Collection, Db } from 'mongodb';
-import { leafMarksOf } from '../domain/leaf-record.ts';
+import { leafMarksOf } from '../domain/evidence.ts';
 import type { BatchStore } from './batches.ts';
 import type { CertificateSetStore } from './certificate-sets.ts';
 import { maxTimeMS } from './connection.ts';

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { Binary, UUID } from 'mongodb';
-import { lowerPathOf, wholePathOf } from '../domain/leaf-path.ts';
-import { leafRecordOf } from '../domain/leaf-record.ts';
+import { leafRecordOf, lowerPathOf, wholePathOf } from '../domain/evidence.ts';
 import { type Batch, digestCharacters, type Imprint, type MockProof, type Proof, type TokenProof } from '../domain/stamp.ts';
 import { rememberLast } from '../runtime/remember-last.ts';
 import { bytesOf } from './binary.ts';

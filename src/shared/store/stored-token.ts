@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Binary } from 'mongodb';
 import type { TokenProof } from '../domain/stamp.ts';
-import { partsOfAnswer } from '../domain/tsa-answer.ts';
+import { partsOfAnswer } from '../domain/token.ts';
 import { bytesOf } from './binary.ts';
 
 /**

@@ -1,10 +1,10 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import { Binary } from 'mongodb';
 import type { ConfirmWith } from '../domain/challenge.ts';
-import type { CommitmentSalts } from '../domain/commitment.ts';
 import { decryptText, encryptText, keyBytes, nonceBytes, unwrapKey, wrapKey } from '../domain/encryption.ts';
-import { redactedEmail } from '../domain/mask-email.ts';
-import type { WorkflowTier } from '../domain/tiers.ts';
+import type { CommitmentSalts } from '../domain/proofs.ts';
+import { redactedEmail } from '../domain/recipient.ts';
+import type { WorkflowTier } from '../domain/stamp.ts';
 import type { StoredWorkflowStatus } from '../domain/workflow-state.ts';
 
 /** A challenge as stored: only its digest, never the challenge itself (W6). */

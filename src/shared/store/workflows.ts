@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { Collection, Db, Document, Filter, UpdateFilter, UpdateResult } from 'mongodb';
 import { type ConfirmWith, maxWrongTries } from '../domain/challenge.ts';
-import type { CommitmentSalts } from '../domain/commitment.ts';
+import type { CommitmentSalts } from '../domain/proofs.ts';
 import type { LinkMailState, WorkflowSnapshot } from '../domain/workflow-state.ts';
 import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';

@@ -1,17 +1,11 @@
 import type { KeyObject } from 'node:crypto';
-import { rfc3339Of } from '../domain/gen-time.ts';
 import { looksLikeMockToken, mockProviderName, readMockToken } from '../domain/mock-token.ts';
 import { isQualified, notQualified, type Qualification } from '../domain/qualification.ts';
 import { type ReasonCode, verdictOf } from '../domain/reasons.ts';
 import { type Imprint, sha256Imprint } from '../domain/stamp.ts';
-import { bytesOfTokenText } from '../domain/token-text.ts';
+import { bytesOfTokenText, rfc3339Of } from '../domain/token.ts';
 import {
   createTrustStore,
-  type EvidenceContext,
-  isEvidenceRecord,
-  type MessageImprint,
-  type RecordToken,
-  type RefusedToken,
   type TokenClaims,
   type TrustStore,
   type Verified,
@@ -23,6 +17,45 @@ import type { Clock } from '../runtime/clock.ts';
 import type { ListIndex } from './lists/index.ts';
 import { qualificationOf, qualificationOfEvidence } from './qualification.ts';
 import type { TrustedProvider, TrustSettings } from './trusted-providers.ts';
+
+/** Decides whether a token is valid and whether it is qualified, for the service and for the command. No other code decides this (V2). */
+export interface TokenJudge {
+  /**
+   * Judges anything that may be a token: a mock token, a TimeStampToken, a TimeStampResp or an EvidenceRecord, as octets or as their base64. Never
+   * rejects because of its contents.
+   *
+   * @throws TrustMaterialError if one of `crls` cannot be read, or was not signed by its issuer
+   */
+  judge(token: string | Uint8Array, about?: AboutToken): Promise<Judgement>;
+}
+
+/** What is known about a token from elsewhere. */
+export interface AboutToken {
+  /** The provider in the record of the stamp. If it is configured, only its trust anchors count. */
+  readonly provider?: string | undefined;
+  /**
+   * The hash of the document, and its hashes in the algorithms of later chains of a record. They are used for evidence records only, because a record
+   * may cover several documents. The imprint of a token is compared by the caller.
+   */
+  readonly imprints?: readonly Imprint[];
+  /** Revocation lists, DER, that count beside the configured ones. */
+  readonly crls?: readonly Uint8Array[];
+}
+
+export type Judgement =
+  | Vouched
+  | {
+      readonly ok: false;
+      readonly code: ReasonCode;
+      readonly detail?: string;
+      readonly cause?: unknown;
+      /** The contents of a correct token that no trust anchor covers. Its chain ends with the last certificate in the token. */
+      readonly stated?: Verified;
+      /** The statement of a token that is not verified: it can only show that the token is for another document. */
+      readonly claims?: TokenClaims;
+      /** What the trusted lists say, if a list knows the service but does not grant it. */
+      readonly qualification?: Qualification;
+    };
 
 /** The contents of a trusted token, and the provider. */
 export interface Vouched {
@@ -36,6 +69,8 @@ export interface Vouched {
   readonly provider: string | undefined;
   /** Whether a provider with this name is configured. If not, the name comes only from the record of the stamp. */
   readonly isProviderKnown: boolean;
+  /** Whether the token is trusted only because a trusted list grants its service. */
+  readonly isTrustedByList: boolean;
   readonly qualification: Qualification;
   /** The TimeStampToken or the EvidenceRecord (RFC 4998), unchanged. Undefined for a mock token. */
   readonly tst: Buffer | undefined;
@@ -43,254 +78,279 @@ export interface Vouched {
   readonly verified: Verified | undefined;
 }
 
-export type Judgement =
-  | Vouched
-  | {
-      readonly ok: false;
-      readonly code: ReasonCode;
-      readonly detail?: string;
-      readonly cause?: unknown;
-      /** The contents of a correct token that no trust anchor covers. */
-      readonly stated?: Verified;
-      /** The statement of a token that is not verified: it can only show that the token is for another document. */
-      readonly claims?: TokenClaims;
-      /** What the trusted lists say, if a list knows the service but does not grant it. */
-      readonly qualification?: Qualification;
-    };
-
-/** Decides whether a token is valid and whether it is qualified. No other code decides this (V2). */
-export interface TokenJudge {
-  /**
-   * Judges any text. A token is base64 of a mock token, a TimeStampToken, a TimeStampResp or an EvidenceRecord. `provider` is the recorded name: if
-   * this provider is configured, only its trust anchors count. An evidence record may cover several hashes: `expected` is the hash to check, and
-   * `otherDigests` are digests of the same document in the algorithms of later chains. Both are ignored for other tokens. `crls`: revocation lists,
-   * DER, that count beside the configured ones.
-   *
-   * @throws TrustMaterialError if one of `crls` cannot be read, or was not signed by its issuer
-   */
-  judge(
-    token: string,
-    provider?: string,
-    expected?: Imprint,
-    otherDigests?: readonly Imprint[],
-    crls?: readonly Uint8Array[],
-  ): Promise<Judgement>;
-}
-
 /** Every DER structure of RFC 3161 starts with a SEQUENCE. */
 const sequenceTag = 0x30;
-
-interface Presented {
-  readonly bytes: Buffer;
-  readonly expected: Imprint | undefined;
-  readonly otherDigests: readonly Imprint[];
-}
-
-const derImprintOf = ({ algorithm, digest }: Imprint): MessageImprint => ({ algorithm, digest: Buffer.from(digest, 'hex') });
-
-interface Voucher {
-  readonly provider: string | undefined;
-  readonly isProviderKnown: boolean;
-  readonly qualification: Qualification;
-}
-
-const vouchedBy = (result: Verified, voucher: Voucher): Vouched => ({
-  ...voucher,
-  ok: true,
-  tokenId: undefined,
-  issuedAt: rfc3339Of(result.genTimeText),
-  imprint: { algorithm: result.imprint.algorithm, digest: result.imprint.digest.toString('hex') },
-  tst: result.token,
-  verified: result,
-});
-
-const policyFits = ({ settings }: TrustedProvider, { policy }: Verified): boolean =>
-  settings.policyOid === undefined || settings.policyOid === policy;
-
-/**
- * Returns false only for a grantedWithMods answer (the TSA granted something different from the request) of a provider that does not accept them
- * (refusal 4).
- */
-const statusFits = ({ provider, result }: { readonly provider: TrustedProvider; readonly result: Verified }): boolean =>
-  !result.grantedWithMods || provider.settings.acceptGrantedWithMods === true;
-
-/** Adds revocation lists to each trust store. The caches of the stores stay in use: whether a chain is revoked is judged each time. */
-function withRevocationLists({ providers, extraTrust }: TrustSettings, given: readonly Uint8Array[]): TrustSettings {
-  const { crls } = createTrustStore({ anchors: [], crls: given });
-  const withLists = (store: TrustStore): TrustStore => ({ ...store, crls: [...store.crls, ...crls] });
-  return {
-    providers: providers.map((provider) => ({ ...provider, trust: withLists(provider.trust) })),
-    extraTrust: withLists(extraTrust),
-  };
-}
 
 export function createTokenJudge(deps: {
   trust: TrustSettings;
   /** The trusted lists in force. */
   lists: () => ListIndex;
-  mockKey: () => Promise<KeyObject>;
+  /** Undefined: mock tokens cannot be verified here. */
+  mockKey?: () => Promise<KeyObject>;
   clock: Clock;
 }): TokenJudge {
-  const { trust, lists, mockKey, clock } = deps;
-
-  async function judgeMock(bytes: Buffer): Promise<Judgement> {
-    const read = readMockToken(await mockKey(), bytes);
-    if (!read.ok) return { ok: false, code: 'mock_token_forged' };
-    const { tokenId, hash, timeMs } = read.claims;
-    const issuedAt = new Date(timeMs).toISOString();
-    return {
-      ok: true,
-      tokenId,
-      issuedAt,
-      imprint: sha256Imprint(hash),
-      provider: mockProviderName,
-      isProviderKnown: true,
-      qualification: notQualified('mock_provider'),
-      tst: undefined,
-      verified: undefined,
-    };
-  }
-
-  /** The tokens of renewals may come from any trusted TSA. Only the first token of a record decides which provider the record belongs to. */
-  const renewalTrust = [...trust.providers.map((provider) => provider.trust), trust.extraTrust];
-
-  function contextOf({ bytes, expected, otherDigests }: Presented, store: TrustStore, acceptGrantedWithMods: boolean): EvidenceContext {
-    const context = { trust: store, nowMs: clock(), acceptGrantedWithMods, renewalTrust };
-    if (!isEvidenceRecord(bytes) || expected === undefined) return context;
-    return { ...context, expected: derImprintOf(expected), otherDigests: otherDigests.map(derImprintOf) };
-  }
-
-  const verifyWith = (presented: Presented, store: TrustStore, acceptGrantedWithMods: boolean): Promise<VerifyResult> =>
-    verifyEvidence(presented.bytes, contextOf(presented, store, acceptGrantedWithMods));
-
-  const providersOf = (token: RecordToken, stores: readonly TrustStore[]): readonly TrustedProvider[] =>
-    trust.providers.filter((provider) => stores.includes(provider.trust) && policyFits(provider, token));
-
-  /** @param listTrust the services of the lists, if the evidence was verified with them */
-  function qualify(verified: Verified, providers: readonly TrustedProvider[], listTrust?: TrustStore): Qualification {
-    const index = lists();
-    const settingsOf = (of: readonly TrustedProvider[]) => of.map(({ settings }) => settings.qualified);
-    return qualificationOfEvidence(verified, {
-      lists: index,
-      ofFirst: settingsOf(providers),
-      ofRenewal: (token, stores) => settingsOf(providersOf(token, stores)),
-      holdsAlone: (token) => providersOf(token, token.holdsAloneBy).length > 0 || token.holdsAloneBy.some((store) => store === listTrust),
-      now: new Date(clock()),
-    });
-  }
-
-  /** Returns true if a token also leads to the trust anchors of a provider that is not in `asked` and that the operator does not call qualified. */
-  async function leadsToUnqualified(presented: Presented, asked: readonly TrustedProvider[]): Promise<boolean> {
-    for (const provider of trust.providers) {
-      if (asked.includes(provider) || provider.settings.qualified === true) continue;
-      const result = await verifyWith(presented, provider.trust, true);
-      if (result.ok && policyFits(provider, result)) return true;
-    }
-    return false;
-  }
-
-  /**
-   * Judges an RFC 3161 token or an evidence record with the trust anchors of each possible provider: the named provider, or all providers if none is
-   * named or the named provider is not configured any more. Then it tries `TRUST_ANCHORS_FILE` and the services of the trusted lists, but never for a
-   * stamp of a configured provider. A service of the lists that was revoked makes the token not valid in any case.
-   *
-   * A token may lead to trust anchors of several providers. So it is qualified only if all of these providers are, whatever name the stamp's record
-   * has, and it is refused if the revocation lists show for one of them that a certificate was revoked. The status in a TSA's answer is not signed,
-   * so it is judged last. Each provider's trust store has the certificates and revocation lists of all providers. The certificates field is outside
-   * the token's signature too, so anyone can remove a certificate from it. If several roots certify a CA, only configured certificates are sure to
-   * show every path (docs/operators/providers.md).
-   */
-  async function judgeTst(presented: Presented, providerName: string | undefined): Promise<Judgement> {
-    const named = trust.providers.filter(({ settings }) => settings.name === providerName);
-    const candidates = named.length > 0 ? named : trust.providers;
-    const isConfigured = providerName === undefined || named.length > 0;
-    const refusals: RefusedToken[] = [];
-    const trusting: { provider: TrustedProvider; result: Verified }[] = [];
-    for (const provider of candidates) {
-      const result = await verifyWith(presented, provider.trust, true);
-      if (result.ok) trusting.push({ provider, result });
-      else refusals.push(result);
-      // An encoding error is the same for every provider, so the others need not be tried.
-      if (!result.ok && result.code.startsWith('der_')) return result;
-    }
-    const listed = await judgeByLists(presented);
-    const revoked = [...refusals, listed?.result].find((one) => one?.ok === false && one.code === 'certificate_revoked');
-    if (revoked?.ok === false) return revoked;
-    /** A trust anchor may lead to another chain than the one that the lists know. */
-    const withLists = (own: Qualification): Qualification =>
-      listed?.qualification && (own.basis !== 'list' || isQualified(listed.qualification)) ? listed.qualification : own;
-    const ofPolicy = trusting.filter(({ provider, result }) => policyFits(provider, result));
-    const first = ofPolicy.find(statusFits);
-    if (first) {
-      const judged = withLists(qualify(first.result, isConfigured ? ofPolicy.map(({ provider }) => provider) : []));
-      const isWord = judged.basis === 'operator' && isQualified(judged);
-      const qualification =
-        isWord && (await leadsToUnqualified(presented, candidates))
-          ? notQualified('provider_not_qualified', judged.isClaimedByToken)
-          : judged;
-      const provider = providerName ?? first.provider.settings.name;
-      return vouchedBy(first.result, { provider, isProviderKnown: isConfigured, qualification });
-    }
-    // The token is trusted, but its policy is not that of the provider. A stamp of this provider is then refused. A token from a client is valid,
-    // but it is not attributed to this provider.
-    const otherPolicy = trusting.find((each) => !policyFits(each.provider, each.result) && statusFits(each));
-    if (otherPolicy && named.length > 0) return { ok: false, code: 'policy_mismatch' };
-    const ofStranger = (result: Verified, name?: string) =>
-      vouchedBy(result, { provider: name, isProviderKnown: false, qualification: withLists(qualify(result, [])) });
-    if (otherPolicy) return ofStranger(otherPolicy.result);
-    if (trusting.length > 0) return { ok: false, code: 'granted_with_mods' };
-    if (named.length === 0) {
-      const extra = await verifyWith(presented, trust.extraTrust, false);
-      if (extra.ok) return ofStranger(extra, providerName);
-      if (extra.code === 'certificate_revoked') return extra;
-      refusals.push(extra);
-    }
-    // A service that a trusted list grants is a trust anchor too, but never for a stamp of a configured provider.
-    const isListed = named.length === 0 && listed?.qualification !== undefined;
-    if (isListed && listed.result.ok && isQualified(listed.qualification) && !listed.result.grantedWithMods)
-      return ofStranger(listed.result, providerName);
-    // A service that is no CA has certified the signer.
-    if (listed?.result.ok === false && listed.result.code === 'issuer_not_ca') refusals.push(listed.result);
-    const refusal = refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
-    if (verdictOf(refusal.code) === 'not_valid') return refusal;
-    // Not proved by any trust store. If the token is also wrong regardless of trust, that is the answer.
-    const own = await verifyByItself(presented.bytes, { nowMs: clock(), reader: trust.extraTrust }, (store) =>
-      // Renewals need no other trust store here: `store` has the certificates of all tokens in the record.
-      verifyEvidence(presented.bytes, { ...contextOf(presented, store, true), renewalTrust: [] }),
-    );
-    if (own.ok) return { ...refusal, stated: own, ...(isListed && { qualification: listed.qualification }) };
-    return verdictOf(own.code) === 'not_proved' ? refusal : own;
-  }
-
-  /**
-   * Verifies with the services of the lists as trust anchors, and with our certificates and revocation lists. `qualification`: what the lists say, if
-   * they have the service, and if each further token that only they cover is granted itself.
-   */
-  async function judgeByLists(
-    presented: Presented,
-  ): Promise<{ readonly result: VerifyResult; readonly qualification?: Qualification } | undefined> {
-    const index = lists();
-    if (index.isEmpty) return undefined;
-    const services = index.trustWith(trust.extraTrust);
-    const result = await verifyWith(presented, services, true);
-    if (!result.ok) return { result };
-    const [, ...renewals] = result.record?.tokens ?? [];
-    const areGranted = renewals.every(
-      (token) => token.trustedBy.some((store) => store !== services) || isQualified(qualificationOf(token, [], index, new Date(clock()))),
-    );
-    return areGranted ? { result, qualification: qualify(result, [], services) } : { result };
-  }
-
   return {
-    judge: async (token, provider, expected, otherDigests = [], crls = []) => {
-      if (crls.length > 0)
-        return createTokenJudge({ ...deps, trust: withRevocationLists(trust, crls) }).judge(token, provider, expected, otherDigests);
-      const bytes = bytesOfTokenText(token);
+    judge: async (token, { provider, imprints = [], crls = [] } = {}) => {
+      const bytes = typeof token === 'string' ? bytesOfTokenText(token) : Buffer.from(token);
       if (bytes === undefined) return { ok: false, code: 'not_base64' };
-      if (looksLikeMockToken(bytes))
-        return provider === undefined || provider === mockProviderName ? judgeMock(bytes) : { ok: false, code: 'mock_not_rfc3161' };
-      if (provider === mockProviderName || bytes[0] !== sequenceTag) return { ok: false, code: 'unknown_format' };
-      return judgeTst({ bytes, expected, otherDigests }, provider);
+      const isMock = provider === mockProviderName;
+      if (looksLikeMockToken(bytes)) {
+        if (deps.mockKey === undefined || (provider !== undefined && !isMock)) return { ok: false, code: 'mock_not_rfc3161' };
+        return judgeMock(bytes, await deps.mockKey());
+      }
+      if (isMock || bytes[0] !== sequenceTag) return { ok: false, code: 'unknown_format' };
+      const trust = withRevocationLists(deps.trust, crls);
+      const lists = deps.lists();
+      const listed = lists.isEmpty ? undefined : lists.trustWith(trust.extraTrust);
+      return judgeEvidence({ bytes, imprints, trust, lists, listed, nowMs: deps.clock() }, provider);
     },
   };
+}
+
+function judgeMock(bytes: Buffer, key: KeyObject): Judgement {
+  const read = readMockToken(key, bytes);
+  if (!read.ok) return { ok: false, code: 'mock_token_forged' };
+  const { tokenId, hash, timeMs } = read.claims;
+  return {
+    ok: true,
+    tokenId,
+    issuedAt: new Date(timeMs).toISOString(),
+    imprint: sha256Imprint(hash),
+    provider: mockProviderName,
+    isProviderKnown: true,
+    isTrustedByList: false,
+    qualification: notQualified('mock_provider'),
+    tst: undefined,
+    verified: undefined,
+  };
+}
+
+/** Adds revocation lists to each trust store. The caches of the stores stay in use: whether a chain is revoked is judged each time. */
+function withRevocationLists(trust: TrustSettings, given: readonly Uint8Array[]): TrustSettings {
+  if (given.length === 0) return trust;
+  const { crls } = createTrustStore({ anchors: [], crls: given });
+  const withLists = (store: TrustStore): TrustStore => ({ ...store, crls: [...store.crls, ...crls] });
+  return {
+    providers: trust.providers.map((provider) => ({ ...provider, trust: withLists(provider.trust) })),
+    extraTrust: withLists(trust.extraTrust),
+  };
+}
+
+/** A token or record, and everything by which it is judged. */
+interface Evidence {
+  readonly bytes: Buffer;
+  readonly imprints: readonly Imprint[];
+  readonly trust: TrustSettings;
+  readonly lists: ListIndex;
+  /** The services of the lists as trust anchors. Undefined: there is no list. */
+  readonly listed: TrustStore | undefined;
+  readonly nowMs: number;
+}
+
+/** The providers to which the token may belong. */
+interface Candidates {
+  /** The recorded name. */
+  readonly name: string | undefined;
+  /** The provider with this name; all providers if there is no name, or no provider with this name is configured any more. */
+  readonly providers: readonly TrustedProvider[];
+  /** Whether the recorded provider is configured. Then nobody else makes the token valid. */
+  readonly isNamed: boolean;
+}
+
+/**
+ * Judges an RFC 3161 token or an evidence record:
+ *
+ * 1. It is verified with each trust source, in a fixed order: the trust anchors of the providers, `TRUST_ANCHORS_FILE` (or the anchors of the
+ *    command), the services of the trusted lists.
+ * 2. A revoked certificate that any of them finds makes it not valid.
+ * 3. The first source decides whose policy and status it fits. The status in a TSA's answer is not signed, so it is judged after the signature.
+ * 4. If none fits, it is not proved, or it is wrong whomever one trusts.
+ * 5. Otherwise it is valid, and may be qualified.
+ */
+async function judgeEvidence(evidence: Evidence, providerName: string | undefined): Promise<Judgement> {
+  const named = evidence.trust.providers.filter(({ settings }) => settings.name === providerName);
+  const isNamed = named.length > 0;
+  const candidates = { name: providerName, providers: isNamed ? named : evidence.trust.providers, isNamed };
+  const findings = await verifyBySources(evidence, candidates);
+  const revoked = findings.find(({ result }) => !result.ok && result.code === 'certificate_revoked')?.result;
+  if (revoked?.ok === false) return revoked;
+  const fit = fitPolicy(evidence, findings, candidates);
+  if (fit === undefined) return judgeUnproved(evidence, findings);
+  if ('code' in fit) return { ok: false, code: fit.code };
+  const { result, provider, isProviderKnown, isTrustedByList } = fit;
+  return {
+    ok: true,
+    tokenId: undefined,
+    issuedAt: rfc3339Of(result.genTimeText),
+    imprint: { algorithm: result.imprint.algorithm, digest: result.imprint.digest.toString('hex') },
+    provider,
+    isProviderKnown,
+    isTrustedByList,
+    qualification: await qualify(evidence, findings, fit, candidates),
+    tst: result.token,
+    verified: result,
+  };
+}
+
+/** What one trust source says. `provider`: only for the trust anchors of a provider. */
+interface Finding {
+  readonly source: 'provider' | 'anchors' | 'list';
+  readonly provider?: TrustedProvider;
+  readonly result: VerifyResult;
+}
+
+/**
+ * Verifies with each source. If the recorded provider is configured, the lists are only asked about revocation and qualification, and
+ * `TRUST_ANCHORS_FILE` is not asked.
+ *
+ * Each provider's trust store has the certificates and revocation lists of all providers. The certificates field is outside the token's signature, so
+ * anyone can remove a certificate from it. If several roots certify a CA, only configured certificates are sure to show every path
+ * (docs/operators/providers.md).
+ */
+async function verifyBySources(evidence: Evidence, { providers, isNamed }: Candidates): Promise<readonly Finding[]> {
+  const findings: Finding[] = [];
+  for (const provider of providers) {
+    const result = await verifyBy(evidence, provider.trust);
+    findings.push({ source: 'provider', provider, result });
+    // An encoding error is the same for every source, so the others need not be tried.
+    if (!result.ok && result.code.startsWith('der_')) return findings;
+  }
+  if (!isNamed && !findings.some(({ result }) => result.ok))
+    findings.push({ source: 'anchors', result: await verifyBy(evidence, evidence.trust.extraTrust) });
+  if (evidence.listed) findings.push({ source: 'list', result: await verifyBy(evidence, evidence.listed) });
+  return findings;
+}
+
+/**
+ * Verifies with one trust store. The tokens of renewals may come from any trusted TSA: only the first token of a record decides to which provider the
+ * record belongs. A renewal that only the lists cover must be granted itself.
+ */
+async function verifyBy(evidence: Evidence, store: TrustStore): Promise<VerifyResult> {
+  const { providers, extraTrust } = evidence.trust;
+  const renewalTrust = [...providers.map(({ trust }) => trust), extraTrust, ...(evidence.listed ? [evidence.listed] : [])];
+  const result = await verifyEvidence(evidence.bytes, { ...contextOf(evidence), trust: store, renewalTrust });
+  const [, ...renewals] = (result.ok && result.record?.tokens) || [];
+  const isGranted = renewals.every(
+    (token, i) => token.trustedBy.some((trust) => trust !== evidence.listed) || isGrantedByList(evidence, token, renewals[i + 1]),
+  );
+  if (isGranted) return result;
+  return { ok: false, code: 'untrusted_root', detail: 'No trusted list grants the service that renewed the record.' };
+}
+
+const contextOf = ({ imprints, nowMs }: Evidence) => ({
+  nowMs,
+  acceptGrantedWithMods: true,
+  digests: imprints.map(({ algorithm, digest }) => ({ algorithm, digest: Buffer.from(digest, 'hex') })),
+});
+
+const isGrantedByList = ({ lists, nowMs }: Evidence, token: Verified, next: Verified | undefined): boolean =>
+  isQualified(qualificationOf(token, [], lists, next?.genTime ?? new Date(nowMs)));
+
+/** The source that makes the token valid. */
+interface Fit {
+  readonly result: Verified;
+  readonly provider: string | undefined;
+  readonly isProviderKnown: boolean;
+  readonly isTrustedByList: boolean;
+  /** The providers to whose trust anchors and policy the token leads. */
+  readonly providers: readonly TrustedProvider[];
+}
+
+/**
+ * Chooses the first source whose policy and status the token fits. Undefined: no source trusts the token. A code: a source trusts it, but it does not
+ * fit.
+ */
+function fitPolicy(
+  evidence: Evidence,
+  findings: readonly Finding[],
+  { name, isNamed }: Candidates,
+): Fit | { readonly code: ReasonCode } | undefined {
+  const trusting = findings.flatMap(({ provider, result }) => (provider && result.ok ? [{ provider, result }] : []));
+  const ofPolicy = trusting.filter(({ provider, result }) => policyFits(provider, result));
+  const isProviderKnown = name === undefined || isNamed;
+  const first = ofPolicy.find(({ provider, result }) => statusFits(result, provider));
+  if (first) {
+    const providers = isProviderKnown ? ofPolicy.map(({ provider }) => provider) : [];
+    const provider = name ?? first.provider.settings.name;
+    return { result: first.result, provider, isProviderKnown, isTrustedByList: false, providers };
+  }
+  const ofStranger = { isProviderKnown: false, providers: [] };
+  // The token is trusted, but its policy is not that of the provider. A stamp of this provider is then refused. A token from a client is valid, but it
+  // is not attributed to this provider.
+  const otherPolicy = trusting.find(({ provider, result }) => !policyFits(provider, result) && statusFits(result, provider));
+  if (otherPolicy && isNamed) return { code: 'policy_mismatch' };
+  if (otherPolicy) return { ...ofStranger, result: otherPolicy.result, provider: undefined, isTrustedByList: false };
+  if (trusting.length > 0) return { code: 'granted_with_mods' };
+  if (isNamed) return undefined;
+  for (const { source, result } of findings) {
+    if (!result.ok || (source === 'list' && !isGrantedByList(evidence, result, result.record?.tokens[1]))) continue;
+    if (!statusFits(result)) return { code: 'granted_with_mods' };
+    return { ...ofStranger, result, provider: name, isTrustedByList: source === 'list' };
+  }
+  return undefined;
+}
+
+const policyFits = ({ settings }: TrustedProvider, { policy }: Verified): boolean =>
+  settings.policyOid === undefined || settings.policyOid === policy;
+
+/** Returns false for a grantedWithMods answer (the TSA granted something different from the request), unless its provider accepts them (refusal 4). */
+const statusFits = ({ grantedWithMods }: Verified, provider?: TrustedProvider): boolean =>
+  !grantedWithMods || provider?.settings.acceptGrantedWithMods === true;
+
+/** Judges a token that no source trusts. If it is also wrong whomever one trusts, that is the answer. */
+async function judgeUnproved(evidence: Evidence, findings: readonly Finding[]): Promise<Judgement> {
+  // The lists know few CAs. Their only refusal that is about the token: a service that is no CA certified the signer.
+  const refusals = findings.flatMap(({ source, result }) =>
+    result.ok || (source === 'list' && result.code !== 'issuer_not_ca') ? [] : [result],
+  );
+  const refusal = refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
+  if (verdictOf(refusal.code) === 'not_valid') return refusal;
+  const own = await verifyByItself(evidence.bytes, { nowMs: evidence.nowMs, reader: evidence.trust.extraTrust }, (store) =>
+    verifyEvidence(evidence.bytes, { ...contextOf(evidence), trust: store }),
+  );
+  if (!own.ok) return verdictOf(own.code) === 'not_proved' ? refusal : own;
+  const said = qualificationBy(evidence, own, []);
+  return { ...refusal, stated: own, ...(said.basis === 'list' && !isQualified(said) && { qualification: said }) };
+}
+
+/**
+ * Decides whether a valid token is qualified. It may lead to the trust anchors of several providers: by the operator's word it is qualified only if all
+ * of them are, whatever name the record of the stamp has.
+ */
+async function qualify(
+  evidence: Evidence,
+  findings: readonly Finding[],
+  { result, providers }: Fit,
+  candidates: Candidates,
+): Promise<Qualification> {
+  const own = qualificationBy(evidence, result, providers);
+  const listed = findings.find(({ source }) => source === 'list')?.result;
+  const said = listed?.ok ? qualificationBy(evidence, listed, []) : undefined;
+  // A trust anchor may lead to another chain than the one that the lists know.
+  const judged = said && (own.basis !== 'list' || isQualified(said)) ? said : own;
+  const isWord = judged.basis === 'operator' && isQualified(judged);
+  if (!isWord || !(await leadsToUnqualified(evidence, candidates.providers))) return judged;
+  return notQualified('provider_not_qualified', judged.isClaimedByToken);
+}
+
+/** @param providers the providers to which the first token belongs */
+function qualificationBy({ trust, lists, nowMs }: Evidence, verified: Verified, providers: readonly TrustedProvider[]): Qualification {
+  const settingsOf = (of: readonly TrustedProvider[]) => of.map(({ settings }) => settings.qualified);
+  return qualificationOfEvidence(verified, {
+    lists,
+    ofFirst: settingsOf(providers),
+    ofRenewal: (token) =>
+      settingsOf(trust.providers.filter((provider) => token.trustedBy.includes(provider.trust) && policyFits(provider, token))),
+    now: new Date(nowMs),
+  });
+}
+
+/** Returns true if a token also leads to the trust anchors of a provider that was not tried and that the operator does not call qualified. */
+async function leadsToUnqualified(evidence: Evidence, tried: readonly TrustedProvider[]): Promise<boolean> {
+  for (const provider of evidence.trust.providers) {
+    if (tried.includes(provider) || provider.settings.qualified === true) continue;
+    const result = await verifyBy(evidence, provider.trust);
+    if (result.ok && policyFits(provider, result)) return true;
+  }
+  return false;
 }

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { type CallerKind, callerKinds } from '../domain/caller.ts';
 import { mockProviderName } from '../domain/mock-token.ts';
+import { type CallerKind, callerKinds } from '../domain/stamp.ts';
 import { createTrustStore, type TrustMaterial, TrustMaterialError } from '../rfc3161/index.ts';
 import { ConfigError } from '../runtime/config.ts';
 import { checkDrift, type KeySettings, keyMembers, keySettingsOf } from './key-entry.ts';

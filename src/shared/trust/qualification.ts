@@ -1,5 +1,5 @@
 import { developmentPolicy, isQualified, notQualified, type Qualification } from '../domain/qualification.ts';
-import { hasQualifiedStatement, type RecordToken, type TrustStore, type Verified } from '../rfc3161/index.ts';
+import { hasQualifiedStatement, type RecordToken, type Verified } from '../rfc3161/index.ts';
 import type { ListIndex } from './lists/index.ts';
 import type { QualifiedSetting } from './providers-file.ts';
 
@@ -50,17 +50,15 @@ interface QualificationSources {
   readonly lists: ListIndex;
   /** `qualified` of each configured provider to which the first token belongs. */
   readonly ofFirst: readonly QualifiedSetting[];
-  /** The same for a token of a renewal that leads to these trust stores. */
-  ofRenewal(token: RecordToken, stores: readonly TrustStore[]): readonly QualifiedSetting[];
-  /** Whether evidence that ended with this token would be valid now. */
-  holdsAlone(token: RecordToken): boolean;
+  /** The same for a token of a renewal. */
+  ofRenewal(token: RecordToken): readonly QualifiedSetting[];
   readonly now: Date;
 }
 
 /** Decides as `decide` does, and adds what is unsure about the lists now. */
 export function qualificationOfEvidence(verified: Verified, sources: QualificationSources): Qualification {
   const qualification = decide(verified, sources);
-  const doubts = sources.lists.doubtsAt(sources.now, qualification.listed?.territory);
+  const doubts = sources.lists.doubtsAt(sources.now, qualification.listed);
   return doubts.length === 0 ? qualification : { ...qualification, notChecked: [...(qualification.notChecked ?? []), ...doubts] };
 }
 
@@ -69,15 +67,14 @@ export function qualificationOfEvidence(verified: Verified, sources: Qualificati
  * not qualified, or even earlier, it must be valid now.
  */
 function decide(verified: Verified, sources: QualificationSources): Qualification {
-  const { lists, ofFirst, ofRenewal, holdsAlone, now } = sources;
+  const { lists, ofFirst, ofRenewal, now } = sources;
   const [first, ...renewals] = verified.record?.tokens ?? [];
   const existedBy = (next: Verified | undefined) => next?.genTime ?? now;
   const own = qualificationOf(verified, ofFirst, lists, existedBy(renewals[0]));
   if (!isQualified(own) || first === undefined || first.holdsAloneBy.length > 0) return own;
   for (const [i, token] of renewals.entries()) {
-    const settings = ofRenewal(token, token.trustedBy);
-    if (!isQualified(qualificationOf(token, settings, lists, existedBy(renewals[i + 1])))) break;
-    if (holdsAlone(token)) return own;
+    if (!isQualified(qualificationOf(token, ofRenewal(token), lists, existedBy(renewals[i + 1])))) break;
+    if (token.holdsAloneBy.length > 0) return own;
   }
   return { ...own, status: 'not_qualified', reason: 'later_time_stamp' };
 }

@@ -1,6 +1,6 @@
 /** This module formats numbers, times and hashes for people. All templates use its functions. No function needs a clock or the system's locale. */
 
-import { qualifiedParts } from '../domain/qualified-sentence.ts';
+import { qualifiedParts } from '../domain/qualification.ts';
 
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
@@ -123,5 +123,4 @@ export function qualifiedLine(qualification: Parameters<typeof qualifiedParts>[0
   return verdict + link + escapeHtml(after);
 }
 
-export { developmentSentence, trialOf } from '../domain/qualification.ts';
-export { laterStatusSentence } from '../domain/qualified-sentence.ts';
+export { developmentSentence, laterStatusSentence, trialOf } from '../domain/qualification.ts';

@@ -1,6 +1,5 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
-import { crownOf } from '../../shared/domain/leaf-path.ts';
-import { leafRecordOf } from '../../shared/domain/leaf-record.ts';
+import { crownOf, leafRecordOf } from '../../shared/domain/evidence.ts';
 import { type Batch, digestCharacters, type Imprint, type LeafProof, type TokenProof } from '../../shared/domain/stamp.ts';
 import { buildHashTree } from '../../shared/rfc3161/index.ts';
 

@@ -1,8 +1,5 @@
-import type { CallerKind } from '../../shared/domain/caller.ts';
-import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { TransientError } from '../../shared/domain/service-error.ts';
-import type { Imprint, Proof } from '../../shared/domain/stamp.ts';
-import type { StampTier } from '../../shared/domain/tiers.ts';
+import type { CallerKind, Imprint, Proof, RequestFault, StampTier } from '../../shared/domain/stamp.ts';
 
 /** The input of a stamp. */
 export interface StampSubject {

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { rfc3339Of } from '../../shared/domain/gen-time.ts';
 import { awaitsList, isQualified, type Qualification } from '../../shared/domain/qualification.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import type { TokenProof } from '../../shared/domain/stamp.ts';
+import { rfc3339Of } from '../../shared/domain/token.ts';
 import type { RequestRate, TakenRequest } from '../../shared/queue/request-rate.ts';
 import {
   encodeRequest,

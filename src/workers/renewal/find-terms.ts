@@ -23,7 +23,7 @@ export async function findTerms({ store, tokenJudge, log }: RenewalTools): Promi
   /** The end of one subject's evidence. The token alone may still be judged valid after it expired (V5); then it is too late to renew it. */
   async function termOf({ record, renewals, token, provider, imprint, newImprints }: Subject): Promise<EvidenceTerm | 'ended' | 'unknown'> {
     const judged = renewals === 0 ? token : record?.toString('base64');
-    const judgement = judged === undefined ? undefined : await tokenJudge.judge(judged, provider, imprint, newImprints);
+    const judgement = judged === undefined ? undefined : await tokenJudge.judge(judged, { provider, imprints: [imprint, ...newImprints] });
     if (judgement?.ok === false && hasEnded.has(judgement.code)) return 'ended';
     if (!judgement?.ok || !judgement.verified) return 'unknown';
     return evidenceTermOf(judgement.verified.record?.tokens.at(-1) ?? judgement.verified);

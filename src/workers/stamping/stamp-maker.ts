@@ -1,7 +1,5 @@
-import type { RequestFault } from '../../shared/domain/request-fault.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { digestCharacters, type Proof } from '../../shared/domain/stamp.ts';
-import { timeOfId } from '../../shared/domain/stamp-id.ts';
+import { digestCharacters, type Proof, type RequestFault, timeOfId } from '../../shared/domain/stamp.ts';
 import type { StampItem, TimeStampReqFields } from '../../shared/queue/jobs.ts';
 import { withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { StampTally } from '../../shared/store/counters.ts';

@@ -1,5 +1,4 @@
-import { stampTokenOf } from '../../shared/contract/stamp.ts';
-import { callbackSchema } from '../../shared/contract/webhook.ts';
+import { callbackSchema, stampTokenOf } from '../../shared/contract/stamp.ts';
 import { type WorkflowCompleteResponse, workflowStampResponseOf } from '../../shared/contract/workflow.ts';
 import { addressesUnder, workflowPath } from '../../shared/domain/addresses.ts';
 import { decryptMetadata, deriveKey } from '../../shared/domain/encryption.ts';
@@ -55,7 +54,7 @@ export function createWebhookProcessor(tools: WorkerTools, sendWebhook: SendWebh
     if (!stored) return undefined;
     const [proof] = stored.proofs;
     // The stored token is judged again for each webhook.
-    const judged = await tokenJudge.judge(proof.token, proof.provider, stored.imprint);
+    const judged = await tokenJudge.judge(proof.token, { provider: proof.provider, imprints: [stored.imprint] });
     if (judged.ok)
       return JSON.stringify(
         stampTokenOf(stored, { ...proof, isQualified: isQualified(judged.qualification), qualification: judged.qualification }, sealedUrl),

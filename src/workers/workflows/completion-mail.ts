@@ -47,7 +47,9 @@ export async function sendCompletionMail(tools: WorkerTools, job: JobPayload<'co
 /** Judges the stamps of root and closing record for this mail (V9). Undefined if one of them does not verify. */
 async function judgeSeals({ store, tokenJudge }: WorkerTools, tokenIds: readonly string[]) {
   const stored = await store.stamps.findMany(tokenIds);
-  const judged = await Promise.all(stored.map(({ proofs: [proof], imprint }) => tokenJudge.judge(proof.token, proof.provider, imprint)));
+  const judged = await Promise.all(
+    stored.map(({ proofs: [{ token, provider }], imprint }) => tokenJudge.judge(token, { provider, imprints: [imprint] })),
+  );
   const proved = judged.filter((judgement) => judgement.ok);
   if (proved.length < tokenIds.length) return undefined;
   return { isTest: proved.some(({ qualification }) => trialOf(qualification) !== null) };

@@ -1,8 +1,6 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
-import { commitmentsOf, saltBytes } from '../../shared/domain/commitment.ts';
-import { checkLink, createTreeHeadBuilder, hashOfClosingText } from '../../shared/domain/proofs.ts';
-import { sha256Imprint } from '../../shared/domain/stamp.ts';
-import { needsQualifiedProvider } from '../../shared/domain/tiers.ts';
+import { checkLink, commitmentsOf, createTreeHeadBuilder, hashOfClosingText, saltBytes } from '../../shared/domain/proofs.ts';
+import { needsQualifiedProvider, sha256Imprint } from '../../shared/domain/stamp.ts';
 import { canonicalTextOf, closingRecordOf, readClosingRecord } from '../../shared/proof/closing-record.js';
 import { hexOf, octetsOfSha256 } from '../../shared/proof/octets.js';
 import { type ChainEnd, chainStart } from '../../shared/proof/output-chain.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { email } from '../../../src/shared/contract/email.ts';
+import { email } from '../../../src/shared/contract/fields.ts';
 
 const [a64, b60, b63] = ['a'.repeat(64), 'b'.repeat(60), 'b'.repeat(63)];
 const longDomain = (length: number) => `${b60}.${b60}.${'d'.repeat(length - 128)}.e.com`;

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { idInSeries } from '../../../src/shared/domain/stamp-id.ts';
+import { idInSeries } from '../../../src/shared/domain/stamp.ts';
 import { announceOutputs, createOutputOrder } from '../../../src/shared/queue/output-order.ts';
 import { recordFailedStamps } from '../../../src/workers/stamping/failed-stamps.ts';
 import { openQueueLab } from '../../support/queue-lab.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { firstIdAt } from '../../../src/shared/domain/stamp-id.ts';
+import { firstIdAt } from '../../../src/shared/domain/stamp.ts';
 import { createCounterStore, type StampTally } from '../../../src/shared/store/counters.ts';
 import { openStore } from '../../../src/shared/store/store.ts';
 import { makeBatchedStamps } from '../../support/batched-stamps.ts';

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Imprint, sha256Imprint } from '../../../src/shared/domain/stamp.ts';
-import { firstIdAt } from '../../../src/shared/domain/stamp-id.ts';
+import { firstIdAt, type Imprint, sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 import type { StoredStamp } from '../../../src/shared/store/stamps.ts';
 import { openStore } from '../../../src/shared/store/store.ts';
 import { freshStore } from '../../support/servers.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { crownOf, lowerPathOf, wholePathOf } from '../../../src/shared/domain/leaf-path.ts';
+import { crownOf, lowerPathOf, wholePathOf } from '../../../src/shared/domain/evidence.ts';
 import { buildHashTree } from '../../../src/shared/rfc3161/index.ts';
 
 const some = (count: number) => Array.from({ length: count }, () => randomBytes(32));

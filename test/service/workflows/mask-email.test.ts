@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { maskEmail } from '../../../src/shared/domain/mask-email.ts';
+import { maskEmail } from '../../../src/shared/domain/recipient.ts';
 
 describe('masked address (W11)', () => {
   it.each([

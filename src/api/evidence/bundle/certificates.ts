@@ -59,7 +59,7 @@ export function createCertificateCollector({ stampJudge, trust }: WorkflowTools)
       const isKnown = () => signers.some((signer) => first.includes(signer)) && renewalIds.every((id) => renewals.has(id));
       if (judged >= mostJudged || isKnown()) return;
       judged += 1;
-      const judgement = await stampJudge.judgeToken(bytes.toString('base64'), provider, imprint, newImprints);
+      const judgement = await stampJudge.judgeToken(bytes.toString('base64'), { provider, imprints: [imprint, ...newImprints] });
       if (!judgement.ok || !judgement.verified) return;
       for (const { chain } of judgement.verified.record?.tokens ?? [judgement.verified]) keep(chain);
       for (const id of renewalIds) renewals.add(id);

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { ZipFile } from 'yazl';
 import { outputLineOf, proofLineOf, stampLineOf } from '../../../shared/contract/evidence-bundle.ts';
 import { sha256 } from '../../../shared/domain/proofs.ts';
-import { qualifiedSentence } from '../../../shared/domain/qualified-sentence.ts';
+import { qualifiedSentence } from '../../../shared/domain/qualification.ts';
 import { blockSize, blocksOf, bundleFiles, type SealName, sealFiles } from '../../../shared/proof/bundle-files.js';
 import { rootOf } from '../../../shared/proof/hash-tree.js';
 import { hexOf } from '../../../shared/proof/octets.js';

@@ -1,7 +1,6 @@
 import { refuse } from '../refusal/refusal.ts';
-import { type Budget, type DerLimits, overrun, spend, TOKEN_LIMITS } from './der.ts';
+import { type Budget, CONSTRUCTED, type DerLimits, overrun, spend, TAG, TOKEN_LIMITS } from './der.ts';
 import { headerOf } from './der-writer.ts';
-import { CONSTRUCTED, TAG } from './tags.ts';
 
 /**
  * The result of converting BER to DER. In CMS, everything except the signed attributes may be BER (RFC 5652 §2). Two forms that BER allows and DER

@@ -1,9 +1,7 @@
 import { refuse } from '../refusal/refusal.ts';
-import { contentsOf, type Der, derOf } from './der.ts';
-import { isMinimalInteger } from './der-primitives.ts';
+import { contentsOf, type Der, derOf, isMinimalInteger, TAG } from './der.ts';
 import { objectIdentifier } from './der-writer.ts';
 import { OID } from './oids.ts';
-import { TAG } from './tags.ts';
 
 /** This module reads the values of primitive elements that `parseDer` has checked. */
 

@@ -1,6 +1,32 @@
 import { Refusal, refuse } from '../refusal/refusal.ts';
-import { checkPrimitive } from './der-primitives.ts';
-import { CLASS, CONSTRUCTED, TAG } from './tags.ts';
+
+/** The tags of the ASN.1 types; each is one octet (X.690 §8.1.2). */
+export const TAG = {
+  boolean: 0x01,
+  integer: 0x02,
+  bitString: 0x03,
+  octetString: 0x04,
+  null: 0x05,
+  oid: 0x06,
+  enumerated: 0x0a,
+  utf8String: 0x0c,
+  printableString: 0x13,
+  ia5String: 0x16,
+  utcTime: 0x17,
+  generalizedTime: 0x18,
+  bmpString: 0x1e,
+  sequence: 0x30,
+  set: 0x31,
+  /** The tag `[n]` of a primitive element. */
+  context: (number: number) => 0x80 | number,
+  /** The tag `[n]` of a constructed element. */
+  contextConstructed: (number: number) => 0xa0 | number,
+} as const;
+
+/** The bit in a tag that marks an element with other elements inside (constructed). */
+export const CONSTRUCTED = 0x20;
+/** The bits in a tag for its class. Both are zero for a universal type. */
+const CLASS = 0xc0;
 
 /**
  * This module reads DER (ITU-T X.690 §8–§11) into a tree. The whole input is checked before it is used: every length has its shortest form, no
@@ -150,4 +176,146 @@ export function contentsOf(element: Der): Buffer {
 /** Returns true if two elements have exactly the same octets. */
 export function sameDer(a: Der, b: Der): boolean {
   return a.source.compare(b.source, b.start, b.end, a.start, a.end) === 0;
+}
+
+/** This module checks that primitive values have the only form that DER allows (X.690 §8, §10, §11). */
+
+/** NumericString, TeletexString, VideotexString, GraphicString, VisibleString, GeneralString, UniversalString. Their octets are not checked. */
+const OTHER_STRINGS: ReadonlySet<number> = new Set([0x12, 0x14, 0x15, 0x19, 0x1a, 0x1b, 0x1c]);
+
+/** Checks the contents of a primitive type. It does not check that the date of a time exists: the reader of times checks this. */
+function checkPrimitive(tag: number, source: Buffer, content: number, end: number): void {
+  const length = end - content;
+  switch (tag) {
+    case TAG.boolean:
+      if (length !== 1 || (source[content] !== 0x00 && source[content] !== 0xff)) reject('BOOLEAN', content);
+      return;
+    case TAG.integer:
+    case TAG.enumerated:
+      if (!isMinimalInteger(source, content, end)) reject('INTEGER', content);
+      return;
+    case TAG.bitString:
+      if (!isCanonicalBitString(source, content, end)) reject('BIT STRING', content);
+      return;
+    case TAG.null:
+      if (length !== 0) reject('NULL', content);
+      return;
+    case TAG.oid:
+      if (!isCanonicalOid(source, content, end)) reject('OBJECT IDENTIFIER', content);
+      return;
+    case TAG.utf8String:
+      if (!isUtf8(source, content, end)) reject('UTF8String', content);
+      return;
+    case TAG.printableString: // Any ASCII is accepted, because CAs write '&', '@' and '*' into it, against X.680 §41.4.
+    case TAG.ia5String:
+    case TAG.utcTime:
+    case TAG.generalizedTime:
+      if (!isAscii(source, content, end)) reject('character string', content);
+      return;
+    case TAG.bmpString:
+      if (length % 2 !== 0) reject('BMPString', content);
+      return;
+    case TAG.octetString:
+      return;
+    default:
+      if (!OTHER_STRINGS.has(tag)) refuse('der_malformed', `No time-stamp has an element of type ${tag}, as at octet ${content}.`);
+  }
+}
+
+function reject(what: string, content: number): never {
+  refuse('der_not_canonical', `The ${what} at octet ${content} is not in the form of DER.`);
+}
+
+function isAscii(source: Buffer, content: number, end: number): boolean {
+  for (let i = content; i < end; i++) if (source[i]! >= 0x80) return false;
+  return true;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function isUtf8(source: Buffer, content: number, end: number): boolean {
+  if (isAscii(source, content, end)) return true;
+  try {
+    utf8.decode(source.subarray(content, end));
+    return true;
+  } catch {
+    return false; // A fatal decoder throws if the octets are not UTF-8.
+  }
+}
+
+/** Returns true if an INTEGER has as few octets as possible (X.690 §8.3.2). */
+export function isMinimalInteger(source: Buffer, content: number, end: number): boolean {
+  if (content === end) return false;
+  if (end - content === 1) return true;
+  const first = source[content]!;
+  const second = source[content + 1]!;
+  return !((first === 0x00 && second < 0x80) || (first === 0xff && second >= 0x80));
+}
+
+/** Returns true if the first octet of a BIT STRING counts its unused bits, and these bits are zero (X.690 §8.6.2, §11.2.1). */
+function isCanonicalBitString(source: Buffer, content: number, end: number): boolean {
+  if (content === end) return false;
+  const unused = source[content]!;
+  if (unused === 0) return true;
+  return unused <= 7 && end - content > 1 && (source[end - 1]! & ((1 << unused) - 1)) === 0;
+}
+
+/** Returns true if each arc has its shortest form, and the last arc is complete (X.690 §8.19.2). */
+function isCanonicalOid(source: Buffer, content: number, end: number): boolean {
+  if (content === end || (source[end - 1]! & 0x80) !== 0) return false;
+  let atArcStart = true;
+  for (let i = content; i < end; i++) {
+    if (atArcStart && source[i] === 0x80) return false;
+    atArcStart = (source[i]! & 0x80) === 0;
+  }
+  return true;
+}
+
+/** Reads the members of a SEQUENCE in order. It is a class because a token has about twenty SEQUENCEs: closures for them would need too much memory. */
+class Members {
+  readonly #name: string;
+  readonly #children: readonly Der[];
+  #next = 0;
+
+  constructor(name: string, children: readonly Der[]) {
+    this.#name = name;
+    this.#children = children;
+  }
+
+  /** Returns the next member, whatever its type: for a CHOICE. */
+  any(member: string): Der {
+    return this.#children[this.#next++] ?? refuse('der_malformed', `${this.#name} has no ${member}.`);
+  }
+
+  /** Returns the next member, which must have this tag. */
+  take(tag: number, member: string): Der {
+    const child = this.any(member);
+    return child.tag === tag ? child : refuse('der_malformed', `${member} of ${this.#name} is missing or of another type.`);
+  }
+
+  /** Returns the next member if it has this tag. Otherwise returns undefined, and the member is still the next. */
+  optional(tag: number): Der | undefined {
+    return this.#children[this.#next]?.tag === tag ? this.#children[this.#next++] : undefined;
+  }
+
+  /** Checks that all members were read. @throws Refusal `der_trailing` if there are more members */
+  end(): void {
+    if (this.#next !== this.#children.length) refuse('der_trailing', `${this.#name} has more members than it may have.`);
+  }
+}
+
+export type { Members };
+
+/** Begins to read the members of a SEQUENCE, or of an element with another `tag`. @throws Refusal `der_malformed` if the element has a different tag */
+export function membersOf(element: Der, name: string, tag: number = TAG.sequence): Members {
+  if (element.tag !== tag) refuse('der_malformed', `${name} is of another type.`);
+  return new Members(name, element.children);
+}
+
+/** Returns the only element inside an EXPLICIT tag. */
+export function inside(element: Der, name: string): Der {
+  const [only, more] = element.children;
+  if (only === undefined) refuse('der_malformed', `${name} is empty.`);
+  if (more !== undefined) refuse('der_trailing', `${name} has more than one element.`);
+  return only;
 }

@@ -1,9 +1,7 @@
-import { contentsOf, type Der, derOf, parseDer } from '../asn1/der.ts';
+import { contentsOf, type Der, derOf, inside, membersOf, parseDer, TAG } from '../asn1/der.ts';
 import { isSortedSet, oidOf } from '../asn1/der-values.ts';
 import { contextConstructed, integer, sequence } from '../asn1/der-writer.ts';
-import { inside, membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
-import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 import {
   type AlgorithmIdentifier,

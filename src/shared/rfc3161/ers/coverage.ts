@@ -5,7 +5,7 @@ import type { RefusalCode } from '../refusal/codes.ts';
 import { refuse } from '../refusal/refusal.ts';
 import type { MessageImprint } from '../tsp/imprint.ts';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
-import { digestData } from '../x509/digests.ts';
+import { digestData } from '../x509/algorithms.ts';
 import type { ArchiveTimeStamp, ArchiveTimeStampChain, EvidenceRecord } from './record.ts';
 
 /** The result of comparing the hashes in a record (RFC 4998 §4.3, §5.3). Signatures are not checked. */

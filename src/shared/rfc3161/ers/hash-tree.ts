@@ -1,6 +1,6 @@
 import { nodeOf } from '../../proof/hash-tree.js';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
-import { digestData } from '../x509/digests.ts';
+import { digestData } from '../x509/algorithms.ts';
 
 /** This module builds hash trees of RFC 4998 §4.2 for many documents. `shared/proof` computes the hash of a node and the root of a reduced tree. */
 

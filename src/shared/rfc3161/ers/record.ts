@@ -1,7 +1,5 @@
-import { contentsOf, type Der, type DerLimits, derOf, parseDer, TOKEN_LIMITS } from '../asn1/der.ts';
+import { contentsOf, type Der, type DerLimits, derOf, membersOf, parseDer, TAG, TOKEN_LIMITS } from '../asn1/der.ts';
 import { smallIntegerOf } from '../asn1/der-values.ts';
-import { membersOf } from '../asn1/members.ts';
-import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 import { IMPRINT_CODES } from '../tsp/imprint.ts';
 import { type ReadToken, readToken } from '../tsp/verify.ts';

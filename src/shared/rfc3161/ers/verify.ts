@@ -1,23 +1,23 @@
-import { TAG } from '../asn1/tags.ts';
+import { TAG } from '../asn1/der.ts';
 import type { RefusalCode } from '../refusal/codes.ts';
 import { Refusal, refuse, refusedBy } from '../refusal/refusal.ts';
 import type { MessageImprint } from '../tsp/imprint.ts';
-import { checkTime } from '../tsp/statement.ts';
 import type { TstInfo } from '../tsp/tst-info.ts';
 import type {
   Microseconds,
   RecordToken,
   RevocationAnswer,
   TokenClaims,
-  TokenContext,
   Unchecked,
   Verified,
   VerifyContext,
   VerifyResult,
 } from '../tsp/types.ts';
-import { judgeSigner, type SignerRules, verifyToken } from '../tsp/verify.ts';
+import { checkTime, judgeSigner, type SignerRules, verifyToken } from '../tsp/verify.ts';
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
-import type { TrustStore } from '../x509/trust-store.ts';
+import type { Certificate } from '../x509/certificate.ts';
+import { isSameName } from '../x509/name.ts';
+import { createTrustStore, type TrustStore } from '../x509/trust-store.ts';
 import { type Coverage, coverageOf } from './coverage.ts';
 import type { ArchiveTimeStampParts } from './encode.ts';
 import { type ArchiveTimeStamp, type EvidenceRecord, readEvidenceRecord } from './record.ts';
@@ -30,17 +30,12 @@ export interface EvidenceRecordContext extends VerifyContext {
   readonly renewalTrust?: readonly TrustStore[];
 }
 
-/** The context for a token or an evidence record. `otherDigests`: the document's digests in other algorithms, used only for records. */
-export type EvidenceContext = TokenContext & Omit<EvidenceRecordContext, 'digests'> & { readonly otherDigests?: readonly MessageImprint[] };
-
 /**
- * Verifies any kind of proof: a TimeStampToken or TimeStampResp with `verifyToken`, an EvidenceRecord with `verifyEvidenceRecord`. Never rejects,
- * whatever the bytes are.
+ * Verifies any kind of proof: a TimeStampToken or TimeStampResp with `verifyToken`, an EvidenceRecord with `verifyEvidenceRecord`. The digests in the
+ * context are for records only: a token is accepted with any imprint. Never rejects, whatever the bytes are.
  */
-export async function verifyEvidence(given: Uint8Array, context: EvidenceContext): Promise<VerifyResult> {
-  if (!isEvidenceRecord(given)) return verifyToken(given, context);
-  const { expected, otherDigests = [] } = context;
-  return verifyEvidenceRecord(given, { ...context, digests: expected === undefined ? [] : [expected, ...otherDigests] });
+export async function verifyEvidence(given: Uint8Array, context: EvidenceRecordContext): Promise<VerifyResult> {
+  return isEvidenceRecord(given) ? verifyEvidenceRecord(given, context) : verifyToken(given, context);
 }
 
 /** Returns true if the first member is an INTEGER. In an EvidenceRecord this is the version; a ContentInfo and a TimeStampResp start differently. */
@@ -116,7 +111,8 @@ interface TokenPlace {
 
 /**
  * Judges one token at the time of the next token, or the last token now (RFC 4998 §5.3). Also checks for which trust stores the record would be valid
- * now if it ended with this token (`holdsAloneBy`): later renewals are not needed then.
+ * now if it ended with this token (`holdsAloneBy`): later renewals are not needed then. If one trust store shows that a certificate was revoked, no
+ * other makes the token valid (V10).
  */
 async function judgeTimeStamp(
   { token }: ArchiveTimeStamp,
@@ -138,6 +134,8 @@ async function judgeTimeStamp(
   const trusting = results.flatMap(({ trust, result }) => (result.ok ? [{ trust, result }] : []));
   const refusals = results.flatMap(({ result }) => (result.ok ? [] : [result]));
   const [best] = trusting;
+  const revoked = refusals.find(({ code }) => code === 'certificate_revoked');
+  if (revoked) refuse(revoked.code, revoked.detail);
   if (best === undefined) {
     const { code, detail } = refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
     refuse(code, detail);
@@ -187,4 +185,41 @@ function answersOf(tokens: readonly Verified[]): readonly RevocationAnswer[] {
     if (known === undefined || (known.status === 'good' && answer.status !== 'good')) answers.set(fingerprint, answer);
   }
   return [...answers.values()];
+}
+
+/**
+ * Judges a token that no trust anchor covers by its own certificates. First, its certificates without an issuer in the token are the anchors. If the
+ * token is refused then, all its certificates are anchors, so that the signer's certificate needs no chain. The result proves nothing about the
+ * signer. It only shows that the token has no other fault, and where its chain ends.
+ *
+ * @param reader the reader's trust store: its revocation lists revoke certificates regardless of trust, and its certificates show who signed the lists
+ * @param verify judges the token or record with a trust store
+ */
+export async function verifyByItself(
+  given: Uint8Array,
+  { nowMs, reader }: { readonly nowMs: number; readonly reader: TrustStore },
+  verify: (trust: TrustStore) => Promise<VerifyResult>,
+): Promise<VerifyResult> {
+  const certificates = await certificatesOf(given, nowMs);
+  const isIssuedHere = ({ issuer, subject }: Certificate) =>
+    !isSameName(issuer, subject) && certificates.some((other) => isSameName(other.subject, issuer));
+  const trustIn = (anchors: readonly Certificate[]) => {
+    const own = createTrustStore({ anchors: anchors.map(({ der }) => der) });
+    return { ...own, certificates: [...own.certificates, ...reader.certificates], crls: reader.crls };
+  };
+  const chained = await verify(trustIn(certificates.filter((certificate) => !isIssuedHere(certificate))));
+  return chained.ok ? chained : verify(trustIn(certificates));
+}
+
+/** Returns the certificates that the verifier reads. It reads each of them with `certificateOf` of the trust store, which collects them here. */
+async function certificatesOf(given: Uint8Array, nowMs: number): Promise<readonly Certificate[]> {
+  const certificates: Certificate[] = [];
+  const nobody = createTrustStore({ anchors: [] });
+  const certificateOf = (der: Buffer) => {
+    const certificate = nobody.certificateOf(der);
+    certificates.push(certificate);
+    return certificate;
+  };
+  await verifyEvidence(given, { trust: { ...nobody, certificateOf }, nowMs });
+  return certificates;
 }

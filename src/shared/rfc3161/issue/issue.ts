@@ -1,10 +1,12 @@
-import type { KeyObject } from 'node:crypto';
+import { createPublicKey, type KeyObject } from 'node:crypto';
 import { objectIdentifier, octetString, sequence, utcTime } from '../asn1/der-writer.ts';
 import { OID } from '../asn1/oids.ts';
-import { PKI_FAILURE, PKI_STATUS, type PkiFailure } from '../tsp/pki-status.ts';
-import type { TimeStampRequest } from '../tsp/request.ts';
-import { digestData, digestIdentifier } from '../x509/digests.ts';
-import { acceptRequest } from './accept-request.ts';
+import { Refusal } from '../refusal/refusal.ts';
+import { requestOf, type TimeStampRequest } from '../tsp/request.ts';
+import { failureOf, PKI_FAILURE, PKI_STATUS, type PkiFailure } from '../tsp/response.ts';
+import { digestData, digestIdentifier } from '../x509/algorithms.ts';
+import type { Certificate } from '../x509/certificate.ts';
+import { isSameName, isSelfIssued } from '../x509/name.ts';
 import {
   type Accuracy,
   type Attribute,
@@ -20,7 +22,7 @@ import {
   type TokenParts,
   type TstInfoFields,
 } from './encode.ts';
-import type { SignatureScheme } from './sign.ts';
+import { type SignatureScheme, schemeOfKey } from './sign.ts';
 
 /** This module issues a time-stamp in one step, or in separate steps: a test that needs a faulty time-stamp changes the data between two steps. */
 
@@ -160,4 +162,77 @@ function constantPartsOf(identity: SigningIdentity): ConstantParts {
   };
   constantParts.set(identity, parts);
   return parts;
+}
+
+/** The error for a key and certificates that cannot be those of a TSA. The message is a clause with the reason: its subject is the key. */
+export class IdentityError extends Error {
+  override readonly name = 'IdentityError';
+}
+
+/** Returns the certificates above `signer`, nearest first, without the root. The list ends at the first certificate that is not in `certificates`. */
+function chainAbove(signer: Certificate, certificates: readonly Certificate[]): Buffer[] {
+  const chain: Certificate[] = [];
+  let last = signer;
+  while (!isSelfIssued(last)) {
+    const above = certificates.find((candidate) => isSameName(candidate.subject, last.issuer) && !chain.includes(candidate));
+    if (above === undefined || isSelfIssued(above)) break;
+    chain.push(above);
+    last = above;
+  }
+  return chain.map(({ der }) => der);
+}
+
+/**
+ * Makes the signing identity of a TSA from its private key and from certificates in any order: it takes the certificate of the key, and the
+ * certificates above this one. It does not check that they are suitable for time-stamps: the caller verifies a first token for that.
+ *
+ * @throws IdentityError if no certificate belongs to the key, or if the key cannot make time-stamps
+ */
+export function identityOf(privateKey: KeyObject, certificates: readonly Certificate[]): SigningIdentity {
+  const publicKey = createPublicKey(privateKey);
+  const own = certificates.find((certificate) => {
+    try {
+      return certificate.publicKey().key.equals(publicKey);
+    } catch (error) {
+      if (error instanceof Refusal) return false;
+      throw error;
+    }
+  });
+  if (own === undefined)
+    throw new IdentityError('does not belong to any of the certificates, or is of a kind that verifiers do not accept');
+  const scheme = schemeOfKey(own.publicKey());
+  if (scheme === undefined) throw new IdentityError(`is of a kind that cannot make time-stamps: ${privateKey.asymmetricKeyType}`);
+  const { der: certificate, subject: subjectName, issuer: issuerName, serialNumber } = own;
+  return { certificate, subjectName, issuerName, serialNumber, privateKey, scheme, chain: chainAbove(own, certificates) };
+}
+
+type AcceptedRequest =
+  | { readonly ok: true; readonly request: TimeStampRequest }
+  | {
+      readonly ok: false;
+      readonly failure: PkiFailure;
+      readonly detail: string;
+      /** False if the bytes are not the DER of a TimeStampReq. */
+      readonly isRequest: boolean;
+    };
+
+const refused = (failure: PkiFailure, detail: string, isRequest = true) => ({ ok: false, failure, detail, isRequest }) as const;
+
+/**
+ * Reads the DER of a TimeStampReq. Returns the request if a TSA with these policies can grant it, and otherwise the fault (RFC 3161 §2.4.2). Never
+ * throws, whatever the bytes are.
+ */
+export function acceptRequest(der: Uint8Array, policies: readonly string[]): AcceptedRequest {
+  try {
+    const request = requestOf(der);
+    if (request.version !== 1) return refused('badRequest', 'Only version 1 requests are known.');
+    if (request.hasExtensions) return refused('unacceptedExtension', 'No request extension is supported.');
+    if (request.policy !== undefined && !policies.includes(request.policy)) {
+      return refused('unacceptedPolicy', 'The requested policy is not offered.');
+    }
+    return { ok: true, request };
+  } catch (error) {
+    if (error instanceof Refusal) return refused(failureOf(error.code), error.message, !error.code.startsWith('der_'));
+    throw error;
+  }
 }

@@ -1,7 +1,5 @@
-import { contentsOf, type Der } from '../asn1/der.ts';
-import { membersOf } from '../asn1/members.ts';
+import { contentsOf, type Der, membersOf, TAG } from '../asn1/der.ts';
 import { OID } from '../asn1/oids.ts';
-import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 import { algorithmIdentifierOf, DIGEST_OCTETS, type DigestAlgorithm, digestOf } from '../x509/algorithms.ts';
 

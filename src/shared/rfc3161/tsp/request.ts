@@ -1,9 +1,7 @@
-import { type Der, type DerLimits, derOf, parseDer } from '../asn1/der.ts';
+import { type Der, type DerLimits, derOf, membersOf, parseDer, TAG } from '../asn1/der.ts';
 import { integerOf, isTrue, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
 import { boolean, integer, nullValue, objectIdentifier, octetString, sequence } from '../asn1/der-writer.ts';
-import { membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
-import { TAG } from '../asn1/tags.ts';
 import { type Refused, refuse, refusedBy } from '../refusal/refusal.ts';
 import { DIGEST_OCTETS } from '../x509/algorithms.ts';
 import { imprintOf, type MessageImprint } from './imprint.ts';

@@ -1,9 +1,49 @@
-import { contentsOf, type Der, parseDer } from '../asn1/der.ts';
+import { contentsOf, type Der, membersOf, parseDer, TAG } from '../asn1/der.ts';
 import { namedBitsOf, smallIntegerOf } from '../asn1/der-values.ts';
-import { membersOf } from '../asn1/members.ts';
-import { TAG } from '../asn1/tags.ts';
+import type { RefusalCode } from '../refusal/codes.ts';
 import { Refusal, refuse } from '../refusal/refusal.ts';
-import { failureName, PKI_STATUS, REQUEST_FAULTS, type RequestFault, statusName } from './pki-status.ts';
+
+/** This module has the numbers in a TSA's answer and their names (RFC 3161 §2.4.2). */
+
+/** The values of PKIStatus. */
+export const PKI_STATUS = {
+  granted: 0,
+  grantedWithMods: 1,
+  rejection: 2,
+  waiting: 3,
+  revocationWarning: 4,
+  revocationNotification: 5,
+} as const;
+
+/** The numbers of the bits in PKIFailureInfo. */
+export const PKI_FAILURE = {
+  badAlg: 0,
+  badRequest: 2,
+  badDataFormat: 5,
+  timeNotAvailable: 14,
+  unacceptedPolicy: 15,
+  unacceptedExtension: 16,
+  addInfoNotAvailable: 17,
+  systemFailure: 25,
+} as const;
+
+export type PkiFailure = keyof typeof PKI_FAILURE;
+
+/** The failures that are a fault of the request, not of the TSA. */
+export const REQUEST_FAULTS = ['badAlg', 'badRequest', 'badDataFormat', 'unacceptedPolicy', 'unacceptedExtension'] as const;
+export type RequestFault = (typeof REQUEST_FAULTS)[number];
+
+const nameIn = (table: Readonly<Record<string, number>>, number: number): string | undefined =>
+  Object.keys(table).find((name) => table[name] === number);
+
+export const statusName = (status: number): string => nameIn(PKI_STATUS, status) ?? 'unknown';
+
+export const failureName = (bit: number): string => nameIn(PKI_FAILURE, bit) ?? `bit ${bit}`;
+
+/** Returns the PKIFailureInfo for a request that cannot be read. `code`: why it was refused. */
+export function failureOf(code: RefusalCode): PkiFailure {
+  return code.startsWith('imprint_algorithm_') ? 'badAlg' : 'badDataFormat';
+}
 
 /** This module reads a TimeStampResp (RFC 3161 §2.4.2). */
 
@@ -62,3 +102,33 @@ function statusOf(element: Der): { status: number; explain: () => string; failur
   const failures = failInfo === undefined ? [] : [...namedBitsOf(failInfo, 'failInfo')].map(failureName);
   return { status, explain: () => [`${statusName(status)} (${status})`, ...failures, ...texts].join(', '), failures };
 }
+
+/** A range of octets, from `start` up to, but not including, `end`. */
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Positions in the DER of a TimeStampResp (RFC 3161 §2.4.2). */
+export interface AnswerSpans {
+  /** The TimeStampToken. */
+  readonly token: Span;
+  /** The certificates in the SignedData of the token, including their tag (RFC 5652 §5.1). Undefined if there are none. */
+  readonly certificates: Span | undefined;
+}
+
+/** Finds token and certificates in a TimeStampResp. Returns undefined if it has no token. Verifies nothing. Never throws, whatever the bytes are. */
+export function answerSpansOf(response: Uint8Array): AnswerSpans | undefined {
+  try {
+    const [, token] = parseDer(response).children;
+    const signedData = token?.children[1]?.children[0];
+    if (!token || !signedData) return undefined;
+    const certificates = signedData.children.find(({ tag }) => tag === TAG.contextConstructed(0));
+    return { token: spanOf(token), certificates: certificates && spanOf(certificates) };
+  } catch (error) {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  }
+}
+
+const spanOf = ({ start, end }: Der): Span => ({ start, end });

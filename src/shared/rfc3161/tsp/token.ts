@@ -1,6 +1,5 @@
 import { normalizeBer } from '../asn1/ber.ts';
-import { type Der, derOf, parseDer, TOKEN_LIMITS } from '../asn1/der.ts';
-import { TAG } from '../asn1/tags.ts';
+import { type Der, derOf, parseDer, TAG, TOKEN_LIMITS } from '../asn1/der.ts';
 import type { RefusalCode } from '../refusal/codes.ts';
 import { Refusal, refuse } from '../refusal/refusal.ts';
 import { grantedTokenOf } from './response.ts';

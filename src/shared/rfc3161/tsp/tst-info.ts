@@ -1,7 +1,5 @@
-import { contentsOf, type Der, parseDer } from '../asn1/der.ts';
+import { contentsOf, type Der, inside, type Members, membersOf, parseDer, TAG } from '../asn1/der.ts';
 import { integerOf, isTrue, microsecondsOfTime, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
-import { inside, type Members, membersOf } from '../asn1/members.ts';
-import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 import { imprintOf, type MessageImprint } from './imprint.ts';
 import { nonceOf } from './request.ts';

@@ -1,6 +1,8 @@
-import { parseDer } from '../asn1/der.ts';
-import { integerOf } from '../asn1/der-values.ts';
+import { membersOf, parseDer, TAG } from '../asn1/der.ts';
+import { integerOf, oidOf } from '../asn1/der-values.ts';
+import { OID } from '../asn1/oids.ts';
 import type { Company } from '../cms/signed-data.ts';
+import { Refusal } from '../refusal/refusal.ts';
 import type { Certificate } from '../x509/certificate.ts';
 import type { Chain } from '../x509/chain.ts';
 import { CRL_REASONS } from '../x509/crl.ts';
@@ -8,7 +10,7 @@ import { nameText } from '../x509/name.ts';
 import type { RevocationStatus } from '../x509/revocation.ts';
 import type { TrustStore } from '../x509/trust-store.ts';
 import type { TstInfo } from './tst-info.ts';
-import type { CertificateIdentity, RevocationAnswer, Unchecked, Verified } from './types.ts';
+import type { CertificateIdentity, RevocationAnswer, TstExtension, Unchecked, Verified } from './types.ts';
 
 /** The facts about a token that passed all checks, from which the result is made. */
 interface VerifiedFacts {
@@ -104,4 +106,20 @@ function identityOf(certificate: Certificate): CertificateIdentity {
     identities.set(certificate, identity);
   }
   return identity;
+}
+
+/** Returns true if a token says that it is a qualified time-stamp: the statement esi4-qtstStatement-1 in qcStatements (EN 319 422 §9.1). */
+export function hasQualifiedStatement(extensions: readonly TstExtension[]): boolean {
+  return extensions.some(({ type, value }) => type === OID.qcStatements && statementsOf(value).includes(OID.qualifiedTimeStamp));
+}
+
+/** The statements that can be read. The extension is not critical, so a malformed one does not make the token invalid. */
+function statementsOf(value: Buffer): string[] {
+  try {
+    const { children } = parseDer(value);
+    return children.map((statement) => oidOf(membersOf(statement, 'QCStatement').take(TAG.oid, 'statementId'), 'statementId'));
+  } catch (error) {
+    if (error instanceof Refusal) return [];
+    throw error;
+  }
 }

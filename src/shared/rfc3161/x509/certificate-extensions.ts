@@ -1,11 +1,7 @@
-import { contentsOf, type Der, parseDer } from '../asn1/der.ts';
-import { isTrue, millisecondsOfTime, namedBitsOf, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
-import { membersOf } from '../asn1/members.ts';
+import { contentsOf, type Der, membersOf, parseDer, TAG } from '../asn1/der.ts';
+import { integerOf, isTrue, millisecondsOfTime, namedBitsOf, oidOf, smallIntegerOf } from '../asn1/der-values.ts';
 import { OID } from '../asn1/oids.ts';
-import { TAG } from '../asn1/tags.ts';
 import { Refusal, refuse } from '../refusal/refusal.ts';
-import { type NameConstraints, nameConstraintsOf } from './name-constraints.ts';
-import { type PolicyRules, policyRulesOf, type ReadExtension } from './policy-rules.ts';
 
 /** The extensions of a certificate that the checks of a chain use (RFC 5280 §4.2.1). */
 export interface Extensions {
@@ -138,4 +134,123 @@ function usagePeriodOf(value: Der): Extensions['privateKeyUsagePeriod'] {
 function extendedKeyUsageOf(value: Der, critical: boolean): ExtendedKeyUsage {
   if (value.tag !== TAG.sequence || value.children.length === 0) refuse('certificate_malformed', 'extKeyUsage has no purposes.');
   return { critical, purposes: value.children.map((purpose) => oidOf(purpose, 'a purpose of extKeyUsage')) };
+}
+
+/** The names that a CA may certify (RFC 5280 §4.2.1.10). */
+export interface NameConstraints {
+  /** GeneralNames. If there are some of a kind, every name of this kind must be within one of them. */
+  readonly permitted: readonly Der[];
+  /** GeneralNames. No name may be within one of them. */
+  readonly excluded: readonly Der[];
+}
+
+/** The tags of those kinds of GeneralName (RFC 5280 §4.2.1.6) for which constraints are supported. */
+export const NAME_TAG = {
+  mail: TAG.context(1),
+  dns: TAG.context(2),
+  directory: TAG.contextConstructed(4),
+  uri: TAG.context(6),
+  ip: TAG.context(7),
+} as const;
+
+function nameConstraintsOf(value: Der): NameConstraints {
+  const members = membersOf(value, 'nameConstraints');
+  const [permitted, excluded] = [0, 1].map((number) => (members.optional(TAG.contextConstructed(number))?.children ?? []).map(baseOf));
+  members.end();
+  return { permitted: permitted!, excluded: excluded! };
+}
+
+/** Reads the base of a GeneralSubtree. `minimum` must be 0, and there must be no `maximum` (RFC 5280 §4.2.1.10). */
+function baseOf(subtree: Der): Der {
+  const members = membersOf(subtree, 'GeneralSubtree');
+  const base = members.any('base');
+  const minimum = members.optional(TAG.context(0));
+  members.end();
+  if (minimum !== undefined && integerOf(minimum, 'minimum') !== 0n)
+    refuse('certificate_malformed', 'A subtree of names starts below its base.');
+  if (base.tag === NAME_TAG.ip && ![8, 32].includes(base.end - base.content)) {
+    refuse('certificate_malformed', 'A range of IP addresses is not an address and a mask.');
+  }
+  return base;
+}
+
+/** The policy rules in a certificate (RFC 5280 §4.2.1.4, §4.2.1.5, §4.2.1.11, §4.2.1.14). */
+export interface PolicyRules {
+  /** Dotted OIDs. Undefined: the certificate names no policy. */
+  readonly policies: ReadonlySet<string> | undefined;
+  /** Maps a policy of the issuer to the equivalent policies of the subject. */
+  readonly mappings: ReadonlyMap<string, ReadonlySet<string>>;
+  /** The number of certificates that may follow before an explicit policy is required. Undefined: it is not required. */
+  readonly requireExplicitPolicy: number | undefined;
+  /** The number of certificates that may follow before policy mappings are forbidden. Undefined: they are allowed. */
+  readonly inhibitPolicyMapping: number | undefined;
+  /** The number of certificates that may follow before anyPolicy is ignored. Undefined: it is not ignored. */
+  readonly inhibitAnyPolicy: number | undefined;
+}
+
+/** Reads the extension of a type. Returns undefined if the certificate does not have it. */
+type ReadExtension = <T>(type: string, reader: (value: Der, critical: boolean) => T) => T | undefined;
+
+function policyRulesOf(read: ReadExtension): PolicyRules {
+  const constraints = read(OID.policyConstraints, policyConstraintsOf);
+  return {
+    policies: read(OID.certificatePolicies, policiesOf),
+    mappings: read(OID.policyMappings, mappingsOf) ?? NO_MAPPINGS,
+    requireExplicitPolicy: constraints?.requireExplicitPolicy,
+    inhibitPolicyMapping: constraints?.inhibitPolicyMapping,
+    inhibitAnyPolicy: read(OID.inhibitAnyPolicy, (value) => {
+      if (value.tag !== TAG.integer) refuse('certificate_malformed', 'inhibitAnyPolicy is not a number.');
+      return certificateCountOf(value);
+    }),
+  };
+}
+
+const NO_MAPPINGS: PolicyRules['mappings'] = new Map();
+
+function policiesOf(value: Der): ReadonlySet<string> {
+  const list = elementsOf(value, 'certificatePolicies').map((information) => {
+    const members = membersOf(information, 'PolicyInformation');
+    const policy = oidOf(members.take(TAG.oid, 'policyIdentifier'), 'policyIdentifier');
+    members.optional(TAG.sequence); // Skips the qualifiers, which are for people.
+    members.end();
+    return policy;
+  });
+  const policies = new Set(list);
+  if (policies.size !== list.length) refuse('certificate_malformed', 'A certificate names a policy twice.');
+  return policies;
+}
+
+function mappingsOf(value: Der): PolicyRules['mappings'] {
+  const mappings = new Map<string, Set<string>>();
+  for (const mapping of elementsOf(value, 'policyMappings')) {
+    const members = membersOf(mapping, 'a policy mapping');
+    const issuerPolicy = oidOf(members.take(TAG.oid, 'issuerDomainPolicy'), 'issuerDomainPolicy');
+    const subjectPolicy = oidOf(members.take(TAG.oid, 'subjectDomainPolicy'), 'subjectDomainPolicy');
+    members.end();
+    mappings.set(issuerPolicy, (mappings.get(issuerPolicy) ?? new Set()).add(subjectPolicy));
+  }
+  return mappings;
+}
+
+function policyConstraintsOf(value: Der): { requireExplicitPolicy: number | undefined; inhibitPolicyMapping: number | undefined } {
+  const members = membersOf(value, 'policyConstraints');
+  const [explicit, mapping] = [0, 1].map((number) => members.optional(TAG.context(number)));
+  members.end();
+  if (explicit === undefined && mapping === undefined) refuse('certificate_malformed', 'policyConstraints are empty.');
+  return {
+    requireExplicitPolicy: explicit === undefined ? undefined : certificateCountOf(explicit),
+    inhibitPolicyMapping: mapping === undefined ? undefined : certificateCountOf(mapping),
+  };
+}
+
+/** Reads a SkipCerts. Large numbers are reduced to 1 000, which no chain reaches. */
+function certificateCountOf(element: Der): number {
+  const count = integerOf(element, 'a number of certificates');
+  if (count < 0n) refuse('certificate_malformed', 'A number of certificates is negative.');
+  return Number(count < 1000n ? count : 1000n);
+}
+
+function elementsOf(value: Der, name: string): readonly Der[] {
+  if (value.tag !== TAG.sequence || value.children.length === 0) refuse('certificate_malformed', `${name} is empty or of another type.`);
+  return value.children;
 }

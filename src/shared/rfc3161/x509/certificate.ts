@@ -1,8 +1,6 @@
 import { hash } from 'node:crypto';
-import { type Der, derOf, parseDer } from '../asn1/der.ts';
+import { type Der, derOf, inside, membersOf, parseDer, TAG } from '../asn1/der.ts';
 import { millisecondsOfTime, octetsOfBitString, smallIntegerOf } from '../asn1/der-values.ts';
-import { inside, membersOf } from '../asn1/members.ts';
-import { TAG } from '../asn1/tags.ts';
 import { refuse, refusingAs } from '../refusal/refusal.ts';
 import { type AlgorithmIdentifier, algorithmIdentifierOf, sameAlgorithm } from './algorithms.ts';
 import { type Extensions, extensionsOf } from './certificate-extensions.ts';
@@ -97,4 +95,13 @@ function certificateOf(element: Der, der: Buffer): Certificate {
 /** Returns the fingerprint of a certificate: SHA-256 of its DER, hex. */
 export function fingerprintOf(der: Uint8Array): string {
   return hash('sha256', der, 'hex');
+}
+
+/** Writes a PEM block (RFC 7468) with a line end. */
+export function pemOf(label: 'CERTIFICATE' | 'X509 CRL', der: Uint8Array): string {
+  const lines =
+    Buffer.from(der)
+      .toString('base64')
+      .match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
 }

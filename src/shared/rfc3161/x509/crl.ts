@@ -1,8 +1,6 @@
-import { contentsOf, type Der, type DerLimits, derOf, parseDer } from '../asn1/der.ts';
+import { contentsOf, type Der, type DerLimits, derOf, inside, membersOf, parseDer, TAG } from '../asn1/der.ts';
 import { isTrue, millisecondsOfTime, octetsOfBitString, oidOf } from '../asn1/der-values.ts';
-import { inside, membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
-import { TAG } from '../asn1/tags.ts';
 import { Refusal, refuse } from '../refusal/refusal.ts';
 import { type AlgorithmIdentifier, algorithmIdentifierOf, sameAlgorithm, signatureAlgorithmOf } from './algorithms.ts';
 import type { Certificate } from './certificate.ts';

@@ -1,6 +1,5 @@
-import { contentsOf, type Der, derOf, parseDer } from '../asn1/der.ts';
+import { contentsOf, type Der, derOf, parseDer, TAG } from '../asn1/der.ts';
 import { oidOf } from '../asn1/der-values.ts';
-import { TAG } from '../asn1/tags.ts';
 
 /** This module compares distinguished names (RFC 5280 §4.1.2.4) and formats them for people. */
 

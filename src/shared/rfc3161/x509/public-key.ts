@@ -1,9 +1,7 @@
 import { constants, createPublicKey, type KeyObject, type VerifyKeyObjectInput, verify } from 'node:crypto';
-import { type Der, derOf, parseDer } from '../asn1/der.ts';
+import { type Der, derOf, membersOf, parseDer, TAG } from '../asn1/der.ts';
 import { integerOf, octetsOfBitString, oidOf } from '../asn1/der-values.ts';
-import { membersOf } from '../asn1/members.ts';
 import { OID } from '../asn1/oids.ts';
-import { TAG } from '../asn1/tags.ts';
 import { refuse } from '../refusal/refusal.ts';
 import { algorithmIdentifierOf, type PssAlgorithm, pssAlgorithmOf, type SignatureAlgorithm } from './algorithms.ts';
 

@@ -47,8 +47,8 @@ export interface ListIndex {
    * @param existedBy the earliest time at which another proof shows that the time-stamp existed
    */
   judge(chain: readonly Buffer[], genTime: Date, existedBy: Date): ListedJudgement | undefined;
-  /** What is unsure now about the list of lists, and about the list of the country that decides. */
-  doubtsAt(now: Date, territory: string | undefined): readonly string[];
+  /** What is unsure now about the list of lists, and about the list that has the service. */
+  doubtsAt(now: Date, listed: ListedService | null): readonly string[];
 }
 
 interface Entry {
@@ -57,16 +57,20 @@ interface Entry {
   readonly certificate: Certificate;
 }
 
-/** Prepares the lists of countries among these lists. Services whose certificate cannot be read are left out: they have signed no time-stamp that can be verified. */
-export function createListIndex(lists: readonly TrustedList[]): ListIndex {
-  const countries = lists.filter(({ kind }) => kind === 'country_list');
+/**
+ * Prepares the lists of countries among these lists. Services whose certificate cannot be read are left out: they have signed no time-stamp that can
+ * be verified.
+ *
+ * @param older lists that decide about services that no list of `lists` knows, or that only an expired one knows
+ */
+export function createListIndex(lists: readonly TrustedList[], older: readonly TrustedList[] = []): ListIndex {
+  const groups = [lists, older].map((group) => group.filter(({ kind }) => kind === 'country_list'));
+  const countries = groups.flat();
   const listOfLists = lists.find(({ kind }) => kind === 'list_of_lists');
-  const entries = countries.flatMap(entriesOf);
-  const byKey = Map.groupBy(entries, ({ certificate }) => keyOf(certificate));
   const isForQualified = ({ periods }: TimeStampingService) => periods.some(({ type }) => type === qualifiedType);
-  const anchors = entries.filter(({ service }) => isForQualified(service)).map(({ certificate }) => certificate);
-  const cas = entries.map(({ certificate }) => certificate).filter(isOfCa);
+  const anchors = countries.flatMap(entriesOf).flatMap(({ service, certificate }) => (isForQualified(service) ? [certificate] : []));
   const { certificateOf } = createTrustStore({ anchors: [], namedKeys: anchors });
+  const judges = groups.map((group) => judgeBy(group.flatMap(entriesOf)));
   const made = new WeakMap<TrustStore, TrustStore>();
   /** The trust stores for readers with the same certificates, who may have different revocation lists. */
   const shared = new WeakMap<TrustStore['certificates'], TrustStore>();
@@ -85,8 +89,8 @@ export function createListIndex(lists: readonly TrustedList[]): ListIndex {
       made.set(reader, store);
       return store;
     },
-    doubtsAt: (now, territory) => {
-      const deciding = countries.find((list) => list.territory === territory);
+    doubtsAt: (now, listed) => {
+      const deciding = countries.find(({ sha256 }) => sha256 === listed?.listSha256);
       const isFuture = deciding && Date.parse(deciding.issuedAt) > now.getTime();
       return [
         ...(listOfLists ? doubtsAbout(listOfLists, now) : []),
@@ -99,23 +103,34 @@ export function createListIndex(lists: readonly TrustedList[]): ListIndex {
     },
     judge: (chain, genTime, existedBy) => {
       const certificates = chain.map((der) => certificateOf(der));
-      const ofSubject = (one: Certificate) => (entry: Entry) => isSameName(entry.certificate.subject, one.subject);
-      const entriesFor = (one: Certificate) =>
-        (byKey.get(keyOf(one)) ?? []).filter((entry) => ofSubject(one)(entry) && (one === certificates[0] || isOfCa(entry.certificate)));
-      /** Those whose certificate had not ended come first: then nothing is unsure. */
-      const judgedBy = (some: readonly Certificate[]) =>
-        some
-          .flatMap(entriesFor)
-          .map((entry) => judgeEntry(entry, genTime, existedBy))
-          .toSorted((a, b) => Number(a.certificateEndedAt !== null) - Number(b.certificateEndedAt !== null));
-      const isGrant = ({ reason }: ListedJudgement) => reason === undefined;
-      const granted = judgedBy(certificates).find(isGrant);
-      if (granted) return granted;
-      const judged = judgedBy(continued(certificates, cas));
-      if (judged.length > 0) return judged.find(isGrant) ?? judged[0];
-      const namesake = certificates.flatMap((one) => entries.filter(ofSubject(one)))[0];
-      return namesake && { ...judgeEntry(namesake, genTime, existedBy), reason: 'service_other_key' };
+      const found = judges.flatMap((judge) => judge(certificates, genTime, existedBy) ?? []);
+      const known = found.filter(({ reason }) => reason !== 'service_other_key');
+      return known.find(({ reason }) => reason !== 'list_expired') ?? known[0] ?? found[0];
     },
+  };
+}
+
+/** Judges a chain by the services on some lists. */
+function judgeBy(entries: readonly Entry[]) {
+  const byKey = Map.groupBy(entries, ({ certificate }) => keyOf(certificate));
+  const cas = entries.map(({ certificate }) => certificate).filter(isOfCa);
+  return (certificates: readonly Certificate[], genTime: Date, existedBy: Date): ListedJudgement | undefined => {
+    const ofSubject = (one: Certificate) => (entry: Entry) => isSameName(entry.certificate.subject, one.subject);
+    const entriesFor = (one: Certificate) =>
+      (byKey.get(keyOf(one)) ?? []).filter((entry) => ofSubject(one)(entry) && (one === certificates[0] || isOfCa(entry.certificate)));
+    /** Those whose certificate had not ended come first: then nothing is unsure. */
+    const judgedBy = (some: readonly Certificate[]) =>
+      some
+        .flatMap(entriesFor)
+        .map((entry) => judgeEntry(entry, genTime, existedBy))
+        .toSorted((a, b) => Number(a.certificateEndedAt !== null) - Number(b.certificateEndedAt !== null));
+    const isGrant = ({ reason }: ListedJudgement) => reason === undefined;
+    const granted = judgedBy(certificates).find(isGrant);
+    if (granted) return granted;
+    const judged = judgedBy(continued(certificates, cas));
+    if (judged.length > 0) return judged.find(isGrant) ?? judged[0];
+    const namesake = certificates.flatMap((one) => entries.filter(ofSubject(one)))[0];
+    return namesake && { ...judgeEntry(namesake, genTime, existedBy), reason: 'service_other_key' };
   };
 }
 

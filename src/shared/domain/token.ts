@@ -1,7 +1,10 @@
 import {
+  type AnswerSpans,
+  answerSpansOf,
   type CertificateIdentity,
   REVOCATION_UNKNOWN,
   type RevocationAnswer,
+  tokenIn,
   UNCHECKED,
   type Unchecked,
   type Verified,
@@ -78,3 +81,33 @@ export const toldToken = (verified: Verified) => ({
   not_checked: notCheckedOf(verified),
 });
 export type ToldToken = ReturnType<typeof toldToken>;
+
+/** Converts a genTime to RFC 3339 in UTC: `20261121120000.25Z` becomes `2026-11-21T12:00:00.250Z`. */
+export function rfc3339Of(genTimeText: string): string {
+  const part = (from: number, to?: number) => genTimeText.slice(from, to);
+  return withUsualFraction(`${part(0, 4)}-${part(4, 6)}-${part(6, 8)}T${part(8, 10)}:${part(10, 12)}:${part(12)}`);
+}
+
+/**
+ * Gives the fraction of a second three or six digits (S8), because Python before 3.11 cannot read other fractions. Adds zeros, and removes digits
+ * after microseconds. A time without a fraction is returned unchanged, like any other text.
+ */
+const withUsualFraction = (rfc3339: string): string =>
+  rfc3339.replace(/\.(\d+)Z$/, (_, digits: string) => `.${digits.slice(0, 6).padEnd(digits.length > 3 ? 6 : 3, '0')}Z`);
+
+/** Returns the TimeStampToken in a TSA's answer, DER, or undefined if there is none. Never throws, whatever the bytes are. */
+export const tokenOfAnswer = (tsr: Buffer): Buffer | undefined => tokenIn(tsr);
+
+/** Returns the positions of token and certificates in a TSA's answer, or undefined if there is no token. Never throws, whatever the bytes are. */
+export const partsOfAnswer = (tsr: Buffer): AnswerSpans | undefined => answerSpansOf(tsr);
+
+/**
+ * Decodes a token in the forms that people and programs pass on: base64 in either alphabet (RFC 4648 §4, §5), with or without padding, in one or
+ * more lines. Returns undefined for any other text. Only white space is skipped, so a text means only one token.
+ */
+export function bytesOfTokenText(text: string): Buffer | undefined {
+  const compact = text.replace(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/');
+  const bytes = Buffer.from(compact, 'base64');
+  const canonical = bytes.toString('base64');
+  return bytes.length > 0 && (compact === canonical || compact === canonical.replace(/=+$/, '')) ? bytes : undefined;
+}

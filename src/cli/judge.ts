@@ -1,0 +1,204 @@
+import { stat } from 'node:fs/promises';
+import type { VerificationResult } from '../shared/contract/verify.ts';
+import { type InclusionProofShown, inclusionProof } from '../shared/contract/workflow-proof.ts';
+import { hashOfClosingText, verifyInclusion } from '../shared/domain/proofs.ts';
+import type { Qualification } from '../shared/domain/qualification.ts';
+import { type ReasonCode, reasonOf, type Verdict, verdictOf } from '../shared/domain/reasons.ts';
+import { type Imprint, type ImprintAlgorithm, isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
+import { imprintOf } from '../shared/domain/token.ts';
+import { canonicalTextOf } from '../shared/proof/closing-record.js';
+import { octetsOfSha256 } from '../shared/proof/octets.js';
+import { recordAlgorithms, type TokenClaims, type TrustStore, type Verified } from '../shared/rfc3161/index.ts';
+import { createTokenJudge } from '../shared/trust/judge.ts';
+import { createListIndex, type ListIndex } from '../shared/trust/lists/index.ts';
+import type { Client } from './client.ts';
+import { type DigestOptions, digestInput } from './digest-input.ts';
+import { CommandFailure, exitCodes, misuse } from './failure.ts';
+import { parseJson, readText } from './local-files.ts';
+import type { VerifySubject } from './subject.ts';
+
+/** The verdict about a token on this machine. */
+export interface TokenVerdict {
+  readonly verdict: Verdict;
+  /** Undefined if the token is valid. */
+  readonly reason: ReasonCode | undefined;
+  /**
+   * The contents of the token, if its signature and chain are correct. If the verdict is `not_proved`, the chain ends with the last known
+   * certificate, which the user would have to trust.
+   */
+  readonly stated: Verified | undefined;
+  /** The statement of a token that is not proved and could not be verified: it can only show that the token is for another file. */
+  readonly claims?: TokenClaims | undefined;
+  /** What the trusted lists say. Null: nothing. Undefined: no list was given. */
+  readonly qualification?: Qualification | null;
+  /** The token is valid because a trusted list grants its service, and not by the user's trust anchors. */
+  readonly isTrustedByList?: boolean;
+}
+
+const noLists = createListIndex([]);
+
+/**
+ * Judges a token or an evidence record with the user's trust anchors and trusted lists, as the service does. It returns a verdict for any octets.
+ *
+ * @param imprints imprints of the file in the algorithms that an evidence record needs. They are not compared with a token; the caller does that
+ * @param lists undefined: no list was given
+ */
+export async function judgeToken(
+  token: Uint8Array,
+  trust: TrustStore,
+  nowMs: number,
+  imprints: readonly Imprint[] = [],
+  lists?: ListIndex,
+): Promise<TokenVerdict> {
+  const settings = { providers: [], extraTrust: trust };
+  const { judge } = createTokenJudge({ trust: settings, lists: () => lists ?? noLists, clock: () => nowMs });
+  const judged = await judge(token, { imprints });
+  const qualification = lists && { qualification: judged.qualification ?? null };
+  if (judged.ok) {
+    const { verified, isTrustedByList } = judged;
+    return { verdict: 'valid', reason: undefined, stated: verified, isTrustedByList, ...qualification };
+  }
+  const { code: reason, stated, claims } = judged;
+  // Only its own service has the key of a mock token.
+  const verdict = reason === 'mock_not_rfc3161' ? 'not_proved' : verdictOf(reason);
+  return { verdict, reason, stated, claims: verdict === 'not_proved' ? claims : undefined, ...qualification };
+}
+
+/** Returns the imprint that a token states; undefined if it cannot be read, or if the token is not valid. */
+export function imprintSaidBy({ stated, claims }: Pick<TokenVerdict, 'stated' | 'claims'>): Imprint | undefined {
+  const said = stated ?? claims;
+  return said && imprintOf(said);
+}
+
+/** The answer of the service, or the failure to get one. */
+export type OnlineAnswer = VerificationResult | CommandFailure;
+
+/** The judgement on this machine about a name on the command line, and the answer of the service if it was asked. */
+export interface SubjectJudgement extends Omit<TokenVerdict, 'reason'> {
+  /** `no_token`: the service may know the stamp, but there is no token to verify here. */
+  readonly reason: TokenVerdict['reason'] | 'no_token';
+  /** If the file does not match the token: whether the token itself is valid. */
+  readonly isTokenProved?: boolean;
+  readonly online: OnlineAnswer | undefined;
+}
+
+export interface JudgeContext {
+  readonly trust: TrustStore;
+  /** Undefined: no trusted list was given. */
+  readonly lists: ListIndex | undefined;
+  /** Undefined: the service is not asked. */
+  readonly client: Client | undefined;
+  readonly stdin: AsyncIterable<Uint8Array>;
+  readonly onBytes: NonNullable<DigestOptions['onBytes']>;
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number;
+}
+
+/**
+ * Judges a name on the command line by its token and the file's recomputed digest. The digest in a saved stamp record counts only if there is no
+ * token: then a file with another digest is refused.
+ *
+ * @throws CommandFailure if there is nothing to judge, or the file cannot be read
+ */
+export async function judgeSubject(subject: VerifySubject, context: JudgeContext): Promise<SubjectJudgement> {
+  const { trust, lists, client, stdin, onBytes, nowMs } = context;
+  const { input, stampId, record } = subject;
+  if (subject.token === undefined && client === undefined && record === undefined) {
+    throw misuse('an id is not a token; --online fetches the token from the service');
+  }
+  const token = subject.token ?? (stampId === undefined ? undefined : await client?.fetchToken(stampId));
+  // Standard input can be read only once, so the algorithms that an evidence record needs are read from it first.
+  const [first, ...others] = token === undefined ? [] : recordAlgorithms(token);
+  const imprints = input === undefined || first === undefined ? [] : await imprintsOfInput(input, [first, ...others]);
+  const judged = token === undefined ? noToken : await judgeToken(token, trust, nowMs, imprints, lists);
+  const wanted = imprintSaidBy(judged) ?? (record && sha256Imprint(record.sha256));
+  const found = imprints[0] ?? (input === undefined ? undefined : (await imprintsOfInput(input, [wanted?.algorithm ?? 'sha256']))[0]);
+  const differs = judged.verdict !== 'not_valid' && found !== undefined && wanted !== undefined && !isSameImprint(found, wanted);
+  const online = client && (await askService(client, token, stampId, found));
+  const mismatch = { verdict: 'not_valid', reason: 'imprint_mismatch', isTokenProved: judged.verdict === 'valid' } as const;
+  return { ...judged, ...(differs && mismatch), online };
+
+  async function imprintsOfInput(
+    path: string,
+    algorithms: readonly [ImprintAlgorithm, ...ImprintAlgorithm[]],
+  ): Promise<readonly Imprint[]> {
+    return (await digestInput(path, stdin, { algorithms, onBytes })).imprints;
+  }
+}
+
+const noToken = { verdict: 'not_proved', reason: 'no_token', stated: undefined } as const;
+
+async function askService(
+  client: Client,
+  token: Buffer | undefined,
+  stampId: string | undefined,
+  found: Imprint | undefined,
+): Promise<OnlineAnswer | undefined> {
+  try {
+    if (token !== undefined) return await client.verifyToken(token.toString('base64'), found?.digest);
+    if (stampId === undefined) return undefined;
+    const result = await client.verifyById(stampId);
+    if (!result.valid || found === undefined || result.content_sha256 === found.digest) return result;
+    return { ...result, valid: false, verdict: 'not_valid', reason: reasonOf('imprint_mismatch') };
+  } catch (error) {
+    if (error instanceof CommandFailure) return error;
+    throw error;
+  }
+}
+
+/** The judgement of a file and its Merkle proof. */
+export interface OutputJudgement {
+  readonly judgement: SubjectJudgement;
+  /** SHA-256 of the file, lower-case hex. */
+  readonly sha256: string;
+  readonly proof: InclusionProofShown;
+}
+
+const mostProofBytes = 4 * 1024 * 1024;
+
+/** Reads an inclusion proof. @throws CommandFailure if the file contains no proof */
+async function readProof(path: string): Promise<InclusionProofShown> {
+  const text = await readText(path);
+  if (text === undefined) throw new CommandFailure(exitCodes.file, `${path}: there is no such file`);
+  const { data } = inclusionProof.safeParse(parseJson(text));
+  if (data) return data;
+  throw new CommandFailure(exitCodes.file, `${path} is not an inclusion proof of a workflow's output`);
+}
+
+/**
+ * Judges whether a file is an output in a stamped closing record, and so existed when the record was stamped (refusal 48). The inclusion path must
+ * lead from the file's digest to the root in the record, in a tree of the size in the record, and the token over the record must be valid. Other
+ * roots in the proof are ignored. The token does not prove who made the record.
+ *
+ * @throws CommandFailure if the file or the proof cannot be read
+ */
+export async function judgeOutput(path: string, proofPath: string, context: JudgeContext): Promise<OutputJudgement> {
+  const { trust, lists, stdin, onBytes, nowMs } = context;
+  const proofBytes = (await stat(proofPath).catch(() => undefined))?.size ?? 0;
+  if (proofBytes > mostProofBytes) throw new CommandFailure(exitCodes.file, `${proofPath} is too large for a proof`);
+  const proof = await readProof(proofPath);
+  const { digest: sha256 } = (await digestInput(path, stdin, { onBytes })).imprint;
+  const found = { sha256, proof };
+  const { closing_record: seal } = proof;
+  if (!seal) return { ...found, judgement: { verdict: 'not_proved', reason: 'no_token', stated: undefined, online: undefined } };
+
+  const { record } = seal;
+  const stamped = sha256Imprint(hashOfClosingText(canonicalTextOf(record)));
+  const judged = await judgeToken(Buffer.from(seal.stamp.token, 'base64'), trust, nowMs, [stamped], lists);
+  if (judged.verdict === 'not_valid') return { ...found, judgement: { ...judged, online: undefined } };
+  const refuse = (reason: 'imprint_mismatch' | 'inclusion_proof_invalid'): OutputJudgement => ({
+    ...found,
+    judgement: { verdict: 'not_valid', reason, stated: judged.stated, isTokenProved: judged.verdict === 'valid', online: undefined },
+  });
+  const said = imprintSaidBy(judged);
+  if (said && !isSameImprint(said, stamped)) return refuse('imprint_mismatch');
+  const isOwn = record.workflow_id === proof.workflow_id && proof.sequence_number === proof.leaf_index + 1;
+  const inclusion = {
+    treeSize: proof.tree_size,
+    leafIndex: proof.leaf_index,
+    inclusionPath: proof.inclusion_path.map(octetsOfSha256),
+  };
+  const head = { treeSize: record.output_count, rootHash: octetsOfSha256(record.merkle_root) };
+  if (!isOwn || !verifyInclusion(octetsOfSha256(sha256), inclusion, head).ok) return refuse('inclusion_proof_invalid');
+  return { ...found, judgement: { ...judged, online: undefined } };
+}
