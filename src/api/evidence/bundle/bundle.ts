@@ -11,7 +11,7 @@ import type { WorkflowRecord } from '../../../shared/store/workflows.ts';
 import { brokenRecord, proveSealedChain, type RecomputedChain, type Seal, type WorkflowTools } from '../../workflows/index.ts';
 import { createHeldEvidenceReader, type HeldEvidence } from '../held-evidence.ts';
 import { createCertificateCollector } from './certificates.ts';
-import type { Evidence, EvidenceSeal, EvidenceStamp } from './contents.ts';
+import type { BundleContents, EvidenceSeal, EvidenceStamp } from './contents.ts';
 import { evidenceDocumentOf } from './document.ts';
 import { type BundledList, qualifySeal } from './lists.ts';
 import { zipOf } from './zip.ts';
@@ -57,7 +57,7 @@ export const documentBundle = async (tools: WorkflowTools, workflow: WorkflowRec
  * Collects the contents of the evidence. The root, the chain, the tree and the closing record are recomputed and verified for each answer. The outputs'
  * own stamps are given as stored: the reader of the evidence must verify them.
  */
-async function gather(tools: WorkflowTools, workflow: WorkflowRecord, { withLists = false }: BundleChoice): Promise<Evidence> {
+async function gather(tools: WorkflowTools, workflow: WorkflowRecord, { withLists = false }: BundleChoice): Promise<BundleContents> {
   const { outputs, stamps } = tools.store;
   if (workflow.status !== 'completed') {
     throw new ServiceError('not_found', 'This workflow is not completed, so it has no evidence yet.');
