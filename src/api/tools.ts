@@ -18,7 +18,8 @@ import { watchWrites } from './server/write-watch.ts';
 export type ApiTools = Awaited<ReturnType<typeof openApiTools>>;
 
 /** Opens the tools of an API process. `lifecycle` closes them again when the process ends. */
-export async function openApiTools({ config, log, lifecycle }: ProcessContext<Config>) {
+export async function openApiTools(context: ProcessContext<Config>) {
+  const { config, log, lifecycle } = context;
   const clock = systemClock;
   const trust = loadTrustSettings(config);
 
@@ -48,11 +49,7 @@ export async function openApiTools({ config, log, lifecycle }: ProcessContext<Co
   lifecycle.onClose('writes', () => writes.stop());
 
   const metrics = createMetrics({ clock });
-  if (config.METRICS_PORT !== undefined) {
-    const served = await serveMetrics({ metrics, host: config.HOST, port: config.METRICS_PORT, readQueueState: queueWatch.read });
-    lifecycle.onClose('metrics', served.close);
-    log.info({ metricsUrl: served.url }, 'metrics are served');
-  }
+  await serveMetrics(context, metrics, { readQueueState: queueWatch.read });
 
   return {
     config,
@@ -63,7 +60,7 @@ export async function openApiTools({ config, log, lifecycle }: ProcessContext<Co
     trust,
     writes,
     metrics,
-    limits: createRateLimits({ redis, onLimited: metrics.rateLimited }),
+    limits: createRateLimits(redis, metrics.rateLimited),
     pingRedis,
     /** The states of the workers that are alive. */
     readHeartbeats: (nowMs: number) => readHeartbeats(redis, nowMs),

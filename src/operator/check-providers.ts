@@ -12,7 +12,7 @@ import { usesTrustedLists } from '../shared/trust/list-sources.ts';
 import type { ListIndex } from '../shared/trust/lists/index.ts';
 import type { QualifiedSetting } from '../shared/trust/providers-file.ts';
 import { loadTrustSettings, type TrustedProvider } from '../shared/trust/trusted-providers.ts';
-import { checkProvider, openTsas, type ProviderCheck, type Rfc3161Provider } from '../workers/providers/index.ts';
+import { checkProvider, listingsOf, openTsas, type ProviderCheck, type Rfc3161Provider } from '../workers/providers/index.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
 
 const usage = `qstamp check-providers: asks each configured provider for one stamp, and does not store it
@@ -132,7 +132,7 @@ export const checkProviders = (command: OperatorCommand): Promise<OperatorExitCo
     const index = providers.length === 0 ? undefined : await readLists(environment, log);
     const areListsAsked = index !== undefined;
     const askAll = async (notes?: ProviderNotes) => {
-      const tsas = await openTsas(providers, { notes, ...(index && { lists: () => index }), clock: systemClock, log });
+      const tsas = await openTsas(providers, { notes, listings: index && listingsOf(() => index), clock: systemClock, log });
       return Promise.all(tsas.map(ask));
     };
     const redisUrl = () => parseSettings(settingsSchema.pick({ REDIS_URL: true }), withSecretFiles(environment)).REDIS_URL;

@@ -69,12 +69,10 @@ const commandMayUse = ['src/shared/trust/judge.ts', 'src/shared/trust/lists/inde
 /** The only HTTP code of the command (rule 1). */
 const clientDoor = 'clients/typescript/src/index.ts';
 
-const mains = ['src/api/main.ts', 'src/workers/main.ts'];
-
 /** Rule 3: packages that only one place may import. */
 const homes: readonly { readonly matches: RegExp; readonly places: readonly string[] }[] = [
   { matches: /^(fastify|@fastify\/.*)$/, places: ['src/api'] },
-  { matches: /^(bullmq|ioredis)$/, places: ['src/shared/queue', 'src/api/server/rate-limits.ts', ...mains] },
+  { matches: /^(bullmq|ioredis)$/, places: ['src/shared/queue', 'src/api/server/rate-limits.ts'] },
   { matches: /^(mongodb|bson)$/, places: ['src/shared/store'] },
   { matches: /^nodemailer$/, places: ['src/workers/mail'] },
   { matches: /^libxml2-wasm$/, places: ['src/shared/trust/lists'] },

@@ -4,8 +4,8 @@ import { workflowIdPath } from '../../shared/contract/workflow.ts';
 import type { ServerContext } from '../server/context.ts';
 import { bytes, json, type OperationContract } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
-import type { Workflows } from '../workflows/index.ts';
-import type { EvidenceBundles } from './bundle/bundle.ts';
+import type { WorkflowTools } from '../workflows/index.ts';
+import { documentBundle, zipBundle } from './bundle/bundle.ts';
 import { publicWorkflowOf, unlisted } from './public-workflow.ts';
 
 const tag = 'Workflow';
@@ -39,12 +39,9 @@ const documentContract = {
 const parse = createRequestParser({ path: workflowIdPath, query: evidenceQuery });
 
 /** Serves the evidence of a completed workflow as a zip file and as JSON (W22). */
-export function registerBundleRoutes(
-  app: FastifyInstance,
-  context: ServerContext & { readonly workflows: Workflows; readonly bundles: EvidenceBundles },
-): void {
-  const { bundles, largeAnswers, limitVerifying: onRequest } = context;
-  const findPublic = publicWorkflowOf(context);
+export function registerBundleRoutes(app: FastifyInstance, context: ServerContext, tools: WorkflowTools): void {
+  const { largeAnswers, limitVerifying: onRequest } = context;
+  const findPublic = publicWorkflowOf(context, tools);
 
   async function find(request: FastifyRequest, reply: FastifyReply) {
     const { path, query } = parse(request);
@@ -58,10 +55,10 @@ export function registerBundleRoutes(
   app.get('/workflow/:workflow_id/evidence.zip', { ...options, config: { contract: zipContract } }, async (request, reply) => {
     const { workflow, choice } = await find(request, reply);
     reply.header('Content-Disposition', `attachment; filename="workflow-${workflow._id}.zip"`);
-    return reply.type('application/zip').send(await bundles.zip(workflow, choice));
+    return reply.type('application/zip').send(await zipBundle(tools, workflow, choice));
   });
   app.get('/workflow/:workflow_id/evidence.json', { ...options, config: { contract: documentContract } }, async (request, reply) => {
     const { workflow, choice } = await find(request, reply);
-    return reply.type('application/json; charset=utf-8').send(await bundles.document(workflow, choice));
+    return reply.type('application/json; charset=utf-8').send(await documentBundle(tools, workflow, choice));
   });
 }

@@ -6,8 +6,9 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { containerType } from '../../shared/proof/asics.js';
 import type { ServerContext } from '../server/context.ts';
 import { bytes, type OperationContract } from '../server/operation.ts';
-import { type Stamps, sealedAddress, sealedOpener } from '../stamps/index.ts';
-import type { ReadHeldEvidence } from './held-evidence.ts';
+import { sealedAddress, sealedOpener } from '../stamps/index.ts';
+import type { WorkflowTools } from '../workflows/index.ts';
+import { createHeldEvidenceReader } from './held-evidence.ts';
 
 const contract = {
   tag: 'Sealed content',
@@ -21,16 +22,13 @@ const contract = {
 } satisfies OperationContract;
 
 /** Serves the content and the proof of a sealed stamp as an ASiC-S container (S11). The bytes are the same until the evidence is renewed. */
-export function registerContainerRoute(
-  app: FastifyInstance,
-  context: ServerContext & Pick<Stamps, 'sealedContents'> & { readonly readHeldEvidence: () => ReadHeldEvidence },
-): void {
-  const open = sealedOpener(context);
+export function registerContainerRoute(app: FastifyInstance, context: ServerContext, tools: WorkflowTools): void {
+  const open = sealedOpener(context, tools);
   const options = { onRequest: context.limitVerifying, exposeHeadRoute: false, config: { contract } };
   app.get(`${sealedAddress}/container`, options, async (request, reply) => {
     const { stamp, size, crc32, read } = await open(request, reply, 'asics');
     if (stamp.proofs[0].token === '') throw new ServiceError('not_found', 'The record of this stamp is damaged: there is nothing to pack.');
-    const held = await context.readHeldEvidence()(stamp);
+    const held = await createHeldEvidenceReader(tools.stampJudge)(stamp);
     if (held === undefined)
       throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no time-stamp token to pack.');
     const file = { name: `${stamp.tokenId}.bin`, size, crc32, octets: read() };

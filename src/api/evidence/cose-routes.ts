@@ -3,7 +3,8 @@ import { tokenIdPath } from '../../shared/contract/verify.ts';
 import type { ServerContext } from '../server/context.ts';
 import { bytes, type OperationContract } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
-import type { CoseEvidence } from './cose/headers.ts';
+import type { WorkflowTools } from '../workflows/index.ts';
+import { coseHeadersOf, readPublicKey } from './cose/headers.ts';
 
 const tag = 'Verification';
 
@@ -33,15 +34,16 @@ const parse = createRequestParser(headersContract);
 /** Serves stamps as headers of COSE messages (W23). */
 export function registerCoseRoutes(
   app: FastifyInstance,
-  { cose, mistakes, limitVerifying: onRequest }: ServerContext & { readonly cose: CoseEvidence },
+  { mistakes, limitVerifying: onRequest }: ServerContext,
+  tools: WorkflowTools,
 ): void {
   app.get('/api/v1/verify/v1/token/:token_id/cose', { onRequest, config: { contract: headersContract } }, async (request, reply) => {
     const { token_id } = parse(request).path;
-    const headers = await mistakes.count(request, reply, () => cose.headersOf(token_id));
+    const headers = await mistakes.count(request, reply, () => coseHeadersOf(tools, token_id));
     reply.header('Content-Disposition', `attachment; filename="${token_id}.cbor"`);
     return reply.type('application/cbor').send(headers);
   });
   app.get('/api/v1/verify/v1/receipt-key', { onRequest, config: { contract: keyContract } }, async (_request, reply) =>
-    reply.type('application/x-pem-file').send(await cose.publicKey()),
+    reply.type('application/x-pem-file').send(await readPublicKey(tools.store)),
   );
 }

@@ -3,7 +3,8 @@ import { tokenIdPath } from '../../shared/contract/verify.ts';
 import type { ServerContext } from '../server/context.ts';
 import { bytes, type OperationContract } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
-import type { ExchangePart, ReadExchange } from './exchange.ts';
+import type { ApiTools } from '../tools.ts';
+import { type ExchangePart, readExchange } from './exchange.ts';
 
 /** A response header: one exchange with a TSA may belong to many stamps. */
 const batchHeader = {
@@ -58,8 +59,11 @@ const downloads = {
 } as const satisfies Readonly<Record<ExchangePart, object>>;
 
 /** Serves the files of a stamp for other verifiers (S14). */
-export function registerExchangeRoutes(app: FastifyInstance, context: ServerContext & { readonly readExchange: ReadExchange }): void {
-  const { readExchange, mistakes, limitVerifying: onRequest } = context;
+export function registerExchangeRoutes(
+  app: FastifyInstance,
+  { mistakes, limitVerifying: onRequest }: ServerContext,
+  { store }: ApiTools,
+): void {
   for (const part of Object.keys(downloads) as ExchangePart[]) {
     const { type, extension } = downloads[part];
     app.get(
@@ -67,7 +71,7 @@ export function registerExchangeRoutes(app: FastifyInstance, context: ServerCont
       { onRequest, config: { contract: exchangeContract(part) } },
       async (request, reply) => {
         const { token_id } = parse(request).path;
-        const { der, batch } = await mistakes.count(request, reply, () => readExchange(token_id, part));
+        const { der, batch } = await mistakes.count(request, reply, () => readExchange(store, token_id, part));
         if (batch) reply.header('Qstamp-Batch', `${batch.batchId}; leaves=${batch.leaves}; root=${batch.root.digest}`);
         reply.header('Content-Type', type);
         reply.header('Content-Disposition', `attachment; filename="${batch ? 'batch-root' : token_id}.${extension}"`);

@@ -16,13 +16,13 @@ export interface HeldEvidence {
 }
 
 /** Returns undefined for a stamp of the mock provider and for a damaged stamp. @throws ServiceError `store_unavailable` */
-export type ReadHeldEvidence = (stamp: StoredStamp) => Promise<HeldEvidence | undefined>;
+type ReadHeldEvidence = (stamp: StoredStamp) => Promise<HeldEvidence | undefined>;
 
 /**
  * Reads the evidence that the service itself uses to verify a stamp (S16): the record with all renewals, or the original evidence if the renewals do
  * not help. Thousands of stamps share the same renewals, so these are verified with only one of the stamps.
  */
-export function createHeldEvidenceReader({ stampJudge }: { readonly stampJudge: StampJudge }): ReadHeldEvidence {
+export function createHeldEvidenceReader(stampJudge: StampJudge): ReadHeldEvidence {
   const areOfUse = new Map<string, boolean>();
 
   return async (stamp) => {

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ServerContext } from '../server/context.ts';
-import type { Workflows } from '../workflows/index.ts';
+import { findWorkflow, type WorkflowTools } from '../workflows/index.ts';
 
 /**
  * Finds a workflow by its id, for callers without a token. An unknown id counts as a mistake (R3).
@@ -8,9 +8,9 @@ import type { Workflows } from '../workflows/index.ts';
  * @throws ServiceError `not_found`, `rate_limited`, `store_unavailable`
  */
 export const publicWorkflowOf =
-  ({ workflows, mistakes }: ServerContext & { readonly workflows: Workflows }) =>
+  ({ mistakes }: ServerContext, tools: WorkflowTools) =>
   (request: FastifyRequest, reply: FastifyReply, workflowId: string) =>
-    mistakes.count(request, reply, () => workflows.find(workflowId));
+    mistakes.count(request, reply, () => findWorkflow(tools, workflowId));
 
 /** Sets headers on a public answer that search engines should not list. */
 export const unlisted = (reply: FastifyReply): FastifyReply =>

@@ -13,9 +13,9 @@ import {
 import type { ServerContext } from '../server/context.ts';
 import { json, type OperationContract } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
-import type { Workflows } from '../workflows/index.ts';
+import { proveConsistency, proveInclusion, proveInclusionOf, type WorkflowTools } from '../workflows/index.ts';
 import { publicWorkflowOf, unlisted } from './public-workflow.ts';
-import type { Published } from './published.ts';
+import { publishedRecordOf, readPublishedOutputs } from './published.ts';
 
 const recorded = { tag: 'Workflow', path: workflowIdPath, errors: ['not_found', 'rate_limited', 'store_unavailable'] } as const;
 const proved = {
@@ -72,33 +72,28 @@ const parseByHash = createRequestParser(contracts.byHash);
 const parseConsistency = createRequestParser(contracts.consistency);
 
 /** Serves chain, closing record and Merkle proofs of a workflow, so that anyone can check it (W21). */
-export function registerPublishedRoutes(
-  app: FastifyInstance,
-  context: ServerContext & { readonly workflows: Workflows; readonly published: Published },
-): void {
-  const { published } = context;
-  const { proofs } = context.workflows;
-  const find = publicWorkflowOf(context);
+export function registerPublishedRoutes(app: FastifyInstance, context: ServerContext, tools: WorkflowTools): void {
+  const find = publicWorkflowOf(context, tools);
   const of = (contract: OperationContract) => ({ onRequest: context.limitVerifying, config: { contract } });
 
   app.get('/workflow/:workflow_id/outputs.json', of(contracts.outputs), async (request, reply) => {
     const { path, query } = parseOutputs(request);
-    return published.outputs(await find(request, unlisted(reply), path.workflow_id), query);
+    return readPublishedOutputs(tools, await find(request, unlisted(reply), path.workflow_id), query);
   });
   app.get('/workflow/:workflow_id/closing-record.json', of(contracts.record), async (request, reply) => {
     const workflow = await find(request, unlisted(reply), parseRecord(request).path.workflow_id);
-    return reply.type('application/json; charset=utf-8').send(published.closingRecord(workflow));
+    return reply.type('application/json; charset=utf-8').send(publishedRecordOf(workflow));
   });
   app.get('/api/v1/workflow/:workflow_id/proof/:number', of(contracts.byNumber), async (request, reply) => {
     const { workflow_id, number } = parseByNumber(request).path;
-    return proofs.inclusion(await find(request, reply, workflow_id), number);
+    return proveInclusion(tools, await find(request, reply, workflow_id), number);
   });
   app.get('/api/v1/workflow/:workflow_id/proof', of(contracts.byHash), async (request, reply) => {
     const { path, query } = parseByHash(request);
-    return proofs.inclusionOf(await find(request, reply, path.workflow_id), query.output_hash);
+    return proveInclusionOf(tools, await find(request, reply, path.workflow_id), query.output_hash);
   });
   app.get('/api/v1/workflow/:workflow_id/consistency', of(contracts.consistency), async (request, reply) => {
     const { path, query } = parseConsistency(request);
-    return proofs.consistency(await find(request, reply, path.workflow_id), query);
+    return proveConsistency(tools, await find(request, reply, path.workflow_id), query);
   });
 }

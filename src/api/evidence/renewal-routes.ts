@@ -9,8 +9,9 @@ import { createImprintHash } from '../server/imprint-hash.ts';
 import { json, type OperationContract } from '../server/operation.ts';
 import { createRequestParser, RequestValidationError } from '../server/validation.ts';
 import { missingBody } from '../server/validation-items.ts';
-import type { Stamps } from '../stamps/index.ts';
-import type { EvidenceRenewals } from './renewal.ts';
+import { digestsOfSealed } from '../stamps/index.ts';
+import type { WorkflowTools } from '../workflows/index.ts';
+import { bringDigests } from './renewal.ts';
 
 const contentType = 'application/octet-stream';
 
@@ -51,20 +52,8 @@ const parse = createRequestParser({ path: tokenIdPath });
 const parseSealed = createRequestParser(sealedContract);
 
 /** Registers the routes for hash-tree renewal. The caller must have the content, or the secret address of sealed content (S17). */
-export function registerRenewalRoutes(
-  app: FastifyInstance,
-  context: ServerContext & { readonly evidenceRenewals: EvidenceRenewals } & Pick<Stamps, 'sealedContents'>,
-): void {
-  const {
-    evidenceRenewals,
-    sealedContents,
-    identifyProduct,
-    reader,
-    mistakes,
-    limitVerifying: onRequest,
-    sealedMaxBytes,
-    largeAnswers,
-  } = context;
+export function registerRenewalRoutes(app: FastifyInstance, context: ServerContext, tools: WorkflowTools): void {
+  const { identifyProduct, reader, mistakes, limitVerifying: onRequest, sealedMaxBytes, largeAnswers } = context;
 
   async function answer(request: FastifyRequest, reply: FastifyReply, bring: () => Promise<EvidenceRenewal>) {
     const renewal = await mistakes.count(request, reply, bring);
@@ -76,7 +65,7 @@ export function registerRenewalRoutes(
     const options = { onRequest, bodyLimit: mostBytesOfProducts, config: { contract } };
     scope.post('/api/v1/verify/v1/token/:token_id/evidence', options, async (request, reply) => {
       const { token_id } = parse(request).path;
-      return answer(request, reply, () => evidenceRenewals.bring(token_id, contentDigestsIn(request)));
+      return answer(request, reply, () => bringDigests(tools, token_id, contentDigestsIn(request)));
     });
   });
 
@@ -86,7 +75,7 @@ export function registerRenewalRoutes(
     // The answer is short, but the service reads as many bytes as for a download.
     largeAnswers.begin(request, reply);
     reply.header('Cache-Control', 'private, no-store');
-    return answer(request, reply, async () => evidenceRenewals.bring(token_id, await sealedContents.digests(token_id, secret)));
+    return answer(request, reply, async () => bringDigests(tools, token_id, await digestsOfSealed(tools.store, token_id, secret)));
   });
 }
 

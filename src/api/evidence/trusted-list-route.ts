@@ -3,7 +3,8 @@ import { trustedListPath, trustedListType } from '../../shared/contract/verify.t
 import type { ServerContext } from '../server/context.ts';
 import { bytes, type OperationContract } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
-import type { ListFileFinder } from './trusted-list.ts';
+import type { ApiTools } from '../tools.ts';
+import { findListFile } from './trusted-list.ts';
 
 const contract = {
   tag: 'Verification',
@@ -18,12 +19,9 @@ const contract = {
 const parse = createRequestParser(contract);
 
 /** Serves trusted lists by their SHA-256. Only verified lists are stored; still, browsers must save them and not show them as a page of ours. */
-export function registerTrustedListRoute(
-  app: FastifyInstance,
-  { findListFile, limitVerifying: onRequest }: ServerContext & { readonly findListFile: ListFileFinder },
-): void {
+export function registerTrustedListRoute(app: FastifyInstance, { limitVerifying: onRequest }: ServerContext, { store }: ApiTools): void {
   app.get('/trusted-lists/:sha256', { onRequest, config: { contract } }, async (request, reply) => {
-    const { name, xml } = await findListFile(parse(request).path.sha256);
+    const { name, xml } = await findListFile(store, parse(request).path.sha256);
     reply.header('Content-Disposition', `attachment; filename="${name}"`);
     return reply.header('Cache-Control', 'public, max-age=31536000, immutable').type(trustedListType).send(xml);
   });

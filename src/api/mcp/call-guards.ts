@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ServerContext } from '../server/context.ts';
-import { createMailLimits, type Workflows } from '../workflows/index.ts';
+import { createMailLimits, type WorkflowTools } from '../workflows/index.ts';
 
 /** The rate limits of the REST API, applied to a tool call. Each function may throw ServiceError `rate_limited`. */
 export interface CallGuards {
@@ -15,9 +15,9 @@ export interface CallGuards {
 }
 
 /** Creates the guards of a call. They use the same counters as the REST API. A product's verifications are not counted. */
-export function createCallGuards(context: ServerContext & { readonly workflows: Workflows }) {
+export function createCallGuards(context: ServerContext, tools: WorkflowTools) {
   const { mistakes, productLimit, outputLimit } = context;
-  const mailLimits = createMailLimits(context);
+  const mailLimits = createMailLimits(context, tools);
   return (request: FastifyRequest, reply: FastifyReply): CallGuards => ({
     stamps: (count) => productLimit.items(request, reply, count),
     start: (email) => mailLimits.start(request, reply, email),

@@ -95,7 +95,7 @@ export function readMessage(value: unknown): RpcMessage {
 
 export const resultResponse = (id: RpcId, result: object): RpcResponse => ({ jsonrpc: '2.0', id, result });
 
-export function errorResponse(id: RpcId, { code, message, data }: RpcError): RpcResponse {
+export function rpcErrorResponse(id: RpcId, { code, message, data }: RpcError): RpcResponse {
   return { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } };
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { workflowIdPath } from '../../shared/contract/workflow.ts';
-import type { Config } from '../../shared/runtime/config.ts';
+import type { ApiTools } from '../tools.ts';
 import { createBodyBudget } from './body-budget.ts';
 import { createBodyReader, stampBodyLimit, tokenBodyLimit } from './body-reader.ts';
 import { bulkBodyLimit } from './bulk-body.ts';
@@ -8,22 +8,18 @@ import { createCallbackRule } from './callback-url.ts';
 import { createLargeAnswers } from './large-answers.ts';
 import { createMistakes } from './mistakes.ts';
 import { baseUrlOf } from './origin.ts';
-import { addressKey, type CountingLimits } from './rate-limits.ts';
+import { addressKey } from './rate-limits.ts';
 import { createProductRule, createServiceTokens } from './service-token.ts';
 
 /**
- * Creates the context that the routes of every capability get in addition to their services: the settings, and everything that all requests share.
- * Call it once for each app.
+ * Creates the context that the routes of every capability get in addition to their tools: the settings, and everything that all requests share. Call
+ * it once for each app.
  */
-export function createContext(app: FastifyInstance, deps: { config: Config; limits: CountingLimits }) {
-  const { config, limits } = deps;
+export function createContext(app: FastifyInstance, tools: ApiTools) {
+  const { config, limits } = tools;
   const { SEALED_MAX_BYTES: sealedMaxBytes } = config;
   const identifyProduct = createServiceTokens(config.SERVICE_TOKENS);
-  const mistakes = createMistakes({
-    limits,
-    wrongTokensPerMinute: config.RATE_WRONG_TOKEN_PER_MINUTE,
-    unknownIdsPerMinute: config.RATE_UNKNOWN_ID_PER_MINUTE,
-  });
+  const mistakes = createMistakes(tools);
   const limitOf = (name: string, points: number, durationSeconds = 60) => limits.by({ name, points, durationSeconds, key: addressKey });
   return {
     config,

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { addressKey, type MistakeLimit, type RateLimits } from './rate-limits.ts';
+import type { ApiTools } from '../tools.ts';
+import { addressKey, type MistakeLimit } from './rate-limits.ts';
 
 /** Limits failed attempts from an address (R5). Correct requests are never counted. */
 export interface Mistakes {
@@ -16,11 +17,10 @@ export interface Mistakes {
   guard<Answer>(request: FastifyRequest, reply: FastifyReply, work: () => Promise<Answer>): Promise<Answer>;
 }
 
-export function createMistakes(deps: { limits: RateLimits; wrongTokensPerMinute: number; unknownIdsPerMinute: number }): Mistakes {
-  const { limits, wrongTokensPerMinute, unknownIdsPerMinute } = deps;
+export function createMistakes({ config, limits }: ApiTools): Mistakes {
   const perMinute = (name: string, points: number): MistakeLimit => limits.mistakes({ name, points, durationSeconds: 60, key: addressKey });
-  const wrongTokens = perMinute('wrong-token', wrongTokensPerMinute);
-  const unknownIds = perMinute('unknown-id', unknownIdsPerMinute);
+  const wrongTokens = perMinute('wrong-token', config.RATE_WRONG_TOKEN_PER_MINUTE);
+  const unknownIds = perMinute('unknown-id', config.RATE_UNKNOWN_ID_PER_MINUTE);
 
   async function count<Answer>(request: FastifyRequest, reply: FastifyReply, work: () => Promise<Answer>): Promise<Answer> {
     try {

@@ -6,12 +6,16 @@ import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limite
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { addressBucket } from './client-address.ts';
 
-export interface RateLimit {
+/** How many requests a counter allows in how long. */
+interface Window {
   /** The name of the counter. Routes that use the same name share the count. */
   readonly name: string;
   /** The maximum number of requests in one window; 0 turns the limit off. */
   readonly points: number;
   readonly durationSeconds: number;
+}
+
+export interface RateLimit extends Window {
   /** The name of the items that `items` counts, for messages. If set, `items` sends no headers, so that headers describe only requests. */
   readonly unit?: string;
   /** The code of a refusal; default `rate_limited`. */
@@ -55,23 +59,11 @@ export interface Tries {
   left(key: string): Promise<number>;
 }
 
-export interface RateLimits {
-  by(limit: RateLimit): LimitHook;
-  mistakes(limit: RateLimit): MistakeLimit;
-  tries(limit: Pick<RateLimit, 'name' | 'points' | 'durationSeconds'>): Tries;
-}
-
-/** The limits of a process. They can also count the items in a request. */
-export interface CountingLimits extends RateLimits {
+/** The limits of a process. */
+interface RateLimits {
   by(limit: RateLimit): CountingLimit;
-}
-
-interface RateLimitsDeps {
-  /** A connection that fails quickly: without an offline queue, and with a `commandTimeout`. */
-  readonly redis: Redis;
-  readonly keyPrefix?: string;
-  /** Called with the name of the limit for every refused request. */
-  readonly onLimited?: (name: string) => void;
+  mistakes(limit: RateLimit): MistakeLimit;
+  tries(limit: Window): Tries;
 }
 
 /** The address under which limits count a client; empty if the client has already closed the connection. */
@@ -83,11 +75,12 @@ export const callerIdOf = (request: FastifyRequest, product: string | undefined)
 
 /**
  * Creates limits in fixed windows that begin with a client's first request. Redis counts for all processes together (R1). While Redis does not
- * answer, each process counts alone. Answers have the headers `RateLimit-Limit`, `-Remaining` and `-Reset`; a refusal is 429 with `Retry-After`.
+ * answer, each process counts alone. `redis` fails quickly: it has no offline queue, and a `commandTimeout`. `onLimited` gets the name of the limit for
+ * every refused request. Answers have the headers `RateLimit-Limit`, `-Remaining` and `-Reset`; a refusal is 429 with `Retry-After`.
  */
-export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimited }: RateLimitsDeps): CountingLimits {
+export function createRateLimits(redis: Redis, onLimited: (name: string) => void, keyPrefix = '{qstamp}:limit'): RateLimits {
   /** Creates the counter of a limit. It returns the count in the current window, and the seconds until the window ends. */
-  const counterOf = ({ name, points, durationSeconds }: Pick<RateLimit, 'name' | 'points' | 'durationSeconds'>) => {
+  const counterOf = ({ name, points, durationSeconds }: Window) => {
     const window = { points, duration: durationSeconds, keyPrefix: `${keyPrefix}:${name}` };
     const limiter = new RateLimiterRedis({
       ...window,
@@ -112,7 +105,7 @@ export function createRateLimits({ redis, keyPrefix = '{qstamp}:limit', onLimite
     });
   const refusal = (limit: RateLimit, what: string, resetSeconds: number, advice = 'try again later') => {
     const { name, points, durationSeconds, code = 'rate_limited' } = limit;
-    onLimited?.(name);
+    onLimited(name);
     return new ServiceError(code, `At most ${points} ${what} in ${durationSeconds} seconds (limit ${name}); ${advice}.`, {
       retryAfterSeconds: resetSeconds,
     });

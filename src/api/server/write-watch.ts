@@ -20,7 +20,7 @@ export type Refusing = Readonly<Record<Server, boolean>>;
 /**
  * Checks regularly whether the servers accept writes. It does not report a server that does not answer at all: its callers notice that themselves.
  */
-export interface WriteWatch {
+interface WriteWatch {
   refusing(): Refusing;
   /** @throws ServiceError `store_unavailable` while the store answers but accepts no writes (E10) */
   checkStore(): void;

@@ -13,7 +13,8 @@ import { addressKey } from '../server/rate-limits.ts';
 import { createRequestParser, RequestValidationError } from '../server/validation.ts';
 import { beginAnswer, sendBulk } from './bulk-answer.ts';
 import { stampErrors } from './stamp-routes.ts';
-import type { StampCommand, Stamping } from './stamping.ts';
+import { type StampCommand, stampAll } from './stamping.ts';
+import type { StampTools } from './submission.ts';
 
 const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
 
@@ -56,8 +57,8 @@ function readOrders(request: FastifyRequest, item: ReturnType<typeof stampReques
 }
 
 /** Registers the routes that make many stamps in one request (L1): one for agents, and one for products with their service token. */
-export function registerBulkRoutes(app: FastifyInstance, context: ServerContext & { readonly stamping: Stamping }): void {
-  const { stamping, judgeCallback, requireProduct, reader, largeAnswers, agentLimit, productLimit } = context;
+export function registerBulkRoutes(app: FastifyInstance, context: ServerContext, tools: StampTools): void {
+  const { judgeCallback, requireProduct, reader, largeAnswers, agentLimit, productLimit } = context;
   const agentItem = stampRequestFor({ takesNoContent: true });
   const internalItem = stampRequestFor({ takesNoContent: true, judgeCallback });
 
@@ -71,7 +72,7 @@ export function registerBulkRoutes(app: FastifyInstance, context: ServerContext 
     beginAnswer(request, reply, largeAnswers, bulk.size);
     const entries = bulk.entries.map(({ index, item: order }) => ({ index, order }));
     const patienceMs = patienceMsOf(readPrefer(request.headers.prefer));
-    const told = await stamping.stampAll({ ...rest, operation: 'stamps', entries, requestId: request.id, patienceMs });
+    const told = await stampAll(tools, { ...rest, operation: 'stamps', entries, requestId: request.id, patienceMs });
     if (wantsDetails(request, query)) return sendBulk(request, reply, bulk, told);
     const brief = told.answers.map((each) => each.then((answer) => ('made' in answer ? { made: withoutDetails(answer.made) } : answer)));
     return sendBulk(request, reply, bulk, { ...told, answers: brief });

@@ -1,7 +1,6 @@
-import { createHash, createHmac, type KeyObject, randomBytes, randomUUIDv7 } from 'node:crypto';
+import { createHash, createHmac, randomBytes, randomUUIDv7 } from 'node:crypto';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import type { IdempotencyStore } from '../../shared/store/idempotency.ts';
+import type { ApiTools } from '../tools.ts';
 
 /** A request that makes something, and the key of its caller. */
 interface IdentifiedRequest {
@@ -27,14 +26,17 @@ export interface Identity {
   secret(): string;
 }
 
-/** Gives a request its id and finds the earlier request with the same key, so that a repetition makes nothing new (S9). */
-export interface Idempotency {
-  /**
-   * The answer to a repetition is built from the data stored under its `resourceId`.
-   *
-   * @throws ServiceError `idempotency_key_reused` if the key was used for a different request; `store_unavailable`; `rate_limited`
-   */
-  identify(request: IdentifiedRequest): Promise<Identity>;
+/**
+ * Gives a request its id and finds the earlier request with the same key, so that a repetition makes nothing new (S9). The answer to a repetition is
+ * built from the data stored under its `resourceId`.
+ *
+ * @throws ServiceError `idempotency_key_reused` if the key was used for a different request; `store_unavailable`; `rate_limited`
+ */
+export async function identify(tools: ApiTools, request: IdentifiedRequest): Promise<Identity> {
+  const { key, passLimit } = request;
+  if (key !== undefined) return bind(tools, { ...request, key });
+  await passLimit?.();
+  return { resourceId: randomUUIDv7(), isRepeated: false, secret: () => randomBytes(secretBytes).toString('base64url') };
 }
 
 const secretBytes = 32;
@@ -49,44 +51,31 @@ const canonical = (content: unknown): string =>
 
 const digestOf = (parts: readonly string[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 
-export function createIdempotency(deps: {
-  store: IdempotencyStore;
-  key: () => Promise<KeyObject>;
-  clock: Clock;
-  ttlMs: number;
-}): Idempotency {
-  const { store, key: serverKey, clock, ttlMs } = deps;
+const hourMs = 3_600_000;
 
-  async function bind({ caller, key, operation, content, passLimit }: IdentifiedRequest & { readonly key: string }): Promise<Identity> {
-    const keyDigest = digestOf([caller, operation, key]);
-    const freshId = randomUUIDv7();
-    if (passLimit && !(await store.isBound(keyDigest, new Date(clock())))) await passLimit();
-    const authenticator = await serverKey();
-    // The digest needs a secret key: a body may contain an e-mail address, and after redaction nobody must be able to find it by hashing guesses.
-    const macOf = (...parts: string[]) => createHmac('sha256', authenticator).update(JSON.stringify(parts));
-    const requestDigest = macOf('request', canonical(content)).digest('hex');
-    const now = clock();
-    const bound = await store.bind({
-      key: keyDigest,
-      requestDigest,
-      resourceId: freshId,
-      now: new Date(now),
-      expiresAt: new Date(now + ttlMs),
-    });
-    if (bound.requestDigest !== requestDigest) {
-      throw new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for a different request.');
-    }
-    const { resourceId, isFirst } = bound;
-    const secret = () => macOf('secret', caller, key, requestDigest, resourceId).digest('base64url');
-    return { resourceId, isRepeated: !isFirst, secret };
+async function bind(
+  { config, store, clock }: ApiTools,
+  { caller, key, operation, content, passLimit }: IdentifiedRequest & { readonly key: string },
+): Promise<Identity> {
+  const keyDigest = digestOf([caller, operation, key]);
+  const freshId = randomUUIDv7();
+  if (passLimit && !(await store.idempotency.isBound(keyDigest, new Date(clock())))) await passLimit();
+  const authenticator = await store.keys.secret('idempotency');
+  // The digest needs a secret key: a body may contain an e-mail address, and after redaction nobody must be able to find it by hashing guesses.
+  const macOf = (...parts: string[]) => createHmac('sha256', authenticator).update(JSON.stringify(parts));
+  const requestDigest = macOf('request', canonical(content)).digest('hex');
+  const now = clock();
+  const bound = await store.idempotency.bind({
+    key: keyDigest,
+    requestDigest,
+    resourceId: freshId,
+    now: new Date(now),
+    expiresAt: new Date(now + config.IDEMPOTENCY_TTL_HOURS * hourMs),
+  });
+  if (bound.requestDigest !== requestDigest) {
+    throw new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for a different request.');
   }
-
-  return {
-    identify: async (request) => {
-      const { key, passLimit } = request;
-      if (key !== undefined) return bind({ ...request, key });
-      await passLimit?.();
-      return { resourceId: randomUUIDv7(), isRepeated: false, secret: () => randomBytes(secretBytes).toString('base64url') };
-    },
-  };
+  const { resourceId, isFirst } = bound;
+  const secret = () => macOf('secret', caller, key, requestDigest, resourceId).digest('base64url');
+  return { resourceId, isRepeated: !isFirst, secret };
 }

@@ -4,7 +4,8 @@ import { sealedContentPath } from '../../shared/contract/verify.ts';
 import type { ServerContext } from '../server/context.ts';
 import { bytes, type OperationContract } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
-import type { OpenedContent, SealedContents } from './sealed-contents.ts';
+import { type OpenedContent, openSealed } from './sealed-contents.ts';
+import type { StampTools } from './submission.ts';
 
 const tag = 'Sealed content';
 const errors = ['not_found', 'rate_limited', 'store_unavailable', 'overloaded'] as const;
@@ -29,11 +30,11 @@ export const sealedAddress = '/api/v1/sealed/v1/:token_id/:secret';
  * Creates a function that opens the content at the secret URL of a request and sets the headers of a download. No cache may store the answer.
  * `extension` is for the file name.
  */
-export function sealedOpener({ sealedContents, largeAnswers, mistakes }: ServerContext & { readonly sealedContents: SealedContents }) {
+export function sealedOpener({ largeAnswers, mistakes }: ServerContext, { store }: StampTools) {
   return async (request: FastifyRequest, reply: FastifyReply, extension: string): Promise<OpenedContent> => {
     const { token_id, secret } = parse(request).path;
     largeAnswers.begin(request, reply);
-    const opened = await mistakes.count(request, reply, () => sealedContents.open(token_id, secret));
+    const opened = await mistakes.count(request, reply, () => openSealed(store, token_id, secret));
     reply.header('Content-Disposition', `attachment; filename="${token_id}.${extension}"`);
     reply.header('Cache-Control', 'private, no-store');
     return opened;
@@ -41,8 +42,8 @@ export function sealedOpener({ sealedContents, largeAnswers, mistakes }: ServerC
 }
 
 /** Serves the content of a sealed stamp at its secret address (S11). */
-export function registerSealedRoutes(app: FastifyInstance, context: ServerContext & { readonly sealedContents: SealedContents }): void {
-  const open = sealedOpener(context);
+export function registerSealedRoutes(app: FastifyInstance, context: ServerContext, tools: StampTools): void {
+  const open = sealedOpener(context, tools);
   const options = { onRequest: context.limitVerifying, exposeHeadRoute: false, config: { contract: contentContract } };
   app.get(sealedAddress, options, async (request, reply) => {
     const { stamp, size, read } = await open(request, reply, 'bin');

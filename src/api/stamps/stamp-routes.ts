@@ -24,8 +24,9 @@ import { acceptedHeaders, json, type OperationContract } from '../server/operati
 import { asyncApplied, type Preferences, patienceMsOf, readPrefer, wantsDetails } from '../server/prefer.ts';
 import { addressKey, type LimitHook } from '../server/rate-limits.ts';
 import { createRequestParser } from '../server/validation.ts';
-import type { StampList } from './stamp-list.ts';
-import type { StampCommand, Stamping } from './stamping.ts';
+import { listStamps } from './stamp-list.ts';
+import { type StampCommand, stampAll } from './stamping.ts';
+import type { StampTools } from './submission.ts';
 
 const headers = idempotencyHeadersOfAddress.extend({ ...agentHeaders.shape, ...preferHeaders.shape });
 
@@ -37,8 +38,8 @@ const meanings = {
 } as const satisfies Record<StampTier, string>;
 
 /** Registers the stamp routes for agents. Each tier has its own path, and the path decides the tier (S5). */
-export function registerAgentRoutes(app: FastifyInstance, context: ServerContext & { readonly stamping: Stamping }): void {
-  const { config, stamping, limits, agentLimit: limited, sealedMaxBytes } = context;
+export function registerAgentRoutes(app: FastifyInstance, context: ServerContext, tools: StampTools): void {
+  const { config, limits, agentLimit: limited, sealedMaxBytes } = context;
   const limitedBytes = limits.by({
     name: 'sealed-bytes',
     points: config.RATE_SEALED_BYTES_PER_HOUR,
@@ -72,7 +73,7 @@ export function registerAgentRoutes(app: FastifyInstance, context: ServerContext
     const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest: limitUnkeyed, config: { contract } };
     app.post(`/api/v1/agent/v1/stamp/${tier}`, options, async (request, reply) => {
       const { query, headers: given, body: order } = parse(request);
-      return answerStamp(request, reply, stamping, query, order, {
+      return answerStamp(request, reply, tools, query, order, {
         caller: { kind: 'agent' },
         callerId: `agent:${addressKey(request)}`,
         requestId: request.id,
@@ -102,11 +103,8 @@ const listContract = {
 const parseList = createRequestParser(listContract);
 
 /** Registers the stamp route for products and the list of their stamps. Each request needs a service token (E4). */
-export function registerProductRoutes(
-  app: FastifyInstance,
-  context: ServerContext & { readonly stamping: Stamping; readonly stampList: StampList },
-): void {
-  const { requireProduct, stamping, stampList, sealedMaxBytes, judgeCallback, productLimit } = context;
+export function registerProductRoutes(app: FastifyInstance, context: ServerContext, tools: StampTools): void {
+  const { requireProduct, sealedMaxBytes, judgeCallback, productLimit } = context;
   const stampContract = {
     ...shared,
     id: 'stampInternal',
@@ -124,7 +122,7 @@ export function registerProductRoutes(
   app.post('/api/v1/internal/v1/stamp', stampOptions, async (request, reply) => {
     const product = await requireProduct(request, reply);
     const { query, headers, body: order } = parseStamp(request);
-    return answerStamp(request, reply, stamping, query, order, {
+    return answerStamp(request, reply, tools, query, order, {
       caller: { kind: 'internal', product },
       callerId: `product:${product}`,
       requestId: request.id,
@@ -137,7 +135,7 @@ export function registerProductRoutes(
   app.get('/api/v1/internal/v1/stamps', { config: { contract: listContract } }, async (request, reply): Promise<StampListResponse> => {
     const product = await requireProduct(request, reply);
     const { query } = parseList(request);
-    const { items, total } = await stampList(product, query);
+    const { items, total } = await listStamps(tools.store, product, query);
     return { items: wantsDetails(request, query) ? items : items.map(({ imprint, ...fields }) => fields), total };
   });
 }
@@ -146,14 +144,14 @@ export function registerProductRoutes(
 async function answerStamp(
   request: FastifyRequest,
   reply: FastifyReply,
-  stamping: Stamping,
+  tools: StampTools,
   query: z.output<typeof detailsQuery>,
   order: StampOrder,
   rest: Omit<StampCommand, 'entries' | 'operation'>,
 ): Promise<StampToken | AcceptedStamp> {
   const preferences = readPrefer(request.headers.prefer);
   const command = { ...rest, patienceMs: patienceMsOf(preferences), operation: 'stamp', entries: [{ index: 0, order }] } as const;
-  const { answers, isReplayed } = await stamping.stampAll(command);
+  const { answers, isReplayed } = await stampAll(tools, command);
   const answer = await answers[0]!;
   if (isReplayed) reply.header('Idempotent-Replayed', 'true');
   if ('accepted' in answer) return sendAccepted(reply, answer.accepted, preferences);

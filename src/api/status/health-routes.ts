@@ -6,7 +6,6 @@ import {
   type ReadinessResponse,
   readinessResponse,
 } from '../../shared/contract/status.ts';
-import type { ServerContext } from '../server/context.ts';
 import { json, type OperationContract } from '../server/operation.ts';
 import { noteFault } from '../server/outcome.ts';
 import type { HealthService } from './health.ts';
@@ -39,7 +38,7 @@ const readyContract: OperationContract = {
 };
 
 /** Registers the health routes, for people and orchestrators. `live`: the process answers. `ready`: stamps can be accepted and read. */
-export function registerHealthRoutes(app: FastifyInstance, { health }: ServerContext & { readonly health: HealthService }): void {
+export function registerHealthRoutes(app: FastifyInstance, health: HealthService): void {
   app.get('/health/', { config: { contract: checkContract } }, async () => health.check());
   app.get('/health/live', { config: { contract: liveContract } }, async (): Promise<LivenessResponse> => ({ status: 'ok' }));
   app.get('/health/ready', { config: { contract: readyContract } }, async (request, reply) => {

@@ -1,7 +1,7 @@
 import type { MailState } from '../../shared/domain/service-state.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
 import { answerWithin } from '../../shared/runtime/within.ts';
+import type { ApiTools } from '../tools.ts';
 
 /** The maximum wait for an answer of Redis. */
 const timeoutMs = 1_000;
@@ -16,8 +16,6 @@ const byWeight = ['failing', 'ok', 'unknown', 'not_configured'] as const satisfi
 export const mailStateOf = (heartbeats: readonly Pick<Heartbeat, 'mail'>[] | undefined): MailState =>
   byWeight.find((state) => heartbeats?.some(({ mail }) => mail === state)) ?? 'unknown';
 
-/** Creates the check whether mails can be sent. Only a missing mail server means that none can (W19): a mail that fails is retried for an hour (W12). */
-export const createMailCheck =
-  (readHeartbeats: (nowMs: number) => Promise<Heartbeat[]>, clock: Clock): (() => Promise<boolean>) =>
-  async () =>
-    mailStateOf(await answerWithin(timeoutMs, () => readHeartbeats(clock()))) !== 'not_configured';
+/** Whether mails can be sent. Only a missing mail server means that none can (W19): a mail that fails is retried for an hour (W12). */
+export const canSendMail = async ({ readHeartbeats, clock }: ApiTools): Promise<boolean> =>
+  mailStateOf(await answerWithin(timeoutMs, () => readHeartbeats(clock()))) !== 'not_configured';

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { type PricingResponse, pricingResponse } from '../../shared/contract/status.ts';
+import { version } from '../../shared/contract/version.ts';
 import { stampTiers } from '../../shared/domain/stamp.ts';
 import type { ServerContext } from '../server/context.ts';
 import { entityTagOf, isFresh } from '../server/entity-tag.ts';
@@ -19,7 +20,7 @@ const free = [
 ];
 
 /** The prices for agents. At present everything is free, with or without the header `x-payment-transaction` (S10). */
-export const pricingOf = ({ version, sealedMaxBytes }: { version: string; sealedMaxBytes: number }): PricingResponse => ({
+const pricingOf = (sealedMaxBytes: number): PricingResponse => ({
   version,
   currency,
   payment_required: false,
@@ -46,8 +47,8 @@ const contract: OperationContract = {
 };
 
 /** Serves the price list of the agent operations. It is the same for every client until the service is configured differently. */
-export function registerPricingRoute(app: FastifyInstance, { pricing }: ServerContext & { readonly pricing: PricingResponse }): void {
-  const body = JSON.stringify(pricing);
+export function registerPricingRoute(app: FastifyInstance, { sealedMaxBytes }: ServerContext): void {
+  const body = JSON.stringify(pricingOf(sealedMaxBytes));
   const etag = entityTagOf(body);
   app.get('/api/v1/agent/pricing', { config: { contract } }, async (request, reply) => {
     reply.headers({ ETag: etag, 'Cache-Control': 'public, max-age=300' });

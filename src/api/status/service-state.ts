@@ -56,7 +56,7 @@ const mailParts: Readonly<Record<MailState, readonly [status: PartState, note: s
 };
 
 /** A provider counts as qualified only after one of its tokens was verified (V9). */
-export function qualificationOf(isQualified: boolean, lastSuccessAt: string | null): QualificationState {
+export function qualificationStateOf(isQualified: boolean, lastSuccessAt: string | null): QualificationState {
   if (!isQualified) return 'not_qualified';
   return lastSuccessAt === null ? 'not_asked' : 'qualified';
 }
@@ -72,7 +72,7 @@ function merge(views: readonly ProviderHealth[], first: ProviderHealth): Provide
   const states = views.map(({ status }) => status);
   const isEverywhere = (state: ServiceState) => states.every((each) => each === state);
   const lastSuccessAt = views.reduce<string | null>((last, { lastSuccessAt: at }) => (at && (!last || at > last) ? at : last), null);
-  const qualification = qualificationOf(isQualified, lastSuccessAt);
+  const qualification = qualificationStateOf(isQualified, lastSuccessAt);
   return {
     name,
     is_qualified: qualification === 'qualified',

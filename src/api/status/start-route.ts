@@ -20,7 +20,7 @@ const contract: OperationContract = {
 };
 
 /** Serves the page that explains the service to a person. */
-export function registerStartRoute(app: FastifyInstance, { status, baseUrl }: ServerContext & { readonly status: StatusService }): void {
+export function registerStartRoute(app: FastifyInstance, { baseUrl }: ServerContext, status: StatusService): void {
   app.get('/', { config: { contract } }, async (_request, reply) => {
     const { provider } = (await status.read()).status;
     return reply.page('start', startPageOf({ version, baseUrl: baseUrl(), provider }));

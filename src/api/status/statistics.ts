@@ -1,6 +1,6 @@
 import type { DailyStatsRow } from '../../shared/contract/status.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import type { CounterStore, DailyFigures } from '../../shared/store/counters.ts';
+import type { DailyFigures } from '../../shared/store/counters.ts';
+import type { ApiTools } from '../tools.ts';
 
 const rowOf = ({ date, provider, isQualified, callerKind, stamps, failed, latencyMs }: DailyFigures): DailyStatsRow => ({
   date,
@@ -14,9 +14,5 @@ const rowOf = ({ date, provider, isQualified, callerKind, stamps, failed, latenc
 });
 
 /** Returns the rows of the last `days` UTC days, today included, newest first. @throws ServiceError `store_unavailable` */
-export type DailyStatistics = (days: number) => Promise<DailyStatsRow[]>;
-
-export const createDailyStatistics =
-  ({ counters, clock }: { readonly counters: CounterStore; readonly clock: Clock }): DailyStatistics =>
-  async (days) =>
-    (await counters.daily(days, clock())).map(rowOf);
+export const readDailyStatistics = async ({ store: { counters }, clock }: ApiTools, days: number): Promise<DailyStatsRow[]> =>
+  (await counters.daily(days, clock())).map(rowOf);

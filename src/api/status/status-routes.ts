@@ -4,7 +4,8 @@ import { every } from '../../shared/runtime/every.ts';
 import type { ServerContext } from '../server/context.ts';
 import { json, type OperationContract, page } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
-import type { DailyStatistics } from './statistics.ts';
+import type { ApiTools } from '../tools.ts';
+import { readDailyStatistics } from './statistics.ts';
 import type { StatusService } from './status.ts';
 import { statusPageOf } from './status-page.ts';
 
@@ -45,9 +46,10 @@ const parseDaily = createRequestParser(dailyContract);
 /** Serves the state of the service for programs, and as a page for people. */
 export function registerStatusRoutes(
   app: FastifyInstance,
-  context: ServerContext & { readonly status: StatusService; readonly dailyStatistics: DailyStatistics },
+  { requireProduct, limitStatus: onRequest }: ServerContext,
+  tools: ApiTools,
+  status: StatusService,
 ): void {
-  const { status, dailyStatistics, requireProduct, limitStatus: onRequest } = context;
   const look = () =>
     status.read().catch((error) => app.log.debug({ err: error }, 'the state of the service could not be read; the next look follows'));
   const closing = new AbortController();
@@ -62,6 +64,6 @@ export function registerStatusRoutes(
   });
   app.get('/api/v1/internal/stats/daily', { config: { contract: dailyContract } }, async (request, reply) => {
     await requireProduct(request, reply);
-    return dailyStatistics(parseDaily(request).query.days);
+    return readDailyStatistics(tools, parseDaily(request).query.days);
   });
 }

@@ -1,17 +1,17 @@
 import type { ProviderStatus, StatusCounters, StatusResponse, TrustedListStatus } from '../../shared/contract/status.ts';
-import type { Durability } from '../../shared/domain/service-state.ts';
-import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
-import type { QueueState } from '../../shared/queue/queue-state.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
+import { version } from '../../shared/contract/version.ts';
 import { answerWithin } from '../../shared/runtime/within.ts';
-import type { ActivityTotals, CounterStore } from '../../shared/store/counters.ts';
-import type { EvidenceState, EvidenceTermStore } from '../../shared/store/evidence-terms.ts';
-import type { ListInForce, TrustedListStore } from '../../shared/store/trusted-lists.ts';
+import type { ActivityTotals } from '../../shared/store/counters.ts';
+import type { EvidenceState } from '../../shared/store/evidence-terms.ts';
+import type { Store } from '../../shared/store/store.ts';
+import type { ListInForce } from '../../shared/store/trusted-lists.ts';
+import { usesTrustedLists } from '../../shared/trust/list-sources.ts';
 import { LIST_FAULTS, stateOf } from '../../shared/trust/lists/index.ts';
-import type { WriteWatch } from '../server/write-watch.ts';
+import { namesOf } from '../../shared/trust/trusted-providers.ts';
+import type { ApiTools } from '../tools.ts';
 import type { DayFigures } from './day-bars.ts';
 import { mailStateOf } from './mail-state.ts';
-import { assess, type ComponentState, type PartState, qualificationOf } from './service-state.ts';
+import { assess, type ComponentState, type PartState, qualificationStateOf } from './service-state.ts';
 
 /** The public state of the service. It contains no caller, id, host or path. */
 export interface StatusFigures {
@@ -55,58 +55,32 @@ const countersOf = (totals: ActivityTotals | undefined): StatusCounters => ({
   evidence_renewed: totals?.renewed ?? null,
 });
 
-interface StatusDeps {
-  readonly version: string;
-  readonly clock: Clock;
-  readonly stampWaitMs: number;
-  readonly writes: WriteWatch;
-  readonly counters: CounterStore;
-  readonly evidenceTerms: EvidenceTermStore;
-  readonly readLists: TrustedListStore['readInForce'];
-  readonly readHeartbeats: (now: number) => Promise<Heartbeat[]>;
-  readonly readQueueState: () => Promise<QueueState>;
-  readonly readDurability: () => Promise<Durability>;
-  /** The configured providers, most preferred first. They are shown until a worker reports. */
-  readonly configured: readonly { readonly name: string; readonly isQualified: boolean }[];
-}
-
-export function createStatusService(deps: StatusDeps): StatusService {
-  const {
-    version,
-    clock,
-    stampWaitMs,
-    writes,
-    counters,
-    evidenceTerms,
-    readLists,
-    readHeartbeats,
-    readQueueState,
-    readDurability,
-    configured,
-  } = deps;
+export function createStatusService(tools: ApiTools): StatusService {
+  const { config, store, trust, writes, queueWatch, readHeartbeats, readDurability, clock } = tools;
   const startedAt = performance.now();
   const sinceOf = createChangeMemory();
-  let known: readonly ProviderStatus[] = configured.map(({ name, isQualified }) => ({
+  /** The configured providers, most preferred first, until a worker reports. */
+  let known: readonly ProviderStatus[] = namesOf(trust).map(({ name, isQualified }) => ({
     name,
     is_qualified: false,
-    qualification: qualificationOf(isQualified, null),
+    qualification: qualificationStateOf(isQualified, null),
     qualified: null,
     status: 'outage',
     last_success_at: null,
     latency_ms: { p50: null, p95: null },
     next_request_at: null,
   }));
-  let totals: Awaited<ReturnType<CounterStore['totals']>> | undefined;
+  let totals: Awaited<ReturnType<Store['counters']['totals']>> | undefined;
   let days: readonly DayFigures[] = [];
   let evidence: EvidenceState | undefined;
   let lists: readonly ListInForce[] = [];
 
   async function readStore(now: number): Promise<true> {
     const [freshTotals, rows, state, inForce] = await Promise.all([
-      counters.totals(now),
-      counters.daily(shownDays, now),
-      evidenceTerms.readState(),
-      readLists(),
+      store.counters.totals(now),
+      store.counters.daily(shownDays, now),
+      store.evidenceTerms.readState(),
+      usesTrustedLists(config) ? store.trustedLists.readInForce() : [],
     ]);
     lists = inForce;
     totals = freshTotals;
@@ -124,7 +98,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
     const [isStoreUp, heartbeats, queue, durability = 'unknown'] = await Promise.all([
       answerWithin(partTimeoutMs, () => readStore(now)),
       answerWithin(partTimeoutMs, () => readHeartbeats(now)),
-      answerWithin(partTimeoutMs, readQueueState),
+      answerWithin(partTimeoutMs, queueWatch.read),
       answerWithin(partTimeoutMs, readDurability),
     ]);
     const oldestAgeMs = queue && queue.oldestAt !== null ? Math.max(0, now - queue.oldestAt) : null;
@@ -136,7 +110,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
       queue: queue && { oldestAgeMs },
       mail,
       known,
-      stampWaitMs,
+      stampWaitMs: config.STAMP_WAIT_MS,
     });
     const { providers, components } = assessment;
     known = providers;

@@ -7,8 +7,9 @@ import { bytes, type OperationContract } from '../server/operation.ts';
 import { noteFault } from '../server/outcome.ts';
 import { callerIdOf, type LimitHook } from '../server/rate-limits.ts';
 import { createServicePasswords } from '../server/service-token.ts';
+import type { StampTools } from '../stamps/index.ts';
 import { queryBodyLimit, queryType, registerQueryBodies, registerSigstoreBodies, replyType } from './tsa-body.ts';
-import type { TsaDoor } from './tsa-door.ts';
+import { answerQuery, readCertificateChain } from './tsa-door.ts';
 
 const headers = {
   'Qstamp-Stamp-Id': 'The id of the stamp.',
@@ -57,8 +58,8 @@ const chainContract = (id: string): OperationContract => ({
 });
 
 /** Registers the endpoints for RFC 3161 clients, also at the paths that sigstore's clients use (T1). */
-export function registerTsaDoor(app: FastifyInstance, context: ServerContext & { readonly tsaDoor: TsaDoor }): void {
-  const { config, tsaDoor: door, reader, mistakes, limitDoor: limited } = context;
+export function registerTsaDoor(app: FastifyInstance, context: ServerContext, tools: StampTools): void {
+  const { config, reader, mistakes, limitDoor: limited } = context;
   if (config.TSA_DOOR === 'off') return;
   const addressOf = addressesUnder(config.PUBLIC_BASE_URL);
   /** Undefined if clients need no token. */
@@ -79,7 +80,7 @@ export function registerTsaDoor(app: FastifyInstance, context: ServerContext & {
     const der = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
     const product = identify?.(request);
     const query = { der, product, callerId: callerIdOf(request, product), requestId: request.id };
-    const { der: answered, isGranted, failure, tokenId, retryAfterSeconds } = await door.answer(query);
+    const { der: answered, isGranted, failure, tokenId, retryAfterSeconds } = await answerQuery(tools, query);
     if (failure === 'systemFailure' || failure === 'timeNotAvailable') noteFault(request, { outcome: 'failed', code: 'provider_failed' });
     else if (failure !== undefined) noteFault(request, { outcome: 'refused', code: failure });
     if (tokenId !== undefined) {
@@ -112,9 +113,7 @@ export function registerTsaDoor(app: FastifyInstance, context: ServerContext & {
   const chains = { '/api/v1/tsa/certchain': 'readTsaCertificates', '/api/v1/timestamp/certchain': 'readSigstoreCertificates' };
   for (const [path, id] of Object.entries(chains)) {
     app.get(path, { onRequest: limited, config: { contract: chainContract(id) } }, async (_request, reply) =>
-      reply.type('application/pem-certificate-chain').send(await door.certificateChain()),
+      reply.type('application/pem-certificate-chain').send(await readCertificateChain(tools)),
     );
   }
 }
-
-export { createTsaDoor } from './tsa-door.ts';

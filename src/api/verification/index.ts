@@ -11,20 +11,17 @@ import { registerVerifyRoutes } from './verify-routes.ts';
 
 export function createVerificationServices(tools: ApiTools) {
   const { store, clock } = tools;
-  const { stamps, refusals, counters } = store;
   const stampJudge = openStampJudge(tools);
-  const verification = countVerifications(createVerification({ stamps, refusals, stampJudge }), () =>
-    counters.add({ verifications: 1 }, clock()),
-  );
+  const verification = countVerifications(createVerification(store, stampJudge), () => store.counters.add({ verifications: 1 }, clock()));
   return {
     stampJudge,
     verification,
-    untilKnown: createOutcomeWait({ verification, stamps, clock }),
-    stampPages: createStampPages({ stamps, refusals, stampJudge, clock }),
+    untilKnown: createOutcomeWait(verification, store.stamps, clock),
+    stampPages: createStampPages(store, stampJudge, clock),
   };
 }
 
-export type VerificationServices = ReturnType<typeof createVerificationServices>;
+type VerificationServices = ReturnType<typeof createVerificationServices>;
 
 export function registerVerification(app: FastifyInstance, context: ServerContext & VerificationServices): void {
   registerVerifyRoutes(app, context);

@@ -22,8 +22,7 @@ const youngMs = 24 * 3_600_000;
 const firstLookMs = 50;
 const longestLookMs = 500;
 
-export function createOutcomeWait(deps: { verification: Verification; stamps: StampStore; clock: Clock }): UntilKnown {
-  const { verification, stamps, clock } = deps;
+export function createOutcomeWait(verification: Verification, stamps: StampStore, clock: Clock): UntilKnown {
   let waiting = 0;
 
   async function untilThere(tokenId: string, until: number, hasLeft: () => boolean): Promise<void> {

@@ -3,8 +3,7 @@ import { adviceOf, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { imprintOfDigest } from '../../shared/domain/stamp.ts';
 import { toldToken } from '../../shared/domain/token.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
-import type { RefusalStore } from '../../shared/store/refusals.ts';
-import type { StampStore } from '../../shared/store/stamps.ts';
+import type { Store } from '../../shared/store/store.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
 import type { StampJudge, StampJudgement } from './stamp-judge.ts';
 import type { ProvedStamp, TokenDetails } from './stamp-model.ts';
@@ -56,9 +55,7 @@ const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
  *
  * @throws ServiceError `store_unavailable`
  */
-export function createStampPages(deps: { stamps: StampStore; refusals: RefusalStore; stampJudge: StampJudge; clock: Clock }) {
-  const { stamps, refusals, stampJudge, clock } = deps;
-
+export function createStampPages({ stamps, refusals }: Store, stampJudge: StampJudge, clock: Clock) {
   async function absenceOf(tokenId: string): Promise<VerdictShown> {
     const refusal = await refusals.find(tokenId);
     return refusal ? { kind: 'not_made', reason: reasonOf(refusal) } : { kind: 'unknown' };

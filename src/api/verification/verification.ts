@@ -4,8 +4,7 @@ import { isQualified } from '../../shared/domain/qualification.ts';
 import { adviceOf, type ReasonCode, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
 import { imprintOf, toldToken } from '../../shared/domain/token.ts';
-import type { RefusalStore } from '../../shared/store/refusals.ts';
-import type { StampStore } from '../../shared/store/stamps.ts';
+import type { Store } from '../../shared/store/store.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
 import type { StampJudge, StampJudgement } from './stamp-judge.ts';
 
@@ -104,9 +103,7 @@ export function resultOf(judgement: StampJudgement, tokenId: string | null, isFi
 /** Whether a result means that no stamp has the requested id. */
 export const isUnknownId = ({ reason }: VerificationResult): boolean => reason === reasonOf('unknown_token_id');
 
-export function createVerification(deps: { stamps: StampStore; refusals: RefusalStore; stampJudge: StampJudge }): Verification {
-  const { stamps, refusals, stampJudge } = deps;
-
+export function createVerification({ stamps, refusals }: Store, stampJudge: StampJudge): Verification {
   async function findTokenId({ tokenId, tst }: Vouched): Promise<string | null> {
     return tst ? stamps.findIdByToken(tst.toString('base64')) : (tokenId ?? null);
   }

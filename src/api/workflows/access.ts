@@ -2,7 +2,8 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { needsQualifiedProvider } from '../../shared/domain/stamp.ts';
 import { answerTo, type WorkflowOperation } from '../../shared/domain/workflow-state.ts';
-import { snapshotOf, type WorkflowRecord, type WorkflowStore } from '../../shared/store/workflows.ts';
+import { snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
+import { identify, startDeadline, storeBefore } from '../stamps/index.ts';
 import { refusalError } from './refusals.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
@@ -17,23 +18,49 @@ const unauthorized = () =>
 const unknownWorkflow = () => new ServiceError('not_found', 'There is no workflow with this id.');
 
 /** Finds a workflow without checking a token. @throws ServiceError `not_found`, `store_unavailable` */
-export async function findWorkflow(workflows: WorkflowStore, workflowId: string): Promise<WorkflowRecord> {
-  const workflow = await workflows.find(workflowId);
+export async function findWorkflow({ store }: WorkflowTools, workflowId: string): Promise<WorkflowRecord> {
+  const workflow = await store.workflows.find(workflowId);
   if (!workflow) throw unknownWorkflow();
   return workflow;
 }
 
+/** @throws ServiceError `store_unavailable` */
+export const workflowExists = async ({ store }: WorkflowTools, workflowId: string): Promise<boolean> =>
+  (await store.workflows.find(workflowId)) !== null;
+
 /**
  * Finds a workflow and checks its token.
  *
+ * @param spentMs the time that the request has spent before
  * @throws ServiceError `unauthorized` (E5), `not_found`, `store_unavailable`
  */
-export async function openWorkflow(workflows: WorkflowStore, workflowId: string, token: string | undefined): Promise<WorkflowRecord> {
-  if (token === undefined) throw unauthorized();
-  const workflow = await findWorkflow(workflows, workflowId);
-  const given = Buffer.from(digestOfToken(token), 'hex');
-  if (!timingSafeEqual(given, Buffer.from(workflow.tokenSha256, 'hex'))) throw unauthorized();
-  return workflow;
+export function openWorkflow(
+  tools: WorkflowTools,
+  workflowId: string,
+  token: string | undefined,
+  spentMs?: number,
+): Promise<WorkflowRecord> {
+  return storeBefore(startDeadline(tools, spentMs), async () => {
+    if (token === undefined) throw unauthorized();
+    const workflow = await findWorkflow(tools, workflowId);
+    const given = Buffer.from(digestOfToken(token), 'hex');
+    if (!timingSafeEqual(given, Buffer.from(workflow.tokenSha256, 'hex'))) throw unauthorized();
+    return workflow;
+  });
+}
+
+/**
+ * Records that this operation was done with this idempotency key, and returns whether that was recorded before. Call it after the operation, so that a
+ * failed operation does not use up the key.
+ */
+export async function bindAnswer(
+  tools: WorkflowTools,
+  workflow: WorkflowRecord,
+  operation: 'complete' | 'redact',
+  key: string | undefined,
+): Promise<boolean> {
+  const request = { caller: `workflow:${workflow._id}`, key, operation: `workflow_${operation}`, content: null };
+  return (await identify(tools, request)).isRepeated;
 }
 
 /**

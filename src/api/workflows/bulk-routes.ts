@@ -9,8 +9,10 @@ import { patienceMsOf, readPrefer } from '../server/prefer.ts';
 import { callerIdOf } from '../server/rate-limits.ts';
 import { createRequestParser } from '../server/validation.ts';
 import { beginAnswer, sendBulk } from '../stamps/index.ts';
+import type { openWorkflow } from './access.ts';
+import { stampOutputs } from './outputs.ts';
 import { stampContract } from './workflow-contracts.ts';
-import type { Workflows } from './workflows.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
 
 const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
 
@@ -35,10 +37,11 @@ const parse = createRequestParser({ path: contract.path, headers: contract.heade
 /** Registers the route that stamps many outputs of a workflow in one request (L4). `open` checks the token of the request. */
 export function registerBulkOutputs(
   app: FastifyInstance,
-  context: ServerContext & { readonly workflows: Workflows },
-  open: (request: FastifyRequest, reply: FastifyReply) => ReturnType<Workflows['open']>,
+  context: ServerContext,
+  tools: WorkflowTools,
+  open: (request: FastifyRequest, reply: FastifyReply) => ReturnType<typeof openWorkflow>,
 ): void {
-  const { workflows, reader, largeAnswers, identifyProduct, judgeCallback, outputLimit } = context;
+  const { reader, largeAnswers, identifyProduct, judgeCallback, outputLimit } = context;
   const [ofStranger, ofProduct] = [workflowStampRequestFor(), workflowStampRequestFor(judgeCallback)];
   const onRequest = beforeBody((request, reply) => workflowIdPath.safeParse(request.params).success && open(request, reply));
   app.register(async (scope) => {
@@ -50,7 +53,7 @@ export function registerBulkOutputs(
       const product = identifyProduct(request);
       const bulk = readBulk(request, product === undefined ? ofStranger : ofProduct);
       beginAnswer(request, reply, largeAnswers, bulk.size);
-      const told = await workflows.stampOutputs({
+      const told = await stampOutputs(tools, {
         workflow,
         operation: 'workflow_stamps',
         product,

@@ -2,25 +2,18 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Acceptance } from '../../shared/queue/sender.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
-/** Queues the mails with the links that confirm an e-mail address. Workers send the mails (W12). */
-export interface ChallengeMailer {
-  /** Checks whether mail can be sent. @throws ServiceError `mail_unavailable` if no worker has a mail server */
-  checkCanMail(): Promise<void>;
-  /**
-   * Queues the mail of a challenge. Repeated calls queue it only once.
-   *
-   * @throws ServiceError `queue_unavailable` if the mail was certainly not queued
-   */
-  mail(order: { workflowId: string; challengeId: string; requestId: string; baseUrl: string }): Promise<Acceptance>;
+/** Checks whether the mail with a link can be sent. @throws ServiceError `mail_unavailable` if no worker has a mail server */
+export async function checkCanMail({ canSendMail }: WorkflowTools): Promise<void> {
+  if (await canSendMail()) return;
+  throw new ServiceError('mail_unavailable', 'No mail can be sent at the moment, but this needs one.', { retryAfterSeconds: 60 });
 }
 
-export function createChallengeMailer({ jobs, canSendMail, clock }: WorkflowTools): ChallengeMailer {
-  return {
-    checkCanMail: async () => {
-      if (await canSendMail()) return;
-      throw new ServiceError('mail_unavailable', 'No mail can be sent at the moment, but this needs one.', { retryAfterSeconds: 60 });
-    },
-    mail: ({ workflowId, challengeId, requestId, baseUrl }) =>
-      jobs.send('otp-mail', { workflowId, challengeId, acceptedAt: clock(), requestId, baseUrl }, `otp-${challengeId}`),
-  };
-}
+/**
+ * Queues the mail with the link that confirms an e-mail address. A worker sends it (W12). Repeated calls queue it only once.
+ *
+ * @throws ServiceError `queue_unavailable` if the mail was certainly not queued
+ */
+export const mailChallenge = (
+  { jobs, clock }: WorkflowTools,
+  { workflowId, challengeId, requestId, baseUrl }: { workflowId: string; challengeId: string; requestId: string; baseUrl: string },
+): Promise<Acceptance> => jobs.send('otp-mail', { workflowId, challengeId, acceptedAt: clock(), requestId, baseUrl }, `otp-${challengeId}`);

@@ -2,11 +2,12 @@ import { commitmentsOf, hashOfClosingText } from '../../shared/domain/proofs.ts'
 import { reasonOf } from '../../shared/domain/reasons.ts';
 import { type ClosingRecord, closingRecordOf, readClosingRecord } from '../../shared/proof/closing-record.js';
 import type { ChainState } from '../../shared/store/outputs.ts';
-import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
+import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 import type { RecomputedChain } from './chain-proof.ts';
-import type { MarkStamp } from './stamp-marks.ts';
+import { markStamp } from './stamp-marks.ts';
 import type { StampedHash, WorkflowFault } from './workflow-model.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
 
 /** A hash that was stamped when the workflow was completed, with its stamp, verified for this answer, and the stamp as stored. */
 export interface Seal extends StampedHash {
@@ -19,21 +20,20 @@ export interface Seals {
   readonly closingRecord: Seal | null;
 }
 
-/** Creates a function that loads and verifies the stamps of root and closing record. @throws ServiceError `store_unavailable` */
-export function createSealReader({ stamps, markStamp }: { stamps: StampStore; markStamp: MarkStamp }) {
-  async function sealOf(tokenId: string, hash: string, recordedAt: Date): Promise<Seal> {
-    const stored = await stamps.find(tokenId);
-    const { issuedAt: stampedAt, provider } = stored?.proofs[0] ?? { issuedAt: recordedAt.toISOString(), provider: '' };
-    return { hash, stamp: await markStamp({ tokenId, hash, stampedAt, provider }, stored), stored };
-  }
-  return async ({ status, root, closing, closingRecord }: WorkflowRecord): Promise<Seals> => {
-    if (status !== 'completed' || !closing) return { root: null, closingRecord: null };
-    const [rootSeal, recordSeal] = await Promise.all([
-      root ? sealOf(closing.rootTokenId, root.hash, closing.at) : null,
-      closingRecord ? sealOf(closingRecord.tokenId, hashOfClosingText(closingRecord.text), closing.at) : null,
-    ]);
-    return { root: rootSeal, closingRecord: recordSeal };
-  };
+/** Loads and verifies the stamps of root and closing record. @throws ServiceError `store_unavailable` */
+export async function readSeals(tools: WorkflowTools, { status, root, closing, closingRecord }: WorkflowRecord): Promise<Seals> {
+  if (status !== 'completed' || !closing) return { root: null, closingRecord: null };
+  const [rootSeal, recordSeal] = await Promise.all([
+    root ? sealOf(tools, closing.rootTokenId, root.hash, closing.at) : null,
+    closingRecord ? sealOf(tools, closingRecord.tokenId, hashOfClosingText(closingRecord.text), closing.at) : null,
+  ]);
+  return { root: rootSeal, closingRecord: recordSeal };
+}
+
+async function sealOf({ store, stampJudge }: WorkflowTools, tokenId: string, hash: string, recordedAt: Date): Promise<Seal> {
+  const stored = await store.stamps.find(tokenId);
+  const { issuedAt: stampedAt, provider } = stored?.proofs[0] ?? { issuedAt: recordedAt.toISOString(), provider: '' };
+  return { hash, stamp: await markStamp(stampJudge, { tokenId, hash, stampedAt, provider }, stored), stored };
 }
 
 /**

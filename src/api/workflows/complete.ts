@@ -4,8 +4,7 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 import { startDeadline } from '../stamps/index.ts';
 import { checkState, checkTier, findWorkflow, tierUnavailable } from './access.ts';
-import { createSealReader, isSealed } from './closing-proof.ts';
-import type { MarkStamp } from './stamp-marks.ts';
+import { isSealed, readSeals } from './closing-proof.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 /**
@@ -15,54 +14,51 @@ import type { WorkflowTools } from './workflow-tools.ts';
  *   that closed it do not verify, `completion_pending` if the workflow is not completed in time, or the queue did not confirm the job (complete it
  *   again to continue), `queue_unavailable`, `store_unavailable`
  */
-export function createCompletion(tools: WorkflowTools, markStamp: MarkStamp) {
-  const { config, submission, clock, addressOf } = tools;
-  const { workflows, stamps } = tools.store;
-  const readSeals = createSealReader({ stamps, markStamp });
-
-  async function answerOf(workflow: WorkflowRecord): Promise<WorkflowCompleteResponse> {
-    const { _id: workflowId, root, completedAt } = workflow;
-    if (!root || !completedAt) throw new ServiceError('internal_error', 'The workflow is completed without a root.');
-    if (!isSealed(workflow, await readSeals(workflow))) {
-      throw new ServiceError('internal_error', 'The stamps that closed this workflow do not verify. See verify_url for the reason.', {
-        members: { verify_url: addressOf(workflowPath(workflowId)) },
-      });
-    }
-    return {
-      workflow_id: workflowId,
-      status: 'completed',
-      output_count: root.outputCount,
-      verify_url: addressOf(workflowPath(workflowId)),
-      completed_at: completedAt.toISOString(),
-    };
+export async function requestCompletion(
+  tools: WorkflowTools,
+  workflow: WorkflowRecord,
+  { requestId, baseUrl }: { requestId: string; baseUrl: string },
+): Promise<WorkflowCompleteResponse> {
+  const { submission, clock, addressOf } = tools;
+  const now = clock();
+  if (checkState('complete', workflow, now) === 'again') return completedAnswerOf(tools, workflow);
+  await checkTier(workflow, tools);
+  const { _id: workflowId } = workflow;
+  const deadline = startDeadline(tools);
+  const reply = await submission.complete({ workflowId, acceptedAt: now, requestId, baseUrl }, deadline);
+  const pending = (cause?: unknown) =>
+    new ServiceError('completion_pending', 'The workflow is being completed. Ask again for the result.', {
+      retryAfterSeconds: 5,
+      members: { status_url: addressOf(workflowStatePath(workflowId)), verify_url: addressOf(workflowPath(workflowId)) },
+      cause,
+    });
+  if (!reply) throw pending();
+  if (reply.outcome === 'not_completed') {
+    if (reply.code === 'tier_unavailable') throw tierUnavailable();
+    throw new ServiceError('provider_failed', 'No provider could stamp the root. Complete the workflow again.');
   }
+  try {
+    return await completedAnswerOf(tools, await findWorkflow(tools, workflowId));
+  } catch (error) {
+    // The workflow is completed, so the caller must not get 503 (E11).
+    throw error instanceof ServiceError && error.code === 'store_unavailable' ? pending(error) : error;
+  }
+}
 
-  return async (
-    workflow: WorkflowRecord,
-    { requestId, baseUrl }: { requestId: string; baseUrl: string },
-  ): Promise<WorkflowCompleteResponse> => {
-    const now = clock();
-    if (checkState('complete', workflow, now) === 'again') return answerOf(workflow);
-    await checkTier(workflow, tools);
-    const { _id: workflowId } = workflow;
-    const deadline = startDeadline({ clock, waitMs: config.STAMP_WAIT_MS });
-    const reply = await submission.complete({ workflowId, acceptedAt: now, requestId, baseUrl }, deadline);
-    const pending = (cause?: unknown) =>
-      new ServiceError('completion_pending', 'The workflow is being completed. Ask again for the result.', {
-        retryAfterSeconds: 5,
-        members: { status_url: addressOf(workflowStatePath(workflowId)), verify_url: addressOf(workflowPath(workflowId)) },
-        cause,
-      });
-    if (!reply) throw pending();
-    if (reply.outcome === 'not_completed') {
-      if (reply.code === 'tier_unavailable') throw tierUnavailable();
-      throw new ServiceError('provider_failed', 'No provider could stamp the root. Complete the workflow again.');
-    }
-    try {
-      return await answerOf(await findWorkflow(workflows, workflowId));
-    } catch (error) {
-      // The workflow is completed, so the caller must not get 503 (E11).
-      throw error instanceof ServiceError && error.code === 'store_unavailable' ? pending(error) : error;
-    }
+async function completedAnswerOf(tools: WorkflowTools, workflow: WorkflowRecord): Promise<WorkflowCompleteResponse> {
+  const { addressOf } = tools;
+  const { _id: workflowId, root, completedAt } = workflow;
+  if (!root || !completedAt) throw new ServiceError('internal_error', 'The workflow is completed without a root.');
+  if (!isSealed(workflow, await readSeals(tools, workflow))) {
+    throw new ServiceError('internal_error', 'The stamps that closed this workflow do not verify. See verify_url for the reason.', {
+      members: { verify_url: addressOf(workflowPath(workflowId)) },
+    });
+  }
+  return {
+    workflow_id: workflowId,
+    status: 'completed',
+    output_count: root.outputCount,
+    verify_url: addressOf(workflowPath(workflowId)),
+    completed_at: completedAt.toISOString(),
   };
 }

@@ -5,9 +5,10 @@ import { sendErrorPage } from '../server/error-page.ts';
 import { type OperationContract, page } from '../server/operation.ts';
 import { addressKey } from '../server/rate-limits.ts';
 import { createRequestParser } from '../server/validation.ts';
+import { readWorkflowPage } from './page.ts';
 import { outputPagePath } from './workflow-model.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
 import { workflowViewOf } from './workflow-view.ts';
-import type { Workflows } from './workflows.ts';
 
 const contract = {
   tag: 'Workflow',
@@ -29,10 +30,7 @@ const parse = createRequestParser(contract);
 const outputsOfView = 100;
 
 /** Serves the public page of a workflow (W14). */
-export function registerPageRoutes(
-  app: FastifyInstance,
-  { config, workflows, limits, mistakes, baseUrl }: ServerContext & { readonly workflows: Workflows },
-): void {
+export function registerPageRoutes(app: FastifyInstance, { config, limits, mistakes, baseUrl }: ServerContext, tools: WorkflowTools): void {
   const perMinute = config.RATE_WORKFLOW_PAGE_PER_MINUTE;
   const limited = limits.by({ name: 'workflow-page', points: perMinute, durationSeconds: 60, unit: 'views', key: addressKey });
   app.get('/workflow/:workflow_id', { onRequest: limited, config: { contract } }, async (request, reply) => {
@@ -43,7 +41,7 @@ export function registerPageRoutes(
       const views = Math.min(Math.ceil(outputs / outputsOfView), perMinute);
       if (views > 1) await limited.items(request, reply, views - 1);
     };
-    const model = await workflows.page(path.workflow_id, { ...query, passLimit, baseUrl: baseUrl() });
+    const model = await readWorkflowPage(tools, path.workflow_id, { ...query, passLimit, baseUrl: baseUrl() });
     if (model) return reply.page('workflow', workflowViewOf(model));
     await mistakes.unknownId(request, reply);
     return sendErrorPage(request, reply, { status: 404, detail: 'There is no workflow with this id.', retryAfterSeconds: null });

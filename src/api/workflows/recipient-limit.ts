@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ServerContext } from '../server/context.ts';
-import type { Workflows } from './workflows.ts';
+import { admitRecipient } from './recipients.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
 
 /**
  * Creates the limits of requests that mail a link. `mail` counts a mail to one recipient, whoever asks for it. `start` counts a start for the address
@@ -8,15 +9,14 @@ import type { Workflows } from './workflows.ts';
  *
  * @throws ServiceError `recipient_limited`, `recipient_blocked`, `rate_limited`, `store_unavailable`
  */
-export function createMailLimits(context: ServerContext & { readonly workflows: Workflows }) {
-  const { config, limits, limitStarts } = context;
+export function createMailLimits({ config, limits, limitStarts }: ServerContext, tools: WorkflowTools) {
   const limitOf = (name: string, points: number, durationSeconds: number) =>
     limits.by({ name, points, durationSeconds, unit: 'mails to one recipient', code: 'recipient_limited', key: () => '' });
   const perHour = limitOf('recipient-hour', config.RATE_RECIPIENT_PER_HOUR, 3_600);
   const perDay = limitOf('recipient-day', config.RATE_RECIPIENT_PER_DAY, 86_400);
 
   async function mail(request: FastifyRequest, reply: FastifyReply, address: string): Promise<void> {
-    const hash = await context.workflows.recipients.admit(address);
+    const hash = await admitRecipient(tools, address);
     await perHour.items(request, reply, 1, hash);
     try {
       await perDay.items(request, reply, 1, hash);

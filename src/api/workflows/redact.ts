@@ -10,11 +10,9 @@ import type { WorkflowTools } from './workflow-tools.ts';
  *
  * @throws ServiceError `store_unavailable`
  */
-export function createRedaction({ store: { workflows, outputs }, clock }: WorkflowTools) {
-  return async (workflow: WorkflowRecord): Promise<WorkflowRedactResponse> => {
-    const { _id: workflowId } = workflow;
-    await workflows.redact(workflowId, new Date(clock()));
-    await outputs.forgetMetadata(workflowId);
-    return { workflow_id: workflowId, status: readStatus(snapshotOf(workflow), clock()), user_email: redactedEmail };
-  };
+export async function redactWorkflow({ store, clock }: WorkflowTools, workflow: WorkflowRecord): Promise<WorkflowRedactResponse> {
+  const { _id: workflowId } = workflow;
+  await store.workflows.redact(workflowId, new Date(clock()));
+  await store.outputs.forgetMetadata(workflowId);
+  return { workflow_id: workflowId, status: readStatus(snapshotOf(workflow), clock()), user_email: redactedEmail };
 }

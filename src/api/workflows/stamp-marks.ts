@@ -16,33 +16,31 @@ interface StampClaim {
 }
 
 /** Verifies the token of a stamp in a workflow's record for this answer, and returns the facts that a page may state (V9). */
-export type MarkStamp = (claim: StampClaim, stamp: StoredStamp | null) => Promise<StampMark>;
-
-export function createStampMarks(stampJudge: Pick<StampJudge, 'judgeStamp'>): MarkStamp {
-  async function judge(claim: StampClaim, stamp: StoredStamp | null): Promise<StampJudgement> {
-    if (!stamp) return { ok: false, code: 'unknown_token_id' };
-    const judgement = await stampJudge.judgeStamp(stamp);
-    if (!judgement.ok) return judgement;
-    if (judgement.imprint.algorithm !== 'sha256' || judgement.imprint.digest !== claim.hash) return { ok: false, code: 'imprint_mismatch' };
-    const isAsRecorded = judgement.issuedAt === claim.stampedAt && stamp.proofs[0].provider === claim.provider;
-    return isAsRecorded ? judgement : { ok: false, code: 'record_mismatch' };
+export async function markStamp(stampJudge: StampJudge, claim: StampClaim, stamp: StoredStamp | null): Promise<StampMark> {
+  const judgement = await judgeClaim(stampJudge, claim, stamp);
+  const { tokenId, stampedAt } = claim;
+  const shown = { tokenId, stampedAt, verifyUrl: verifyPath(tokenId) };
+  if (judgement.ok) {
+    const { isProviderKnown, qualification, verified } = judgement;
+    // If the provider is not configured, its recorded name is not proved, so the name in the signer's certificate is shown.
+    const provider = isProviderKnown || !verified ? claim.provider : verified.signer.subject;
+    return { ...shown, provider, isQualified: isQualified(qualification), qualification, verdict: { kind: 'proved' } };
   }
-
-  return async (claim: StampClaim, stamp: StoredStamp | null): Promise<StampMark> => {
-    const judgement = await judge(claim, stamp);
-    const { tokenId, stampedAt } = claim;
-    const shown = { tokenId, stampedAt, verifyUrl: verifyPath(tokenId) };
-    if (judgement.ok) {
-      const { isProviderKnown, qualification, verified } = judgement;
-      // If the provider is not configured, its recorded name is not proved, so the name in the signer's certificate is shown.
-      const provider = isProviderKnown || !verified ? claim.provider : verified.signer.subject;
-      return { ...shown, provider, isQualified: isQualified(qualification), qualification, verdict: { kind: 'proved' } };
-    }
-    const reason = reasonOf(judgement.code);
-    const verdict: StampVerdict = verdictOf(judgement.code) === 'not_proved' ? { kind: 'not_proved' } : { kind: 'refused', reason };
-    return { ...shown, provider: claim.provider, isQualified: false, qualification: null, verdict };
-  };
+  const reason = reasonOf(judgement.code);
+  const verdict: StampVerdict = verdictOf(judgement.code) === 'not_proved' ? { kind: 'not_proved' } : { kind: 'refused', reason };
+  return { ...shown, provider: claim.provider, isQualified: false, qualification: null, verdict };
 }
+
+async function judgeClaim(stampJudge: StampJudge, claim: StampClaim, stamp: StoredStamp | null): Promise<StampJudgement> {
+  if (!stamp) return { ok: false, code: 'unknown_token_id' };
+  const judgement = await stampJudge.judgeStamp(stamp);
+  if (!judgement.ok) return judgement;
+  if (judgement.imprint.algorithm !== 'sha256' || judgement.imprint.digest !== claim.hash) return { ok: false, code: 'imprint_mismatch' };
+  const isAsRecorded = judgement.issuedAt === claim.stampedAt && stamp.proofs[0].provider === claim.provider;
+  return isAsRecorded ? judgement : { ok: false, code: 'record_mismatch' };
+}
+
+export type MarkStamp = (claim: StampClaim, stamp: StoredStamp | null) => Promise<StampMark>;
 
 /**
  * Adds a cache to `mark`. A page shows a thousand outputs to anyone, so each proved mark is kept for five minutes, for exactly the same

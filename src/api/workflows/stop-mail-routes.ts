@@ -4,7 +4,8 @@ import type { ServerContext } from '../server/context.ts';
 import { sendErrorPage } from '../server/error-page.ts';
 import { type OperationContract, page } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
-import type { Workflows } from './workflows.ts';
+import { isStopToken, stopMails } from './recipients.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
 
 declare module '../server/views.ts' {
   interface PageModels {
@@ -39,10 +40,7 @@ const stopContract = {
 const parse = createRequestParser(askContract);
 
 /** Serves the link *Stop these mails*, which works without an account. */
-export function registerStopMailRoutes(
-  app: FastifyInstance,
-  { workflows, limitVerifying: onRequest }: ServerContext & { readonly workflows: Workflows },
-): void {
+export function registerStopMailRoutes(app: FastifyInstance, { limitVerifying: onRequest }: ServerContext, tools: WorkflowTools): void {
   const answer = (request: FastifyRequest, reply: FastifyReply, isKnown: boolean, isStopped: boolean) => {
     reply.header('Cache-Control', 'no-store');
     if (!isKnown) return sendErrorPage(request, reply, { status: 404, detail: unknown, retryAfterSeconds: null });
@@ -50,9 +48,9 @@ export function registerStopMailRoutes(
   };
 
   app.get(address, { onRequest, config: { contract: askContract } }, async (request, reply) =>
-    answer(request, reply, await workflows.recipients.knows(parse(request).path.token), false),
+    answer(request, reply, await isStopToken(tools, parse(request).path.token), false),
   );
   app.post(address, { onRequest, config: { contract: stopContract } }, async (request, reply) =>
-    answer(request, reply, await workflows.recipients.stop(parse(request).path.token), true),
+    answer(request, reply, await stopMails(tools, parse(request).path.token), true),
   );
 }

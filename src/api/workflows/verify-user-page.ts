@@ -99,9 +99,9 @@ function triesText(triesLeft: number): string {
   return `You can try ${triesLeft === 1 ? 'once' : `${triesLeft} times`} more.`;
 }
 
-type Refusal = Exclude<ChallengeOutcome['kind'], 'open' | 'verified' | 'wrong' | 'challenge_used'>;
+type ShownRefusal = Exclude<ChallengeOutcome['kind'], 'open' | 'verified' | 'wrong' | 'challenge_used'>;
 
-const refusals: Readonly<Record<Refusal, Pick<Words, 'title' | 'text'>>> = {
+const refusals: Readonly<Record<ShownRefusal, Pick<Words, 'title' | 'text'>>> = {
   challenge_expired: {
     title: 'This link has expired',
     text: [

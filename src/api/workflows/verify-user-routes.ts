@@ -10,10 +10,11 @@ import { sendErrorPage } from '../server/error-page.ts';
 import type { AnswerContract, OperationContract } from '../server/operation.ts';
 import { addressKey } from '../server/rate-limits.ts';
 import { createRequestParser } from '../server/validation.ts';
+import { workflowExists } from './access.ts';
 import { challengeError } from './refusals.ts';
-import type { ChallengeAttempt, ChallengeOutcome } from './verify-user.ts';
+import { type ChallengeAttempt, type ChallengeOutcome, lookAtChallenge, verifyUser } from './verify-user.ts';
 import { verifyUserPageOf } from './verify-user-page.ts';
-import type { Workflows } from './workflows.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
 
 const address = '/api/v1/workflow/:workflow_id/verify-user';
 
@@ -89,8 +90,8 @@ function isPrefetch({ headers }: FastifyRequest): boolean {
  * Serves the link in the mail, and the button behind it (W6): a page, or JSON on request. Neither HEAD nor a prefetch consumes the challenge, and with
  * `CONFIRM_WITH=button` no GET does.
  */
-export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerContext & { readonly workflows: Workflows }): void {
-  const { config, limits, workflows, mistakes } = context;
+export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerContext, tools: WorkflowTools): void {
+  const { config, limits, mistakes } = context;
   const tries = limits.tries({
     name: 'wrong-challenge',
     points: maxWrongTriesOfClient,
@@ -100,7 +101,7 @@ export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerCo
   app.head(address, async (request, reply) => {
     const { path } = parse(request);
     mistakes.checkUnknownIds(request, reply);
-    const isKnown = await workflows.exists(path.workflow_id);
+    const isKnown = await workflowExists(tools, path.workflow_id);
     if (!isKnown) await mistakes.unknownId(request, reply);
     return reply
       .code(isKnown ? 200 : 404)
@@ -131,7 +132,7 @@ export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerCo
       return sendErrorPage(request, reply, { status: 404, detail, retryAfterSeconds: null });
     }
     if (!isJson) {
-      const { makesTestStamps } = workflows;
+      const { makesTestStamps } = tools;
       const facts = { outcome, confirmWith, workflowId, workflowUrl: workflowPath(workflowId), makesTestStamps };
       return reply.code(statusOf(outcome)).page('verify-user', verifyUserPageOf(facts));
     }
@@ -143,11 +144,11 @@ export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerCo
     if (isPrefetch(request)) throw new ServiceError('prefetch_refused', 'This link works only when a person opens it.');
     const confirmWith = config.CONFIRM_WITH;
     return answer(request, reply, confirmWith, (attempt) =>
-      confirmWith === 'button' ? workflows.lookAtChallenge(attempt) : workflows.verifyUser(attempt, confirmWith),
+      confirmWith === 'button' ? lookAtChallenge(tools, attempt) : verifyUser(tools, attempt, confirmWith),
     );
   });
 
   app.post(address, { config: { contract: confirmContract } }, async (request, reply) =>
-    answer(request, reply, 'button', (attempt) => workflows.verifyUser(attempt, 'button')),
+    answer(request, reply, 'button', (attempt) => verifyUser(tools, attempt, 'button')),
   );
 }

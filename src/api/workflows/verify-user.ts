@@ -55,73 +55,85 @@ function refusalOf(workflow: WorkflowRecord, digest: string, nowMs: number): Fin
   return challengeRefusal({ expiresAtMs: expiresAt.getTime(), isUsed: usedAt !== undefined, wrongTries }, nowMs);
 }
 
-/** Creates the two ways to give a challenge. Both return null if there is no such workflow. */
-export function createUserVerification({ store: { workflows }, jobs, clock }: WorkflowTools) {
-  /**
-   * Queues the webhook if this is the right challenge. This happens before the challenge is used, because it can be used only once. The job finds out
-   * whether the challenge was accepted.
-   *
-   * @throws ServiceError `queue_unavailable`
-   */
-  async function announce(workflow: WorkflowRecord, digest: string, requestId: string, acceptedAt: number): Promise<void> {
-    const { _id: workflowId, callbackUrl, challenge } = workflow;
-    if (!callbackUrl || challenge?.digest !== digest || refusalOf(workflow, digest, acceptedAt)) return;
-    const job = { event: 'workflow.confirmed', workflowId, acceptedAt, requestId } as const;
-    await jobs.send('webhook', job, `confirmed-${workflowId}-${Math.floor(acceptedAt / announcedTogetherMs)}`);
-  }
+/**
+ * Checks a challenge and changes nothing, not even the number of tries. Returns null if there is no such workflow.
+ *
+ * @throws ServiceError `store_unavailable`
+ */
+export async function lookAtChallenge(
+  { store: { workflows }, clock }: WorkflowTools,
+  { workflowId, challenge, address, tries }: ChallengeAttempt,
+): Promise<ChallengeOutcome | null> {
+  const workflow = await workflows.find(workflowId);
+  if (!workflow) return null;
+  const digest = digestOfChallenge(challenge);
+  const outcome = explain(workflow, digest, clock(), await tries.left(triesKey(workflow, address)));
+  return outcome.kind === 'wrong' && workflow.challenge?.digest === digest ? { kind: 'open', asker: askerOf(workflow) } : outcome;
+}
 
-  /** Why a text is refused to a client with so many tries left. `wrong`: the workflow waits for an answer, but this text is not it. */
-  function explain(workflow: WorkflowRecord, digest: string, nowMs: number, triesLeft: number): ChallengeOutcome {
-    const kind = refusalOf(workflow, digest, nowMs) ?? (triesLeft > 0 ? undefined : 'challenge_exhausted');
-    if (kind) return { kind };
-    // If the mail is not sent yet, nobody can know the challenge, so the try is not counted.
-    return wrong(workflow, triesLeft);
+/**
+ * Confirms the e-mail address if the challenge is right. A text that cannot be a challenge, for example from a link that was cut off, is wrong but
+ * does not count as a try (W6). Returns null if there is no such workflow.
+ *
+ * @throws ServiceError `queue_unavailable`, `store_unavailable`
+ */
+export async function verifyUser(
+  tools: WorkflowTools,
+  attempt: ChallengeAttempt,
+  confirmWith: ConfirmWith,
+): Promise<ChallengeOutcome | null> {
+  const {
+    store: { workflows },
+    clock,
+  } = tools;
+  const { workflowId, challenge: given, requestId, tries } = attempt;
+  const digest = digestOfChallenge(given);
+  const nowMs = clock();
+  const workflow = await workflows.find(workflowId);
+  if (!workflow) return null;
+  const key = triesKey(workflow, attempt.address);
+  if (!isWellFormedChallenge(given)) return explain(workflow, digest, nowMs, await tries.left(key));
+  // The try is taken before the challenge is compared: otherwise one client could send a hundred at once.
+  const triesLeft = await tries.take(key);
+  if (triesLeft < 0) return explain(workflow, digest, nowMs, 0);
+  let isWrong = false;
+  try {
+    await announceConfirmed(tools, workflow, digest, requestId, nowMs);
+    const answered = await workflows.answerChallenge(workflowId, digest, confirmWith, new Date(nowMs));
+    isWrong = answered?.challenge !== undefined && !answered.challenge.usedAt;
+    if (answered) return isWrong ? wrong(answered, triesLeft) : { kind: 'verified', asker: askerOf(answered) };
+  } finally {
+    if (!isWrong) await tries.giveBack(key);
   }
+  const current = await workflows.find(workflowId);
+  return current && explain(current, digest, nowMs, triesLeft + 1);
+}
 
-  /**
-   * Checks a challenge and changes nothing, not even the number of tries.
-   *
-   * @throws ServiceError `store_unavailable`
-   */
-  async function lookAtChallenge({ workflowId, challenge, address, tries }: ChallengeAttempt): Promise<ChallengeOutcome | null> {
-    const workflow = await workflows.find(workflowId);
-    if (!workflow) return null;
-    const digest = digestOfChallenge(challenge);
-    const outcome = explain(workflow, digest, clock(), await tries.left(triesKey(workflow, address)));
-    return outcome.kind === 'wrong' && workflow.challenge?.digest === digest ? { kind: 'open', asker: askerOf(workflow) } : outcome;
-  }
+/**
+ * Queues the webhook if this is the right challenge. This happens before the challenge is used, because it can be used only once. The job finds out
+ * whether the challenge was accepted.
+ *
+ * @throws ServiceError `queue_unavailable`
+ */
+async function announceConfirmed(
+  { jobs }: WorkflowTools,
+  workflow: WorkflowRecord,
+  digest: string,
+  requestId: string,
+  acceptedAt: number,
+): Promise<void> {
+  const { _id: workflowId, callbackUrl, challenge } = workflow;
+  if (!callbackUrl || challenge?.digest !== digest || refusalOf(workflow, digest, acceptedAt)) return;
+  const job = { event: 'workflow.confirmed', workflowId, acceptedAt, requestId } as const;
+  await jobs.send('webhook', job, `confirmed-${workflowId}-${Math.floor(acceptedAt / announcedTogetherMs)}`);
+}
 
-  /**
-   * Confirms the e-mail address if the challenge is right. A text that cannot be a challenge, for example from a link that was cut off, is wrong but
-   * does not count as a try (W6).
-   *
-   * @throws ServiceError `queue_unavailable`, `store_unavailable`
-   */
-  async function verifyUser(attempt: ChallengeAttempt, confirmWith: ConfirmWith): Promise<ChallengeOutcome | null> {
-    const { workflowId, challenge: given, requestId, tries } = attempt;
-    const digest = digestOfChallenge(given);
-    const nowMs = clock();
-    const workflow = await workflows.find(workflowId);
-    if (!workflow) return null;
-    const key = triesKey(workflow, attempt.address);
-    if (!isWellFormedChallenge(given)) return explain(workflow, digest, nowMs, await tries.left(key));
-    // The try is taken before the challenge is compared: otherwise one client could send a hundred at once.
-    const triesLeft = await tries.take(key);
-    if (triesLeft < 0) return explain(workflow, digest, nowMs, 0);
-    let isWrong = false;
-    try {
-      await announce(workflow, digest, requestId, nowMs);
-      const answered = await workflows.answerChallenge(workflowId, digest, confirmWith, new Date(nowMs));
-      isWrong = answered?.challenge !== undefined && !answered.challenge.usedAt;
-      if (answered) return isWrong ? wrong(answered, triesLeft) : { kind: 'verified', asker: askerOf(answered) };
-    } finally {
-      if (!isWrong) await tries.giveBack(key);
-    }
-    const current = await workflows.find(workflowId);
-    return current && explain(current, digest, nowMs, triesLeft + 1);
-  }
-
-  return { lookAtChallenge, verifyUser };
+/** Why a text is refused to a client with so many tries left. `wrong`: the workflow waits for an answer, but this text is not it. */
+function explain(workflow: WorkflowRecord, digest: string, nowMs: number, triesLeft: number): ChallengeOutcome {
+  const kind = refusalOf(workflow, digest, nowMs) ?? (triesLeft > 0 ? undefined : 'challenge_exhausted');
+  if (kind) return { kind };
+  // If the mail is not sent yet, nobody can know the challenge, so the try is not counted.
+  return wrong(workflow, triesLeft);
 }
 
 /** Only the right challenge gets this far, so these names are shown to nobody but the reader of the mail. */

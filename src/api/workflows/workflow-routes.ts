@@ -8,11 +8,17 @@ import { patienceMsOf, readPrefer } from '../server/prefer.ts';
 import { addressKey, callerIdOf } from '../server/rate-limits.ts';
 import { createRequestParser, RequestValidationError } from '../server/validation.ts';
 import { sendAccepted } from '../stamps/index.ts';
+import { bindAnswer, findWorkflow, openWorkflow } from './access.ts';
 import { registerBulkOutputs } from './bulk-routes.ts';
+import { requestCompletion } from './complete.ts';
+import { stampOutputs } from './outputs.ts';
 import { createMailLimits } from './recipient-limit.ts';
-import { starterIdOf } from './start.ts';
+import { redactWorkflow } from './redact.ts';
+import { resendLink } from './resend.ts';
+import { starterIdOf, startWorkflow } from './start.ts';
+import { readWorkflowState } from './state.ts';
 import { completeContract, redactContract, resendContract, stampContract, startContract, stateContract } from './workflow-contracts.ts';
-import type { Workflows } from './workflows.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
 
 const parseStartOfProduct = createRequestParser(startContract);
 const parseStartOfStranger = createRequestParser({ ...startContract, headers: idempotencyHeadersOfAddress });
@@ -36,8 +42,8 @@ function sendAnswer<Answer>(reply: FastifyReply, status: number, { answer, isRep
  * Registers the routes for workflows. A request counts for a limit only after the request and its token were checked, so a stranger cannot use up the
  * limit of a workflow.
  */
-export function registerWorkflowRoutes(app: FastifyInstance, context: ServerContext & { readonly workflows: Workflows }): void {
-  const { workflows, limits, outputLimit, mistakes, identifyProduct, judgeCallback, baseUrl } = context;
+export function registerWorkflowRoutes(app: FastifyInstance, context: ServerContext, tools: WorkflowTools): void {
+  const { limits, outputLimit, mistakes, identifyProduct, judgeCallback, baseUrl } = context;
   const parserFor = (judge?: (url: string) => string | undefined) =>
     createRequestParser({ path: workflowIdPath, headers: idempotencyHeaders, body: workflowStampRequestFor(judge) });
   const [parseOfStranger, parseOfProduct] = [parserFor(), parserFor(judgeCallback)];
@@ -48,7 +54,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
     durationSeconds: 3_600,
     key: (request) => parsePath(request).path.workflow_id,
   });
-  const mailLimits = createMailLimits(context);
+  const mailLimits = createMailLimits(context, tools);
   /** Checks the URL of a webhook. @throws RequestValidationError if this caller may not use webhooks, or the URL is not allowed */
   function checkCallback(request: FastifyRequest, url: string | null | undefined): void {
     if (typeof url !== 'string') return;
@@ -59,14 +65,14 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
   }
   const open = (request: FastifyRequest, reply: FastifyReply) => {
     const { workflow_id } = parsePath(request).path;
-    return mistakes.guard(request, reply, () => workflows.open(workflow_id, workflowToken(request), reply.elapsedTime));
+    return mistakes.guard(request, reply, () => openWorkflow(tools, workflow_id, workflowToken(request), reply.elapsedTime));
   };
 
   app.post('/api/v1/workflow/start', { config: { contract: startContract } }, async (request, reply) => {
     const product = identifyProduct(request);
     const { headers, body } = (product === undefined ? parseStartOfStranger : parseStartOfProduct)(request);
     checkCallback(request, body.callback_url);
-    const started = await workflows.start({
+    const started = await startWorkflow(tools, {
       request: body,
       product,
       callerId: starterIdOf(product, addressKey(request)),
@@ -87,7 +93,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
     const { headers, body } = parseStamp(request);
     const product = identifyProduct(request);
     const preferences = readPrefer(request.headers.prefer);
-    const { answers, isReplayed } = await workflows.stampOutputs({
+    const { answers, isReplayed } = await stampOutputs(tools, {
       workflow,
       entries: [{ index: 0, request: body }],
       operation: 'workflow_stamp',
@@ -104,22 +110,22 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
     return sendAccepted(reply, sendAnswer(reply, 202, { answer: answer.accepted, isReplayed }), preferences);
   });
 
-  registerBulkOutputs(app, context, open);
+  registerBulkOutputs(app, context, tools, open);
 
   app.get('/api/v1/workflow/:workflow_id', { config: { contract: stateContract } }, async (request, reply) => {
     const token = workflowToken(request);
     const { workflow_id } = parsePath(request).path;
     const workflow = await mistakes.guard(request, reply, () =>
-      token === undefined ? workflows.find(workflow_id) : workflows.open(workflow_id, token),
+      token === undefined ? findWorkflow(tools, workflow_id) : openWorkflow(tools, workflow_id, token),
     );
     reply.header('Cache-Control', 'no-store');
-    return workflows.state(workflow, token !== undefined);
+    return readWorkflowState(tools, workflow, token !== undefined);
   });
 
   app.post('/api/v1/workflow/:workflow_id/resend', { config: { contract: resendContract } }, async (request, reply) => {
     const workflow = await open(request, reply);
     const { headers } = parseHeaders(request);
-    const resent = await workflows.resend({
+    const resent = await resendLink(tools, {
       workflow,
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
@@ -135,8 +141,8 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
   app.post('/api/v1/workflow/:workflow_id/complete', { config: { contract: completeContract } }, async (request, reply) => {
     const workflow = await open(request, reply);
     const { headers } = parseHeaders(request);
-    const answer = await workflows.complete(workflow, { requestId: request.id, baseUrl: baseUrl() });
-    return sendAnswer(reply, 200, { answer, isReplayed: await workflows.bindAnswer(workflow, 'complete', headers['idempotency-key']) });
+    const answer = await requestCompletion(tools, workflow, { requestId: request.id, baseUrl: baseUrl() });
+    return sendAnswer(reply, 200, { answer, isReplayed: await bindAnswer(tools, workflow, 'complete', headers['idempotency-key']) });
   });
 
   app.post(
@@ -145,8 +151,8 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
     async (request, reply): Promise<WorkflowRedactResponse> => {
       const workflow = await open(request, reply);
       const { headers } = parseHeaders(request);
-      const answer = await workflows.redact(workflow);
-      return sendAnswer(reply, 200, { answer, isReplayed: await workflows.bindAnswer(workflow, 'redact', headers['idempotency-key']) });
+      const answer = await redactWorkflow(tools, workflow);
+      return sendAnswer(reply, 200, { answer, isReplayed: await bindAnswer(tools, workflow, 'redact', headers['idempotency-key']) });
     },
   );
 }

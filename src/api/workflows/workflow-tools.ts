@@ -1,12 +1,10 @@
-import type { EncryptForStamp, Idempotency, Submission } from '../stamps/index.ts';
-import type { ApiTools } from '../tools.ts';
+import type { StampTools } from '../stamps/index.ts';
 import type { StampJudge } from '../verification/index.ts';
+import type { ChainProver } from './chain-proof.ts';
+import type { MarkStamp } from './stamp-marks.ts';
 
-/** The tools of the operations on workflows: those of the API, and what they use of other capabilities. */
-export interface WorkflowTools extends ApiTools {
-  readonly submission: Submission;
-  readonly idempotency: Idempotency;
-  readonly encryptedOf: EncryptForStamp;
+/** The tools of the operations on workflows: those of stamps, and what is remembered about workflows. */
+export interface WorkflowTools extends StampTools {
   readonly stampJudge: StampJudge;
   /** Whether mail can be sent. False only if a mail server is certainly not configured. */
   readonly canSendMail: () => Promise<boolean>;
@@ -19,4 +17,8 @@ export interface WorkflowTools extends ApiTools {
   readonly servesQualified: () => Promise<boolean>;
   /** Makes a path absolute if `PUBLIC_BASE_URL` is set (W13). */
   readonly addressOf: (path: string) => string;
+  /** The chains that this process has recomputed. */
+  readonly chains: ChainProver;
+  /** Verifies the stamp of an output. Proved marks are remembered. */
+  readonly markOutput: MarkStamp;
 }

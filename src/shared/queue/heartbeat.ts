@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { qualificationBases, qualificationReasons } from '../domain/qualification.ts';
@@ -90,16 +91,16 @@ async function forgetLostWorkers(redis: Redis, now: number): Promise<void> {
  */
 export function startHeartbeat(options: {
   redis: Redis;
-  workerId: string;
   clock: Clock;
   log: Logger;
-  describeProviders: () => readonly ProviderHealth[];
-  describeMail: () => MailState;
+  readHealth: () => readonly ProviderHealth[];
+  readMailState: () => MailState;
   isStoreFull: () => boolean;
 }): { beat(): void; stop(): void } {
-  const { redis, workerId, clock, log, describeProviders, describeMail, isStoreFull } = options;
+  const { redis, clock, log, readHealth, readMailState, isStoreFull } = options;
+  const workerId = randomUUID();
   const send = () => {
-    const heartbeat: Heartbeat = { at: clock(), providers: [...describeProviders()], mail: describeMail(), isStoreFull: isStoreFull() };
+    const heartbeat: Heartbeat = { at: clock(), providers: [...readHealth()], mail: readMailState(), isStoreFull: isStoreFull() };
     const beat = redis.pipeline().hset(workersKey, workerId, JSON.stringify(heartbeat));
     for (const { name, lastSuccessAt } of heartbeat.providers) if (lastSuccessAt !== null) beat.hset(lastSuccessKey, name, lastSuccessAt);
     beat.exec().catch((error) => log.debug({ err: error }, 'a heartbeat could not be written; the next follows in two seconds'));

@@ -11,7 +11,7 @@ const silentLookMs = 100;
 const rememberedJobs = 1_000;
 
 /** The size of both stamp queues together, and the failed jobs of all queues. */
-export interface QueueState {
+interface QueueState {
   /** The number of stamps that wait or will be retried: the number of jobs, times the mean size of the jobs that this process sent last. */
   readonly waiting: number;
   /** When the oldest job was sent, of those that are next in their queue, in milliseconds since the epoch. Null if no job waits. */

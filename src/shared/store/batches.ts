@@ -89,7 +89,7 @@ const digestOf = (tst: Buffer): string => hash('sha256', tst, 'hex');
 export type BatchStore = ReturnType<typeof createBatchStore>;
 
 /** Stores batches: one TSA answer for many stamps (S14). `renewals`: the tokens that renew batches. */
-export function createBatchStore(db: Db, renewals: Pick<RenewalStore, 'findTokens'>) {
+export function createBatchStore(db: Db, renewals: RenewalStore) {
   const batches: Collection<BatchDocument> = db.collection('batches');
 
   async function find(batchIds: readonly string[], projection: object = withoutLeafIds): Promise<BatchDocument[]> {

@@ -52,8 +52,6 @@ const hourMs = 3_600_000;
 /** An hour is recounted only this long after its end, when nearly all its stamps are finished. */
 const settledAfterMs = 15 * 60_000;
 
-export type CounterStore = ReturnType<typeof createCounterStore>;
-
 /**
  * Counts the activities of the service, in one document for each hour. A process counts in memory and writes ten times a second. If a process is
  * killed, the stamps that it has not written are missing until `recountEnded` (docs/reference/adr/0008-counting-along-the-way.md).

@@ -105,8 +105,6 @@ export interface EvidenceState {
   readonly unknown: number;
 }
 
-export type EvidenceTermStore = ReturnType<typeof createEvidenceTermStore>;
-
 /** Stores the end dates of evidence, and finds the evidence that is due for renewal. Every write may be repeated. */
 export function createEvidenceTermStore(db: Db) {
   const subjects = collectionsOfSubjects(db);

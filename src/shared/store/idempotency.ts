@@ -11,8 +11,6 @@ interface IdempotencyRecord {
   readonly expiresAt: Date;
 }
 
-export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
-
 export function createIdempotencyStore(db: Db) {
   const bindings: Collection<IdempotencyRecord> = db.collection('idempotency');
   return eachInStore({

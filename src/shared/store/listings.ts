@@ -21,8 +21,6 @@ interface ListingDocument extends Listing {
   readonly _id: string;
 }
 
-export type ListingStore = ReturnType<typeof createListingStore>;
-
 /** Keeps for each signer the lists under which its stamps were qualified, as evidence for the time after a list has changed. */
 export function createListingStore(db: Db) {
   const listings: Collection<ListingDocument> = db.collection('listings');

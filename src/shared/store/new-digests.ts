@@ -18,8 +18,6 @@ interface NewDigestDocument {
   readonly digest: Binary;
 }
 
-export type NewDigestStore = ReturnType<typeof createNewDigestStore>;
-
 /** Stores new digests until the next renewal run. */
 export function createNewDigestStore(db: Db) {
   const newDigests: Collection<NewDigestDocument> = db.collection('new_digests');

@@ -30,8 +30,6 @@ export interface SweptContent {
 
 const perPage = 500;
 
-export type SealedContentStore = ReturnType<typeof createSealedContentStore>;
-
 /** Stores sealed content in GridFS. The caller has encrypted it, and it is never readable here (S11). */
 export function createSealedContentStore(db: Db) {
   const bucket = new GridFSBucket(db, { bucketName: 'sealed', chunkSizeBytes });

@@ -3,7 +3,7 @@ import type { Caller, StampTier } from '../domain/stamp.ts';
 import { digestCharacters, type Imprint, type Proof, type Stamp, sha256Imprint, timeOfId } from '../domain/stamp.ts';
 import { bytesOf } from './binary.ts';
 import { evidenceOf, ownEvidenceOf, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
-import { batchIdIn, proofsOf, type SharedParts, type StoredProof, storedProofOf, tokenDigestOf } from './stored-proof.ts';
+import { batchIdIn, proofsOf, type SharedParts, type StoredProof, storedProofOf, textDigestOf } from './stored-proof.ts';
 import type { Found } from './stored-token.ts';
 import { certificateSetIdIn } from './stored-token.ts';
 
@@ -37,7 +37,7 @@ export const othersOf = (product: string): string => `${product}${othersMark}`;
  * The name under which a product's stamp is stored and counted, or undefined for other callers. Stamps with an imprint other than SHA-256 get
  * another name: the product's list leaves them out (S12), and with this name their number does not slow the list down.
  */
-export const storedProductOf = ({ product }: Caller, { algorithm }: Pick<Imprint, 'algorithm'>): string | undefined =>
+export const storedProductOf = ({ product }: Caller, { algorithm }: Imprint): string | undefined =>
   product === undefined || algorithm === 'sha256' ? product : othersOf(product);
 
 const storedCallerOf = (caller: Caller, imprint: Imprint): Caller => ({ ...caller, product: storedProductOf(caller, imprint) });
@@ -88,15 +88,15 @@ function imprintOf(stored: unknown): Imprint {
 }
 
 /** Makes the document of a stamp. @param sets the certificates to store separately are added here, by id */
-export function documentOf(
+export function stampDocumentOf(
   { tokenId, imprint, proofs: [first, ...others], tokenAsSent, ...rest }: StoredStamp,
   sets: Map<string, Buffer>,
 ): StampDocument {
   const digests: string[] = [];
   const proofs: [StoredProof, ...StoredProof[]] = [storedProofOf(first, sets)];
   for (const proof of others) proofs.push(storedProofOf(proof, sets));
-  for (const proof of [first, ...others]) if (proof.kind === 'token') digests.push(tokenDigestOf(proof.token));
-  if (tokenAsSent !== undefined) digests.push(tokenDigestOf(tokenAsSent));
+  for (const proof of [first, ...others]) if (proof.kind === 'token') digests.push(textDigestOf(proof.token));
+  if (tokenAsSent !== undefined) digests.push(textDigestOf(tokenAsSent));
   const { algorithm, digest } = imprint;
   return {
     _id: tokenId,

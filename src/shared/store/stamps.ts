@@ -9,17 +9,17 @@ import type { RenewalStore } from './renewals.ts';
 import {
   batchIdsIn,
   certificateSetIdsIn,
-  documentOf,
   othersOf,
   type StampDocument,
   type StampSummary,
   type StoredStamp,
+  stampDocumentOf,
   stampOf,
   summaryFields,
   summaryOf,
 } from './stamp-document.ts';
 import { renewalIdsIn } from './stored-evidence.ts';
-import { tokenDigestOf } from './stored-proof.ts';
+import { textDigestOf } from './stored-proof.ts';
 
 export type { SealedRef, StampSummary, StoredStamp } from './stamp-document.ts';
 
@@ -42,7 +42,7 @@ export type StampStore = ReturnType<typeof createStampStore>;
 export function createStampStore(
   db: Db,
   batches: Omit<BatchStore, 'insertOnce'>,
-  renewals: Pick<RenewalStore, 'findTokens'>,
+  renewals: RenewalStore,
   certificateSets: CertificateSetStore,
 ) {
   const stamps: Collection<StampDocument> = db.collection('stamps');
@@ -72,7 +72,7 @@ export function createStampStore(
     insertOnce: (given: readonly StoredStamp[]): Promise<InsertedStamp[]> =>
       inStore(async () => {
         const sets = new Map<string, Buffer>();
-        const documents = given.map((stamp) => documentOf(stamp, sets));
+        const documents = given.map((stamp) => stampDocumentOf(stamp, sets));
         await certificateSets.insertOnce(sets);
         const duplicates = new Set(await insertNew(db, stamps, documents));
         const taken =
@@ -86,7 +86,7 @@ export function createStampStore(
     findIdByToken: async (token: string): Promise<string | null> => {
       const leaf = leafMarksOf(Buffer.from(token, 'base64'));
       if (!leaf) {
-        const found = await inStore(() => stamps.findOne({ tokenDigest: tokenDigestOf(token) }, { projection: { _id: 1 }, maxTimeMS }));
+        const found = await inStore(() => stamps.findOne({ tokenDigest: textDigestOf(token) }, { projection: { _id: 1 }, maxTimeMS }));
         return found?._id ?? null;
       }
       // It is not enough to find the stamp of the leaf: its evidence record must have exactly these octets (V2).

@@ -23,7 +23,7 @@ interface StoredLeafProof {
 export type StoredProof = StoredMockProof | StoredTokenProof | StoredLeafProof;
 
 /** The digest by which the stamp of a token is found: that of the text, which is not decoded. */
-export const tokenDigestOf = (token: string): string => hash('sha256', token, 'hex');
+export const textDigestOf = (token: string): string => hash('sha256', token, 'hex');
 
 const uuidOf = rememberLast((id: string) => new UUID(id));
 

@@ -126,7 +126,7 @@ function encryptWords(serviceKey: KeyObject, workflowId: string, words: Personal
 export const encryptSalts = (key: KeyObject, workflowId: string, salts: CommitmentSalts): string =>
   encryptText({ key, nonce: randomBytes(nonceBytes), context: saltsContext(workflowId) }, JSON.stringify(salts));
 
-export function documentOf(serviceKey: KeyObject, workflow: NewWorkflow): WorkflowDocument {
+export function workflowDocumentOf(serviceKey: KeyObject, workflow: NewWorkflow): WorkflowDocument {
   const { email, agentId, briefingMetadata, callbackUrl, callbackProduct, ...fields } = workflow;
   const words = { email, agentId, briefingMetadata, callbackUrl, callbackProduct };
   return { ...fields, status: 'pending', ...encryptWords(serviceKey, fields._id, words) };

@@ -7,7 +7,6 @@ import { maxTimeMS } from './connection.ts';
 import { inStore, isDuplicateKey } from './errors.ts';
 import {
   type ChainSum,
-  documentOf,
   encryptSalts,
   type MailOutcome,
   type NewWorkflow,
@@ -15,6 +14,7 @@ import {
   type StoredClosingRecord,
   type WorkflowDocument,
   type WorkflowRecord,
+  workflowDocumentOf,
 } from './workflow-document.ts';
 
 export type { ChainSum, MailOutcome, NewWorkflow, StoredClosingRecord, WorkflowRecord } from './workflow-document.ts';
@@ -28,7 +28,7 @@ export const snapshotOf = ({ status, emailVerifiedAt, tier, expiresAt, redactedA
   isRedacted: redactedAt !== undefined,
 });
 
-export function linkMailStateOf({ mail }: Pick<WorkflowRecord, 'mail'>): LinkMailState {
+export function linkMailStateOf({ mail }: WorkflowRecord): LinkMailState {
   if (mail?.sentAt) return 'sent';
   return mail?.failedAt ? 'failed' : 'waiting';
 }
@@ -46,8 +46,6 @@ const offeredDigests = { $cond: [{ $gt: ['$challenge.digest', null] }, ['$challe
 
 const fieldsOf = (mail: 'mail' | 'completionMail', outcome: MailOutcome) =>
   Object.fromEntries(Object.entries(outcome).map(([name, value]) => [`${mail}.${name}`, value]));
-
-export type WorkflowStore = ReturnType<typeof createWorkflowStore>;
 
 /**
  * Stores workflows. Every change of state is one atomic step on one document. The result is null if the workflow's state does not allow the change.
@@ -78,7 +76,7 @@ export function createWorkflowStore(db: Db, serviceKey: () => Promise<KeyObject>
     /** Writes a new workflow in state `pending`. If its id exists, the stored workflow does not change. */
     create: async (workflow: NewWorkflow): Promise<{ stored: WorkflowRecord; isNew: boolean }> => {
       const key = await serviceKey();
-      const document = documentOf(key, workflow);
+      const document = workflowDocumentOf(key, workflow);
       return inStore(async () => {
         try {
           await workflows.insertOne(document);

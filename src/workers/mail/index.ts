@@ -1,2 +1,2 @@
 /** Sends mail over SMTP. */
-export { createMailTransport, MailError, type MailTransport, type Message, withMailRecord } from './transport.ts';
+export { MailError, type Message, openMail } from './transport.ts';

@@ -1,6 +1,8 @@
 import { createTransport } from 'nodemailer';
 import { TransientError } from '../../shared/domain/service-error.ts';
 import type { MailState } from '../../shared/domain/service-state.ts';
+import type { Config } from '../../shared/runtime/config.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 
 /** A message for nodemailer. */
@@ -29,13 +31,25 @@ export class MailError extends TransientError {
   }
 }
 
-export interface MailTransport {
+interface MailTransport {
   /**
    * Sends a mail. Resolves when the server has accepted it.
    *
    * @throws MailError
    */
   send(message: Message): Promise<void>;
+}
+
+/** The mail of a worker. */
+interface Mail extends MailTransport {
+  /** Whether mail works, as the last mail showed. */
+  readState(): MailState;
+}
+
+/** Opens the mail of a worker. Without `SMTP_URL` it sends nothing. */
+export function openMail({ SMTP_URL }: Config, metrics: Metrics, log: Logger): Mail {
+  if (SMTP_URL === undefined) log.warn({ outcome: 'advice' }, 'SMTP_URL is not set: workflows cannot send e-mail');
+  return withMailRecord(createMailTransport(SMTP_URL), { isConfigured: SMTP_URL !== undefined, onMail: metrics.mailed });
 }
 
 const dialTimeoutMs = 10_000;
@@ -122,7 +136,7 @@ export function createMailTransport(smtpUrl: string | undefined): MailTransport 
 export function withMailRecord(
   transport: MailTransport,
   { isConfigured, onMail }: { isConfigured: boolean; onMail: Metrics['mailed'] },
-): { mail: MailTransport; readState(): MailState } {
+): Mail {
   let state: MailState = isConfigured ? 'unknown' : 'not_configured';
   const note = (next: MailState) => {
     if (isConfigured) state = next;
@@ -138,5 +152,5 @@ export function withMailRecord(
       throw error;
     }
   };
-  return { mail: { send }, readState: () => state };
+  return { send, readState: () => state };
 }

@@ -13,7 +13,7 @@ export interface Credentials {
  *
  * @throws ConfigError that names the provider and the member if a file cannot be read
  */
-export function readCredentials({ name, auth }: Pick<TsaSettings, 'name' | 'auth'>): Credentials {
+export function readCredentials({ name, auth }: TsaSettings): Credentials {
   const secret = (file: string, member: string): string => {
     try {
       return readFileSync(file, 'utf8').trim();

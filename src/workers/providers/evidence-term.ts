@@ -5,15 +5,15 @@ import type { EvidenceTerm } from '../../shared/domain/stamp.ts';
 import type { Verified } from '../../shared/rfc3161/index.ts';
 
 /** The keys of certificates, by fingerprint. TSAs have few certificates, and each signs many tokens. */
-const keys = new LRUCache<string, SigningKey>({ max: 256 });
+const keys = new LRUCache<string, KeyStrength>({ max: 256 });
 
-interface SigningKey {
+interface KeyStrength {
   readonly type: KeyType | undefined;
   /** Size of the RSA modulus; infinite for other kinds of keys. */
   readonly bits: number;
 }
 
-function keyOf({ fingerprint, der }: Verified['chain'][number]): SigningKey {
+function keyOf({ fingerprint, der }: Verified['chain'][number]): KeyStrength {
   const known = keys.get(fingerprint);
   if (known) return known;
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = new X509Certificate(der).publicKey;

@@ -3,12 +3,12 @@
  */
 export { checkProvider, type ProviderCheck } from './check.ts';
 export { evidenceTermOf } from './evidence-term.ts';
-export { createListingKeeper, openProvider, openTsas } from './open-provider.ts';
+export { createListings, listingsOf, openProvider, openTsas } from './open-provider.ts';
 export { createProviderPool, type ProviderPool } from './pool.ts';
 export {
-  type AskedWords,
   ProviderError,
   RateReachedError,
+  type RequestParameters,
   TierUnavailableError,
   type TimestampProvider,
   TimeUnavailableError,

@@ -49,7 +49,7 @@ export interface ProviderPool extends TimestampProvider {
   close(): void;
 }
 
-export type KeepBatch = BatchStore['insertOnce'];
+type KeepBatch = BatchStore['insertOnce'];
 
 /** A stamp that is requested from its possible providers, one after the other. */
 interface Pending {

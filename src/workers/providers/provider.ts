@@ -13,11 +13,11 @@ export interface StampSubject {
   /** Undefined: the stamp has no caller, so it is never part of a batch. */
   readonly callerKind?: CallerKind;
   /** The parameters of a client's TimeStampReq; undefined if the request is our own. */
-  readonly asked?: AskedWords | undefined;
+  readonly asked?: RequestParameters | undefined;
 }
 
 /** The parameters of a client's TimeStampReq, without its imprint (RFC 3161 §2.4.1). */
-export interface AskedWords {
+export interface RequestParameters {
   readonly nonce: bigint | undefined;
   /** Dotted OID; undefined: any. */
   readonly policy: string | undefined;

@@ -25,14 +25,12 @@ import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
 import { RateReachedError, type StampSubject, TierUnavailableError, TsaRefusedError } from './provider.ts';
 import { TransportError, type TsaClient } from './tsa-client.ts';
 
-/** Keeps the listing of a token that is qualified by a list, once for many stamps. */
-export type KeepListing = (token: Verified, qualification: Qualification) => Promise<void>;
-
-export interface ListingTools {
+/** The trusted lists that decide whether a token is qualified. */
+export interface Listings {
   /** The trusted lists in force. */
-  readonly lists: () => ListIndex;
-  /** @throws ServiceError `store_unavailable` */
-  readonly keepListing: KeepListing;
+  current(): ListIndex;
+  /** Keeps on which list a qualified token rests, once for many stamps. @throws ServiceError `store_unavailable` */
+  keep(token: Verified, qualification: Qualification): Promise<void>;
 }
 
 const nonceBytes = 16;
@@ -129,23 +127,23 @@ function retryDelayMsOf(error: unknown): number | undefined {
   return Math.random() * longestRetryDelayMs;
 }
 
-export function createRfc3161Provider(
-  deps: {
-    settings: ProviderSettings;
-    trust: TrustStore;
-    client: Pick<TsaClient, 'ask' | 'close'>;
-    clock: Clock;
-    /** Called with the time in each verified answer, even if the answer is refused because this time is far from ours. */
-    onTime?: (opinion: SecondOpinion) => void;
-    rate?: RequestRate | undefined;
-  } & ListingTools,
-): Rfc3161Provider {
-  const { settings, trust, client, clock, lists, keepListing, onTime, rate } = deps;
+export function createRfc3161Provider(options: {
+  settings: ProviderSettings;
+  trust: TrustStore;
+  client: TsaClient;
+  listings: Listings;
+  clock: Clock;
+  /** Called with the time in each verified answer, even if the answer is refused because this time is far from ours. */
+  onTime?: (opinion: SecondOpinion) => void;
+  rate?: RequestRate | undefined;
+}): Rfc3161Provider {
+  const { settings, trust, client, listings, clock, onTime, rate } = options;
   const { name, policyOid, timeoutMs, acceptGrantedWithMods = false, maxAccuracySeconds, policyAccuracySeconds } = settings;
 
   let last: Verified | undefined;
 
-  const qualificationAt = (token: Verified): Qualification => qualificationOf(token, [settings.qualified], lists(), new Date(clock()));
+  const qualificationAt = (token: Verified): Qualification =>
+    qualificationOf(token, [settings.qualified], listings.current(), new Date(clock()));
   /** That of a token like the last one, made now. */
   const readQualification = () => last && qualificationAt({ ...last, genTime: new Date(clock()) });
 
@@ -244,7 +242,7 @@ export function createRfc3161Provider(
       if (subject.requiresQualified && !isQualified(qualification)) {
         throw new TierUnavailableError(`the token of ${name} is not qualified: ${qualification.reason}`, awaitsList(qualification.reason));
       }
-      await keepListing(verified, qualification);
+      await listings.keep(verified, qualification);
       return {
         kind: 'token',
         provider: name,

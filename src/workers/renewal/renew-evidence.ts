@@ -34,7 +34,7 @@ function createUselessTokens(known: ReadonlyMap<string, UselessToken>, clock: Cl
       return useless;
     },
     /** Whether the last token of this kind is recent and would be useless for this candidate too. */
-    has: (kind: TokenKind, candidate: Pick<Candidate, 'newImprint' | 'term'>, dueBy: Date): boolean => {
+    has: (kind: TokenKind, candidate: Candidate, dueBy: Date): boolean => {
       const token = tokens.get(keyOf(kind));
       if (token === undefined || isRenewedBy(token, candidate, dueBy)) return false;
       const pauseMs = Math.max(soonestMs, Math.min(latestMs, share * (candidate.term.endsAt.getTime() - clock())));

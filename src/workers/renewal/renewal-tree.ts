@@ -44,11 +44,7 @@ function isOfUse({ term, issuedAt }: Pick<OpenRenewal, 'term' | 'issuedAt'>, own
  * Whether a token renews this candidate. With a new digest, a token that ends at the same time as the evidence is enough, but not one that ends
  * earlier. In both cases it must be issued before the evidence ends.
  */
-export function isRenewedBy(
-  token: Pick<OpenRenewal, 'term' | 'issuedAt'>,
-  { newImprint, term }: Pick<Candidate, 'newImprint' | 'term'>,
-  dueBy: Date,
-): boolean {
+export function isRenewedBy(token: Pick<OpenRenewal, 'term' | 'issuedAt'>, { newImprint, term }: Candidate, dueBy: Date): boolean {
   if (newImprint === undefined) return isOfUse(token, term, dueBy);
   return Date.parse(token.issuedAt) <= term.endsAt.getTime() && token.term.endsAt >= term.endsAt;
 }

@@ -1,6 +1,12 @@
 import { type FailedJob, isStampJob, type StampReply } from '../../shared/queue/jobs.ts';
 import type { WorkerTools } from '../tools.ts';
 
+/** Records that the stamps of a job are not made, and tells the callers that still wait. @throws ServiceError `store_unavailable` */
+export async function tellFailed(tools: WorkerTools, job: FailedJob): Promise<void> {
+  const replies = await recordFailedStamps(tools, job);
+  if (isStampJob(job) && replies.length > 0) await tools.sendReplies(job.payload.replyTo, replies);
+}
+
 /**
  * Records that the stamps of a job are not made. `verify_url` then shows the failure, and later outputs no longer wait for them. An operator may
  * retry the job. For other kinds of jobs it does nothing. It may be repeated.

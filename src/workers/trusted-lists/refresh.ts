@@ -94,7 +94,7 @@ async function getListOfLists(
   for (const address of addresses) {
     try {
       const document = await fetchList({ address });
-      fetched.set(address, { document, list: await readListOfLists(document, signers, { read: reader.read, fetchPivot }) });
+      fetched.set(address, { document, list: await readListOfLists(document, signers, reader, fetchPivot) });
     } catch (error) {
       if (!(error instanceof ListRefusal)) throw error;
       refuse(address, error);

@@ -22,7 +22,7 @@ class NotYetError extends TransientError {
 }
 
 type WebhookJob = JobPayload<'webhook'>;
-type StampJob = Extract<WebhookJob, { tokenId: string }>;
+type StampWebhook = Extract<WebhookJob, { tokenId: string }>;
 
 /** The URL of a webhook and a function that makes its body. The function runs only when the webhook has a place. */
 interface Addressed {
@@ -68,14 +68,14 @@ export function createWebhookProcessor(tools: WorkerTools, sendWebhook: SendWebh
     log.info({ requestId, event, outcome: 'refused', code: 'email_redacted' }, 'a webhook was dropped: its workflow is redacted');
   }
 
-  async function bodyOfOutput(job: StampJob): Promise<string | undefined> {
+  async function bodyOfOutput(job: StampWebhook): Promise<string | undefined> {
     const [output] = await outputs.findByTokens([job.tokenId]);
     if (!output) return undefined;
     if ((await workflows.find(output.workflowId))?.redactedAt) return void noteRedacted(job);
     return JSON.stringify(workflowStampResponseOf(output, addressOf));
   }
 
-  async function ofStamp(job: StampJob): Promise<Addressed | undefined> {
+  async function ofStamp(job: StampWebhook): Promise<Addressed | undefined> {
     const { tokenId, callback, event } = job;
     const said = decryptMetadata(deriveKey(await keys.secret('stamp-metadata'), tokenId), tokenId, callback);
     if (said === undefined) return undefined;
@@ -84,7 +84,7 @@ export function createWebhookProcessor(tools: WorkerTools, sendWebhook: SendWebh
     return { url, product, id: `stamp_${tokenId}`, body: () => bodyOfStamp(tokenId, sealed_storage_url) };
   }
 
-  async function ofWorkflow(job: Exclude<WebhookJob, StampJob>, isRetry: boolean): Promise<Addressed | undefined> {
+  async function ofWorkflow(job: Exclude<WebhookJob, StampWebhook>, isRetry: boolean): Promise<Addressed | undefined> {
     const { workflowId, event, acceptedAt } = job;
     const workflow = await workflows.find(workflowId);
     if (workflow?.redactedAt) return void noteRedacted(job);

@@ -2,8 +2,10 @@ import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
 import { registerMcp } from '../../../src/api/mcp/index.ts';
 import { createBodyReader } from '../../../src/api/server/body-reader.ts';
+import type { ServerContext } from '../../../src/api/server/context.ts';
 import { registerErrorHandler } from '../../../src/api/server/errors.ts';
 import { registerJsonBody } from '../../../src/api/server/json-body.ts';
+import type { WorkflowTools } from '../../../src/api/workflows/index.ts';
 import { ServiceError } from '../../../src/shared/domain/service-error.ts';
 import { idleService } from '../../support/idle-service.ts';
 import { callTool, failureOf, rpc } from '../../support/mcp.ts';
@@ -23,11 +25,10 @@ async function callBroken(failure: Error) {
     identifyProduct: () => 'test',
     requireProduct: async () => 'test',
     mistakes: { wrongToken: unlimited },
-    stamping: { stamp: fail },
-    verification: { byId: fail, raw: fail },
     sealedMaxBytes: 100,
-  };
-  registerMcp(app, context as unknown as Parameters<typeof registerMcp>[1]);
+  } as unknown as ServerContext;
+  const tools = { config: { SEALED_MAX_BYTES: 100 } } as WorkflowTools;
+  registerMcp(app, context, tools, { byId: fail, raw: fail });
   const payload = [rpc('tools/call', { name: 'service_verify_token', arguments: { token: 'x' } }, 'a'), rpc('ping', undefined, 'b')];
   const answer = await app.inject({ method: 'POST', url: '/mcp', payload });
   await app.close();

@@ -1,6 +1,6 @@
 import type { Imprint } from '../../../shared/domain/stamp.ts';
 import { type CertificateIdentity, createTrustStore, isCrlOf, pemOf } from '../../../shared/rfc3161/index.ts';
-import type { StampJudge } from '../../verification/index.ts';
+import type { WorkflowTools } from '../../workflows/index.ts';
 import type { HeldEvidence } from '../held-evidence.ts';
 
 /** A token or an evidence record, with its imprint and the name of its provider. */
@@ -34,8 +34,8 @@ const mostJudged = 64;
 
 const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-export function createCertificateCollector(deps: { stampJudge: StampJudge; revocationLists: readonly Buffer[] }): CertificateCollector {
-  const { stampJudge, revocationLists } = deps;
+export function createCertificateCollector({ stampJudge, trust }: WorkflowTools): CertificateCollector {
+  const revocationLists = trust.providers.flatMap(({ settings: { crl } }) => crl ?? []);
   const signers: Buffer[] = [];
   const anchors = new Map<string, CertificateIdentity>();
   const others = new Map<string, CertificateIdentity>();

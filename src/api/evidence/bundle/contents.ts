@@ -19,7 +19,7 @@ export interface EvidenceSeal extends EvidenceStamp {
 }
 
 /** The public evidence of a completed workflow. Root, chain, tree and closing record are verified; the outputs' own stamps are not. */
-export interface Evidence {
+export interface BundleContents {
   readonly record: ClosingRecord;
   /** The text of the closing record, exactly as it was stamped. */
   readonly recordText: string;

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { type EvidenceDocument, qualifiedShown } from '../../../shared/contract/evidence-bundle.ts';
-import { type Evidence, type EvidenceSeal, type EvidenceStamp, inChunks } from './contents.ts';
+import { type BundleContents, type EvidenceSeal, type EvidenceStamp, inChunks } from './contents.ts';
 
 const stampShown = ({ kind, bytes }: EvidenceStamp) => ({ kind, token: kind === 'none' ? null : bytes.toString('base64') });
 
@@ -12,7 +12,7 @@ const sealShown = (seal: EvidenceSeal): EvidenceDocument['root']['stamp'] => ({
 });
 
 /** The evidence as one JSON document. It is streamed, so memory does not grow with the number of outputs. */
-export function documentOf(evidence: Evidence): Readable {
+export function evidenceDocumentOf(evidence: BundleContents): Readable {
   const { record, recordText, root, closing, rootPreimage, lists } = evidence;
   const head: Pick<EvidenceDocument, 'format' | 'workflow_id' | 'closing_record' | 'root'> = {
     format: 'qstamp-evidence/1',

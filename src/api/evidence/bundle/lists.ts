@@ -1,9 +1,8 @@
 import { isQualified, type Qualification } from '../../../shared/domain/qualification.ts';
 import { listFile } from '../../../shared/proof/bundle-files.js';
-import type { ListingStore } from '../../../shared/store/listings.ts';
 import type { StoredStamp } from '../../../shared/store/stamps.ts';
-import type { TrustedListStore } from '../../../shared/store/trusted-lists.ts';
-import type { StampJudge } from '../../verification/index.ts';
+import type { Store } from '../../../shared/store/store.ts';
+import type { WorkflowTools } from '../../workflows/index.ts';
 
 /** A trusted list in a bundle, as it was signed. */
 export interface BundledList {
@@ -25,31 +24,31 @@ export interface SealQualification {
  * Finds out whether a seal is qualified. Its lists are those under which it was made, if the service has kept this: they stay the same when newer lists
  * come into force, and so do the bytes of the bundle.
  */
-export function createSealQualifier(deps: { stampJudge: StampJudge; listings: ListingStore; trustedLists: TrustedListStore }) {
-  const { stampJudge, listings, trustedLists } = deps;
-
-  async function readList(sha256: string): Promise<BundledList | undefined> {
-    const found = await trustedLists.findXml(sha256);
-    if (!found) return undefined;
-    const { territory, sequenceNumber: number } = found.said;
-    return { name: listFile(found.said), territory, number, sha256, xml: found.xml };
+export async function qualifySeal(
+  { store, stampJudge }: WorkflowTools,
+  stamp: StoredStamp,
+  withLists: boolean,
+): Promise<SealQualification | undefined> {
+  const judgement = await stampJudge.judgeStamp(stamp);
+  if (!judgement.ok) return undefined;
+  const { qualification, verified } = judgement;
+  if (!withLists || !verified || !qualification.listed || !isQualified(qualification)) return { qualification, lists: [] };
+  const kept = await store.listings.findAt(verified.signer.fingerprint, verified.genTime);
+  const ofThen = kept && (await readList(store, kept.listed.listSha256));
+  if (!ofThen) {
+    const now = await readList(store, qualification.listed.listSha256);
+    return { qualification, lists: now ? [now] : [] };
   }
-
-  return async (stamp: StoredStamp, withLists: boolean): Promise<SealQualification | undefined> => {
-    const judgement = await stampJudge.judgeStamp(stamp);
-    if (!judgement.ok) return undefined;
-    const { qualification, verified } = judgement;
-    if (!withLists || !verified || !qualification.listed || !isQualified(qualification)) return { qualification, lists: [] };
-    const kept = await listings.findAt(verified.signer.fingerprint, verified.genTime);
-    const ofThen = kept && (await readList(kept.listed.listSha256));
-    if (!ofThen) {
-      const now = await readList(qualification.listed.listSha256);
-      return { qualification, lists: now ? [now] : [] };
-    }
-    const listOfLists = kept.listOfLists && (await readList(kept.listOfLists.sha256));
-    return {
-      qualification: { ...qualification, listed: { ...kept.listed, atProofOfExistence: null } },
-      lists: listOfLists ? [ofThen, listOfLists] : [ofThen],
-    };
+  const listOfLists = kept.listOfLists && (await readList(store, kept.listOfLists.sha256));
+  return {
+    qualification: { ...qualification, listed: { ...kept.listed, atProofOfExistence: null } },
+    lists: listOfLists ? [ofThen, listOfLists] : [ofThen],
   };
+}
+
+async function readList({ trustedLists }: Store, sha256: string): Promise<BundledList | undefined> {
+  const found = await trustedLists.findXml(sha256);
+  if (!found) return undefined;
+  const { territory, sequenceNumber: number } = found.said;
+  return { name: listFile(found.said), territory, number, sha256, xml: found.xml };
 }

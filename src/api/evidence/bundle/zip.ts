@@ -12,7 +12,7 @@ import { hexOf } from '../../../shared/proof/octets.js';
 import { firstTimeStampOf, firstTokenOf } from '../../../shared/rfc3161/index.ts';
 import { createViewEngine, viewsFolder } from '../../../shared/views/engine.ts';
 import type { BundledCertificate } from './certificates.ts';
-import { type Evidence, type EvidenceSeal, inChunks } from './contents.ts';
+import { type BundleContents, type EvidenceSeal, inChunks } from './contents.ts';
 
 const engine = createViewEngine();
 let script: string | undefined;
@@ -24,7 +24,7 @@ function verifyScript(): string {
 }
 
 /** Makes `README.txt`, for people who know neither hashes nor this service. It states only facts that were verified for this bundle (V9). */
-function readmeOf({ record, root, closing, lists, certificates }: Evidence, fingerprintShown: (hex: string) => string): string {
+function readmeOf({ record, root, closing, lists, certificates }: BundleContents, fingerprintShown: (hex: string) => string): string {
   const anchors = certificates().filter(({ role }) => role === 'trust_anchor');
   const others = certificates().filter(({ role }) => role === 'other');
   return engine.render('/bundle/readme', {
@@ -78,24 +78,24 @@ function sealParts(name: SealName, { kind, bytes }: EvidenceSeal): BundleFile[] 
   return kind === 'token' ? [file(files.token, bytes)] : [file(files.token, firstTokenOf(bytes)), file(files.record, bytes)];
 }
 
-async function* stampLines(evidence: Evidence, first: number): AsyncGenerator<string> {
+async function* stampLines(evidence: BundleContents, first: number): AsyncGenerator<string> {
   for await (const { number, kind, bytes } of evidence.stamps(first, first + blockSize - 1)) {
     yield stampLineOf(number, kind, bytes.toString('base64'));
   }
 }
 
-function* proofLines({ record, pathOf }: Evidence, first: number): Generator<string> {
+function* proofLines({ record, pathOf }: BundleContents, first: number): Generator<string> {
   for (let number = first; number < first + blockSize && number <= record.output_count; number += 1) {
     yield proofLineOf(number, pathOf(number));
   }
 }
 
-async function* outputLines(evidence: Evidence): AsyncGenerator<string> {
+async function* outputLines(evidence: BundleContents): AsyncGenerator<string> {
   for await (const output of evidence.outputs()) yield outputLineOf(output);
 }
 
 /** The files of a bundle in order, without the list of their hashes, which comes last. */
-function filesOf(evidence: Evidence): readonly BundleFile[] {
+function filesOf(evidence: BundleContents): readonly BundleFile[] {
   const { record, recordText, root, closing, rootPreimage } = evidence;
   const blocks = blocksOf(record.output_count);
   const text = (name: string, content: () => string): BundleFile => ({ name, read: () => [Buffer.from(content())] });
@@ -122,7 +122,7 @@ function filesOf(evidence: Evidence): readonly BundleFile[] {
  * Streams the bundle and reads stamps on demand, so memory does not grow with their number. The stream fails if the stored data changes meanwhile. A
  * reader that stops early must destroy the stream.
  */
-export function zipOf(evidence: Evidence): Readable {
+export function zipOf(evidence: BundleContents): Readable {
   const zip = new ZipFile();
   const output = Readable.from(zip.outputStream, { objectMode: false });
   const sums: string[] = [];

@@ -2,11 +2,8 @@ import { createHash, createPrivateKey, createPublicKey, hkdfSync, type KeyObject
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import type { InclusionProof } from '../../../shared/proof/merkle-tree.js';
 import { octetsOfSha256 } from '../../../shared/proof/octets.js';
-import type { KeyStore } from '../../../shared/store/keys.ts';
-import type { OutputStore } from '../../../shared/store/outputs.ts';
-import type { StampStore } from '../../../shared/store/stamps.ts';
-import type { WorkflowStore } from '../../../shared/store/workflows.ts';
-import type { ProveSealedChain } from '../../workflows/index.ts';
+import type { Store } from '../../../shared/store/store.ts';
+import { proveSealedChain, type WorkflowTools } from '../../workflows/index.ts';
 import { CborMap, encodeArrayOf, encodeCbor, encodeTagged, encodeText } from './cbor.ts';
 
 // A COSE receipt (RFC 9942) is a proof about a Merkle tree. The service keeps the tree and signs its root.
@@ -56,60 +53,45 @@ const timestampThenCose = 269;
 /** Label of receipts, in the unprotected header (RFC 9942 §2). */
 const receipts = 394;
 
-/** Gives stamps in the form of COSE headers (W23). */
-export interface CoseEvidence {
-  /**
-   * The two headers of a COSE message over the stamped content, `[protected, unprotected]` (RFC 9052 §3). The signer of the content copies them into
-   * its message.
-   *
-   * @throws ServiceError `not_found` for an unknown id, and if both headers would be empty; everything that `ProveSealedChain` throws
-   */
-  headersOf(tokenId: string): Promise<Buffer>;
-  /** PEM of the public key for receipts. @throws ServiceError `store_unavailable` */
-  publicKey(): Promise<string>;
+/**
+ * A stamp as the two headers of a COSE message over the stamped content, `[protected, unprotected]` (W23, RFC 9052 §3). The signer of the content
+ * copies them into its message.
+ *
+ * @throws ServiceError `not_found` for an unknown id, and if both headers would be empty; everything that `proveSealedChain` throws
+ */
+export async function coseHeadersOf(tools: WorkflowTools, tokenId: string): Promise<Buffer> {
+  const stamp = await tools.store.stamps.find(tokenId);
+  if (!stamp) throw new ServiceError('not_found', 'There is no stamp with this id.');
+  const [proof] = stamp.proofs;
+  // RFC 9921 has a header for a token over the content, but none for the record of a batch.
+  const token = proof.kind === 'token' && proof.token !== '' ? Buffer.from(proof.token, 'base64') : undefined;
+  const receipt = await receiptOf(tools, tokenId);
+  if (!token && !receipt)
+    throw new ServiceError(
+      'not_found',
+      'This stamp has no time-stamp token over its content, and is not an output of a completed workflow.',
+    );
+  const protectedHeader = encodeCbor(token ? new CborMap([timestampThenCose, token]) : new CborMap());
+  return encodeCbor([protectedHeader, receipt ? new CborMap([receipts, [receipt]]) : new CborMap()]);
 }
 
-export function createCoseEvidence(deps: {
-  stamps: StampStore;
-  outputs: OutputStore;
-  workflows: WorkflowStore;
-  proveSealedChain: ProveSealedChain;
-  keys: KeyStore;
-}): CoseEvidence {
-  const { stamps, outputs, workflows, proveSealedChain, keys } = deps;
-  const readKey = async () => receiptKeyOf(await keys.secret('cose-receipts'));
+/** The public key for receipts, in PEM. @throws ServiceError `store_unavailable` */
+export const readPublicKey = async (store: Store): Promise<string> => (await readReceiptKey(store)).publicPem;
 
-  /**
-   * The receipt of a stamp. Undefined if the stamp is not an output of a completed workflow, or if the tree has only one leaf: RFC 9942 §5.2 needs a
-   * path with at least one hash.
-   */
-  async function receiptOf(tokenId: string): Promise<Buffer | undefined> {
-    const [output] = await outputs.findByTokens([tokenId]);
-    const workflow = output && (await workflows.find(output.workflowId));
-    if (!output || workflow?.status !== 'completed') return undefined;
-    const { chain } = await proveSealedChain(workflow);
-    const { sequenceNumber: treeSize } = chain.end;
-    if (treeSize < 2 || chain.linkAt(output.sequenceNumber)?.outputHash !== output.hash) return undefined;
-    const proof = chain.tree.proveInclusion(output.sequenceNumber - 1, treeSize);
-    return encodeReceipt(await readKey(), proof, octetsOfSha256(chain.rootHash));
-  }
+const readReceiptKey = async ({ keys }: Store): Promise<ReceiptKey> => receiptKeyOf(await keys.secret('cose-receipts'));
 
-  return {
-    headersOf: async (tokenId) => {
-      const stamp = await stamps.find(tokenId);
-      if (!stamp) throw new ServiceError('not_found', 'There is no stamp with this id.');
-      const [proof] = stamp.proofs;
-      // RFC 9921 has a header for a token over the content, but none for the record of a batch.
-      const token = proof.kind === 'token' && proof.token !== '' ? Buffer.from(proof.token, 'base64') : undefined;
-      const receipt = await receiptOf(tokenId);
-      if (!token && !receipt)
-        throw new ServiceError(
-          'not_found',
-          'This stamp has no time-stamp token over its content, and is not an output of a completed workflow.',
-        );
-      const protectedHeader = encodeCbor(token ? new CborMap([timestampThenCose, token]) : new CborMap());
-      return encodeCbor([protectedHeader, receipt ? new CborMap([receipts, [receipt]]) : new CborMap()]);
-    },
-    publicKey: async () => (await readKey()).publicPem,
-  };
+/**
+ * The receipt of a stamp. Undefined if the stamp is not an output of a completed workflow, or if the tree has only one leaf: RFC 9942 §5.2 needs a
+ * path with at least one hash.
+ */
+async function receiptOf(tools: WorkflowTools, tokenId: string): Promise<Buffer | undefined> {
+  const { store } = tools;
+  const [output] = await store.outputs.findByTokens([tokenId]);
+  const workflow = output && (await store.workflows.find(output.workflowId));
+  if (!output || workflow?.status !== 'completed') return undefined;
+  const { chain } = await proveSealedChain(tools, workflow);
+  const { sequenceNumber: treeSize } = chain.end;
+  if (treeSize < 2 || chain.linkAt(output.sequenceNumber)?.outputHash !== output.hash) return undefined;
+  const proof = chain.tree.proveInclusion(output.sequenceNumber - 1, treeSize);
+  return encodeReceipt(await readReceiptKey(store), proof, octetsOfSha256(chain.rootHash));
 }

@@ -2,15 +2,15 @@ import { stampFilesAnswer, stampFilesArguments } from '../../../shared/contract/
 import type { StampToken } from '../../../shared/contract/stamp.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { sha256Imprint } from '../../../shared/domain/stamp.ts';
-import { madeOf, type Stamping } from '../../stamps/index.ts';
-import type { Links } from './links.ts';
+import { madeOf, stampAll } from '../../stamps/index.ts';
 import { stampingAnnotations } from './stamp.ts';
 import { createTool, type Tool } from './tool.ts';
+import type { ToolServices } from './tool-services.ts';
 
 /** For more files than this the answer has no links, because the assistant must read all of them. */
 const mostLinked = 10;
 
-export function createStampFilesTool({ stamping, links }: { readonly stamping: Stamping; readonly links: Links }): Tool {
+export function createStampFilesTool({ tools, links }: ToolServices): Tool {
   const describeMade = ({ token_id, issued_at, tsp_provider, is_qualified, qualified, verify_url }: StampToken) => ({
     token_id,
     issued_at,
@@ -46,7 +46,7 @@ export function createStampFilesTool({ stamping, links }: { readonly stamping: S
     arguments: stampFilesArguments,
     answer: stampFilesAnswer,
     run: async ({ files, tier }, { product, requestId, idempotencyKey, guards, onReplayed }) => {
-      const { answers, isReplayed } = await stamping.stampAll({
+      const { answers, isReplayed } = await stampAll(tools, {
         operation: 'stamps',
         entries: files.map(({ sha256_hex }, index) => ({
           index,

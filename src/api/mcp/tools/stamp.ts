@@ -1,16 +1,16 @@
 import { stampContentArguments, stampHashArguments, verifyTokenArguments } from '../../../shared/contract/mcp.ts';
 import { type StampOrder, type StampRequest, type StampToken, stampRequestFor, stampToken } from '../../../shared/contract/stamp.ts';
 import { verificationResult } from '../../../shared/contract/verify.ts';
-import type { Stamping } from '../../stamps/index.ts';
-import type { Verification } from '../../verification/index.ts';
+import { type StampTools, stampOne } from '../../stamps/index.ts';
 import { isObject, RpcError, rpcErrors } from '../json-rpc.ts';
 import { createTool, type Tool, type ToolCall } from './tool.ts';
+import type { ToolServices } from './tool-services.ts';
 
 const hashOrder = stampHashArguments
   .transform(({ sha256_hex, tier, metadata }): StampRequest => ({ hash: sha256_hex, tier, metadata }))
   .pipe(stampRequestFor());
 
-export function createStampHashTool({ stamping }: { readonly stamping: Stamping }): Tool {
+export function createStampHashTool({ tools }: ToolServices): Tool {
   return createTool({
     name: 'service_stamp_hash',
     description:
@@ -21,13 +21,13 @@ export function createStampHashTool({ stamping }: { readonly stamping: Stamping 
     arguments: hashOrder,
     answer: stampToken,
     isOfContract: true,
-    run: async (order, call) => stampFor(call, stamping, order),
+    run: async (order, call) => stampFor(call, tools, order),
   });
 }
 
 /** The tool that stores content. The tier is always sealed: another one is −32602 (M3). */
-export function createStampContentTool(deps: { readonly stamping: Stamping; readonly sealedMaxBytes: number }): Tool {
-  const { stamping, sealedMaxBytes } = deps;
+export function createStampContentTool({ tools }: ToolServices): Tool {
+  const { SEALED_MAX_BYTES: sealedMaxBytes } = tools.config;
   const order = stampRequestFor({ tier: 'sealed', sealedMaxBytes });
   const contentOrder = stampContentArguments
     .transform(({ content_b64, metadata }): StampRequest => ({ content_b64, metadata }))
@@ -42,7 +42,7 @@ export function createStampContentTool(deps: { readonly stamping: Stamping; read
     arguments: contentOrder,
     answer: stampToken,
     isOfContract: true,
-    run: async (sealed, call) => stampFor(call, stamping, sealed),
+    run: async (sealed, call) => stampFor(call, tools, sealed),
   });
   return {
     ...tool,
@@ -54,7 +54,7 @@ export function createStampContentTool(deps: { readonly stamping: Stamping; read
   };
 }
 
-export function createVerifyTokenTool({ verification }: { readonly verification: Verification }): Tool {
+export function createVerifyTokenTool({ verification }: ToolServices): Tool {
   return createTool({
     name: 'service_verify_token',
     description:
@@ -72,10 +72,10 @@ export function createVerifyTokenTool({ verification }: { readonly verification:
 /** Hints to assistants about tools that stamp: they add data but never delete or change any, and the same call twice makes two stamps. */
 export const stampingAnnotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true } as const;
 
-/** Makes a stamp for the product of the call's service token. @throws the same ServiceErrors as `Stamping.stamp` */
-async function stampFor(call: ToolCall, stamping: Stamping, order: StampOrder): Promise<StampToken> {
+/** Makes a stamp for the product of the call's service token. @throws the same ServiceErrors as `stampOne` */
+async function stampFor(call: ToolCall, tools: StampTools, order: StampOrder): Promise<StampToken> {
   const { product, requestId, idempotencyKey, guards } = call;
-  const { stamp, isReplayed } = await stamping.stamp({
+  const { stamp, isReplayed } = await stampOne(tools, {
     order,
     caller: { kind: 'mcp', product },
     callerId: `product:${product}`,

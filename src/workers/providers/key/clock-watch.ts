@@ -64,7 +64,7 @@ function medianOf(values: readonly number[]): number | null {
  * it. A source does not vote if its uncertainty makes both possible. The clock is confirmed while more votes say within than beyond; without votes it
  * is not confirmed.
  */
-export function watchClock(deps: {
+export function watchClock(options: {
   provider: string;
   servers: readonly TimeServer[];
   maxDriftMs: number;
@@ -72,7 +72,7 @@ export function watchClock(deps: {
   askServer: (server: TimeServer, timeoutMs: number) => Promise<TimeReading>;
   log: Logger;
 }): ClockWatch {
-  const { provider, servers, maxDriftMs, time, askServer, log } = deps;
+  const { provider, servers, maxDriftMs, time, askServer, log } = options;
   const opinions = new Map<string, Opinion>();
   const unwelcomeUntilMs = new Map<string, number>();
   let told: ClockState | undefined;

@@ -3,7 +3,7 @@ import type { Logger } from '../../../shared/runtime/log.ts';
 import { randomSerial } from '../../../shared/runtime/random-octets.ts';
 import type { KeyProviderSettings } from '../../../shared/trust/providers-file.ts';
 import type { TrustedProvider } from '../../../shared/trust/trusted-providers.ts';
-import { createRfc3161Provider, type ListingTools, type Rfc3161Provider } from '../rfc3161.ts';
+import { createRfc3161Provider, type Listings, type Rfc3161Provider } from '../rfc3161.ts';
 import { type ClockWatch, uncheckedClock, watchClock } from './clock-watch.ts';
 import { type LocalTime, systemTime } from './local-time.ts';
 import { openSigningKey } from './signing-key.ts';
@@ -26,7 +26,7 @@ interface KeyProvider extends Rfc3161Provider {
  */
 export async function openKeyProvider(
   { settings, trust }: TrustedProvider & { readonly settings: KeyProviderSettings },
-  { log, time = systemTime, ...listing }: { log: Logger; time?: LocalTime } & ListingTools,
+  { listings, log, time = systemTime }: { listings: Listings; log: Logger; time?: LocalTime },
 ): Promise<KeyProvider> {
   const profile = await openSigningKey(settings, trust, time.wall());
   const clockWatch = openClock(settings, time, log);
@@ -34,7 +34,8 @@ export async function openKeyProvider(
     await clockWatch.confirm();
     return issueResponse(profile, tsq, { timeMs: time.wall(), serial: randomSerial() });
   };
-  const provider = createRfc3161Provider({ settings, trust, client: { ask, close: clockWatch.close }, clock: time.wall, ...listing });
+  const client = { ask, close: clockWatch.close };
+  const provider = createRfc3161Provider({ settings, trust, client, listings, clock: time.wall });
   // The provider itself, because some of its members are computed when they are read.
   return Object.assign(provider, { clockWatch, readClock: clockWatch.read });
 }
