@@ -1,6 +1,6 @@
 /** Verifies a stamp by its id, any token, and stored stamps for other capabilities. */
 import type { FastifyInstance } from 'fastify';
-import type { ServerContext } from '../server/context.ts';
+import type { ServerContext } from '../http/context.ts';
 import type { ApiTools } from '../tools.ts';
 import { createOutcomeWait } from './outcome-wait.ts';
 import { openStampJudge } from './stamp-judge.ts';
