@@ -1,5 +1,5 @@
 import Fastify, { type FastifyInstance } from 'fastify';
-import { registerSecurityHeaders } from '../../src/api/http/security-headers.ts';
+import { registerSecurityHeaders } from '../../src/api/http/headers.ts';
 import { registerViews } from '../../src/api/http/views.ts';
 import { startPageOf } from '../../src/api/status/start-route.ts';
 import { statusPageOf } from '../../src/api/status/status-page.ts';

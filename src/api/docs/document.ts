@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { errorResponse, httpValidationError } from '../../shared/contract/error.ts';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
-import { statusOf } from '../http/error-status.ts';
+import { statusOf } from '../http/errors.ts';
 import type { AnswerContract, OperationContract } from '../http/operation.ts';
 import { examples } from './examples.ts';
 import { guide } from './guide.ts';

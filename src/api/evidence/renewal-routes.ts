@@ -4,11 +4,10 @@ import { contentBytes, type EvidenceRenewal, evidenceRenewal, sealedContentPath,
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Imprint } from '../../shared/domain/stamp.ts';
 import type { BodyReader } from '../http/body-reader.ts';
+import { createImprintHash } from '../http/body-reader.ts';
 import type { ServerContext } from '../http/context.ts';
-import { createImprintHash } from '../http/imprint-hash.ts';
 import { json, type OperationContract } from '../http/operation.ts';
-import { createRequestParser, RequestValidationError } from '../http/validation.ts';
-import { missingBody } from '../http/validation-items.ts';
+import { createRequestParser, missingBody, RequestValidationError } from '../http/validation.ts';
 import { digestsOfSealed } from '../stamps/index.ts';
 import type { WorkflowTools } from '../workflows/index.ts';
 import { bringDigests } from './renewal.ts';

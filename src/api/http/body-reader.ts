@@ -1,9 +1,9 @@
+import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Imprint } from '../../shared/domain/stamp.ts';
-import { type BodyBudget, createBodyBudget, type Sender } from './body-budget.ts';
-import { createImprintHash } from './imprint-hash.ts';
+import { type Imprint, imprintAlgorithms } from '../../shared/domain/stamp.ts';
 
 /** Bodies up to this size do not use the budget. It is the limit of routes without content, lists or tokens. */
 export const smallBodyBytes = 64 * 1024;
@@ -182,4 +182,82 @@ const tooLarge = (limit: number) => new ServiceError('payload_too_large', `The b
 export function keepConnection(error: Error, { raw, headers }: FastifyRequest, reply: FastifyReply): void {
   const isSlow = error instanceof ServiceError && error.code === 'request_timeout';
   if (raw.complete || (!isSlow && headers.expect === undefined)) reply.removeHeader('connection');
+}
+
+/** The sender of a body: its IP address, and whether it has a service token. */
+interface Sender {
+  readonly hasToken: boolean;
+  readonly address: string;
+}
+
+/** The part of the budget that one body uses. */
+interface BodyLease {
+  /** Sets the number of bytes that this body uses in total. @throws ServiceError `overloaded` if the budget has no room */
+  take(bytes: number): void;
+  /** Returns all bytes to the budget. May be called more than once. */
+  release(): void;
+}
+
+interface BodyBudget {
+  open(sender: Sender): BodyLease;
+}
+
+/**
+ * Limits the memory for bodies in a process. Senders with a service token share four times `largestBytes`, and all others share the same amount.
+ * Within its group, one IP address may use `largestBytes`.
+ */
+export function createBodyBudget(largestBytes: number): BodyBudget {
+  const taken = new Map<string, number>();
+  const takenBy = (name: string): number => taken.get(name) ?? 0;
+  const add = (name: string, bytes: number) => {
+    const sum = takenBy(name) + bytes;
+    if (sum === 0) taken.delete(name);
+    else taken.set(name, sum);
+  };
+  return {
+    open({ hasToken, address }) {
+      const all = hasToken ? 'with a token' : 'without';
+      const own = `${all} ${address}`;
+      let held = 0;
+      const hold = (bytes: number) => {
+        add(all, bytes - held);
+        add(own, bytes - held);
+        held = bytes;
+      };
+      return {
+        take(bytes) {
+          const more = bytes - held;
+          const hasRoom = takenBy(all) + more <= 4 * largestBytes && takenBy(own) + more <= largestBytes;
+          if (!hasRoom) throw new ServiceError('overloaded', 'Too many uploads are under way; try again later.', { retryAfterSeconds: 2 });
+          hold(bytes);
+        },
+        release: () => hold(0),
+      };
+    },
+  };
+}
+
+/**
+ * Creates a hook for `onRequest` that refuses a request before its body is read, so that a client does not send a large body in vain. `check` throws
+ * the refusal. If the body arrived together with the head, the hook does nothing and the route must check: like FastAPI, we answer malformed JSON
+ * (422) before a missing token (401).
+ */
+export function beforeBody(
+  check: (request: FastifyRequest, reply: FastifyReply) => unknown,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<void> {
+  return async (request, reply) => {
+    await nextTurn();
+    if (request.raw.complete === false) await check(request, reply);
+  };
+}
+
+/** Hashes the added bytes in several algorithms at once, by default in all imprint algorithms. */
+export function createImprintHash(algorithms: readonly Imprint['algorithm'][] = imprintAlgorithms) {
+  const hashes = algorithms.map((algorithm) => ({ algorithm, hash: createHash(algorithm) }));
+  return {
+    add: (bytes: Uint8Array): void => {
+      for (const { hash } of hashes) hash.update(bytes);
+    },
+    imprints: (): readonly Imprint[] => hashes.map(({ algorithm, hash }) => ({ algorithm, digest: hash.digest('hex') })),
+  };
 }

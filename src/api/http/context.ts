@@ -1,15 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import { workflowIdPath } from '../../shared/contract/workflow.ts';
 import type { ApiTools } from '../tools.ts';
-import { createBodyBudget } from './body-budget.ts';
-import { createBodyReader, stampBodyLimit, tokenBodyLimit } from './body-reader.ts';
-import { bulkBodyLimit } from './bulk-body.ts';
-import { createCallbackRule } from './callback-url.ts';
-import { createLargeAnswers } from './large-answers.ts';
-import { createMistakes } from './mistakes.ts';
-import { baseUrlOf } from './origin.ts';
+import { createBodyBudget, createBodyReader, stampBodyLimit, tokenBodyLimit } from './body-reader.ts';
+import { createLargeAnswers } from './connections.ts';
+import { baseUrlOf } from './headers.ts';
+import { bulkBodyLimit } from './json-body.ts';
 import { addressKey } from './rate-limits.ts';
-import { createProductRule, createServiceTokens } from './service-token.ts';
+import { createCallbackRule, createMistakes, createProductRule, createServiceTokens } from './service-token.ts';
 
 /**
  * Creates the context that the routes of every capability get in addition to their tools: the settings, and everything that all requests share. Call

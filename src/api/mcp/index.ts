@@ -3,12 +3,10 @@ import { rpcAnswer, rpcRequests, rpcResponse, rpcResponses } from '../../shared/
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { keepConnection, stampBodyLimit } from '../http/body-reader.ts';
 import type { ServerContext } from '../http/context.ts';
-import { statusOf } from '../http/error-status.ts';
-import { toServiceError } from '../http/errors.ts';
+import { type Fault, faultOf, noteFault, statusOf, toServiceError } from '../http/errors.ts';
+import { createForeignOrigins } from '../http/headers.ts';
 import { MalformedJsonError } from '../http/json-text.ts';
 import { empty, json, type OperationContract } from '../http/operation.ts';
-import { createForeignOrigins } from '../http/origin.ts';
-import { type Fault, faultOf, noteFault } from '../http/outcome.ts';
 import { OtherBody, writtenBodyOf } from '../http/validation.ts';
 import type { Verification } from '../verification/index.ts';
 import type { WorkflowTools } from '../workflows/index.ts';

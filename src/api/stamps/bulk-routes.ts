@@ -4,11 +4,10 @@ import { acceptedStampsAnswer, stampBulkAnswer, stampBulkBody } from '../../shar
 import { detailsQuery, idempotencyHeaders, idempotencyHeadersOfAddress, preferHeaders } from '../../shared/contract/parameters.ts';
 import { agentHeaders, type StampOrder, stampRequestFor, withoutDetails } from '../../shared/contract/stamp.ts';
 import type { Caller } from '../../shared/domain/stamp.ts';
-import { beforeBody } from '../http/before-body.ts';
-import { type Bulk, bulkBodyLimit, readBulk, registerBulkBodies } from '../http/bulk-body.ts';
+import { beforeBody } from '../http/body-reader.ts';
 import type { ServerContext } from '../http/context.ts';
-import { acceptedBulkOf, bulkAnswersOf, type OperationContract } from '../http/operation.ts';
-import { patienceMsOf, readPrefer, wantsDetails } from '../http/prefer.ts';
+import { type Bulk, bulkBodyLimit, readBulk, registerBulkBodies } from '../http/json-body.ts';
+import { acceptedBulkOf, bulkAnswersOf, type OperationContract, patienceMsOf, readPrefer, wantsDetails } from '../http/operation.ts';
 import { addressKey } from '../http/rate-limits.ts';
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
 import { beginAnswer, sendBulk } from './bulk-answer.ts';

@@ -17,11 +17,18 @@ import {
 import { listQuery } from '../../shared/contract/status.ts';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
 import { type StampTier, stampTiers } from '../../shared/domain/stamp.ts';
-import { beforeBody } from '../http/before-body.ts';
-import { stampBodyLimit } from '../http/body-reader.ts';
+import { beforeBody, stampBodyLimit } from '../http/body-reader.ts';
 import type { ServerContext } from '../http/context.ts';
-import { acceptedHeaders, json, type OperationContract } from '../http/operation.ts';
-import { asyncApplied, type Preferences, patienceMsOf, readPrefer, wantsDetails } from '../http/prefer.ts';
+import {
+  acceptedHeaders,
+  asyncApplied,
+  json,
+  type OperationContract,
+  type Preferences,
+  patienceMsOf,
+  readPrefer,
+  wantsDetails,
+} from '../http/operation.ts';
 import { addressKey, type LimitHook } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { listStamps } from './stamp-list.ts';

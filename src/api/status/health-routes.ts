@@ -6,8 +6,8 @@ import {
   type ReadinessResponse,
   readinessResponse,
 } from '../../shared/contract/status.ts';
+import { noteFault } from '../http/errors.ts';
 import { json, type OperationContract } from '../http/operation.ts';
-import { noteFault } from '../http/outcome.ts';
 import type { HealthService } from './health.ts';
 
 const tag = 'Health and status';

@@ -3,8 +3,7 @@ import { type PricingResponse, pricingResponse } from '../../shared/contract/sta
 import { version } from '../../shared/contract/version.ts';
 import { stampTiers } from '../../shared/domain/stamp.ts';
 import type { ServerContext } from '../http/context.ts';
-import { entityTagOf, isFresh } from '../http/entity-tag.ts';
-import { empty, json, type OperationContract } from '../http/operation.ts';
+import { empty, entityTagOf, isFresh, json, type OperationContract } from '../http/operation.ts';
 
 /** ISO 4217 code. */
 const currency = 'EUR';

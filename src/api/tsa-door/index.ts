@@ -3,8 +3,8 @@ import { sigstoreQueryShown, timeStampQuery } from '../../shared/contract/tsa.ts
 import { addressesUnder, verifyPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { ServerContext } from '../http/context.ts';
+import { noteFault } from '../http/errors.ts';
 import { bytes, type OperationContract } from '../http/operation.ts';
-import { noteFault } from '../http/outcome.ts';
 import { callerIdOf, type LimitHook } from '../http/rate-limits.ts';
 import { createServicePasswords } from '../http/service-token.ts';
 import type { StampTools } from '../stamps/index.ts';

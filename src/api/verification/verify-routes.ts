@@ -10,13 +10,11 @@ import {
   verifyRequest,
 } from '../../shared/contract/verify.ts';
 import { TrustMaterialError } from '../../shared/rfc3161/index.ts';
-import { varyByBrowser, wantsPage } from '../http/accept.ts';
-import { beforeBody } from '../http/before-body.ts';
-import { tokenBodyLimit } from '../http/body-reader.ts';
+import { beforeBody, tokenBodyLimit } from '../http/body-reader.ts';
 import type { ServerContext } from '../http/context.ts';
-import { json, type OperationContract } from '../http/operation.ts';
-import { readPrefer, wantsDetails } from '../http/prefer.ts';
+import { json, type OperationContract, readPrefer, wantsDetails } from '../http/operation.ts';
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
+import { varyByBrowser, wantsPage } from '../http/views.ts';
 import type { UntilKnown } from './outcome-wait.ts';
 import type { StampPages } from './stamp-pages.ts';
 import { isUnknownId, type Verification } from './verification.ts';

@@ -1,11 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { acceptedOutputsAnswer, outputBulkAnswer, outputBulkBody } from '../../shared/contract/bulk.ts';
 import { outputHeaders, workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
-import { beforeBody } from '../http/before-body.ts';
-import { bulkBodyLimit, readBulk, registerBulkBodies } from '../http/bulk-body.ts';
+import { beforeBody } from '../http/body-reader.ts';
 import type { ServerContext } from '../http/context.ts';
-import { acceptedBulkOf, bulkAnswersOf, type OperationContract } from '../http/operation.ts';
-import { patienceMsOf, readPrefer } from '../http/prefer.ts';
+import { bulkBodyLimit, readBulk, registerBulkBodies } from '../http/json-body.ts';
+import { acceptedBulkOf, bulkAnswersOf, type OperationContract, patienceMsOf, readPrefer } from '../http/operation.ts';
 import { callerIdOf } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { beginAnswer, sendBulk } from '../stamps/index.ts';

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { stopTokenPath } from '../../shared/contract/workflow.ts';
 import type { ServerContext } from '../http/context.ts';
-import { sendErrorPage } from '../http/error-page.ts';
 import { type OperationContract, page } from '../http/operation.ts';
 import { createRequestParser } from '../http/validation.ts';
+import { sendErrorPage } from '../http/views.ts';
 import { isStopToken, stopMails } from './recipients.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 

@@ -1,9 +1,8 @@
 import { type FastifyBaseLogger, fastify } from 'fastify';
 import { expect, test } from 'vitest';
-import { statusOf } from '../../../src/api/http/error-status.ts';
-import { registerErrorHandler } from '../../../src/api/http/errors.ts';
+import { createEdgeServerOptions } from '../../../src/api/http/connections.ts';
+import { registerErrorHandler, statusOf } from '../../../src/api/http/errors.ts';
 import { registerRequestLog } from '../../../src/api/http/request-log.ts';
-import { createEdgeServerOptions } from '../../../src/api/http/server-options.ts';
 import { type ErrorCode, ServiceError } from '../../../src/shared/domain/service-error.ts';
 import { createLogger } from '../../../src/shared/runtime/log.ts';
 import { answerOn, openTo, sendExactly } from '../../support/raw-http.ts';
