@@ -5,14 +5,14 @@ import type { ApiTools } from '../tools.ts';
 import { createOutcomeWait } from './outcome-wait.ts';
 import { openStampJudge } from './stamp-judge.ts';
 import { createStampPages } from './stamp-pages.ts';
-import { countVerifications, createVerification } from './verification.ts';
+import { createVerification } from './verification.ts';
 import { registerVerifyForm } from './verify-form.ts';
 import { registerVerifyRoutes } from './verify-routes.ts';
 
 export function createVerificationServices(tools: ApiTools) {
   const { store, clock } = tools;
   const stampJudge = openStampJudge(tools);
-  const verification = countVerifications(createVerification(store, stampJudge), () => store.counters.add({ verifications: 1 }, clock()));
+  const verification = createVerification(tools, stampJudge);
   return {
     stampJudge,
     verification,

@@ -4,8 +4,8 @@ import { isQualified } from '../../shared/domain/qualification.ts';
 import { adviceOf, type ReasonCode, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
 import { imprintOf, toldToken } from '../../shared/domain/token.ts';
-import type { Store } from '../../shared/store/store.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
+import type { ApiTools } from '../tools.ts';
 import type { StampJudge, StampJudgement } from './stamp-judge.ts';
 
 /** Verifies stamps by their id, and any given token (V2). */
@@ -103,44 +103,41 @@ export function resultOf(judgement: StampJudgement, tokenId: string | null, isFi
 /** Whether a result means that no stamp has the requested id. */
 export const isUnknownId = ({ reason }: VerificationResult): boolean => reason === reasonOf('unknown_token_id');
 
-export function createVerification({ stamps, refusals }: Store, stampJudge: StampJudge): Verification {
+/** Each answer is counted. */
+export function createVerification({ store, clock }: ApiTools, stampJudge: StampJudge): Verification {
+  const { stamps, refusals, counters } = store;
+
   async function findTokenId({ tokenId, tst }: Vouched): Promise<string | null> {
     return tst ? stamps.findIdByToken(tst.toString('base64')) : (tokenId ?? null);
   }
 
-  return {
-    byId: async (tokenId) => {
-      const stamp = await stamps.find(tokenId);
-      if (!stamp) {
-        const refusal = await refusals.find(tokenId);
-        return refusal ? invalid(refusal, tokenId) : invalid('unknown_token_id');
-      }
-      return resultOf(await stampJudge.judgeStamp(stamp), tokenId, false);
-    },
-    raw: async (token, hash, hashes, crls) => {
-      const given = [hash ?? [], hashes ?? []].flat();
-      const imprints = given.flatMap((one) => imprintOfDigest(one) ?? []);
-      const judgement = await stampJudge.judgeToken(token, { imprints, ...(crls && { crls }) });
-      // A different file is the first reason to refuse, even if the token does not verify either.
-      const fault = otherFileOf(judgement, hash ?? undefined, given);
-      if (fault !== undefined) return invalid(fault.code, null, fault.advice);
-      if (!judgement.ok) return resultOf(judgement, null, given.length > 0);
-      const result = resultOf(judgement, await findTokenId(judgement), given.length > 0);
-      const areUnused =
-        judgement.verified?.record === undefined && given.some(({ length }) => length !== digestCharacters[judgement.imprint.algorithm]);
-      return areUnused ? { ...result, not_checked: [...(result.not_checked ?? []), otherHashes] } : result;
-    },
+  const byId: Verification['byId'] = async (tokenId) => {
+    const stamp = await stamps.find(tokenId);
+    if (!stamp) {
+      const refusal = await refusals.find(tokenId);
+      return refusal ? invalid(refusal, tokenId) : invalid('unknown_token_id');
+    }
+    return resultOf(await stampJudge.judgeStamp(stamp), tokenId, false);
   };
-}
 
-/** Wraps a verification so that it calls `count` for each answer. */
-export function countVerifications(verification: Verification, count: () => void): Verification {
-  const counted =
-    <Arguments extends unknown[], Result>(verify: (...given: Arguments) => Promise<Result>) =>
-    async (...given: Arguments): Promise<Result> => {
-      const result = await verify(...given);
-      count();
-      return result;
-    };
-  return { ...verification, byId: counted(verification.byId), raw: counted(verification.raw) };
+  const raw: Verification['raw'] = async (token, hash, hashes, crls) => {
+    const given = [hash ?? [], hashes ?? []].flat();
+    const imprints = given.flatMap((one) => imprintOfDigest(one) ?? []);
+    const judgement = await stampJudge.judgeToken(token, { imprints, ...(crls && { crls }) });
+    // A different file is the first reason to refuse, even if the token does not verify either.
+    const fault = otherFileOf(judgement, hash ?? undefined, given);
+    if (fault !== undefined) return invalid(fault.code, null, fault.advice);
+    if (!judgement.ok) return resultOf(judgement, null, given.length > 0);
+    const result = resultOf(judgement, await findTokenId(judgement), given.length > 0);
+    const areUnused =
+      judgement.verified?.record === undefined && given.some(({ length }) => length !== digestCharacters[judgement.imprint.algorithm]);
+    return areUnused ? { ...result, not_checked: [...(result.not_checked ?? []), otherHashes] } : result;
+  };
+
+  async function counted(verifying: Promise<VerificationResult>): Promise<VerificationResult> {
+    const result = await verifying;
+    counters.add({ verifications: 1 }, clock());
+    return result;
+  }
+  return { byId: (...given) => counted(byId(...given)), raw: (...given) => counted(raw(...given)) };
 }
