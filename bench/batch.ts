@@ -55,7 +55,7 @@ await withStack(
       const mongo = new URL(mongoUrl);
       mongo.pathname = `/bench_${provider}`;
       const servers = { REDIS_URL: `${redisUrl.replace(/\/$/, '')}/${redisDatabase}`, MONGODB_URL: mongo.href, MASTER_KEY: newMasterKey() };
-      return startProcesses(ours, { ...process.env, PORT: '0', LOG_LEVEL: 'error', ...servers, ...settingsOf[provider] });
+      return startProcesses(ours, { ...process.env, PORT: '0', ...servers, ...settingsOf[provider] });
     };
     const services = { mock: await start('mock', 1), batched: await start('batched', 2) };
     const measured = await measureInTurns(

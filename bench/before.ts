@@ -54,7 +54,7 @@ await withStack(
         mongo.pathname = `/bench_before_${place}_${number}`;
         const servers = { REDIS_URL: redis.href, MONGODB_URL: mongo.href, MASTER_KEY: newMasterKey() };
         const settings = tsa.settingsFor({ name, ...(way.tsa && { tsa: way.tsa }) });
-        return startProcesses(ours, { ...process.env, PORT: '0', LOG_LEVEL: 'error', ...servers, ...settings }, { cwd: checkout });
+        return startProcesses(ours, { ...process.env, PORT: '0', ...servers, ...settings }, { cwd: checkout });
       };
       const [other, own] = [await start(checkouts[0]!, 0), await start(checkouts[1]!, 1)];
       const measured = await measureInTurns([other, own], turns, ({ url }, seconds) =>

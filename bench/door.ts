@@ -78,7 +78,7 @@ const started: Running[] = [];
 try {
   const program = await goProgram(context, sigstore);
   const servers = { REDIS_URL: stack.redisUrl, MONGODB_URL: stack.mongoUrl, MASTER_KEY: newMasterKey() };
-  const environment = { ...process.env, PORT: '0', LOG_LEVEL: 'error', ...servers, ...ownKeySettings(join(context.dataDir, 'key')) };
+  const environment = { ...process.env, PORT: '0', ...servers, ...ownKeySettings(join(context.dataDir, 'key')) };
   const theirs = await startSigstore(program);
   started.push(theirs);
   const ours = await startProcesses(['src/workers/main.ts', 'src/api/main.ts'], environment);

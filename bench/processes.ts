@@ -51,14 +51,14 @@ export async function startScript(
   return { child, url: message.url ?? '' };
 }
 
-/** Starts scripts one after the other, each when the previous script is ready. */
+/** Starts scripts one after the other, each when the previous script is ready. They write their log, and nobody reads it. */
 export async function startProcesses(
   scripts: readonly string[],
   env: NodeJS.ProcessEnv,
   options: Omit<ScriptOptions, 'env'> = {},
 ): Promise<RunningProcesses> {
   const started: Awaited<ReturnType<typeof startScript>>[] = [];
-  for (const script of scripts) started.push(await startScript(script, [], { ...options, env }));
+  for (const script of scripts) started.push(await startScript(script, [], { stdout: 'ignore', ...options, env }));
   return {
     url: started.at(-1)?.url ?? '',
     pids: started.flatMap(({ child }) => child.pid ?? []),

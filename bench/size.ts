@@ -75,7 +75,7 @@ await withStack(
         RATE_RECIPIENT_PER_HOUR: '0',
         RATE_RECIPIENT_PER_DAY: '0',
       };
-      const limits = { SMTP_URL: mail.url, RATE_VERIFY_PER_MINUTE: '0', PORT: '0', LOG_LEVEL: 'error', MASTER_KEY: masterKey };
+      const limits = { SMTP_URL: mail.url, RATE_VERIFY_PER_MINUTE: '0', PORT: '0', MASTER_KEY: masterKey };
       const running = await startProcesses(ours, {
         ...process.env,
         ...settings,

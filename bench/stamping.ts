@@ -54,7 +54,7 @@ await withStack(
       const mongo = new URL(mongoUrl);
       mongo.pathname = `/bench_${index}`;
       const servers = { REDIS_URL: `${redisUrl.replace(/\/$/, '')}/${index}`, MONGODB_URL: mongo.href, MASTER_KEY: newMasterKey() };
-      running.set(kind, await startProcesses(kind.processes, { ...process.env, PORT: '0', LOG_LEVEL: 'error', ...servers }));
+      running.set(kind, await startProcesses(kind.processes, { ...process.env, PORT: '0', ...servers }));
     }
     const minutes = (connectionCounts.length * all.length * (warmUpSeconds + rounds * (seconds + 1))) / 60;
     console.log(`measuring ${all.length} contenders for about ${Math.ceil(minutes)} minutes; run nothing else meanwhile`);

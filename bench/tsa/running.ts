@@ -78,7 +78,6 @@ export async function startService({ redisUrl, mongoUrl }: Servers, settings: No
   const environment = {
     ...process.env,
     PORT: '0',
-    LOG_LEVEL: 'error',
     REDIS_URL: redisUrl,
     MONGODB_URL: mongo.href,
     MASTER_KEY: newMasterKey(),

@@ -53,7 +53,7 @@ export async function judgeToken(
   const settings = { providers: [], extraTrust: trust };
   const { judge } = createTokenJudge({ trust: settings, lists: () => lists ?? noLists, clock: () => nowMs });
   const judged = await judge(token, { imprints });
-  const qualification = lists && { qualification: judged.qualification ?? null };
+  const qualification = lists && { qualification: (!lists.isEmpty && judged.qualification) || null };
   if (judged.ok) {
     const { verified, isTrustedByList } = judged;
     return { verdict: 'valid', reason: undefined, stated: verified, isTrustedByList, ...qualification };

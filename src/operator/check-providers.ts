@@ -1,6 +1,8 @@
 import { qualifiedVerdictOf } from '../shared/contract/verify.ts';
 import { qualifiedSentence } from '../shared/domain/qualification.ts';
-import type { ProviderNotes } from '../shared/queue/provider-notes.ts';
+import { ServiceError } from '../shared/domain/service-error.ts';
+import { connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
+import { openProviderNotes, type ProviderNotes } from '../shared/queue/provider-notes.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import { loadProviderConfig, parseSettings, settingsSchema, withSecretFiles } from '../shared/runtime/config.ts';
 import { createLogger, type Logger } from '../shared/runtime/log.ts';
@@ -9,10 +11,9 @@ import { openStore } from '../shared/store/store.ts';
 import { usesTrustedLists } from '../shared/trust/list-sources.ts';
 import type { ListIndex } from '../shared/trust/lists/index.ts';
 import type { QualifiedSetting } from '../shared/trust/providers-file.ts';
-import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
+import { loadTrustSettings, type TrustedProvider } from '../shared/trust/trusted-providers.ts';
 import { checkProvider, listingsOf, openTsas, type ProviderCheck, type Rfc3161Provider } from '../workers/providers/index.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
-import { isCounted, withProviderNotes } from './provider-notes.ts';
 
 const usage = `qstamp check-providers: asks each configured provider for one stamp, and does not store it
 
@@ -142,3 +143,25 @@ export const checkProviders = (command: OperatorCommand): Promise<OperatorExitCo
     }
     return checks.some(({ verdict }) => verdict === 'failed') ? 1 : 0;
   });
+
+/** Whether requests to one of these providers are counted, so that a command needs Redis. */
+const isCounted = (providers: readonly TrustedProvider[]): boolean => providers.some(({ settings }) => settings.rate);
+
+/**
+ * Runs `work` with the notes about providers that all workers share.
+ *
+ * @throws ServiceError `queue_unavailable` if requests are counted and Redis does not answer
+ */
+export async function withProviderNotes<T>(
+  { providers, redisUrl, log }: { providers: readonly TrustedProvider[]; redisUrl: string; log: Logger },
+  work: (notes: ProviderNotes) => Promise<T>,
+): Promise<T> {
+  const redis = connectProducer(redisUrl, log);
+  try {
+    await untilReady(redis);
+    if (isCounted(providers) && redis.status !== 'ready') throw new ServiceError('queue_unavailable', 'REDIS_URL: Redis does not answer.');
+    return await work(openProviderNotes({ redis, log }));
+  } finally {
+    await disconnect(redis);
+  }
+}

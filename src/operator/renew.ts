@@ -9,8 +9,8 @@ import { usesTrustedLists } from '../shared/trust/list-sources.ts';
 import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { createListings, createProviderPool, openTsas, ProviderError, type ProviderPool } from '../workers/providers/index.ts';
 import { runRenewal } from '../workers/renewal/index.ts';
+import { withProviderNotes } from './check-providers.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
-import { withProviderNotes } from './provider-notes.ts';
 
 const usage = `qstamp renew: renews the evidence that is due, like the workers once a day, and prints a summary
 

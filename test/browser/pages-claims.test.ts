@@ -2,6 +2,7 @@ import Fastify from 'fastify';
 import type { Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { registerViews } from '../../src/api/server/views.ts';
+import { startPageOf } from '../../src/api/status/start-route.ts';
 import { openPage } from '../support/chromium.ts';
 import { startSample } from '../support/page-samples.ts';
 import { mainText } from '../support/page-text.ts';
@@ -117,7 +118,8 @@ describe('the start page says what stamps of the provider prove', () => {
     const app = Fastify();
     onTestFinished(() => app.close());
     await registerViews(app, { operator: { name: 'Acme', url: 'https://acme.example', contact: 'help@acme.example' } });
-    app.get('/', (_, reply) => reply.page('start', { ...startSample, provider: { name, qualification, qualified, last_success_at } }));
+    const model = startPageOf({ ...startSample, provider: { name, qualification, qualified, last_success_at } });
+    app.get('/', (_, reply) => reply.page('start', model));
     const text = mainText((await app.inject('/')).body);
     expect(text).not.toContain('It existed then');
     expect(Object.entries(claims).flatMap(([claim, words]) => (text.includes(words) ? [claim] : []))).toEqual(expected);

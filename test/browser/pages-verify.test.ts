@@ -247,6 +247,24 @@ describe('/verify', async () => {
     expect(mainText(await posted({ token: 'plain', hash: 'f'.repeat(64) }))).toMatch(ofBatch);
   });
 
+  it.each(['good', 'second', 'plain', 'development', 'mock', 'not_proved', 'not_granted', 'refused'])(
+    'gives the same verdict on %s with and without JavaScript, also if the file is another',
+    async (token) => {
+      /** The lines of the verdict without JavaScript, as a comparison with a file would say it. */
+      const unscripted = async (hash: string) => {
+        const [verdict = ''] = /<section class="verdict.*?<\/section>/s.exec(await posted({ token, hash })) ?? [];
+        return linesOf(plainText(verdict).replace('The hash that you gave', 'This file'));
+      };
+      const linesOf = (text: string) => text.split('\n').flatMap((line) => line.trim() || []);
+      const [alone, ofAnother] = [await unscripted(''), await unscripted('f'.repeat(64))];
+      await visit('/verify', { timezoneId: 'UTC' }, async (page) => {
+        expect(linesOf((await drop(page, [stamp(token)], String(alone[0]))).verdict)).toEqual(alone);
+        const said = ofAnother[0] === alone[0] ? 'wrong.pdf waits for its stamp' : String(ofAnother[0]);
+        expect(linesOf((await drop(page, [wrong, stamp(token)], said)).verdict)).toEqual(ofAnother);
+      });
+    },
+  );
+
   it('says it with JavaScript too, and again for a file that is then dropped', async () => {
     await visit('/verify', { javaScriptEnabled: true }, async (page) => {
       await page.fill('#token', 'good');

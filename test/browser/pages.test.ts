@@ -1,4 +1,7 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { viewsFolder } from '../../src/shared/views/engine.ts';
 import { axeFindings } from '../support/axe.ts';
 import { isLong } from '../support/depth.ts';
 import { samplePaths } from '../support/page-server.ts';
@@ -45,7 +48,7 @@ describe('every page', () => {
 describe('assets', () => {
   it('are cached forever under the address of their content only', async () => {
     const { body } = await pages.app.inject('/');
-    const [address, folder] = /(\/assets\/[0-9a-f]{12}\/)base\.css/.exec(body)!;
+    const [address, folder] = /(\/assets\/[0-9a-f]{12}\/)start\.css/.exec(body)!;
     for (const script of ['workflow.js', 'proof/merkle-tree.js', '@noble/hashes/sha2.js']) {
       const { statusCode, headers } = await pages.app.inject(folder + script);
       expect([statusCode, headers['content-type']]).toEqual([200, 'application/javascript; charset=utf-8']);
@@ -58,9 +61,26 @@ describe('assets', () => {
       'content-type': 'text/css; charset=utf-8',
       'cache-control': 'public, max-age=31536000, immutable',
     });
-    expect((await pages.app.inject('/assets/000000000000/base.css')).statusCode).toBe(404);
-    expect((await pages.app.inject('/assets/base.css')).statusCode).toBe(404);
+    expect((await pages.app.inject('/assets/000000000000/start.css')).statusCode).toBe(404);
+    expect((await pages.app.inject('/assets/start.css')).statusCode).toBe(404);
   });
+});
+
+it('a page loads one style sheet, with the common parts, those of its kind and those for paper, in this order', async () => {
+  for (const [path, kind] of [
+    ['/', 'start'],
+    ['/verify/qualified', 'verify'],
+    ['/workflow/mixed', 'workflow'],
+    ['/status/fresh', 'status'],
+    ['/error/down', 'plain'],
+  ] as const) {
+    const { body } = await pages.app.inject(path);
+    const [[, sheet = ''] = [], ...others] = body.matchAll(/<link rel="stylesheet" href="([^"]+)">/g);
+    expect([sheet.split('/').at(-1), others]).toEqual([`${kind}.css`, []]);
+    const parts = ['base', 'document', 'tones', 'tables', 'forms', ...(kind === 'plain' ? [] : [kind]), 'print'];
+    const texts = await Promise.all(parts.map((part) => readFile(join(viewsFolder, 'styles', `${part}.css`), 'utf8')));
+    expect((await pages.app.inject(sheet)).body).toBe(texts.join('\n'));
+  }
 });
 
 it('a page names every script that its script imports, so that they load in one round trip', async () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ErrorPage } from '../../src/api/server/error-page.ts';
+import { errorPageOf, type LookedFor } from '../../src/api/server/error-page.ts';
 import type { ProvedStamp, StampMark } from '../../src/api/verification/stamp-model.ts';
 import type { VerdictShown, VerifyPage } from '../../src/api/verification/verify-model.ts';
 import type { VerifyUserFacts } from '../../src/api/workflows/verify-user-page.ts';
@@ -282,7 +282,7 @@ export const verifySamples = {
   not_granted: verifyPage({ ...refusal, kind: 'not_proved', qualification: withdrawn }),
 } satisfies Record<string, VerifyPage>;
 
-/** The answers of `/verify` to these tokens: an evidence record, one without an accuracy, an invalid token, and a mock token. */
+/** The answers of `/verify` to these tokens, which are evidence records except `plain`, `development` and `mock`. Any other token is refused. */
 const pasted: Readonly<Record<string, VerdictShown>> = {
   good: proved({ provider: null, qualification: notQualified('provider_not_qualified') }),
   second: proved({
@@ -290,19 +290,17 @@ const pasted: Readonly<Record<string, VerdictShown>> = {
     details: { ...provedStamp.details!, accuracySeconds: null },
   }),
   plain: details({ record: null }),
+  development: proved({ qualification: notQualified('development_tsa'), details: { ...provedStamp.details!, record: null } }),
   mock,
+  not_proved: { ...refusal, kind: 'not_proved' },
+  not_granted: { ...refusal, kind: 'not_proved', qualification: withdrawn },
 };
 
 export const verdictOf = (token: string): VerdictShown =>
   pasted[token] ?? { ...refusal, kind: 'refused', reason: 'not_base64: The token is not canonical base64.' };
 
-const errorPage = (what: ErrorPage['what'], status: number, detail = '', retryAfterSeconds: number | null = null): ErrorPage => ({
-  what,
-  status,
-  detail,
-  requestId: '01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10',
-  retryAfterSeconds,
-});
+const errorPage = (what: LookedFor, status: number, detail = '', retryAfterSeconds: number | null = null) =>
+  errorPageOf(what, { status, detail, retryAfterSeconds }, '01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10');
 
 export const errorSamples = {
   'no-workflow': errorPage('workflow', 404),
@@ -312,4 +310,4 @@ export const errorSamples = {
   'too-often': errorPage('stamp', 429, '', 42),
   down: errorPage('workflow', 503, '', 2),
   ours: errorPage('page', 500, 'Something went wrong on our side.'),
-} satisfies Record<string, ErrorPage>;
+};

@@ -1,7 +1,9 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { registerSecurityHeaders } from '../../src/api/server/security-headers.ts';
 import { registerViews } from '../../src/api/server/views.ts';
+import { startPageOf } from '../../src/api/status/start-route.ts';
 import { statusPageOf } from '../../src/api/status/status-page.ts';
+import { verifyFormViewOf, verifyViewOf } from '../../src/api/verification/verify-view.ts';
 import { verifyUserPageOf } from '../../src/api/workflows/verify-user-page.ts';
 import type { WorkflowPage } from '../../src/api/workflows/workflow-model.ts';
 import { workflowViewOf } from '../../src/api/workflows/workflow-view.ts';
@@ -58,7 +60,8 @@ export async function createPageServer(): Promise<FastifyInstance> {
     const published = servePublished(app, path, model, hashesOf(model.outputs.total));
     app.get(path, (_, reply) => reply.page('workflow', workflowViewOf(published)));
   }
-  for (const [name, model] of Object.entries(verifySamples)) app.get(`/verify/${name}`, (_, reply) => reply.page('verify', model));
+  for (const [name, model] of Object.entries(verifySamples))
+    app.get(`/verify/${name}`, (_, reply) => reply.page('verify', verifyViewOf(model)));
   for (const [i, facts] of verifyUserSamples.entries())
     app.get(`/verify-user/${i}`, (_, reply) => reply.page('verify-user', verifyUserPageOf(facts)));
   for (const [name, model] of Object.entries(statusSamples))
@@ -72,9 +75,9 @@ export async function createPageServer(): Promise<FastifyInstance> {
   );
   app.post<{ Body: { token: string; hash?: string } }>('/verify', (request, reply) => {
     const { token, hash = '' } = request.body;
-    return reply.page('verify-form', { asked: { token, hash, verdict: verdictOf(token) } });
+    return reply.page('verify-form', verifyFormViewOf({ token, hash, verdict: verdictOf(token) }));
   });
-  app.get('/', (_, reply) => reply.page('start', startSample));
+  app.get('/', (_, reply) => reply.page('start', startPageOf(startSample)));
   const longPath = `/workflow/${workflowSamples.long.workflowId}`;
   const long = servePublished(app, longPath, workflowSamples.long, hashesOf(longTotal));
   app.get<{ Querystring: { page?: string; find?: string } }>(longPath, (request, reply) =>

@@ -1,4 +1,4 @@
-import type { PageModels } from '../../src/api/server/views.ts';
+import type { startPageOf } from '../../src/api/status/start-route.ts';
 import type { StatusFigures } from '../../src/api/status/status.ts';
 import { qualifiedBriefOf } from '../../src/shared/contract/stamp.ts';
 import type { Qualification } from '../../src/shared/domain/qualification.ts';
@@ -121,4 +121,4 @@ export const statusSamples = {
   ),
 } satisfies Record<string, StatusFigures>;
 
-export const startSample: PageModels['start'] = { version: '0.3.0', baseUrl: 'https://stamps.example', provider: mock };
+export const startSample: Parameters<typeof startPageOf>[0] = { version: '0.3.0', baseUrl: 'https://stamps.example', provider: mock };

@@ -90,19 +90,26 @@ describe('two providers that share a trust anchor', () => {
   });
 
   test('V12: if roots of both certified a CA, the name in a record makes no token qualified', async () => {
-    const other = createPki({ nowMs });
-    const { privateKey, scheme } = pki.intermediate;
-    const key = { privateKey, publicKey: createPublicKey(privateKey), scheme };
-    const usage = x509.keyUsage(x509.KEY_USAGE.keyCertSign, x509.KEY_USAGE.cRLSign);
-    const extensions = [x509.basicConstraints(true), usage, x509.subjectKeyIdentifier(key.publicKey)];
-    const period = { notBeforeMs: nowMs - dayMs, notAfterMs: nowMs + dayMs };
-    const crossed = x509.issueCertificate({ commonName: 'Time-Stamping CA', serial: 77n, ...period, extensions }, key, other.root);
-    writeFileSync(join(dir, 'cross-root.pem'), other.rootPem);
-    writeFileSync(join(dir, 'cross.pem'), x509.pem('CERTIFICATE', crossed.certificate));
+    writeCrossed();
     const { judge } = judgeFor({ qualified: true }, { trust_anchors_file: 'cross-root.pem', intermediates_file: 'cross.pem' });
     expect(await bothBy(judge, derOf(token))).toMatchObject(twice(qualifiedAs('not_qualified')));
   });
 });
+
+/** Writes another root, its certificate for the same CA, and its list that revokes this certificate. */
+function writeCrossed(): void {
+  const other = createPki({ nowMs });
+  const { privateKey, scheme } = pki.intermediate;
+  const key = { privateKey, publicKey: createPublicKey(privateKey), scheme };
+  const usage = x509.keyUsage(x509.KEY_USAGE.keyCertSign, x509.KEY_USAGE.cRLSign);
+  const extensions = [x509.basicConstraints(true), usage, x509.subjectKeyIdentifier(key.publicKey)];
+  const period = { notBeforeMs: nowMs - dayMs, notAfterMs: nowMs + dayMs };
+  const crossed = x509.issueCertificate({ commonName: 'Time-Stamping CA', serial: 77n, ...period, extensions }, key, other.root);
+  writeFileSync(join(dir, 'cross-root.pem'), other.rootPem);
+  writeFileSync(join(dir, 'cross.pem'), x509.pem('CERTIFICATE', crossed.certificate));
+  const revoked = [{ serialNumber: crossed.serialNumber, revokedAtMs: nowMs - dayMs, reason: 4 }];
+  writeFileSync(join(dir, 'cross.crl'), x509.issueCrl({ ...list, revoked }, other.root));
+}
 
 test('refusal 4: modifications are refused if no provider allows them', async () => {
   const { judge } = judgeFor({}, { qualified: true });
@@ -161,6 +168,12 @@ describe('an evidence record (S14)', () => {
       provider: 'tsa-1',
       qualification: { status: 'qualified' },
     });
+    // Revoked is only another way to its CA, which this provider does not take.
+    const again = addTimeStamp(record, { token: stampOf(timeStampRenewalOf(record).imprint.digest) }, 'last_chain');
+    writeCrossed();
+    const crossed = judgeFor({}, { trust_anchors_file: 'cross-root.pem', intermediates_file: 'cross.pem', crl_file: 'cross.crl' });
+    expect(await crossed.judge(again, { provider: 'tsa-1' })).toMatchObject({ ok: true });
+    expect(await crossed.judge(again, { provider: 'tsa-2' })).toMatchObject({ code: 'certificate_revoked' });
     const alone = judgeFor({ qualified: true });
     expect(await alone.judge(renewed)).toMatchObject({ ok: false, code: 'untrusted_root' });
   });

@@ -33,6 +33,8 @@ interface Given {
   readonly anchors?: readonly SigningIdentity[];
   /** The services of the only trusted list. Undefined: there is no list. */
   readonly services?: readonly ListedService[];
+  /** The services of an older list. */
+  readonly older?: readonly ListedService[];
   readonly list?: ListOptions;
   readonly crls?: readonly Buffer[];
   /** The SHA-256 of the document. Undefined: none is given. */
@@ -54,18 +56,18 @@ const reader = openListThread();
 afterAll(() => reader.close());
 const mockKey = createSecretKey(randomBytes(32));
 
-async function indexOf(services: readonly ListedService[], options: ListOptions = {}) {
+async function listOf(services: readonly ListedService[], options: ListOptions = {}) {
   const providers = [{ name: 'Acme', services }];
   const document = makeTrustedList({ territory: 'SE', sequenceNumber: 61, providers, signed: listSigner, ...options });
-  return createListIndex([await reader.read(document, [listSigner.certificate])]);
+  return reader.read(document, [listSigner.certificate]);
 }
 
 const noLists = createListIndex([]);
 /** The provider says nothing about its qualification and its policy. */
 const provider = { name: 'tsa', qualified: 'from_list', policyOid: undefined } as never;
 
-async function linesOf(token: Buffer, { anchors = [], services, list, crls = [], digest }: Given): Promise<Lines> {
-  const index = services && (await indexOf(services, list));
+async function linesOf(token: Buffer, { anchors = [], services, older, list, crls = [], digest }: Given): Promise<Lines> {
+  const index = services && createListIndex([await listOf(services, list)], older && [await listOf(older, { sequenceNumber: 60 })]);
   const imprint = digest && ({ algorithm: 'sha256', digest: digest.toString('hex') } as const);
   const certificates = anchors.map(({ certificate }) => certificate);
   const storeOf = (own: readonly Buffer[], lists = crls) =>
@@ -131,8 +133,8 @@ const byList = { services: [listed(issuer)] };
 const both = { ...byRoot, ...byList };
 const expired = { nextUpdate: '2026-11-21T11:59:59Z' };
 
-const crlOf = ({ serialNumber }: SigningIdentity, by: SigningIdentity) => {
-  const revoked = [{ serialNumber, revokedAtMs: LAB_NOW_MS - DAY_MS, reason: 1 }];
+const crlOf = ({ serialNumber }: SigningIdentity, by: SigningIdentity, revokedAtMs = LAB_NOW_MS - DAY_MS) => {
+  const revoked = [{ serialNumber, revokedAtMs, reason: 1 }];
   return x509.issueCrl({ number: 1n, thisUpdateMs: LAB_NOW_MS, nextUpdateMs: LAB_NOW_MS + DAY_MS, revoked }, by);
 };
 const revoking = [crlOf(signer, issuer)];
@@ -144,7 +146,9 @@ const token = tokenBy(signer);
 const unknown = tokenBy(other);
 const changed = Buffer.from(unknown);
 changed[changed.length - 5]! ^= 1;
-const withMods = tokenBy(signer, signer.chain, { response: (parts) => ({ ...parts, status: PKI_STATUS.grantedWithMods }) });
+const modified = (by: SigningIdentity) =>
+  tokenBy(by, by.chain, { response: (parts) => ({ ...parts, status: PKI_STATUS.grantedWithMods }) });
+const [withMods, unknownWithMods] = [modified(signer), modified(other)];
 const bare = lab.specimen({ profile: { identity: signer }, seams: { token: (parts) => ({ ...parts, certificates: [] }) } }).answer;
 const ofFuture = lab.specimen({ profile: { identity: signer }, timeMs: LAB_NOW_MS + DAY_MS }).answer;
 const ofPolicy = (policy: string, identity: SigningIdentity) => lab.specimen({ profile: { identity, policies: [policy] } }).answer;
@@ -166,10 +170,12 @@ const content = hash('sha256', Buffer.from('content'));
 const stampBy = (identity: SigningIdentity, digest: Buffer, daysAgo: number) =>
   tokenIn(lab.specimen({ profile: { identity }, ask: { digest, nonce: undefined }, timeMs: LAB_NOW_MS - daysAgo * DAY_MS }).answer)!;
 const recordBy = (first: SigningIdentity) => encodeEvidenceRecord('sha256', { token: stampBy(first, content, 2) });
-function renewed(first: SigningIdentity, by: SigningIdentity): Buffer {
-  const record = recordBy(first);
-  return addTimeStamp(record, { token: stampBy(by, timeStampRenewalOf(record).imprint.digest, 1) }, 'last_chain');
+function renew(record: Buffer, by: SigningIdentity, daysAgo: number): Buffer {
+  const { firstList, imprint } = timeStampRenewalOf(record);
+  const reducedHashtree = firstList.length > 1 ? [firstList] : undefined;
+  return addTimeStamp(record, { token: stampBy(by, imprint.digest, daysAgo), reducedHashtree }, 'last_chain');
 }
+const renewed = (first: SigningIdentity, by: SigningIdentity) => renew(recordBy(first), by, 1);
 
 const renewedWrongly = Buffer.from(renewed(signer, other));
 renewedWrongly[renewedWrongly.length - 5]! ^= 1;
@@ -294,6 +300,36 @@ test.each<[what: string, expected: Line, token: Buffer, given: Given]>([
     renewed(ended, other),
     { anchors: [other], services: [listed(issuer), listed(other)], crls: revokingOther },
   ],
+  // A key that a list names ends with its certificate on the list.
+  [
+    'renewed by a service that has ended',
+    'not_valid evidence_expired; -',
+    renewed(ended, otherEnded),
+    { ...byRoot, services: [listed(otherEnded)] },
+  ],
+  ['a record by a service that has ended', 'not_valid evidence_expired; -', recordBy(ended), { services: [listed(ended)] }],
+  // The renewal existed before the loss of its key only if one trusts the later token, and that is not qualified.
+  [
+    'only an unqualified cover proves that the renewal is older than the loss of its key',
+    'valid; list later_time_stamp',
+    renew(renewed(ended, thief), other, 0.4),
+    { ...byOther, services: [listed(issuer), listed(signer)], crls: [crlOf(signer, issuer, LAB_NOW_MS - DAY_MS / 4)] },
+  ],
+  [
+    'each token by another list of a bundle',
+    'valid; list qualified',
+    renewed(ended, other),
+    { services: [listed(other)], older: [listed(issuer)] },
+  ],
+  [
+    'withdrawn since the older list',
+    'not_proved trust_store_empty; list service_withdrawn',
+    token,
+    { ...ofWithdrawn, older: [listed(issuer)] },
+  ],
+  ['an unknown authority and modifications', 'not_valid granted_with_mods; -', unknownWithMods, byRoot],
+  ['withdrawn, and modifications', 'not_valid granted_with_mods; -', withMods, ofWithdrawn],
+  ['an unknown authority, revoked, and modifications', 'not_valid certificate_revoked; -', withMods, { ...byOther, crls: revoking }],
   ['garbage', 'not_valid unknown_format; -', Buffer.from('garbage'), {}],
   ['nothing', 'not_valid unknown_format; -', Buffer.alloc(0), {}],
   ['half a token', 'not_valid der_truncated; -', token.subarray(0, token.length / 2), both],

@@ -4,6 +4,7 @@ import { isBundle, judgeBundleFile } from './bundle-check.js';
 import { hashFile } from './hash-file.js';
 import { addResult, announce, bold, count, find, icon, made } from './page-parts.js';
 import { verdictOf } from './proof/judge-bundle.js';
+import { developmentSentence } from './proof/verdict-words.js';
 
 /** @typedef {import('./bundle-check.js').BundleJudgement} BundleJudgement */
 
@@ -144,7 +145,7 @@ function bundleVerdict(judgement) {
       'test',
       'warning',
       'This bundle has development time-stamps',
-      sentence('Development time-stamp, for trials: the operator holds the key. It proves nothing to a third party.'),
+      sentence(`${developmentSentence} It proves nothing to a third party.`),
       made('p', `It says: ${subjectOf(record.output_count).replace(/^I/, 'i')} existed no later than `, at, '.'),
     );
   }

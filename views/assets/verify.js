@@ -6,6 +6,7 @@ import { openDropZone } from './drop-zone.js';
 import { contentOf, hashFile } from './hash-file.js';
 import { showLocalTimes } from './local-time.js';
 import { addResult, announce, bold, find, icon, made } from './page-parts.js';
+import { matchWords, otherFileWords, otherVerdict } from './proof/verdict-words.js';
 import { ZipFault } from './proof/zip-source.js';
 import { isStampFile, readStampFile, whyNotStamped } from './stamp-file.js';
 
@@ -103,16 +104,11 @@ async function compareFile(file, imprint) {
     const isSame = (await hashFile(file, imprint.algorithm, progress)) === imprint.digest;
     item.classList.add(isSame ? 'is-match' : 'is-other');
     item.classList.toggle('is-test', imprint.isTest);
-    if (isSame && imprint.isTest)
-      say('warning', bold('Match.'), ' ', name, ' is the stamped file, but this stamp is for trials: it proves nothing to a third party.');
-    else if (isSame) say('check', bold('Match.'), ' ', name, ' is the stamped file, byte for byte. It is unchanged since it was stamped.');
-    else if (imprint.mayBeOfBatch)
-      say('cross', bold('No match.'), ' ', name, ' has changed, or this is the token of a batch: use the .ers file.');
+    if (isSame) say(imprint.isTest ? 'warning' : 'check', bold('Match.'), ' ', name, ` ${matchWords('file', imprint)}`);
     else {
-      const why = isStampFile(file)
-        ? 'looks like a stamp: verify it on the page Verify, with its own file.'
-        : 'is a different file, or was changed since it was stamped.';
-      say('cross', bold('Not what was stamped.'), ' ', name, ` ${why}`);
+      const isStamp = isStampFile(file) && !imprint.mayBeOfBatch;
+      const why = isStamp ? 'looks like a stamp: verify it on the page Verify, with its own file.' : otherFileWords(imprint);
+      say('cross', bold(imprint.mayBeOfBatch ? 'No match.' : 'Not what was stamped.'), ' ', name, ` ${why}`);
     }
     return isSame;
   } catch (error) {
@@ -129,7 +125,7 @@ async function compareFile(file, imprint) {
  * @param {(boolean | undefined)[]} compared whether each file is the stamped one; undefined if it could not be read
  * @param {Imprint} imprint
  */
-function showComparison(compared, { isTest, mayBeOfBatch }) {
+function showComparison(compared, imprint) {
   const verdict = find('#verdict');
   const isOfAnother = compared.includes(false) && !compared.includes(true);
   const level = find('h1, h2', verdict).localName;
@@ -137,20 +133,14 @@ function showComparison(compared, { isTest, mayBeOfBatch }) {
   verdict.classList.toggle('is-of-another', isOfAnother);
   verdict.setAttribute('aria-labelledby', isOfAnother ? 'not-stamped' : 'verdict-title');
   if (!isOfAnother) return;
-  const [one, none] = mayBeOfBatch
-    ? ['does not match this token', 'matches this token']
-    : ['is not what was stamped', 'is what was stamped'];
-  const title = compared.length > 1 ? `None of these files ${none}` : `This file ${one}`;
-  const heading = ofAnother(level, icon('cross'), ofAnother('span', title));
+  const words = otherVerdict(compared.length > 1 ? 'files' : 'file', imprint);
+  const heading = ofAnother(level, icon('cross'), ofAnother('span', words.title));
   heading.id = 'not-stamped';
-  const why = mayBeOfBatch
-    ? 'The file has changed, or this is the token of a batch: use the .ers file.'
-    : 'The stamp proves nothing about your file: it is a different file, or was changed since it was stamped.';
-  const sentence = ofAnother('p', why);
+  const sentence = ofAnother('p', words.sentence);
   sentence.classList.add('sentence');
-  if (!isTest) find('.sentence', verdict).prepend(ofAnother('span', 'The stamp itself is valid, but for another fingerprint. '));
+  find('.sentence', verdict).prepend(ofAnother('span', words.remark));
   verdict.prepend(heading, sentence);
-  announce(title);
+  announce(words.title);
 }
 
 /** Makes an element about a file that is not the stamped file. @param {string} tag @param {(string | Node)[]} parts */

@@ -1,7 +1,12 @@
 import { type CommandParts, commandOf } from './curl.ts';
-import type { DocsOperation, DocsPage } from './docs-model.ts';
 import type { ApiDocument, OperationObject } from './document.ts';
 import { firstSteps, guide } from './guide.ts';
+
+declare module '../server/views.ts' {
+  interface PageModels {
+    readonly docs: ReturnType<typeof docsPageOf>;
+  }
+}
 
 const jsonType = 'application/json';
 
@@ -15,10 +20,21 @@ const schemaText = (schema: Readonly<Record<string, unknown>>): string => {
 
 const pretty = (example: unknown): string => JSON.stringify(example, null, 2);
 
+const tokenValues = { Authorization: 'Workflow, a blank and the workflow token', 'X-Service-Token': 'service token' };
+
+const bodyOf = (schema: Parameters<typeof schemaText>[0], example: string) => ({
+  ...{ schema: schemaText(schema), example },
+  rows: example.split('\n').length + 1,
+});
+
+/** The id of an element, made from its title. */
+const idOf = (title: string): string => title.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+
 /** Optional in the contract, but without it the operation does nothing. */
 const neededQuery = ['challenge'];
 
-function operationOf(method: string, path: string, operation: OperationObject, baseUrl: string): DocsOperation {
+/** One operation. Descriptions may contain CommonMark `code`. */
+function operationOf(method: string, path: string, operation: OperationObject, baseUrl: string) {
   const body = operation.requestBody?.content[jsonType];
   const [scheme] = operation.security;
   const tokenHeader = scheme === undefined ? null : 'ServiceToken' in scheme ? 'X-Service-Token' : 'Authorization';
@@ -38,20 +54,23 @@ function operationOf(method: string, path: string, operation: OperationObject, b
   return {
     id: operation.operationId,
     method: method.toUpperCase(),
-    path,
+    // A line can break between the parts.
+    ...{ path, pathParts: path.split(/(?=\/)/) },
     summary: operation.summary,
     description: operation.description ?? '',
     command: commandOf(parts, baseUrl),
-    tokenHeader,
+    // The caller's token, if the operation needs one.
+    token: tokenHeader && { header: tokenHeader, value: tokenValues[tokenHeader] },
     parameters: (operation.parameters ?? []).map(({ name, in: place, required, description = '', schema, example }) => ({
       name,
       place,
       required,
       description,
       type: schemaText(schema),
-      example: example === undefined ? '' : String(example),
+      // The first value of its field.
+      value: place === 'path' && example !== undefined ? String(example) : '',
     })),
-    body: body ? { schema: schemaText(body.schema), example: pretty(body.example) } : null,
+    body: body ? bodyOf(body.schema, pretty(body.example)) : null,
     answers: Object.entries(operation.responses).map(([status, { description, content = {} }]) => {
       const example = content[jsonType]?.example;
       return {
@@ -59,13 +78,14 @@ function operationOf(method: string, path: string, operation: OperationObject, b
         description,
         mediaTypes: Object.keys(content),
         example: example === undefined ? null : pretty(example),
+        isSuccess: status.startsWith('2'),
       };
     }),
   };
 }
 
 /** Turns the OpenAPI document into the model of the page `/docs`, with operations grouped by tag. */
-export function docsPageOf(document: ApiDocument, baseUrl: string): DocsPage {
+export function docsPageOf(document: ApiDocument, baseUrl: string) {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       tag: operation.tags[0] ?? '',
@@ -75,7 +95,10 @@ export function docsPageOf(document: ApiDocument, baseUrl: string): DocsPage {
   const groups = Map.groupBy(operations, ({ tag }) => tag);
   return {
     version: document.info.version,
-    guide: [firstSteps, ...guide].map(({ title, paragraphs, commandAt }) => ({ title, paragraphs, command: commandAt(baseUrl) })),
-    groups: [...groups].map(([name, ofGroup]) => ({ name, operations: ofGroup.map(({ shown }) => shown) })),
+    guide: [firstSteps, ...guide].map(({ title, paragraphs, commandAt }) => ({
+      ...{ id: `guide-${idOf(title)}`, title, paragraphs },
+      command: commandAt(baseUrl),
+    })),
+    groups: [...groups].map(([name, ofGroup]) => ({ id: idOf(name), name, operations: ofGroup.map(({ shown }) => shown) })),
   };
 }

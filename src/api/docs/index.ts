@@ -4,7 +4,6 @@ import { interfaceVersion } from '../../shared/contract/version.ts';
 import type { ServerContext } from '../server/context.ts';
 import { entityTagOf, isFresh } from '../server/entity-tag.ts';
 import { json, type OperationContract, page } from '../server/operation.ts';
-import type { DocsPage } from './docs-model.ts';
 import { docsPageOf } from './docs-page.ts';
 import { type ApiDocument, type DescribedRoute, describeApi } from './document.ts';
 
@@ -48,7 +47,7 @@ export function registerDocs(app: FastifyInstance, { baseUrl }: ServerContext): 
     return reply.type('application/json; charset=utf-8').send(served.body);
   });
 
-  let model: DocsPage | undefined;
+  let model: ReturnType<typeof docsPageOf> | undefined;
   app.get('/docs', { config: { contract: pageContract } }, async (_request, reply) => {
     model ??= docsPageOf(document(), baseUrl());
     return reply.header('Cache-Control', 'public, max-age=300').page('docs', model);

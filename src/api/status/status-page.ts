@@ -3,6 +3,7 @@ import type { Qualification, QualificationReason } from '../../shared/domain/qua
 import { countryText } from '../../shared/domain/qualification.ts';
 import type { Durability, ServiceState } from '../../shared/domain/service-state.ts';
 import { count, duration } from '../../shared/views/format.ts';
+import { type MarkShown, markOf } from '../verification/index.ts';
 import { type DayBar, dayBars } from './day-bars.ts';
 import type { PartState } from './service-state.ts';
 import type { StatusFigures } from './status.ts';
@@ -58,8 +59,8 @@ interface PartShown {
   readonly load: string | null;
 }
 
-interface ProviderShown extends Pick<ProviderStatus, 'name' | 'qualification' | 'rate'> {
-  readonly basis: Qualification['basis'] | undefined;
+interface ProviderShown extends Pick<ProviderStatus, 'name' | 'rate'> {
+  readonly mark: MarkShown;
   readonly state: StateShown;
   /** Milliseconds. */
   readonly p50: number | null;
@@ -127,7 +128,7 @@ export function statusPageOf({ status, since, components, days }: StatusFigures)
         load: part.name === 'Queue' ? loadText(status.queue) : null,
       })),
     providers: status.providers.map((provider) => ({
-      ...{ name: provider.name, qualification: provider.qualification, basis: provider.qualified?.basis, rate: provider.rate },
+      ...{ name: provider.name, mark: markOf(provider.qualification, provider.qualified?.basis), rate: provider.rate },
       ...{ state: stateShown(stateOf(provider)), ...provider.latency_ms },
       ...{ lastStampAt: provider.last_success_at, nextRequestAt: provider.next_request_at },
     })),

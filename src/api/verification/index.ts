@@ -28,6 +28,7 @@ export function registerVerification(app: FastifyInstance, context: ServerContex
   registerVerifyForm(app, context);
 }
 
+export { type MarkShown, markOf, markOfStamp } from './marks.ts';
 export type { StampJudge, StampJudgement } from './stamp-judge.ts';
 export type { StampMark, StampVerdict } from './stamp-model.ts';
 export type { Verification } from './verification.ts';

@@ -78,14 +78,14 @@ export function createStampPages({ stamps, refusals }: Store, stampJudge: StampJ
       };
     },
     /**
-     * The verdict on a pasted token. The template compares its imprint with `hash`. Only an evidence record that covers several hashes is verified
+     * The verdict on a pasted token. `verifyFormViewOf` compares its imprint with `hash`. Only an evidence record that covers several hashes is verified
      * for `hash` here, because it can only be verified for one of them.
      */
     raw: async (token: string, hash: string): Promise<VerdictShown> => {
       const judgement = await stampJudge.judgeToken(token);
       const expected = !judgement.ok && judgement.code === 'evidence_hash_needed' ? imprintOfDigest(hash) : undefined;
       const judged = expected === undefined ? judgement : await stampJudge.judgeToken(token, { imprints: [expected] });
-      // If a token is valid, the template shows that its hash is different. If a token is not valid, its stated hash is compared here.
+      // If a token is valid, the page shows that its hash is different. If a token is not valid, its stated hash is compared here.
       const fault = judged.ok || hash === '' ? undefined : otherFileOf(judged, hash, [hash]);
       if (fault === undefined) return shownOf(judged);
       return { kind: 'refused', reason: reasonOf(fault.code), advice: fault.advice ?? null, qualification: null };

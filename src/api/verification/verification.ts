@@ -20,7 +20,7 @@ export interface Verification {
    *
    * @param hashes hashes of the same file in other algorithms: a record that was renewed with a new algorithm needs the hash in this algorithm
    * @param crls revocation lists, DER, that count beside those of the service
-   * @throws TrustMaterialError if one of `crls` cannot be read, or was not signed by its issuer
+   * @throws TrustMaterialError if one of `crls` cannot be read
    */
   raw(token: string, hash?: string | null, hashes?: readonly string[] | null, crls?: readonly Uint8Array[]): Promise<VerificationResult>;
 }

@@ -6,6 +6,7 @@ import type { ServerContext } from '../server/context.ts';
 import { type OperationContract, page } from '../server/operation.ts';
 import { createRequestParser } from '../server/validation.ts';
 import type { StampPages } from './stamp-pages.ts';
+import { verifyFormViewOf } from './verify-view.ts';
 
 const tag = 'Verification';
 const formType = 'application/x-www-form-urlencoded';
@@ -44,7 +45,7 @@ export function registerVerifyForm(
     scope.post('/verify', { onRequest, bodyLimit, config: { contract: sendContract } }, async (request, reply) => {
       const { token, hash } = parse(request).body;
       reply.header('Cache-Control', 'no-store');
-      return reply.page('verify-form', { asked: { token, hash, verdict: await stampPages.raw(token, hash) } });
+      return reply.page('verify-form', verifyFormViewOf({ token, hash, verdict: await stampPages.raw(token, hash) }));
     });
   });
 }

@@ -1,13 +1,6 @@
 import type { Qualification } from '../../shared/domain/qualification.ts';
 import type { ProvedStamp } from './stamp-model.ts';
 
-declare module '../server/views.ts' {
-  interface PageModels {
-    readonly verify: VerifyPage;
-    readonly 'verify-form': VerifyFormPage;
-  }
-}
-
 /** The verdict on one stamp, for people. */
 export type VerdictShown =
   | { readonly kind: 'proved'; readonly stamp: ProvedStamp }
@@ -28,7 +21,7 @@ export type VerdictShown =
   /** The request was accepted, but then every TSA refused it or the stamp could not be made. */
   | { readonly kind: 'not_made'; readonly reason: string };
 
-/** The page at `verify_url`. */
+/** The facts of the page at `verify_url`. */
 export interface VerifyPage {
   readonly tokenId: string;
   /** The absolute URL of this page. */
@@ -42,10 +35,4 @@ export interface VerifyPage {
    */
   readonly isBatched: boolean;
   readonly shownAt: string;
-}
-
-/** The page `/verify`, for a file and its stamp, or for a pasted token. */
-interface VerifyFormPage {
-  /** The fields of a form sent without JavaScript; null if the page was only opened. */
-  readonly asked: { readonly token: string; readonly hash: string; readonly verdict: VerdictShown } | null;
 }

@@ -20,6 +20,7 @@ import { createRequestParser, RequestValidationError } from '../server/validatio
 import type { UntilKnown } from './outcome-wait.ts';
 import type { StampPages } from './stamp-pages.ts';
 import { isUnknownId, type Verification } from './verification.ts';
+import { verifyViewOf } from './verify-view.ts';
 
 const tag = 'Verification';
 const errors = ['rate_limited', 'store_unavailable'] as const;
@@ -111,7 +112,7 @@ export function registerVerifyRoutes(
     reply.header('X-Robots-Tag', 'noindex, nofollow');
     const shown = await stampPages.byId(token_id, baseUrl());
     await countUnknown(request, reply, shown.verdict.kind === 'unknown');
-    return reply.page('verify', shown);
+    return reply.page('verify', verifyViewOf(shown));
   });
   app.post('/api/v1/verify/v1/raw', { onRequest, bodyLimit: tokenBodyLimit, config: { contract: rawContract } }, async (request, reply) => {
     const { query, body } = parseRaw(request);

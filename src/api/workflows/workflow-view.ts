@@ -3,6 +3,7 @@ import { laterStatusSentence, type Qualification, trialOf } from '../../shared/d
 import type { WorkflowTier } from '../../shared/domain/stamp.ts';
 import type { LinkMailState, WorkflowStatus } from '../../shared/domain/workflow-state.ts';
 import { count, dateText, qualifiedLine } from '../../shared/views/format.ts';
+import { type MarkShown, markOfStamp, type StampMark } from '../verification/index.ts';
 import type { FindResult, OutputRow, StampedHash, WorkflowFault, WorkflowPage, WorkflowProof } from './workflow-model.ts';
 
 declare module '../server/views.ts' {
@@ -26,6 +27,7 @@ interface WorkflowView extends WorkflowPage {
   readonly stamps: number;
   readonly unqualified: number;
   readonly isMockShown: boolean;
+  readonly marks: { readonly root: MarkShown | null; readonly closingRecord: MarkShown | null };
   readonly pageCount: number;
   readonly table: OutputsTable;
   /** One sentence for each fault, and the number of those that are left out; null if the record is not broken. */
@@ -85,7 +87,7 @@ interface OutputsTable {
 
 interface RowShown extends OutputRow {
   readonly icon: string;
-  readonly hasMark: boolean;
+  readonly mark: MarkShown | null;
 }
 
 interface PageLink {
@@ -120,6 +122,10 @@ export function workflowViewOf(page: WorkflowPage): WorkflowView {
     stamps,
     unqualified,
     isMockShown: [...outputs.rows, ...seals].some(({ provider }) => provider === 'mock'),
+    marks: {
+      root: root && markShownOf(root.stamp, isClaimed),
+      closingRecord: closingRecord && markShownOf(closingRecord.stamp, isClaimed),
+    },
     pageCount,
     table: tableOf(page, pageCount, isClaimed),
     faults: proof.kind === 'broken' ? faultsOf(proof.faults) : null,
@@ -130,6 +136,10 @@ export function workflowViewOf(page: WorkflowPage): WorkflowView {
     compared: comparedOf(page),
   };
 }
+
+/** A proved stamp has no mark if the page claims nothing. */
+const markShownOf = (stamp: StampMark, isClaimed: boolean): MarkShown | null =>
+  isClaimed || stamp.verdict.kind !== 'proved' ? markOfStamp(stamp) : null;
 
 const states: Readonly<Record<StateName, Omit<WorkflowView['state'], 'name'>>> = {
   pending: { icon: 'pending', label: 'Waiting for the client' },
@@ -157,7 +167,7 @@ const mails: Readonly<Record<LinkMailState, string>> = {
 
 function tableOf({ workflowId, outputs }: WorkflowPage, pageCount: number, isClaimed: boolean): OutputsTable {
   const { page: current, pageSize, total } = outputs;
-  const rows = outputs.rows.map((row) => ({ ...row, icon: iconOf(row.type), hasMark: isClaimed || row.verdict.kind !== 'proved' }));
+  const rows = outputs.rows.map((row) => ({ ...row, icon: iconOf(row.type), mark: markShownOf(row, isClaimed) }));
   const [firstRow = null] = rows;
   const isSameProvider = new Set(rows.map(providerOf)).size === 1;
   const rangeOf = (page: number): string => {

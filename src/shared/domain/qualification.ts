@@ -71,8 +71,7 @@ export const isQualified = ({ status }: Qualification): boolean => status === 'q
 /** The policy of the development TSA. Its OID is from the arc for documentation and examples, so it promises nothing. */
 export const developmentPolicy = '2.999.3161.1';
 
-/** What every page and the command say about a time-stamp of the development TSA. */
-export const developmentSentence = 'Development time-stamp, for trials: the operator holds the key.';
+export { developmentSentence } from '../proof/verdict-words.js';
 
 /** The kind of a time-stamp that is for trials, and proves nothing to a third party; null for all others. */
 export function trialOf(qualification: Qualification | null): 'mock' | 'development' | null {

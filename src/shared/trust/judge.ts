@@ -24,14 +24,14 @@ export interface TokenJudge {
    * Judges anything that may be a token: a mock token, a TimeStampToken, a TimeStampResp or an EvidenceRecord, as octets or as their base64. Never
    * rejects because of its contents.
    *
-   * @throws TrustMaterialError if one of `crls` cannot be read, or was not signed by its issuer
+   * @throws TrustMaterialError if one of `crls` cannot be read
    */
   judge(token: string | Uint8Array, about?: AboutToken): Promise<Judgement>;
 }
 
 /** What is known about a token from elsewhere. */
 export interface AboutToken {
-  /** The provider in the record of the stamp. If it is configured, only its trust anchors count. */
+  /** The provider in the record of the stamp. If it is configured, only its trust anchors count for the token, or the first token of a record. */
   readonly provider?: string | undefined;
   /**
    * The hash of the document, and its hashes in the algorithms of later chains of a record. They are used for evidence records only, because a record
@@ -49,7 +49,7 @@ export type Judgement =
       readonly code: ReasonCode;
       readonly detail?: string;
       readonly cause?: unknown;
-      /** The contents of a correct token that no trust anchor covers. Its chain ends with the last certificate in the token. */
+      /** The contents of a correct token that no trust anchor covers. Its chain has certificates of the token only. */
       readonly stated?: Verified;
       /** The statement of a token that is not verified: it can only show that the token is for another document. */
       readonly claims?: TokenClaims;
@@ -65,7 +65,10 @@ export interface Vouched {
   /** RFC 3339 in UTC. */
   readonly issuedAt: string;
   readonly imprint: Imprint;
-  /** The name of the provider. For a token without a record it is undefined if only `TRUST_ANCHORS_FILE` covers it, or if its policy is another one. */
+  /**
+   * The name of the provider. If no stamp of ours has the token, it is undefined if only `TRUST_ANCHORS_FILE` or a trusted list covers the token, or if
+   * its policy is another one.
+   */
   readonly provider: string | undefined;
   /** Whether a provider with this name is configured. If not, the name comes only from the record of the stamp. */
   readonly isProviderKnown: boolean;
@@ -91,6 +94,7 @@ export function createTokenJudge(deps: {
 }): TokenJudge {
   return {
     judge: async (token, { provider, imprints = [], crls = [] } = {}) => {
+      const trust = withRevocationLists(deps.trust, crls);
       const bytes = typeof token === 'string' ? bytesOfTokenText(token) : Buffer.from(token);
       if (bytes === undefined) return { ok: false, code: 'not_base64' };
       const isMock = provider === mockProviderName;
@@ -99,7 +103,6 @@ export function createTokenJudge(deps: {
         return judgeMock(bytes, await deps.mockKey());
       }
       if (isMock || bytes[0] !== sequenceTag) return { ok: false, code: 'unknown_format' };
-      const trust = withRevocationLists(deps.trust, crls);
       const lists = deps.lists();
       const listed = lists.isEmpty ? undefined : lists.trustWith(trust.extraTrust);
       return judgeEvidence({ bytes, imprints, trust, lists, listed, nowMs: deps.clock() }, provider);
@@ -153,18 +156,18 @@ interface Candidates {
   readonly name: string | undefined;
   /** The provider with this name; all providers if there is no name, or no provider with this name is configured any more. */
   readonly providers: readonly TrustedProvider[];
-  /** Whether the recorded provider is configured. Then nobody else makes the token valid. */
+  /** Whether the recorded provider is configured. Then nobody else makes the token, or the first token of a record, valid. */
   readonly isNamed: boolean;
 }
 
 /**
  * Judges an RFC 3161 token or an evidence record:
  *
- * 1. It is verified with each trust source, in a fixed order: the trust anchors of the providers, `TRUST_ANCHORS_FILE` (or the anchors of the
- *    command), the services of the trusted lists.
- * 2. A revoked certificate that any of them finds makes it not valid.
- * 3. The first source decides whose policy and status it fits. The status in a TSA's answer is not signed, so it is judged after the signature.
- * 4. If none fits, it is not proved, or it is wrong whomever one trusts.
+ * 1. Trust sources verify it in a fixed order: the trust anchors of the providers, `TRUST_ANCHORS_FILE` (or the anchors of the command), the services
+ *    of the trusted lists.
+ * 2. If one of them finds a revoked certificate, it is not valid.
+ * 3. The first source whose policy and status it fits decides. The status in a TSA's answer is not signed, so it is judged after the signature.
+ * 4. If no source trusts it, it is not proved, or it has a fault of its own.
  * 5. Otherwise it is valid, and may be qualified.
  */
 async function judgeEvidence(evidence: Evidence, providerName: string | undefined): Promise<Judgement> {
@@ -172,10 +175,10 @@ async function judgeEvidence(evidence: Evidence, providerName: string | undefine
   const isNamed = named.length > 0;
   const candidates = { name: providerName, providers: isNamed ? named : evidence.trust.providers, isNamed };
   const findings = await verifyBySources(evidence, candidates);
-  const revoked = findings.find(({ result }) => !result.ok && result.code === 'certificate_revoked')?.result;
+  const revoked = findings.map(({ result }) => result).find((result) => !result.ok && result.code === 'certificate_revoked');
   if (revoked?.ok === false) return revoked;
   const fit = fitPolicy(evidence, findings, candidates);
-  if (fit === undefined) return judgeUnproved(evidence, findings);
+  if (fit === undefined) return judgeUnproved(evidence, findings, candidates);
   if ('code' in fit) return { ok: false, code: fit.code };
   const { result, provider, isProviderKnown, isTrustedByList } = fit;
   return {
@@ -192,16 +195,16 @@ async function judgeEvidence(evidence: Evidence, providerName: string | undefine
   };
 }
 
-/** What one trust source says. `provider`: only for the trust anchors of a provider. */
+/** What one trust source says: the trust anchors of `provider`, the trusted lists, or otherwise `TRUST_ANCHORS_FILE`. */
 interface Finding {
-  readonly source: 'provider' | 'anchors' | 'list';
   readonly provider?: TrustedProvider;
+  readonly isByList?: boolean;
   readonly result: VerifyResult;
 }
 
 /**
- * Verifies with each source. If the recorded provider is configured, the lists are only asked about revocation and qualification, and
- * `TRUST_ANCHORS_FILE` is not asked.
+ * Verifies with the sources. `TRUST_ANCHORS_FILE` is asked only if no provider trusts the token. If the recorded provider is configured, the lists
+ * decide only about revocation and qualification of the first token.
  *
  * Each provider's trust store has the certificates and revocation lists of all providers. The certificates field is outside the token's signature, so
  * anyone can remove a certificate from it. If several roots certify a CA, only configured certificates are sure to show every path
@@ -211,13 +214,12 @@ async function verifyBySources(evidence: Evidence, { providers, isNamed }: Candi
   const findings: Finding[] = [];
   for (const provider of providers) {
     const result = await verifyBy(evidence, provider.trust);
-    findings.push({ source: 'provider', provider, result });
+    findings.push({ provider, result });
     // An encoding error is the same for every source, so the others need not be tried.
     if (!result.ok && result.code.startsWith('der_')) return findings;
   }
-  if (!isNamed && !findings.some(({ result }) => result.ok))
-    findings.push({ source: 'anchors', result: await verifyBy(evidence, evidence.trust.extraTrust) });
-  if (evidence.listed) findings.push({ source: 'list', result: await verifyBy(evidence, evidence.listed) });
+  if (!isNamed && !findings.some(({ result }) => result.ok)) findings.push({ result: await verifyBy(evidence, evidence.trust.extraTrust) });
+  if (evidence.listed) findings.push({ isByList: true, result: await verifyBy(evidence, evidence.listed) });
   return findings;
 }
 
@@ -226,13 +228,11 @@ async function verifyBySources(evidence: Evidence, { providers, isNamed }: Candi
  * record belongs. A renewal that only the lists cover must be granted itself.
  */
 async function verifyBy(evidence: Evidence, store: TrustStore): Promise<VerifyResult> {
-  const { providers, extraTrust } = evidence.trust;
-  const renewalTrust = [...providers.map(({ trust }) => trust), extraTrust, ...(evidence.listed ? [evidence.listed] : [])];
-  const result = await verifyEvidence(evidence.bytes, { ...contextOf(evidence), trust: store, renewalTrust });
+  const { trust, lists, listed } = evidence;
+  const renewalTrust = [...trust.providers.map((provider) => provider.trust), trust.extraTrust];
+  const result = await verifyEvidence(evidence.bytes, { ...contextOf(evidence), trust: store, renewalTrust, listed });
   const [, ...renewals] = (result.ok && result.record?.tokens) || [];
-  const isGranted = renewals.every(
-    (token, i) => token.trustedBy.some((trust) => trust !== evidence.listed) || isGrantedByList(evidence, token, renewals[i + 1]),
-  );
+  const isGranted = renewals.every((token) => token.trustedBy.some((trust) => trust !== listed) || isGrantedBy(lists, token));
   if (isGranted) return result;
   return { ok: false, code: 'untrusted_root', detail: 'No trusted list grants the service that renewed the record.' };
 }
@@ -243,8 +243,8 @@ const contextOf = ({ imprints, nowMs }: Evidence) => ({
   digests: imprints.map(({ algorithm, digest }) => ({ algorithm, digest: Buffer.from(digest, 'hex') })),
 });
 
-const isGrantedByList = ({ lists, nowMs }: Evidence, token: Verified, next: Verified | undefined): boolean =>
-  isQualified(qualificationOf(token, [], lists, next?.genTime ?? new Date(nowMs)));
+/** Whether a trusted list grants the service that signed a token, at its genTime. */
+const isGrantedBy = (lists: ListIndex, token: Verified): boolean => isQualified(qualificationOf(token, [], lists, token.genTime));
 
 /** The source that makes the token valid. */
 interface Fit {
@@ -282,10 +282,10 @@ function fitPolicy(
   if (otherPolicy) return { ...ofStranger, result: otherPolicy.result, provider: undefined, isTrustedByList: false };
   if (trusting.length > 0) return { code: 'granted_with_mods' };
   if (isNamed) return undefined;
-  for (const { source, result } of findings) {
-    if (!result.ok || (source === 'list' && !isGrantedByList(evidence, result, result.record?.tokens[1]))) continue;
+  for (const { isByList = false, result } of findings) {
+    if (!result.ok || (isByList && !isGrantedBy(evidence.lists, result))) continue;
     if (!statusFits(result)) return { code: 'granted_with_mods' };
-    return { ...ofStranger, result, provider: name, isTrustedByList: source === 'list' };
+    return { ...ofStranger, result, provider: name, isTrustedByList: isByList };
   }
   return undefined;
 }
@@ -297,18 +297,18 @@ const policyFits = ({ settings }: TrustedProvider, { policy }: Verified): boolea
 const statusFits = ({ grantedWithMods }: Verified, provider?: TrustedProvider): boolean =>
   !grantedWithMods || provider?.settings.acceptGrantedWithMods === true;
 
-/** Judges a token that no source trusts. If it is also wrong whomever one trusts, that is the answer. */
-async function judgeUnproved(evidence: Evidence, findings: readonly Finding[]): Promise<Judgement> {
-  // The lists know few CAs. Their only refusal that is about the token: a service that is no CA certified the signer.
-  const refusals = findings.flatMap(({ source, result }) =>
-    result.ok || (source === 'list' && result.code !== 'issuer_not_ca') ? [] : [result],
-  );
+/** Judges a token that no source trusts. If it has a fault whomever one trusts, that is the answer. */
+async function judgeUnproved(evidence: Evidence, findings: readonly Finding[], { providers }: Candidates): Promise<Judgement> {
+  // Apart from a revocation, only one refusal by the lists is about the token: a service that is no CA certified the signer.
+  const refusals = findings.flatMap(({ isByList, result }) => (result.ok || (isByList && result.code !== 'issuer_not_ca') ? [] : [result]));
+  const fault = refusals.find(({ code }) => verdictOf(code) === 'not_valid');
+  if (fault) return fault;
   const refusal = refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
-  if (verdictOf(refusal.code) === 'not_valid') return refusal;
   const own = await verifyByItself(evidence.bytes, { nowMs: evidence.nowMs, reader: evidence.trust.extraTrust }, (store) =>
     verifyEvidence(evidence.bytes, { ...contextOf(evidence), trust: store }),
   );
   if (!own.ok) return verdictOf(own.code) === 'not_proved' ? refusal : own;
+  if (!statusFits(own) && !providers.some((provider) => statusFits(own, provider))) return { ok: false, code: 'granted_with_mods' };
   const said = qualificationBy(evidence, own, []);
   return { ...refusal, stated: own, ...(said.basis === 'list' && !isQualified(said) && { qualification: said }) };
 }
@@ -324,7 +324,7 @@ async function qualify(
   candidates: Candidates,
 ): Promise<Qualification> {
   const own = qualificationBy(evidence, result, providers);
-  const listed = findings.find(({ source }) => source === 'list')?.result;
+  const listed = findings.find(({ isByList }) => isByList)?.result;
   const said = listed?.ok ? qualificationBy(evidence, listed, []) : undefined;
   // A trust anchor may lead to another chain than the one that the lists know.
   const judged = said && (own.basis !== 'list' || isQualified(said)) ? said : own;

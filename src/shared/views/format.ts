@@ -123,4 +123,4 @@ export function qualifiedLine(qualification: Parameters<typeof qualifiedParts>[0
   return verdict + link + escapeHtml(after);
 }
 
-export { developmentSentence, laterStatusSentence, trialOf } from '../domain/qualification.ts';
+export { developmentSentence } from '../domain/qualification.ts';

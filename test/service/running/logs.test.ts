@@ -92,6 +92,24 @@ async function runWorkflow(service: Service, secrets: ReturnType<typeof collectS
   expect((await redactWorkflow(service, workflow)).status).toBe(200);
 }
 
+/** Sends secrets to every operation of the interface: in the path, the query, the headers and the body. */
+async function feedEveryRoute(service: Service, secrets: ReturnType<typeof collectSecrets>): Promise<void> {
+  const places = ['path', 'query', 'header', 'body'] as const;
+  const [path, query, header, body] = places.map((place) => `secret-in-the-${place}`);
+  for (const [index, place] of places.entries()) secrets.add(`secret in the ${place}`, [path, query, header, body][index]);
+  const headers = { 'x-service-token': header!, authorization: `Bearer ${header}`, 'x-workflow-token': header!, cookie: header! };
+  const { paths } = (await (await service.fetch('/openapi.json')).json()) as { paths: Record<string, object> };
+  expect(Object.keys(paths).length).toBeGreaterThan(20);
+  for (const [template, operations] of Object.entries(paths))
+    for (const method of Object.keys(operations)) {
+      const url = `${template.replace(/\{[^}]+\}/g, path!)}?token=${query}`;
+      const json = { 'content-type': 'application/json' };
+      const fields = { token: body, user_email: `${body}@example.com`, challenge: body, content_b64: body, metadata: { body } };
+      const sent = method === 'post' ? { headers: { ...headers, ...json }, body: JSON.stringify(fields) } : { headers };
+      await (await service.fetch(url, { method: method.toUpperCase(), ...sent })).arrayBuffer();
+    }
+}
+
 test('a full run at level trace with failing servers: the logs contain no secret, each line is JSON (S11, W10), and API and worker log the id of a request', async () => {
   const [mail, redis, mongo] = await Promise.all([startMailServer(), startPrivateRedis(), startPrivateMongo()]);
   onTestFinished(async () => void (await Promise.all([redis.dispose(), mongo.dispose()])));
@@ -109,6 +127,7 @@ test('a full run at level trace with failing servers: the logs contain no secret
   const secrets = collectSecrets();
   await stampEverything(service, secrets);
   await runWorkflow(service, secrets, mail.linkFor);
+  await feedEveryRoute(service, secrets);
 
   const metadata = { customer: 'metadata-during-a-fault' };
   secrets.add('metadata during a fault', metadata.customer);

@@ -178,7 +178,7 @@ export function sameDer(a: Der, b: Der): boolean {
   return a.source.compare(b.source, b.start, b.end, a.start, a.end) === 0;
 }
 
-/** This module checks that primitive values have the only form that DER allows (X.690 §8, §10, §11). */
+// Primitive values must have the only form that DER allows (X.690 §8, §10, §11).
 
 /** NumericString, TeletexString, VideotexString, GraphicString, VisibleString, GeneralString, UniversalString. Their octets are not checked. */
 const OTHER_STRINGS: ReadonlySet<number> = new Set([0x12, 0x14, 0x15, 0x19, 0x1a, 0x1b, 0x1c]);

@@ -102,7 +102,7 @@ function appended({ timeStamps }: ArchiveTimeStampChain, encoded: Buffer): Buffe
   return sequence(...timeStamps.map(({ der }) => der), encoded);
 }
 
-/** This module renews many records with one token: the token covers a tree in which each record is a group (RFC 4998 §5.2). */
+// Many records are renewed with one token: the token covers a tree in which each record is a group (RFC 4998 §5.2).
 
 /** A later token that is added to a record. */
 interface RecordRenewal {

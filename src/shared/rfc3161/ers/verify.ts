@@ -28,6 +28,8 @@ export interface EvidenceRecordContext extends VerifyContext {
   readonly digests?: readonly MessageImprint[];
   /** Additional trust stores for the tokens of renewals, because another TSA may have made these tokens. */
   readonly renewalTrust?: readonly TrustStore[];
+  /** The services of trusted lists. They may have made the tokens of renewals too. If their key was revoked, no other trust store counts (V10). */
+  readonly listed?: TrustStore | undefined;
 }
 
 /**
@@ -111,8 +113,7 @@ interface TokenPlace {
 
 /**
  * Judges one token at the time of the next token, or the last token now (RFC 4998 §5.3). Also checks for which trust stores the record would be valid
- * now if it ended with this token (`holdsAloneBy`): later renewals are not needed then. If one trust store shows that a certificate was revoked, no
- * other makes the token valid (V10).
+ * now if it ended with this token (`holdsAloneBy`): later renewals are not needed then.
  */
 async function judgeTimeStamp(
   { token }: ArchiveTimeStamp,
@@ -125,7 +126,8 @@ async function judgeTimeStamp(
   const asLast: SignerRules = { isEmbeddingRequired: false, isImprintChecked: true, heldUntil: now };
   const inPlace: SignerRules =
     existedBy === undefined ? asLast : { ...asLast, existedBy, heldUntil: { at: existedBy, otherwise: 'evidence_renewed_late' } };
-  const stores = new Set([context.trust, ...(isRenewal ? (context.renewalTrust ?? []) : [])]);
+  const { trust, renewalTrust = [], listed } = context;
+  const stores = new Set(isRenewal ? [trust, ...renewalTrust, ...(listed ? [listed] : [])] : [trust]);
   const judgedBy = async (trust: TrustStore, rules: SignerRules) => ({
     trust,
     result: await judgeSigner(token, { ...context, trust }, rules).catch(refusedBy),
@@ -134,8 +136,8 @@ async function judgeTimeStamp(
   const trusting = results.flatMap(({ trust, result }) => (result.ok ? [{ trust, result }] : []));
   const refusals = results.flatMap(({ result }) => (result.ok ? [] : [result]));
   const [best] = trusting;
-  const revoked = refusals.find(({ code }) => code === 'certificate_revoked');
-  if (revoked) refuse(revoked.code, revoked.detail);
+  const isRevoked = (one: (typeof results)[number]) => one.trust === listed && !one.result.ok && one.result.code === 'certificate_revoked';
+  if (results.some(isRevoked)) refuse('certificate_revoked', 'The listed certificate of a service that renewed the record was revoked.');
   if (best === undefined) {
     const { code, detail } = refusals.find(({ code }) => code !== 'untrusted_root' && code !== 'trust_store_empty') ?? refusals[0]!;
     refuse(code, detail);
@@ -143,7 +145,8 @@ async function judgeTimeStamp(
   const trustedBy = trusting.map(({ trust }) => trust);
   if (existedBy === undefined) return { ...best.result, trustedBy, holdsAloneBy: trustedBy };
   const alone = await Promise.all(trustedBy.map((trust) => judgedBy(trust, asLast)));
-  return { ...best.result, trustedBy, holdsAloneBy: alone.filter(({ result }) => result.ok).map(({ trust }) => trust) };
+  const holdsAloneBy = alone.some(isRevoked) ? [] : alone.flatMap(({ trust, result }) => (result.ok ? [trust] : []));
+  return { ...best.result, trustedBy, holdsAloneBy };
 }
 
 /** Returns the latest time at which a token can have been made: genTime plus accuracy (RFC 3161 §2.4.2). */
@@ -220,6 +223,6 @@ async function certificatesOf(given: Uint8Array, nowMs: number): Promise<readonl
     certificates.push(certificate);
     return certificate;
   };
-  await verifyEvidence(given, { trust: { ...nobody, certificateOf }, nowMs });
+  await verifyEvidence(given, { trust: { ...nobody, certificateOf }, nowMs, acceptGrantedWithMods: true });
   return certificates;
 }

@@ -3,7 +3,7 @@ import { namedBitsOf, smallIntegerOf } from '../asn1/der-values.ts';
 import type { RefusalCode } from '../refusal/codes.ts';
 import { Refusal, refuse } from '../refusal/refusal.ts';
 
-/** This module has the numbers in a TSA's answer and their names (RFC 3161 §2.4.2). */
+/** This module reads a TSA's answer: the numbers of its status, and the token in it (RFC 3161 §2.4.2). */
 
 /** The values of PKIStatus. */
 export const PKI_STATUS = {

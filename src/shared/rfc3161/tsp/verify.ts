@@ -175,7 +175,7 @@ export async function judgeSigner(
       checkValidity(candidate, times.genTime, trust.isNamedKey);
       revocation = revocationOf(candidate, lists);
       checkRevocation(revocation, times);
-      if (heldUntil !== undefined) checkNotEnded(candidate, heldUntil.at, heldUntil.otherwise, trust.isNamedKey);
+      if (heldUntil !== undefined) checkNotEnded(candidate, heldUntil.at, heldUntil.otherwise, namedKeysOf);
       checkNamedChain(named, candidate, known);
     }),
   );
@@ -195,7 +195,7 @@ function chainOrUnreadable<T>(unreadable: Refusal | undefined, find: () => T): T
   }
 }
 
-/** This module compares the statements of a token with the request and the clock (RFC 3161 §2.2, §2.4.2). */
+// The statements of a token are compared with the request and the clock (RFC 3161 §2.2, §2.4.2).
 
 /** Checks the nonce (refusals 19 and 20). A token with a nonce is not an answer to a request without a nonce. */
 function checkNonce(tstInfo: TstInfo, sent: bigint | undefined): void {

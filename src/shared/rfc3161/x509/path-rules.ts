@@ -114,14 +114,18 @@ export function checkRevocation(answers: readonly RevocationStatus[], times: Cha
 }
 
 /**
- * Checks that every certificate of the chain is still valid at `at`, which is after genTime.
+ * Checks that every certificate of the chain is still valid at `at`, which is after genTime. An anchor that is a name and a key ends with the last of
+ * its certificates in the trust store: whoever has the key can make others.
  *
  * @param at microseconds since the epoch
  * @throws Refusal with the code `otherwise`
  */
-export function checkNotEnded(chain: Chain, at: bigint, otherwise: RefusalCode, isNamedKey: IsNamedKey): void {
-  const ended = judgedOf(chain, isNamedKey).find(({ notAfterMs }) => at > BigInt(notAfterMs) * 1000n);
-  if (ended !== undefined) refuse(otherwise, `A certificate was valid until ${new Date(ended.notAfterMs).toISOString()}.`);
+export function checkNotEnded(chain: Chain, at: bigint, otherwise: RefusalCode, namedKeysOf: NamedKeysOf): void {
+  for (const certificate of chain) {
+    const named = namedKeysOf(certificate).filter(({ subject }) => isSameName(subject, certificate.subject));
+    const endMs = named.length > 0 ? Math.max(...named.map(({ notAfterMs }) => notAfterMs)) : certificate.notAfterMs;
+    if (at > BigInt(endMs) * 1000n) refuse(otherwise, `A certificate was valid until ${new Date(endMs).toISOString()}.`);
+  }
 }
 
 /**
@@ -222,7 +226,7 @@ function isAddressWithin(address: Buffer, base: Buffer): boolean {
 }
 
 /**
- * This module checks certificate policies along a path (RFC 5280 §6.1.2–§6.1.5). Any policy is accepted. So a path is refused only if a CA requires an
+ * The certificate policies along a path (RFC 5280 §6.1.2–§6.1.5): any policy is accepted. So a path is refused only if a CA requires an
  * explicit policy and none of its policies leads down to the signer: then the last level of the policy tree is empty. Only the last level is kept,
  * each policy once (RFC 9618).
  */

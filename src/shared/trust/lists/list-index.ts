@@ -9,7 +9,7 @@ import {
   TrustMaterialError,
   type TrustStore,
 } from '../../rfc3161/index.ts';
-import { stateOf } from './freshness.ts';
+import { stateOf } from './choose-lists.ts';
 import { lastUpdateOf, type ServicePeriod, type TimeStampingService, type TrustedList } from './trusted-list.ts';
 
 /** A service of this type issues qualified time-stamps (ETSI TS 119 612 §5.5.1.1). */
