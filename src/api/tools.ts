@@ -11,8 +11,8 @@ import { noLists, watchLists } from '../shared/store/lists-in-force.ts';
 import { openStore } from '../shared/store/store.ts';
 import { usesTrustedLists } from '../shared/trust/list-sources.ts';
 import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
-import { createRateLimits } from './server/rate-limits.ts';
-import { watchWrites } from './server/write-watch.ts';
+import { createRateLimits } from './http/rate-limits.ts';
+import { watchWrites } from './http/write-watch.ts';
 
 /** The tools that every capability of the API gets whole. */
 export type ApiTools = Awaited<ReturnType<typeof openApiTools>>;

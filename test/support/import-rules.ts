@@ -6,15 +6,15 @@ const rooms = ['api', 'workers', 'operator', 'cli', 'tsa'];
 /** The folders of the API and of the workers, one for each capability, with the ones that each may import, only by their `index.ts` (rule 1). */
 const capabilities: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   api: {
-    server: [],
-    stamps: ['server'],
-    verification: ['server'],
-    workflows: ['server', 'stamps', 'verification'],
-    evidence: ['server', 'stamps', 'verification', 'workflows'],
-    'tsa-door': ['server', 'stamps', 'verification'],
-    mcp: ['server', 'stamps', 'verification', 'workflows'],
-    status: ['server', 'stamps', 'verification'],
-    docs: ['server'],
+    http: [],
+    stamps: ['http'],
+    verification: ['http'],
+    workflows: ['http', 'stamps', 'verification'],
+    evidence: ['http', 'stamps', 'verification', 'workflows'],
+    'tsa-door': ['http', 'stamps', 'verification'],
+    mcp: ['http', 'stamps', 'verification', 'workflows'],
+    status: ['http', 'stamps', 'verification'],
+    docs: ['http'],
   },
   workers: {
     providers: [],
@@ -29,7 +29,7 @@ const capabilities: Readonly<Record<string, Readonly<Record<string, readonly str
 };
 
 /** The only capability without an `index.ts`: all of it is public. */
-const openCapability = 'server';
+const openCapability = 'http';
 
 /**
  * The layers of `src/shared`, each with the ones that it may import: only layers above it (rule 1). Shared types of store and queue are in
@@ -72,7 +72,7 @@ const clientDoor = 'clients/typescript/src/index.ts';
 /** Rule 3: packages that only one place may import. */
 const homes: readonly { readonly matches: RegExp; readonly places: readonly string[] }[] = [
   { matches: /^(fastify|@fastify\/.*)$/, places: ['src/api'] },
-  { matches: /^(bullmq|ioredis)$/, places: ['src/shared/queue', 'src/api/server/rate-limits.ts'] },
+  { matches: /^(bullmq|ioredis)$/, places: ['src/shared/queue', 'src/api/http/rate-limits.ts'] },
   { matches: /^(mongodb|bson)$/, places: ['src/shared/store'] },
   { matches: /^nodemailer$/, places: ['src/workers/mail'] },
   { matches: /^libxml2-wasm$/, places: ['src/shared/trust/lists'] },

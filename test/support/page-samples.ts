@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { errorPageOf, type LookedFor } from '../../src/api/server/error-page.ts';
+import { errorPageOf, type LookedFor } from '../../src/api/http/error-page.ts';
 import type { ProvedStamp, StampMark } from '../../src/api/verification/stamp-model.ts';
 import type { VerdictShown, VerifyPage } from '../../src/api/verification/verify-model.ts';
 import type { VerifyUserFacts } from '../../src/api/workflows/verify-user-page.ts';

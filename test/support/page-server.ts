@@ -1,6 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify';
-import { registerSecurityHeaders } from '../../src/api/server/security-headers.ts';
-import { registerViews } from '../../src/api/server/views.ts';
+import { registerSecurityHeaders } from '../../src/api/http/security-headers.ts';
+import { registerViews } from '../../src/api/http/views.ts';
 import { startPageOf } from '../../src/api/status/start-route.ts';
 import { statusPageOf } from '../../src/api/status/status-page.ts';
 import { verifyFormViewOf, verifyViewOf } from '../../src/api/verification/verify-view.ts';

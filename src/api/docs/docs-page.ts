@@ -2,7 +2,7 @@ import { type CommandParts, commandOf } from './curl.ts';
 import type { ApiDocument, OperationObject } from './document.ts';
 import { firstSteps, guide } from './guide.ts';
 
-declare module '../server/views.ts' {
+declare module '../http/views.ts' {
   interface PageModels {
     readonly docs: ReturnType<typeof docsPageOf>;
   }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { errorResponse, httpValidationError } from '../../shared/contract/error.ts';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
-import { statusOf } from '../server/error-status.ts';
-import type { AnswerContract, OperationContract } from '../server/operation.ts';
+import { statusOf } from '../http/error-status.ts';
+import type { AnswerContract, OperationContract } from '../http/operation.ts';
 import { examples } from './examples.ts';
 import { guide } from './guide.ts';
 import { createSchemaCollector, type JsonSchema, type SchemaCollector } from './schemas.ts';

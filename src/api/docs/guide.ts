@@ -1,5 +1,5 @@
 import { maxMetadataBytes } from '../../shared/contract/fields.ts';
-import { maxNesting } from '../server/json-text.ts';
+import { maxNesting } from '../http/json-text.ts';
 import { curlOf, withVariables } from './curl.ts';
 import { examples } from './examples.ts';
 

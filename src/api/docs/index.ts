@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { openApiDocument } from '../../shared/contract/status.ts';
 import { interfaceVersion } from '../../shared/contract/version.ts';
-import type { ServerContext } from '../server/context.ts';
-import { entityTagOf, isFresh } from '../server/entity-tag.ts';
-import { json, type OperationContract, page } from '../server/operation.ts';
+import type { ServerContext } from '../http/context.ts';
+import { entityTagOf, isFresh } from '../http/entity-tag.ts';
+import { json, type OperationContract, page } from '../http/operation.ts';
 import { docsPageOf } from './docs-page.ts';
 import { type ApiDocument, type DescribedRoute, describeApi } from './document.ts';
 

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { evidenceDocument, evidenceQuery } from '../../shared/contract/evidence-bundle.ts';
 import { workflowIdPath } from '../../shared/contract/workflow.ts';
-import type { ServerContext } from '../server/context.ts';
-import { bytes, json, type OperationContract } from '../server/operation.ts';
-import { createRequestParser } from '../server/validation.ts';
+import type { ServerContext } from '../http/context.ts';
+import { bytes, json, type OperationContract } from '../http/operation.ts';
+import { createRequestParser } from '../http/validation.ts';
 import type { WorkflowTools } from '../workflows/index.ts';
 import { documentBundle, zipBundle } from './bundle/bundle.ts';
 import { publicWorkflowOf, unlisted } from './public-workflow.ts';

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { tokenIdPath } from '../../shared/contract/verify.ts';
-import type { ServerContext } from '../server/context.ts';
-import { bytes, type OperationContract } from '../server/operation.ts';
-import { createRequestParser } from '../server/validation.ts';
+import type { ServerContext } from '../http/context.ts';
+import { bytes, type OperationContract } from '../http/operation.ts';
+import { createRequestParser } from '../http/validation.ts';
 import type { ApiTools } from '../tools.ts';
 import { type ExchangePart, readExchange } from './exchange.ts';
 

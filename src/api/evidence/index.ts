@@ -1,6 +1,6 @@
 /** Evidence: files that let others check a stamp or a workflow without this service. */
 import type { FastifyInstance } from 'fastify';
-import type { ServerContext } from '../server/context.ts';
+import type { ServerContext } from '../http/context.ts';
 import type { WorkflowTools } from '../workflows/index.ts';
 import { registerBundleRoutes } from './bundle-routes.ts';
 import { registerContainerRoute } from './container-route.ts';

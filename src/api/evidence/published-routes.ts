@@ -10,9 +10,9 @@ import {
   workflowOutputs,
   workflowOutputsQuery,
 } from '../../shared/contract/workflow-proof.ts';
-import type { ServerContext } from '../server/context.ts';
-import { json, type OperationContract } from '../server/operation.ts';
-import { createRequestParser } from '../server/validation.ts';
+import type { ServerContext } from '../http/context.ts';
+import { json, type OperationContract } from '../http/operation.ts';
+import { createRequestParser } from '../http/validation.ts';
 import { proveConsistency, proveInclusion, proveInclusionOf, type WorkflowTools } from '../workflows/index.ts';
 import { publicWorkflowOf, unlisted } from './public-workflow.ts';
 import { publishedRecordOf, readPublishedOutputs } from './published.ts';

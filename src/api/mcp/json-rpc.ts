@@ -1,5 +1,5 @@
 import type { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Fault } from '../server/outcome.ts';
+import type { Fault } from '../http/outcome.ts';
 
 /**
  * The error codes of JSON-RPC 2.0 §5.1; our own codes for a missing token and for a rate limit (M7); and the codes of the Model Context Protocol of

@@ -3,7 +3,7 @@
  * list of a product's stamps.
  */
 import type { FastifyInstance } from 'fastify';
-import type { ServerContext } from '../server/context.ts';
+import type { ServerContext } from '../http/context.ts';
 import type { ApiTools } from '../tools.ts';
 import { registerBulkRoutes } from './bulk-routes.ts';
 import { registerSealedRoutes } from './sealed-routes.ts';

@@ -6,7 +6,7 @@ import { type Imprint, imprintAlgorithms, isSameImprint } from '../../shared/dom
 import type { StoredContent } from '../../shared/store/sealed-content.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { Store } from '../../shared/store/store.ts';
-import { createImprintHash } from '../server/imprint-hash.ts';
+import { createImprintHash } from '../http/imprint-hash.ts';
 
 /**
  * The content of a sealed stamp. It was read once to check its hash. `read` reads it again in parts, so that the whole content is never in memory.

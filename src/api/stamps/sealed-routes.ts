@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sealedContentPath } from '../../shared/contract/verify.ts';
-import type { ServerContext } from '../server/context.ts';
-import { bytes, type OperationContract } from '../server/operation.ts';
-import { createRequestParser } from '../server/validation.ts';
+import type { ServerContext } from '../http/context.ts';
+import { bytes, type OperationContract } from '../http/operation.ts';
+import { createRequestParser } from '../http/validation.ts';
 import { type OpenedContent, openSealed } from './sealed-contents.ts';
 import type { StampTools } from './submission.ts';
 

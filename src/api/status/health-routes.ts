@@ -6,8 +6,8 @@ import {
   type ReadinessResponse,
   readinessResponse,
 } from '../../shared/contract/status.ts';
-import { json, type OperationContract } from '../server/operation.ts';
-import { noteFault } from '../server/outcome.ts';
+import { json, type OperationContract } from '../http/operation.ts';
+import { noteFault } from '../http/outcome.ts';
 import type { HealthService } from './health.ts';
 
 const tag = 'Health and status';

@@ -1,6 +1,6 @@
 /** The state of the service: health for orchestrators, the status page, statistics, the price list and the start page. */
 import type { FastifyInstance } from 'fastify';
-import type { ServerContext } from '../server/context.ts';
+import type { ServerContext } from '../http/context.ts';
 import type { ApiTools } from '../tools.ts';
 import { createHealthService } from './health.ts';
 import { registerHealthRoutes } from './health-routes.ts';

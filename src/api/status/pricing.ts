@@ -2,9 +2,9 @@ import type { FastifyInstance } from 'fastify';
 import { type PricingResponse, pricingResponse } from '../../shared/contract/status.ts';
 import { version } from '../../shared/contract/version.ts';
 import { stampTiers } from '../../shared/domain/stamp.ts';
-import type { ServerContext } from '../server/context.ts';
-import { entityTagOf, isFresh } from '../server/entity-tag.ts';
-import { empty, json, type OperationContract } from '../server/operation.ts';
+import type { ServerContext } from '../http/context.ts';
+import { entityTagOf, isFresh } from '../http/entity-tag.ts';
+import { empty, json, type OperationContract } from '../http/operation.ts';
 
 /** ISO 4217 code. */
 const currency = 'EUR';

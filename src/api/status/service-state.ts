@@ -8,7 +8,7 @@ import {
   serviceStates,
 } from '../../shared/domain/service-state.ts';
 import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
-import type { Refusing } from '../server/write-watch.ts';
+import type { Refusing } from '../http/write-watch.ts';
 
 /** The observed state of the service's parts at one moment. `workers` and `queue` are undefined if Redis did not answer. */
 export interface Sighting {

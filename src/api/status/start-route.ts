@@ -2,11 +2,11 @@ import type { FastifyInstance } from 'fastify';
 import type { ProviderStatus } from '../../shared/contract/status.ts';
 import { version } from '../../shared/contract/version.ts';
 import { developmentSentence } from '../../shared/domain/qualification.ts';
-import type { ServerContext } from '../server/context.ts';
-import { type OperationContract, page } from '../server/operation.ts';
+import type { ServerContext } from '../http/context.ts';
+import { type OperationContract, page } from '../http/operation.ts';
 import type { StatusService } from './status.ts';
 
-declare module '../server/views.ts' {
+declare module '../http/views.ts' {
   interface PageModels {
     readonly start: ReturnType<typeof startPageOf>;
   }

@@ -8,7 +8,7 @@ import { type DayBar, dayBars } from './day-bars.ts';
 import type { PartState } from './service-state.ts';
 import type { StatusFigures } from './status.ts';
 
-declare module '../server/views.ts' {
+declare module '../http/views.ts' {
   interface PageModels {
     readonly status: StatusPage;
   }

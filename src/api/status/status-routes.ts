@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { dailyQuery, dailyStatsResponse, statusResponse } from '../../shared/contract/status.ts';
 import { every } from '../../shared/runtime/every.ts';
-import type { ServerContext } from '../server/context.ts';
-import { json, type OperationContract, page } from '../server/operation.ts';
-import { createRequestParser } from '../server/validation.ts';
+import type { ServerContext } from '../http/context.ts';
+import { json, type OperationContract, page } from '../http/operation.ts';
+import { createRequestParser } from '../http/validation.ts';
 import type { ApiTools } from '../tools.ts';
 import { readDailyStatistics } from './statistics.ts';
 import type { StatusService } from './status.ts';

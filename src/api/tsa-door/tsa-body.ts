@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { sigstoreQuery } from '../../shared/contract/tsa.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { encodeRequest } from '../../shared/rfc3161/index.ts';
-import type { BodyReader } from '../server/body-reader.ts';
+import type { BodyReader } from '../http/body-reader.ts';
 
 /** The maximum size of a request in bytes. A usual request has about 70. */
 export const queryBodyLimit = 4096;

@@ -1,6 +1,6 @@
 /** Verifies a stamp by its id, any token, and stored stamps for other capabilities. */
 import type { FastifyInstance } from 'fastify';
-import type { ServerContext } from '../server/context.ts';
+import type { ServerContext } from '../http/context.ts';
 import type { VerificationTools } from './stamp-judge.ts';
 import { registerVerifyForm } from './verify-form.ts';
 import { registerVerifyRoutes } from './verify-routes.ts';

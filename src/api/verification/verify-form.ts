@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { verifyForm } from '../../shared/contract/verify.ts';
-import type { BodyReader } from '../server/body-reader.ts';
-import type { ServerContext } from '../server/context.ts';
-import { type OperationContract, page } from '../server/operation.ts';
-import { createRequestParser } from '../server/validation.ts';
+import type { BodyReader } from '../http/body-reader.ts';
+import type { ServerContext } from '../http/context.ts';
+import { type OperationContract, page } from '../http/operation.ts';
+import { createRequestParser } from '../http/validation.ts';
 import type { VerificationTools } from './stamp-judge.ts';
 import { judgePasted } from './stamp-pages.ts';
 import { verifyFormViewOf } from './verify-view.ts';

@@ -10,13 +10,13 @@ import {
   verifyRequest,
 } from '../../shared/contract/verify.ts';
 import { TrustMaterialError } from '../../shared/rfc3161/index.ts';
-import { varyByBrowser, wantsPage } from '../server/accept.ts';
-import { beforeBody } from '../server/before-body.ts';
-import { tokenBodyLimit } from '../server/body-reader.ts';
-import type { ServerContext } from '../server/context.ts';
-import { json, type OperationContract } from '../server/operation.ts';
-import { readPrefer, wantsDetails } from '../server/prefer.ts';
-import { createRequestParser, RequestValidationError } from '../server/validation.ts';
+import { varyByBrowser, wantsPage } from '../http/accept.ts';
+import { beforeBody } from '../http/before-body.ts';
+import { tokenBodyLimit } from '../http/body-reader.ts';
+import type { ServerContext } from '../http/context.ts';
+import { json, type OperationContract } from '../http/operation.ts';
+import { readPrefer, wantsDetails } from '../http/prefer.ts';
+import { createRequestParser, RequestValidationError } from '../http/validation.ts';
 import { createOutcomeWait } from './outcome-wait.ts';
 import type { VerificationTools } from './stamp-judge.ts';
 import { readStampPage } from './stamp-pages.ts';

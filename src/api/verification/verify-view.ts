@@ -6,7 +6,7 @@ import { markOf } from './marks.ts';
 import type { ProvedStamp, TokenDetails } from './stamp-model.ts';
 import type { VerdictShown, VerifyPage } from './verify-model.ts';
 
-declare module '../server/views.ts' {
+declare module '../http/views.ts' {
   interface PageModels {
     readonly verify: ReturnType<typeof verifyViewOf>;
     /** `asked`: the fields of a form sent without JavaScript, and the answer; null if the page was only opened. */

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { addressesUnder } from '../../shared/domain/addresses.ts';
 import { answerWithin } from '../../shared/runtime/within.ts';
 import { canServeQualified } from '../../shared/trust/trusted-providers.ts';
-import type { ServerContext } from '../server/context.ts';
+import type { ServerContext } from '../http/context.ts';
 import type { StampTools } from '../stamps/index.ts';
 import type { StampJudge } from '../verification/index.ts';
 import { createChainProver } from './chain-proof.ts';

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { workflowIdPath, workflowPageQuery } from '../../shared/contract/workflow.ts';
-import type { ServerContext } from '../server/context.ts';
-import { sendErrorPage } from '../server/error-page.ts';
-import { type OperationContract, page } from '../server/operation.ts';
-import { addressKey } from '../server/rate-limits.ts';
-import { createRequestParser } from '../server/validation.ts';
+import type { ServerContext } from '../http/context.ts';
+import { sendErrorPage } from '../http/error-page.ts';
+import { type OperationContract, page } from '../http/operation.ts';
+import { addressKey } from '../http/rate-limits.ts';
+import { createRequestParser } from '../http/validation.ts';
 import { readWorkflowPage } from './page.ts';
 import { outputPagePath } from './workflow-model.ts';
 import type { WorkflowTools } from './workflow-tools.ts';

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ServerContext } from '../server/context.ts';
+import type { ServerContext } from '../http/context.ts';
 import { admitRecipient } from './recipients.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 

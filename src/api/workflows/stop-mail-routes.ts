@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { stopTokenPath } from '../../shared/contract/workflow.ts';
-import type { ServerContext } from '../server/context.ts';
-import { sendErrorPage } from '../server/error-page.ts';
-import { type OperationContract, page } from '../server/operation.ts';
-import { createRequestParser } from '../server/validation.ts';
+import type { ServerContext } from '../http/context.ts';
+import { sendErrorPage } from '../http/error-page.ts';
+import { type OperationContract, page } from '../http/operation.ts';
+import { createRequestParser } from '../http/validation.ts';
 import { isStopToken, stopMails } from './recipients.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
-declare module '../server/views.ts' {
+declare module '../http/views.ts' {
   interface PageModels {
     readonly 'stop-mail': { readonly isStopped: boolean };
   }

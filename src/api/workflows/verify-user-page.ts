@@ -1,7 +1,7 @@
 import type { ConfirmWith } from '../../shared/domain/challenge.ts';
 import type { Asker, ChallengeOutcome } from './verify-user.ts';
 
-declare module '../server/views.ts' {
+declare module '../http/views.ts' {
   interface PageModels {
     readonly 'verify-user': VerifyUserPage;
   }

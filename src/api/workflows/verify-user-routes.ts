@@ -4,12 +4,12 @@ import { verifyUserQuery, verifyUserResponse, workflowIdPath } from '../../share
 import { workflowPath } from '../../shared/domain/addresses.ts';
 import { type ConfirmWith, maxWrongTriesOfClient } from '../../shared/domain/challenge.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { wantsJson } from '../server/accept.ts';
-import type { ServerContext } from '../server/context.ts';
-import { sendErrorPage } from '../server/error-page.ts';
-import type { AnswerContract, OperationContract } from '../server/operation.ts';
-import { addressKey } from '../server/rate-limits.ts';
-import { createRequestParser } from '../server/validation.ts';
+import { wantsJson } from '../http/accept.ts';
+import type { ServerContext } from '../http/context.ts';
+import { sendErrorPage } from '../http/error-page.ts';
+import type { AnswerContract, OperationContract } from '../http/operation.ts';
+import { addressKey } from '../http/rate-limits.ts';
+import { createRequestParser } from '../http/validation.ts';
 import { workflowExists } from './access.ts';
 import { challengeError } from './refusals.ts';
 import { type ChallengeAttempt, type ChallengeOutcome, lookAtChallenge, verifyUser } from './verify-user.ts';

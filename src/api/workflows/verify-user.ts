@@ -9,7 +9,7 @@ import {
 import { publicNameOf, quotableName } from '../../shared/domain/public-name.ts';
 import { answerTo } from '../../shared/domain/workflow-state.ts';
 import { snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
-import type { Tries } from '../server/rate-limits.ts';
+import type { Tries } from '../http/rate-limits.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 type FinalRefusal = ChallengeRefusal | 'workflow_expired' | 'workflow_closed' | 'email_redacted';

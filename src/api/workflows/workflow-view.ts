@@ -6,7 +6,7 @@ import { count, dateText, qualifiedLine } from '../../shared/views/format.ts';
 import { type MarkShown, markOfStamp, type StampMark } from '../verification/index.ts';
 import type { FindResult, OutputRow, StampedHash, WorkflowFault, WorkflowPage, WorkflowProof } from './workflow-model.ts';
 
-declare module '../server/views.ts' {
+declare module '../http/views.ts' {
   interface PageModels {
     readonly workflow: WorkflowView;
   }

@@ -10,7 +10,7 @@ const lookEveryMs = 5_000;
 const longestStartMs = 5_000;
 
 /** The trusted lists in force, in the memory of a process. */
-export interface ListsInForce {
+interface ListsInForce {
   /** The lists of the countries, and the list of lists that led to them. */
   current(): ListIndex;
   stop(): void;

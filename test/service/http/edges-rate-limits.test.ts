@@ -1,8 +1,8 @@
 import { fastify } from 'fastify';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { registerErrorHandler } from '../../../src/api/server/errors.ts';
-import { addressKey, createRateLimits, type RateLimit } from '../../../src/api/server/rate-limits.ts';
+import { registerErrorHandler } from '../../../src/api/http/errors.ts';
+import { addressKey, createRateLimits, type RateLimit } from '../../../src/api/http/rate-limits.ts';
 import { type PrivateServer, startPrivateRedis } from '../../support/servers.ts';
 
 let server: PrivateServer;

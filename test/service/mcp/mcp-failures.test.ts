@@ -1,10 +1,10 @@
 import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
+import { createBodyReader } from '../../../src/api/http/body-reader.ts';
+import type { ServerContext } from '../../../src/api/http/context.ts';
+import { registerErrorHandler } from '../../../src/api/http/errors.ts';
+import { registerJsonBody } from '../../../src/api/http/json-body.ts';
 import { registerMcp } from '../../../src/api/mcp/index.ts';
-import { createBodyReader } from '../../../src/api/server/body-reader.ts';
-import type { ServerContext } from '../../../src/api/server/context.ts';
-import { registerErrorHandler } from '../../../src/api/server/errors.ts';
-import { registerJsonBody } from '../../../src/api/server/json-body.ts';
 import type { WorkflowTools } from '../../../src/api/workflows/index.ts';
 import { ServiceError } from '../../../src/shared/domain/service-error.ts';
 import { idleService } from '../../support/idle-service.ts';

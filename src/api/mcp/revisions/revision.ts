@@ -1,4 +1,4 @@
-import type { Fault } from '../../server/outcome.ts';
+import type { Fault } from '../../http/outcome.ts';
 import type { CallGuards } from '../call-guards.ts';
 import type { RpcResponse } from '../json-rpc.ts';
 

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
-import { statusOf } from '../../server/error-status.ts';
-import { errorBody } from '../../server/errors.ts';
-import { type Fault, faultOf, validationFault } from '../../server/outcome.ts';
-import { type ValidationItem, validationItems } from '../../server/validation-items.ts';
+import { statusOf } from '../../http/error-status.ts';
+import { errorBody } from '../../http/errors.ts';
+import { type Fault, faultOf, validationFault } from '../../http/outcome.ts';
+import { type ValidationItem, validationItems } from '../../http/validation-items.ts';
 import type { CallGuards } from '../call-guards.ts';
 import { rateLimitError } from '../json-rpc.ts';
 import { answerSchemaOf, inputSchemaOf } from './json-schema.ts';
