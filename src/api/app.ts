@@ -18,7 +18,7 @@ import { openStampTools, registerStamps } from './stamps/index.ts';
 import { canSendMail, registerStatus } from './status/index.ts';
 import type { ApiTools } from './tools.ts';
 import { registerTsaDoor } from './tsa-door/index.ts';
-import { createVerificationServices, registerVerification } from './verification/index.ts';
+import { openStampJudge, registerVerification } from './verification/index.ts';
 import { createWorkflowTools, registerWorkflows } from './workflows/index.ts';
 
 const requestIdPattern = /^[\w.-]{1,64}$/;
@@ -62,15 +62,15 @@ export async function buildApp(tools: ApiTools): Promise<FastifyInstance> {
   await registerViews(app, { operator: operatorOf(config) });
   registerDocs(app, context);
 
-  const verification = createVerificationServices(tools);
-  const stampTools = openStampTools(tools, verification.stampJudge);
-  const workflowTools = createWorkflowTools(stampTools, verification.stampJudge, () => canSendMail(tools));
+  const stampJudge = openStampJudge(tools);
+  const stampTools = openStampTools(tools, stampJudge);
+  const workflowTools = createWorkflowTools(stampTools, stampJudge, () => canSendMail(tools));
   registerStatus(app, context, tools);
   registerStamps(app, context, stampTools);
-  registerVerification(app, { ...context, ...verification });
+  registerVerification(app, context, { ...tools, stampJudge });
   registerWorkflows(app, context, workflowTools);
   registerEvidence(app, context, workflowTools);
   registerTsaDoor(app, context, stampTools);
-  registerMcp(app, context, workflowTools, verification.verification);
+  registerMcp(app, context, workflowTools);
   return app;
 }

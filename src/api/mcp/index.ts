@@ -8,7 +8,6 @@ import { createForeignOrigins } from '../http/headers.ts';
 import { MalformedJsonError } from '../http/json-text.ts';
 import { empty, json, type OperationContract } from '../http/operation.ts';
 import { OtherBody, writtenBodyOf } from '../http/validation.ts';
-import type { Verification } from '../verification/index.ts';
 import type { WorkflowTools } from '../workflows/index.ts';
 import { createCallGuards } from './call-guards.ts';
 import { createToolCaller } from './call-tool.ts';
@@ -36,11 +35,11 @@ const maxBytesWithoutToken = 64 * 1024;
  * `POST /mcp`: the Model Context Protocol over plain HTTP POST, in two revisions (M11). No state is kept between requests, and every answer is JSON.
  * These requests are refused without reading the body: from a page of a foreign origin (403), and with a body that is too large (413).
  */
-export function registerMcp(app: FastifyInstance, context: ServerContext, tools: WorkflowTools, verification: Verification): void {
+export function registerMcp(app: FastifyInstance, context: ServerContext, tools: WorkflowTools): void {
   const { config, identifyProduct, requireProduct, mistakes, sealedMaxBytes, baseUrl } = context;
   const isForeign = createForeignOrigins(app, config.PUBLIC_BASE_URL, [...config.MCP_ORIGINS, ...config.CORS_ORIGINS]);
   const guardsOf = createCallGuards(context, tools);
-  const services = { tools, verification, links: createLinks(baseUrl), baseUrl };
+  const services = { tools, links: createLinks(baseUrl), baseUrl };
   const ofContract = [createStampHashTool(services), createStampContentTool(services), createVerifyTokenTool(services)];
   const offered = [...ofContract, ...createStoryTools(services)];
   const callTool = createToolCaller(offered);

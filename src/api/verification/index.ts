@@ -1,34 +1,16 @@
 /** Verifies a stamp by its id, any token, and stored stamps for other capabilities. */
 import type { FastifyInstance } from 'fastify';
 import type { ServerContext } from '../http/context.ts';
-import type { ApiTools } from '../tools.ts';
-import { createOutcomeWait } from './outcome-wait.ts';
-import { openStampJudge } from './stamp-judge.ts';
-import { createStampPages } from './stamp-pages.ts';
-import { countVerifications, createVerification } from './verification.ts';
+import type { VerificationTools } from './stamp-judge.ts';
 import { registerVerifyForm } from './verify-form.ts';
 import { registerVerifyRoutes } from './verify-routes.ts';
 
-export function createVerificationServices(tools: ApiTools) {
-  const { store, clock } = tools;
-  const stampJudge = openStampJudge(tools);
-  const verification = countVerifications(createVerification(store, stampJudge), () => store.counters.add({ verifications: 1 }, clock()));
-  return {
-    stampJudge,
-    verification,
-    untilKnown: createOutcomeWait(verification, store.stamps, clock),
-    stampPages: createStampPages(store, stampJudge, clock),
-  };
-}
-
-type VerificationServices = ReturnType<typeof createVerificationServices>;
-
-export function registerVerification(app: FastifyInstance, context: ServerContext & VerificationServices): void {
-  registerVerifyRoutes(app, context);
-  registerVerifyForm(app, context);
+export function registerVerification(app: FastifyInstance, context: ServerContext, tools: VerificationTools): void {
+  registerVerifyRoutes(app, context, tools);
+  registerVerifyForm(app, context, tools);
 }
 
 export { type MarkShown, markOf, markOfStamp } from './marks.ts';
-export type { StampJudge, StampJudgement } from './stamp-judge.ts';
+export { openStampJudge, type StampJudge, type StampJudgement } from './stamp-judge.ts';
 export type { StampMark, StampVerdict } from './stamp-model.ts';
-export type { Verification } from './verification.ts';
+export { verifyById, verifyRaw } from './verification.ts';

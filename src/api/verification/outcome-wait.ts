@@ -1,16 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { VerificationResult } from '../../shared/contract/verify.ts';
 import { timeOfId } from '../../shared/domain/stamp.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import type { StampStore } from '../../shared/store/stamps.ts';
-import { isUnknownId, type Verification } from './verification.ts';
+import type { VerificationTools } from './stamp-judge.ts';
+import { isUnknownId, verifyById } from './verification.ts';
 
 /**
  * Waits until a stamp is stored or the time is up, then verifies it by its id (N1). `hasLeft`: whether the client has closed the connection.
  *
  * @throws ServiceError `store_unavailable`
  */
-export type UntilKnown = (tokenId: string, waitSeconds: number, hasLeft: () => boolean) => Promise<VerificationResult>;
+type UntilKnown = (tokenId: string, waitSeconds: number, hasLeft: () => boolean) => Promise<VerificationResult>;
 
 /** The longest wait, in seconds. */
 const longestSeconds = 30;
@@ -22,18 +21,19 @@ const youngMs = 24 * 3_600_000;
 const firstLookMs = 50;
 const longestLookMs = 500;
 
-export function createOutcomeWait(verification: Verification, stamps: StampStore, clock: Clock): UntilKnown {
+export function createOutcomeWait(tools: VerificationTools): UntilKnown {
+  const { store, clock } = tools;
   let waiting = 0;
 
   async function untilThere(tokenId: string, until: number, hasLeft: () => boolean): Promise<void> {
     for (let lookMs = firstLookMs; performance.now() < until && !hasLeft(); lookMs = Math.min(lookMs * 1.5, longestLookMs)) {
       await delay(Math.min(lookMs, Math.max(1, until - performance.now())));
-      if ((await stamps.find(tokenId)) !== null) return;
+      if ((await store.stamps.find(tokenId)) !== null) return;
     }
   }
 
   return async (tokenId, waitSeconds, hasLeft) => {
-    const result = await verification.byId(tokenId);
+    const result = await verifyById(tools, tokenId);
     const age = clock() - timeOfId(tokenId);
     const isExpected = isUnknownId(result) && age < youngMs && age > -youngMs;
     if (waitSeconds === 0 || !isExpected || waiting >= mostWaiting) return result;
@@ -43,6 +43,6 @@ export function createOutcomeWait(verification: Verification, stamps: StampStore
     } finally {
       waiting -= 1;
     }
-    return verification.byId(tokenId);
+    return verifyById(tools, tokenId);
   };
 }

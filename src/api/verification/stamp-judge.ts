@@ -31,6 +31,11 @@ const agrees = (vouched: Vouched, { tokenId, imprint, proofs: [{ issuedAt }] }: 
 
 export type StampJudge = ReturnType<typeof openStampJudge>;
 
+/** The tools of verification: those of the API, and the judge of stamps. */
+export interface VerificationTools extends ApiTools {
+  readonly stampJudge: StampJudge;
+}
+
 /**
  * Opens the judge of a process. It verifies tokens and stored stamps, again for each request. A stored stamp is refused if its record does not agree with
  * its token (V1).

@@ -5,7 +5,8 @@ import type { BodyReader } from '../http/body-reader.ts';
 import type { ServerContext } from '../http/context.ts';
 import { type OperationContract, page } from '../http/operation.ts';
 import { createRequestParser } from '../http/validation.ts';
-import type { StampPages } from './stamp-pages.ts';
+import type { VerificationTools } from './stamp-judge.ts';
+import { judgePasted } from './stamp-pages.ts';
 import { verifyFormViewOf } from './verify-view.ts';
 
 const tag = 'Verification';
@@ -36,7 +37,8 @@ const parse = createRequestParser(sendContract);
 /** Serves the page where people can verify any token (V2): a form that works with and without JavaScript. */
 export function registerVerifyForm(
   app: FastifyInstance,
-  { stampPages, reader, limitVerifying: onRequest }: ServerContext & { readonly stampPages: StampPages },
+  { reader, limitVerifying: onRequest }: ServerContext,
+  tools: VerificationTools,
 ): void {
   app.get('/verify', { config: { contract: openContract } }, async (_request, reply) => reply.page('verify-form', { asked: null }));
   // The route has its own scope, because no other route accepts a form.
@@ -45,7 +47,7 @@ export function registerVerifyForm(
     scope.post('/verify', { onRequest, bodyLimit, config: { contract: sendContract } }, async (request, reply) => {
       const { token, hash } = parse(request).body;
       reply.header('Cache-Control', 'no-store');
-      return reply.page('verify-form', verifyFormViewOf({ token, hash, verdict: await stampPages.raw(token, hash) }));
+      return reply.page('verify-form', verifyFormViewOf({ token, hash, verdict: await judgePasted(tools, token, hash) }));
     });
   });
 }

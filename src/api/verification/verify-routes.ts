@@ -15,9 +15,10 @@ import type { ServerContext } from '../http/context.ts';
 import { json, type OperationContract, readPrefer, wantsDetails } from '../http/operation.ts';
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
 import { varyByBrowser, wantsPage } from '../http/views.ts';
-import type { UntilKnown } from './outcome-wait.ts';
-import type { StampPages } from './stamp-pages.ts';
-import { isUnknownId, type Verification } from './verification.ts';
+import { createOutcomeWait } from './outcome-wait.ts';
+import type { VerificationTools } from './stamp-judge.ts';
+import { readStampPage } from './stamp-pages.ts';
+import { isUnknownId, verifyRaw } from './verification.ts';
 import { verifyViewOf } from './verify-view.ts';
 
 const tag = 'Verification';
@@ -83,15 +84,9 @@ const shownTo = (request: FastifyRequest, query: z.output<typeof detailsQuery>, 
  * Registers the verification routes: public ones, and one for products. If a token does not verify, the answer is 200 with `valid: false` and a
  * reason (V4).
  */
-export function registerVerifyRoutes(
-  app: FastifyInstance,
-  context: ServerContext & {
-    readonly verification: Verification;
-    readonly untilKnown: UntilKnown;
-    readonly stampPages: StampPages;
-  },
-): void {
-  const { untilKnown, verification, stampPages, mistakes, requireProduct, limitVerifying: onRequest, baseUrl } = context;
+export function registerVerifyRoutes(app: FastifyInstance, context: ServerContext, tools: VerificationTools): void {
+  const { mistakes, requireProduct, limitVerifying: onRequest, baseUrl } = context;
+  const untilKnown = createOutcomeWait(tools);
 
   const countUnknown = async (request: FastifyRequest, reply: FastifyReply, isUnknown: boolean) => {
     if (isUnknown) await mistakes.unknownId(request, reply);
@@ -108,7 +103,7 @@ export function registerVerifyRoutes(
       return shownTo(request, query, result);
     }
     reply.header('X-Robots-Tag', 'noindex, nofollow');
-    const shown = await stampPages.byId(token_id, baseUrl());
+    const shown = await readStampPage(tools, token_id, baseUrl());
     await countUnknown(request, reply, shown.verdict.kind === 'unknown');
     return reply.page('verify', verifyViewOf(shown));
   });
@@ -119,7 +114,7 @@ export function registerVerifyRoutes(
     const bytes = crls.reduce((sum, { length }) => sum + length, 0);
     if (bytes > mostCrlBytes) throw listsRefused('should have at most 256 KiB in all');
     if (bytes > 0) await onRequest.items(request, reply, Math.ceil(bytes / crlBytesOfVerification));
-    const result = await verification.raw(token, hash, hashes, crls).catch((error: unknown) => {
+    const result = await verifyRaw(tools, token, hash, hashes, crls).catch((error: unknown) => {
       throw error instanceof TrustMaterialError ? listsRefused(`cannot be used: ${error.message}`) : error;
     });
     return shownTo(request, query, result);
@@ -131,7 +126,7 @@ export function registerVerifyRoutes(
     async (request, reply) => {
       await requireProduct(request, reply);
       const { query, body } = parseProduct(request);
-      return shownTo(request, query, await verification.raw(body.token));
+      return shownTo(request, query, await verifyRaw(tools, body.token));
     },
   );
 }

@@ -41,14 +41,14 @@ const moods = {
   open: { tone: 'open', icon: null },
 } as const;
 
-interface Words {
+interface ChallengeWords {
   readonly mood: keyof typeof moods;
   readonly title: string;
   readonly text: readonly string[];
   readonly belowButton?: string;
 }
 
-function wordsOf(outcome: ChallengeOutcome, confirmWith: ConfirmWith): Words {
+function wordsOf(outcome: ChallengeOutcome, confirmWith: ConfirmWith): ChallengeWords {
   const isButton = confirmWith === 'button';
   switch (outcome.kind) {
     case 'open':
@@ -101,7 +101,7 @@ function triesText(triesLeft: number): string {
 
 type ShownRefusal = Exclude<ChallengeOutcome['kind'], 'open' | 'verified' | 'wrong' | 'challenge_used'>;
 
-const refusals: Readonly<Record<ShownRefusal, Pick<Words, 'title' | 'text'>>> = {
+const refusals: Readonly<Record<ShownRefusal, Pick<ChallengeWords, 'title' | 'text'>>> = {
   challenge_expired: {
     title: 'This link has expired',
     text: [

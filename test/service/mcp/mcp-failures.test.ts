@@ -27,8 +27,8 @@ async function callBroken(failure: Error) {
     mistakes: { wrongToken: unlimited },
     sealedMaxBytes: 100,
   } as unknown as ServerContext;
-  const tools = { config: { SEALED_MAX_BYTES: 100 } } as WorkflowTools;
-  registerMcp(app, context, tools, { byId: fail, raw: fail });
+  const tools = { config: { SEALED_MAX_BYTES: 100 }, stampJudge: { judgeToken: fail } } as unknown as WorkflowTools;
+  registerMcp(app, context, tools);
   const payload = [rpc('tools/call', { name: 'service_verify_token', arguments: { token: 'x' } }, 'a'), rpc('ping', undefined, 'b')];
   const answer = await app.inject({ method: 'POST', url: '/mcp', payload });
   await app.close();

@@ -2,6 +2,7 @@ import { stampContentArguments, stampHashArguments, verifyTokenArguments } from 
 import { type StampOrder, type StampRequest, type StampToken, stampRequestFor, stampToken } from '../../../shared/contract/stamp.ts';
 import { verificationResult } from '../../../shared/contract/verify.ts';
 import { type StampTools, stampOne } from '../../stamps/index.ts';
+import { verifyById, verifyRaw } from '../../verification/index.ts';
 import { isObject, RpcError, rpcErrors } from '../json-rpc.ts';
 import { createTool, type Tool, type ToolCall } from './tool.ts';
 import type { ToolServices } from './tool-services.ts';
@@ -54,7 +55,7 @@ export function createStampContentTool({ tools }: ToolServices): Tool {
   };
 }
 
-export function createVerifyTokenTool({ verification }: ToolServices): Tool {
+export function createVerifyTokenTool({ tools }: ToolServices): Tool {
   return createTool({
     name: 'service_verify_token',
     description:
@@ -65,7 +66,7 @@ export function createVerifyTokenTool({ verification }: ToolServices): Tool {
     arguments: verifyTokenArguments,
     answer: verificationResult,
     isOfContract: true,
-    run: async ({ token_id, token }) => (typeof token_id === 'string' ? verification.byId(token_id) : verification.raw(token ?? '')),
+    run: async ({ token_id, token }) => (typeof token_id === 'string' ? verifyById(tools, token_id) : verifyRaw(tools, token ?? '')),
   });
 }
 

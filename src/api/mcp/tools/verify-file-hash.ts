@@ -5,6 +5,7 @@ import { looksLikeMockToken, mockProviderName } from '../../../shared/domain/moc
 import { developmentPolicy, developmentSentence } from '../../../shared/domain/qualification.ts';
 import { reasonOf } from '../../../shared/domain/reasons.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
+import { verifyById, verifyRaw } from '../../verification/index.ts';
 import { findWorkflow, proveInclusionOf } from '../../workflows/index.ts';
 import type { CallGuards } from '../call-guards.ts';
 import { createTool, type Tool } from './tool.ts';
@@ -30,7 +31,7 @@ function reasonAgainst(hash: string, { valid, reason, imprint, tsp_provider, pol
 /** Whether an item of `not_checked` also applies to this tool. Verification by id does not compare the file with the stamp, but this tool does. */
 const isLeftOpen = (unchecked: string): boolean => !unchecked.startsWith('whether you have the right file');
 
-export function createVerifyFileTool({ tools, verification, links }: ToolServices): Tool {
+export function createVerifyFileTool({ tools, links }: ToolServices): Tool {
   function ofStamp(hash: string, result: VerificationResult) {
     const { token_id, issued_at, tsp_provider, is_qualified, qualified, not_checked } = result;
     const reason = reasonAgainst(hash, result);
@@ -56,7 +57,7 @@ export function createVerifyFileTool({ tools, verification, links }: ToolService
     try {
       const { sequence_number, root_stamp, closing_record } = await proveInclusionOf(tools, workflow, hash);
       const isTest = [root_stamp, closing_record?.stamp].some((stamp) => stamp && isMock(stamp.token));
-      const isDevelopment = root_stamp && !isTest && (await verification.raw(root_stamp.token)).policy === developmentPolicy;
+      const isDevelopment = root_stamp && !isTest && (await verifyRaw(tools, root_stamp.token)).policy === developmentPolicy;
       const reason = !root_stamp ? openWorkflowReason : isTest ? testStamp : isDevelopment ? developmentStamp : null;
       const url = `${page}#output-${sequence_number}`;
       return { ...open, verified: reason === null, reason, issued_at: root_stamp?.issued_at ?? null, sequence_number, url };
@@ -83,8 +84,8 @@ export function createVerifyFileTool({ tools, verification, links }: ToolService
     answer: verifyFileAnswer,
     run: async ({ sha256_hex: hash, token_id, token, workflow_id }, { guards }) => {
       if (typeof workflow_id === 'string') return inWorkflow(hash, workflow_id, guards);
-      if (typeof token_id === 'string') return ofStamp(hash, await verification.byId(token_id));
-      return ofStamp(hash, await verification.raw(token ?? '', hash));
+      if (typeof token_id === 'string') return ofStamp(hash, await verifyById(tools, token_id));
+      return ofStamp(hash, await verifyRaw(tools, token ?? '', hash));
     },
     links: ({ url, token_id, tsp_provider }) => {
       if (token_id !== null) return links.stamp(token_id, tsp_provider);
