@@ -2,13 +2,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { ServerContext } from '../http/context.ts';
 import type { WorkflowTools } from '../workflows/index.ts';
-import { registerBundleRoutes } from './bundle-routes.ts';
-import { registerContainerRoute } from './container-route.ts';
-import { registerCoseRoutes } from './cose-routes.ts';
-import { registerExchangeRoutes } from './exchange-routes.ts';
-import { registerPublishedRoutes } from './published-routes.ts';
-import { registerRenewalRoutes } from './renewal-routes.ts';
-import { registerTrustedListRoute } from './trusted-list-route.ts';
+import { registerContainerRoute, registerExchangeRoutes, registerRenewalRoutes } from './exchange-routes.ts';
+import { registerBundleRoutes, registerCoseRoutes, registerPublishedRoutes, registerTrustedListRoute } from './published-routes.ts';
 
 export function registerEvidence(app: FastifyInstance, context: ServerContext, tools: WorkflowTools): void {
   registerExchangeRoutes(app, context, tools);

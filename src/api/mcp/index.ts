@@ -9,7 +9,6 @@ import { MalformedJsonError } from '../http/json-text.ts';
 import { empty, json, type OperationContract } from '../http/operation.ts';
 import { OtherBody, writtenBodyOf } from '../http/validation.ts';
 import type { WorkflowTools } from '../workflows/index.ts';
-import { createCallGuards } from './call-guards.ts';
 import { createToolCaller } from './call-tool.ts';
 import {
   RpcError,
@@ -24,9 +23,10 @@ import {
 import { createFirstRevision } from './revisions/2024-11-05.ts';
 import { createModernRevision, isModern } from './revisions/2026-07-28.ts';
 import type { McpAnswer } from './revisions/revision.ts';
-import { createLinks } from './tools/links.ts';
 import { createStampContentTool, createStampHashTool, createVerifyTokenTool } from './tools/stamp.ts';
 import { createStoryTools } from './tools/story.ts';
+import { createCallGuards } from './tools/tool.ts';
+import { createLinks } from './tools/tool-services.ts';
 
 /** The maximum size of a body from a caller without a service token. Only tools need larger bodies, and every tool needs a token. */
 const maxBytesWithoutToken = 64 * 1024;

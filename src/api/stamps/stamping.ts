@@ -6,9 +6,8 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type Caller, idInSeries, type RequestFault } from '../../shared/domain/stamp.ts';
 import type { StampItem, TimeStampReqFields } from '../../shared/queue/jobs.ts';
 import type { KeyStore } from '../../shared/store/keys.ts';
-import { identify, type PassLimit } from './idempotency.ts';
+import { identify, type PassLimit, repliesOfStored } from './idempotency.ts';
 import { digestOfSecret, sealContent } from './sealed-contents.ts';
-import { repliesOfStored } from './stored-replies.ts';
 import { type Answers, answerAll, handled, type Outcome, type StampTools } from './submission.ts';
 
 /** A request for one stamp or many. Its orders satisfy their contract. */

@@ -18,7 +18,7 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import { createMicroBatcher } from '../../shared/runtime/micro-batcher.ts';
 import { answerWithin, TooLateError, within } from '../../shared/runtime/within.ts';
 import type { ApiTools } from '../tools.ts';
-import type { StoredStampJudge } from './stored-replies.ts';
+import type { StoredStampJudge } from './idempotency.ts';
 
 type FailedReply = Extract<StampReply, { outcome: 'failed' }>;
 

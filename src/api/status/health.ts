@@ -3,8 +3,7 @@ import { version } from '../../shared/contract/version.ts';
 import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
 import { answerWithin } from '../../shared/runtime/within.ts';
 import type { ApiTools } from '../tools.ts';
-import { mailStateOf } from './mail-state.ts';
-import { worstClockOf } from './service-state.ts';
+import { mailStateOf, worstClockOf } from './service-state.ts';
 
 /** How long a dependency may take to answer before it counts as down. */
 const checkTimeoutMs = 1_000;

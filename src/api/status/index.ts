@@ -3,11 +3,8 @@ import type { FastifyInstance } from 'fastify';
 import type { ServerContext } from '../http/context.ts';
 import type { ApiTools } from '../tools.ts';
 import { createHealthService } from './health.ts';
-import { registerHealthRoutes } from './health-routes.ts';
-import { registerPricingRoute } from './pricing.ts';
-import { registerStartRoute } from './start-route.ts';
 import { createStatusService } from './status.ts';
-import { registerStatusRoutes } from './status-routes.ts';
+import { registerHealthRoutes, registerPricingRoute, registerStartRoute, registerStatusRoutes } from './status-routes.ts';
 
 export function registerStatus(app: FastifyInstance, context: ServerContext, tools: ApiTools): void {
   const status = createStatusService(tools);
@@ -17,4 +14,4 @@ export function registerStatus(app: FastifyInstance, context: ServerContext, too
   registerStartRoute(app, context, status);
 }
 
-export { canSendMail } from './mail-state.ts';
+export { canSendMail } from './service-state.ts';

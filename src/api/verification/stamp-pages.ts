@@ -4,9 +4,8 @@ import { imprintOfDigest } from '../../shared/domain/stamp.ts';
 import { toldToken } from '../../shared/domain/token.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
 import type { StampJudgement, VerificationTools } from './stamp-judge.ts';
-import type { ProvedStamp, TokenDetails } from './stamp-model.ts';
 import { otherFileOf } from './verification.ts';
-import type { VerdictShown, VerifyPage } from './verify-model.ts';
+import type { ProvedStamp, TokenDetails, VerdictShown, VerifyPage } from './verify-view.ts';
 
 function detailsOf({ verified, qualification }: Vouched): TokenDetails | null {
   if (!verified) return null;

@@ -1,8 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { contentSha256Of } from '../../shared/contract/stamp.ts';
 import { qualifiedVerdictOf, type VerificationResult } from '../../shared/contract/verify.ts';
 import { isQualified } from '../../shared/domain/qualification.ts';
 import { adviceOf, type ReasonCode, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
-import { digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
+import { digestCharacters, imprintOfDigest, timeOfId } from '../../shared/domain/stamp.ts';
 import { imprintOf, toldToken } from '../../shared/domain/token.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
 import type { StampJudgement, VerificationTools } from './stamp-judge.ts';
@@ -132,3 +133,46 @@ export function resultOf(judgement: StampJudgement, tokenId: string | null, isFi
 
 /** Whether a result means that no stamp has the requested id. */
 export const isUnknownId = ({ reason }: VerificationResult): boolean => reason === reasonOf('unknown_token_id');
+
+/**
+ * Waits until a stamp is stored or the time is up, then verifies it by its id (N1). `hasLeft`: whether the client has closed the connection.
+ *
+ * @throws ServiceError `store_unavailable`
+ */
+type UntilKnown = (tokenId: string, waitSeconds: number, hasLeft: () => boolean) => Promise<VerificationResult>;
+
+/** The longest wait, in seconds. */
+const longestSeconds = 30;
+/** The maximum number of waits in a process at once. Further requests are answered immediately. */
+const mostWaiting = 512;
+/** A wait makes sense only for an id that is younger than this: an older stamp is not expected any more. */
+const youngMs = 24 * 3_600_000;
+
+const firstLookMs = 50;
+const longestLookMs = 500;
+
+export function createOutcomeWait(tools: VerificationTools): UntilKnown {
+  const { store, clock } = tools;
+  let waiting = 0;
+
+  async function untilThere(tokenId: string, until: number, hasLeft: () => boolean): Promise<void> {
+    for (let lookMs = firstLookMs; performance.now() < until && !hasLeft(); lookMs = Math.min(lookMs * 1.5, longestLookMs)) {
+      await delay(Math.min(lookMs, Math.max(1, until - performance.now())));
+      if ((await store.stamps.find(tokenId)) !== null) return;
+    }
+  }
+
+  return async (tokenId, waitSeconds, hasLeft) => {
+    const result = await verifyById(tools, tokenId);
+    const age = clock() - timeOfId(tokenId);
+    const isExpected = isUnknownId(result) && age < youngMs && age > -youngMs;
+    if (waitSeconds === 0 || !isExpected || waiting >= mostWaiting) return result;
+    waiting += 1;
+    try {
+      await untilThere(tokenId, performance.now() + Math.min(waitSeconds, longestSeconds) * 1_000, hasLeft);
+    } finally {
+      waiting -= 1;
+    }
+    return verifyById(tools, tokenId);
+  };
+}

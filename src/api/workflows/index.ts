@@ -7,12 +7,10 @@ import type { ServerContext } from '../http/context.ts';
 import type { StampTools } from '../stamps/index.ts';
 import type { StampJudge } from '../verification/index.ts';
 import { createChainProver } from './chain-proof.ts';
-import { registerPageRoutes } from './page-route.ts';
-import { markStamp, rememberMarks } from './stamp-marks.ts';
-import { registerStopMailRoutes } from './stop-mail-routes.ts';
 import { registerVerifyUserRoutes } from './verify-user-routes.ts';
-import { registerWorkflowRoutes } from './workflow-routes.ts';
+import { registerPageRoutes, registerStopMailRoutes, registerWorkflowRoutes } from './workflow-routes.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
+import { markStamp, rememberMarks } from './workflow-tools.ts';
 
 /** How long the state of the workers is waited for, in milliseconds. */
 const longestLookMs = 500;
@@ -46,14 +44,11 @@ export function registerWorkflows(app: FastifyInstance, context: ServerContext, 
   registerPageRoutes(app, context, tools);
 }
 
-export { bindAnswer, findWorkflow, openWorkflow } from './access.ts';
+export { bindAnswer, findWorkflow, openWorkflow, readWorkflowState } from './access.ts';
 export type { RecomputedChain } from './chain-proof.ts';
 export type { Seal } from './closing-proof.ts';
-export { requestCompletion } from './complete.ts';
+export { brokenRecord, proveConsistency, proveInclusion, proveInclusionOf, proveSealedChain } from './closing-proof.ts';
+export { requestCompletion, starterIdOf, startWorkflow } from './lifecycle.ts';
+export { createMailLimits } from './mail-limits.ts';
 export { stampOutputs } from './outputs.ts';
-export { createMailLimits } from './recipient-limit.ts';
-export { brokenRecord, proveSealedChain } from './sealed-chain.ts';
-export { starterIdOf, startWorkflow } from './start.ts';
-export { readWorkflowState } from './state.ts';
-export { proveConsistency, proveInclusion, proveInclusionOf } from './tree-proofs.ts';
 export type { WorkflowTools } from './workflow-tools.ts';

@@ -22,8 +22,7 @@ import {
   type PassLimit,
   stampFailed,
 } from '../stamps/index.ts';
-import { checkState, checkTier, tierUnavailable } from './access.ts';
-import { refusalError } from './refusals.ts';
+import { checkState, checkTier, refusalError, tierUnavailable } from './access.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 /** A request for one output of a workflow or many. */

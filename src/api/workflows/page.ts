@@ -3,12 +3,11 @@ import { publicNameOf } from '../../shared/domain/public-name.ts';
 import { maskEmail, redactedEmail } from '../../shared/domain/recipient.ts';
 import { readStatus } from '../../shared/domain/workflow-state.ts';
 import { linkMailStateOf, snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
-import { isTierServed } from './access.ts';
+import { isoOf, isTierServed } from './access.ts';
 import type { RecomputedChain } from './chain-proof.ts';
 import { proveWorkflow } from './proof.ts';
-import { isoOf } from './state.ts';
-import { type FindResult, outputsPerPage as pageSize, type WorkflowPage } from './workflow-model.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
+import { type FindResult, outputsPerPage as pageSize, type WorkflowPage } from './workflow-view.ts';
 
 const mostFound = 100;
 

@@ -6,8 +6,8 @@ import type { ChainState, OutputRecord } from '../../shared/store/outputs.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 import type { RecomputedChain } from './chain-proof.ts';
 import { closingFaults, readSeals, type Seals } from './closing-proof.ts';
-import type { OutputRow, WorkflowFault, WorkflowProof } from './workflow-model.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
+import type { OutputRow, WorkflowFault, WorkflowProof } from './workflow-view.ts';
 
 /** The stored data of a workflow that a page shows. */
 export interface Recorded {

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { findReplies } from '../../../src/api/stamps/stored-replies.ts';
+import { findReplies } from '../../../src/api/stamps/idempotency.ts';
 import type { ApiTools } from '../../../src/api/tools.ts';
 import { openStampJudge } from '../../../src/api/verification/stamp-judge.ts';
 import { loadConfig } from '../../../src/shared/runtime/config.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { canSendMail, mailStateOf } from '../../../src/api/status/mail-state.ts';
+import { canSendMail, mailStateOf } from '../../../src/api/status/service-state.ts';
 import type { ApiTools } from '../../../src/api/tools.ts';
 import type { MailState } from '../../../src/shared/domain/service-state.ts';
 

@@ -1,4 +1,4 @@
-import { createStampFilesTool } from './stamp-file-hashes.ts';
+import { createStampFilesTool } from './stamp.ts';
 import type { Tool } from './tool.ts';
 import type { ToolServices } from './tool-services.ts';
 import { createVerifyFileTool } from './verify-file-hash.ts';

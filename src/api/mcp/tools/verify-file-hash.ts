@@ -7,7 +7,7 @@ import { reasonOf } from '../../../shared/domain/reasons.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { verifyById, verifyRaw } from '../../verification/index.ts';
 import { findWorkflow, proveInclusionOf } from '../../workflows/index.ts';
-import type { CallGuards } from '../call-guards.ts';
+import type { CallGuards } from './tool.ts';
 import { createTool, type Tool } from './tool.ts';
 import type { ToolServices } from './tool-services.ts';
 

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ServerContext } from '../http/context.ts';
-import { admitRecipient } from './recipients.ts';
+import { admitRecipient } from './mail-links.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 /**

@@ -7,7 +7,10 @@ import {
   maxWrongTries,
 } from '../../shared/domain/challenge.ts';
 import { publicNameOf, quotableName } from '../../shared/domain/public-name.ts';
+import { recipientHash, recipientOfStopToken } from '../../shared/domain/recipient.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
 import { answerTo } from '../../shared/domain/workflow-state.ts';
+import type { Acceptance } from '../../shared/queue/sender.ts';
 import { snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
 import type { Tries } from '../http/rate-limits.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
@@ -149,3 +152,45 @@ const wrong = ({ challenge }: WorkflowRecord, triesLeft: number): ChallengeOutco
   kind: 'wrong',
   triesLeft: Math.min(triesLeft, maxWrongTries - (challenge?.wrongTries ?? 0)),
 });
+
+// The people who get mails from the service. Here each is a keyed hash of an address.
+
+/**
+ * Returns the hash of a recipient who may get a mail.
+ *
+ * @throws ServiceError `recipient_blocked` if he has stopped the mails; `store_unavailable`
+ */
+export async function admitRecipient({ store: { keys, blockedRecipients } }: WorkflowTools, address: string): Promise<string> {
+  const hash = recipientHash(await keys.secret('recipients'), address);
+  if ((await blockedRecipients.blockedAt(hash)) === undefined) return hash;
+  const detail =
+    'The owner of this e-mail address has stopped the mails of this service. Only the operator can allow them again, at his request.';
+  throw new ServiceError('recipient_blocked', detail);
+}
+
+/** Whether the service made this token for a link that stops mails. */
+export const isStopToken = async ({ store: { keys } }: WorkflowTools, token: string): Promise<boolean> =>
+  recipientOfStopToken(await keys.secret('recipients'), token) !== undefined;
+
+/** Stops all mails to the recipient of a token. Resolves to false if the service did not make the token. */
+export async function stopMails({ store: { keys, blockedRecipients }, clock }: WorkflowTools, token: string): Promise<boolean> {
+  const hash = recipientOfStopToken(await keys.secret('recipients'), token);
+  if (hash !== undefined) await blockedRecipients.block(hash, new Date(clock()));
+  return hash !== undefined;
+}
+
+/** Checks whether the mail with a link can be sent. @throws ServiceError `mail_unavailable` if no worker has a mail server */
+export async function checkCanMail({ canSendMail }: WorkflowTools): Promise<void> {
+  if (await canSendMail()) return;
+  throw new ServiceError('mail_unavailable', 'No mail can be sent at the moment, but this needs one.', { retryAfterSeconds: 60 });
+}
+
+/**
+ * Queues the mail with the link that confirms an e-mail address. A worker sends it (W12). Repeated calls queue it only once.
+ *
+ * @throws ServiceError `queue_unavailable` if the mail was certainly not queued
+ */
+export const mailChallenge = (
+  { jobs, clock }: WorkflowTools,
+  { workflowId, challengeId, requestId, baseUrl }: { workflowId: string; challengeId: string; requestId: string; baseUrl: string },
+): Promise<Acceptance> => jobs.send('otp-mail', { workflowId, challengeId, acceptedAt: clock(), requestId, baseUrl }, `otp-${challengeId}`);
