@@ -1,8 +1,8 @@
-import { checkWrite, connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
-import { readDurability, watchDurability } from '../shared/queue/durability.ts';
-import { readHeartbeats } from '../shared/queue/heartbeat.ts';
 import { watchQueue } from '../shared/queue/queue-state.ts';
 import { createJobSender } from '../shared/queue/sender.ts';
+import { checkWrite, connectProducer, disconnect, untilReady } from '../shared/redis/connection.ts';
+import { readDurability, watchDurability } from '../shared/redis/durability.ts';
+import { readHeartbeats } from '../shared/redis/heartbeat.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { ProcessContext } from '../shared/runtime/lifecycle.ts';

@@ -1,8 +1,8 @@
 import { qualifiedVerdictOf } from '../shared/contract/verify.ts';
 import { qualifiedSentence } from '../shared/domain/qualification.ts';
 import { ServiceError } from '../shared/domain/service-error.ts';
-import { connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
-import { openProviderNotes, type ProviderNotes } from '../shared/queue/provider-notes.ts';
+import { connectProducer, disconnect, untilReady } from '../shared/redis/connection.ts';
+import { openProviderNotes, type ProviderNotes } from '../shared/redis/provider-notes.ts';
 import { systemClock } from '../shared/runtime/clock.ts';
 import { loadProviderConfig, parseSettings, settingsSchema, withSecretFiles } from '../shared/runtime/config.ts';
 import { createLogger, type Logger } from '../shared/runtime/log.ts';

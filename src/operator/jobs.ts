@@ -1,7 +1,7 @@
 import { ServiceError } from '../shared/domain/service-error.ts';
-import { connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
 import { type FailedJobs, openFailedJobs, type ShownJob } from '../shared/queue/failed-jobs.ts';
 import { isStampJob } from '../shared/queue/jobs.ts';
+import { connectProducer, disconnect, untilReady } from '../shared/redis/connection.ts';
 import { parseSettings, settingsSchema, withSecretFiles } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { connectStore } from '../shared/store/connection.ts';

@@ -1,6 +1,6 @@
 import { consumeJobs, scheduleJob } from '../shared/queue/consumer.ts';
-import { startHeartbeat } from '../shared/queue/heartbeat.ts';
 import { watchOversleepers } from '../shared/queue/oversleepers.ts';
+import { startHeartbeat } from '../shared/redis/heartbeat.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts';
 import { serveMetrics } from '../shared/runtime/metrics.ts';

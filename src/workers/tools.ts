@@ -1,11 +1,11 @@
-import { connectWorker, disconnect } from '../shared/queue/connection.ts';
 import { readContentsUnderWay } from '../shared/queue/contents-under-way.ts';
 import { openFailedJobs } from '../shared/queue/failed-jobs.ts';
 import { createHandOver } from '../shared/queue/hand-over.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
-import { openProviderNotes } from '../shared/queue/provider-notes.ts';
 import { sendReplies, type WorkerReply } from '../shared/queue/replies.ts';
 import { createJobSender } from '../shared/queue/sender.ts';
+import { connectWorker, disconnect } from '../shared/redis/connection.ts';
+import { openProviderNotes } from '../shared/redis/provider-notes.ts';
 import { type Clock, systemClock } from '../shared/runtime/clock.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { ProcessContext } from '../shared/runtime/lifecycle.ts';

@@ -43,7 +43,8 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   archive: ['proof', 'rfc3161', 'domain', 'contract'],
   runtime: ['domain', 'contract'],
   trust: ['rfc3161', 'domain', 'contract', 'runtime'],
-  queue: ['domain', 'contract', 'runtime', 'trust'],
+  redis: ['domain', 'runtime', 'trust'],
+  queue: ['domain', 'contract', 'runtime', 'trust', 'redis'],
   store: ['proof', 'domain', 'contract', 'runtime', 'trust'],
   views: ['domain', 'contract', 'runtime'],
 };
@@ -72,7 +73,8 @@ const clientDoor = 'clients/typescript/src/index.ts';
 /** Rule 3: packages that only one place may import. */
 const homes: readonly { readonly matches: RegExp; readonly places: readonly string[] }[] = [
   { matches: /^(fastify|@fastify\/.*)$/, places: ['src/api'] },
-  { matches: /^(bullmq|ioredis)$/, places: ['src/shared/queue', 'src/api/http/rate-limits.ts'] },
+  { matches: /^bullmq$/, places: ['src/shared/queue'] },
+  { matches: /^ioredis$/, places: ['src/shared/redis', 'src/shared/queue', 'src/api/http/rate-limits.ts'] },
   { matches: /^(mongodb|bson)$/, places: ['src/shared/store'] },
   { matches: /^nodemailer$/, places: ['src/workers/mail'] },
   { matches: /^libxml2-wasm$/, places: ['src/shared/trust/lists'] },
@@ -86,6 +88,7 @@ const sharedForOne: Readonly<Record<string, string>> = {
   'src/shared/contract': 'the interface is described in one place, whoever reads a part of it (rule 7)',
   'src/shared/rfc3161': 'a library in itself',
   'src/shared/proof': 'browsers run it too, and their scripts are in no room',
+  'src/shared/redis': 'only here and in the queue is ioredis known',
   'src/shared/queue': 'both ends of a queue stand beside the contract of what travels in it; only here is bullmq known',
   'src/shared/store': 'a collection has one file, with what each process does to it; only here is mongodb known',
   'src/shared/trust/judge.ts': 'beside the anchors that it judges by',

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { pino } from 'pino';
 import { expect } from 'vitest';
-import { connectProducer, disconnect, untilReady } from '../../src/shared/queue/connection.ts';
-import { openProviderNotes } from '../../src/shared/queue/provider-notes.ts';
+import { connectProducer, disconnect, untilReady } from '../../src/shared/redis/connection.ts';
+import { openProviderNotes } from '../../src/shared/redis/provider-notes.ts';
 import { readEvidenceRecord } from '../../src/shared/rfc3161/ers/record.ts';
 import { createTrustStore, type SigningIdentity, verifyEvidenceRecord } from '../../src/shared/rfc3161/index.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';

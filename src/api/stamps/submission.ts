@@ -2,7 +2,6 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/promises';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { idInSeries, mostIdsInSeries, timeOfId } from '../../shared/domain/stamp.ts';
-import { connectBlockingReader } from '../../shared/queue/connection.ts';
 import {
   type JobPayload,
   maxItemsPerJob,
@@ -14,6 +13,7 @@ import {
 import type { QueueWatch } from '../../shared/queue/queue-state.ts';
 import { type CompletionReply, readReplies, replyBlockMs, replyStreamOf } from '../../shared/queue/replies.ts';
 import { type Acceptance, type JobSender, queueUnavailable } from '../../shared/queue/sender.ts';
+import { connectBlockingReader } from '../../shared/redis/connection.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { createMicroBatcher } from '../../shared/runtime/micro-batcher.ts';
 import { answerWithin, TooLateError, within } from '../../shared/runtime/within.ts';

@@ -1,6 +1,6 @@
 import type { HealthResponse, ReadinessResponse } from '../../shared/contract/status.ts';
 import { version } from '../../shared/contract/version.ts';
-import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
+import type { Heartbeat } from '../../shared/redis/heartbeat.ts';
 import { answerWithin } from '../../shared/runtime/within.ts';
 import type { ApiTools } from '../tools.ts';
 import { mailStateOf, worstClockOf } from './service-state.ts';

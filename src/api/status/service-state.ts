@@ -7,7 +7,7 @@ import {
   type ServiceState,
   serviceStates,
 } from '../../shared/domain/service-state.ts';
-import type { Heartbeat, ProviderHealth } from '../../shared/queue/heartbeat.ts';
+import type { Heartbeat, ProviderHealth } from '../../shared/redis/heartbeat.ts';
 import { answerWithin } from '../../shared/runtime/within.ts';
 import type { Refusing } from '../http/write-watch.ts';
 import type { ApiTools } from '../tools.ts';

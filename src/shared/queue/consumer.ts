@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DelayedError, type Job, UnrecoverableError, Worker } from 'bullmq';
 import { type Redis, ReplyError } from 'ioredis';
 import { ServiceError, TransientError } from '../domain/service-error.ts';
+import { keyPrefix } from '../redis/connection.ts';
 import type { Logger } from '../runtime/log.ts';
-import { keyPrefix } from './connection.ts';
 import {
   type FailedJob,
   failedJobOf,

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { timeOfId } from '../domain/stamp.ts';
-import { keyPrefix } from './connection.ts';
+import { keyPrefix } from '../redis/connection.ts';
 import { type StampItem, stampQueueName } from './jobs.ts';
 
 /** The key of a sorted set: the jobs that have unfinished outputs of a workflow. Their ids begin with a time, so the set sorts by time. */

@@ -1,8 +1,8 @@
 import { type Job, Queue } from 'bullmq';
 import { type Redis, ReplyError } from 'ioredis';
 import { ServiceError } from '../domain/service-error.ts';
+import { keyPrefix } from '../redis/connection.ts';
 import type { Logger } from '../runtime/log.ts';
-import { keyPrefix } from './connection.ts';
 import { inJobForm, type JobName, type JobPayload, jobContracts, type QueueName } from './jobs.ts';
 import { announceOutputs } from './output-order.ts';
 

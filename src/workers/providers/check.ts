@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { Qualification } from '../../shared/domain/qualification.ts';
 import type { ClockState } from '../../shared/domain/service-state.ts';
 import { type Proof, sha256Imprint, type TokenProof } from '../../shared/domain/stamp.ts';
-import type { RateView, RequestRate } from '../../shared/queue/request-rate.ts';
+import type { RateView, RequestRate } from '../../shared/redis/request-rate.ts';
 import type { Verified } from '../../shared/rfc3161/index.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { RateSettings } from '../../shared/trust/providers-file.ts';

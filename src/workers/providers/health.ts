@@ -1,5 +1,5 @@
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
+import type { ProviderHealth } from '../../shared/redis/heartbeat.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import { checkProvider, type ProviderCheck } from './check.ts';
 import { TierUnavailableError, type TimestampProvider } from './provider.ts';

@@ -1,5 +1,5 @@
-import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
-import type { ProviderNotes } from '../../shared/queue/provider-notes.ts';
+import type { ProviderHealth } from '../../shared/redis/heartbeat.ts';
+import type { ProviderNotes } from '../../shared/redis/provider-notes.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';

@@ -3,9 +3,9 @@ import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/pro
 import { awaitsList, isQualified } from '../../shared/domain/qualification.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type Proof, sha256Imprint } from '../../shared/domain/stamp.ts';
-import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
-import type { ProviderNotes } from '../../shared/queue/provider-notes.ts';
-import type { RequestRate } from '../../shared/queue/request-rate.ts';
+import type { ProviderHealth } from '../../shared/redis/heartbeat.ts';
+import type { ProviderNotes } from '../../shared/redis/provider-notes.ts';
+import type { RequestRate } from '../../shared/redis/request-rate.ts';
 import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { createMicroBatcher, type MicroBatcher } from '../../shared/runtime/micro-batcher.ts';

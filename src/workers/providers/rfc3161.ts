@@ -3,7 +3,7 @@ import { awaitsList, isQualified, type Qualification } from '../../shared/domain
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import type { TokenProof } from '../../shared/domain/stamp.ts';
 import { rfc3339Of } from '../../shared/domain/token.ts';
-import type { RequestRate, TakenRequest } from '../../shared/queue/request-rate.ts';
+import type { RequestRate, TakenRequest } from '../../shared/redis/request-rate.ts';
 import {
   encodeRequest,
   type RequestFault,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createHealthService } from '../../../src/api/status/health.ts';
 import type { ApiTools } from '../../../src/api/tools.ts';
-import type { Heartbeat, ProviderHealth } from '../../../src/shared/queue/heartbeat.ts';
+import type { Heartbeat, ProviderHealth } from '../../../src/shared/redis/heartbeat.ts';
 
 const at = '2026-11-21T12:00:00.000Z';
 const provider = (status: ProviderHealth['status'], lastSuccessAt: string | null): ProviderHealth => ({
