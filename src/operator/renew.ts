@@ -1,9 +1,9 @@
 import { ServiceError } from '../shared/domain/service-error.ts';
-import { systemClock } from '../shared/runtime/clock.ts';
 import { ConfigError, loadConfig } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
-import { noLists, readListsInForce } from '../shared/store/lists-in-force.ts';
+import { systemClock } from '../shared/runtime/timers.ts';
 import { openStore } from '../shared/store/store.ts';
+import { noLists, readListsInForce } from '../shared/store/trusted-lists.ts';
 import { createTokenJudge } from '../shared/trust/judge.ts';
 import { usesTrustedLists } from '../shared/trust/list-sources.ts';
 import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';

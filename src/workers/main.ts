@@ -1,5 +1,4 @@
-import { consumeJobs, scheduleJob } from '../shared/queue/consumer.ts';
-import { watchOversleepers } from '../shared/queue/oversleepers.ts';
+import { consumeJobs, scheduleJob, watchOversleepers } from '../shared/queue/consumer.ts';
 import { startHeartbeat } from '../shared/redis/heartbeat.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts';

@@ -1,5 +1,5 @@
 import { createMicroBatcher } from '../shared/runtime/micro-batcher.ts';
-import { isOutOfSpace } from '../shared/store/errors.ts';
+import { isOutOfSpace } from '../shared/store/connection.ts';
 import type { InsertedStamp, StampStore, StoredStamp } from '../shared/store/stamps.ts';
 
 /** Inserts the stamps of all jobs of a worker, and knows whether the store has space for them. */

@@ -1,7 +1,6 @@
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { every } from '../../shared/runtime/every.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
-import { answerWithin } from '../../shared/runtime/within.ts';
+import { answerWithin, every } from '../../shared/runtime/timers.ts';
 
 /** The pause between two checks, so that a change is noticed within 3 s. */
 const lookMs = 1_500;

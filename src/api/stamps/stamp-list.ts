@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { contentSha256Of, type StampListResponse } from '../../shared/contract/stamp.ts';
 import type { listQuery } from '../../shared/contract/status.ts';
-import { othersOf } from '../../shared/store/stamp-document.ts';
+import { othersOf } from '../../shared/store/stamps.ts';
 import type { Store } from '../../shared/store/store.ts';
 
 /** Up to this number the stamps of a product are counted for each request. Above it, the stored counters give the total. */

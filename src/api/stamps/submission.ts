@@ -16,7 +16,7 @@ import { type Acceptance, type JobSender, queueUnavailable } from '../../shared/
 import { connectBlockingReader } from '../../shared/redis/connection.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { createMicroBatcher } from '../../shared/runtime/micro-batcher.ts';
-import { answerWithin, TooLateError, within } from '../../shared/runtime/within.ts';
+import { answerWithin, TooLateError, within } from '../../shared/runtime/timers.ts';
 import type { ApiTools } from '../tools.ts';
 import type { StoredStampJudge } from './idempotency.ts';
 

@@ -1,7 +1,7 @@
 import type { HealthResponse, ReadinessResponse } from '../../shared/contract/status.ts';
 import { version } from '../../shared/contract/version.ts';
 import type { Heartbeat } from '../../shared/redis/heartbeat.ts';
-import { answerWithin } from '../../shared/runtime/within.ts';
+import { answerWithin } from '../../shared/runtime/timers.ts';
 import type { ApiTools } from '../tools.ts';
 import { mailStateOf, worstClockOf } from './service-state.ts';
 

@@ -8,7 +8,7 @@ import {
   serviceStates,
 } from '../../shared/domain/service-state.ts';
 import type { Heartbeat, ProviderHealth } from '../../shared/redis/heartbeat.ts';
-import { answerWithin } from '../../shared/runtime/within.ts';
+import { answerWithin } from '../../shared/runtime/timers.ts';
 import type { Refusing } from '../http/write-watch.ts';
 import type { ApiTools } from '../tools.ts';
 

@@ -15,7 +15,7 @@ import {
 import { version } from '../../shared/contract/version.ts';
 import { developmentSentence } from '../../shared/domain/qualification.ts';
 import { stampTiers } from '../../shared/domain/stamp.ts';
-import { every } from '../../shared/runtime/every.ts';
+import { every } from '../../shared/runtime/timers.ts';
 import type { ServerContext } from '../http/context.ts';
 import { noteFault } from '../http/errors.ts';
 import { empty, entityTagOf, isFresh, json, type OperationContract, page } from '../http/operation.ts';

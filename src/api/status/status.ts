@@ -1,6 +1,6 @@
 import type { DailyStatsRow, ProviderStatus, StatusCounters, StatusResponse, TrustedListStatus } from '../../shared/contract/status.ts';
 import { version } from '../../shared/contract/version.ts';
-import { answerWithin } from '../../shared/runtime/within.ts';
+import { answerWithin } from '../../shared/runtime/timers.ts';
 import type { ActivityTotals, DailyFigures } from '../../shared/store/counters.ts';
 import type { EvidenceState } from '../../shared/store/evidence-terms.ts';
 import type { Store } from '../../shared/store/store.ts';

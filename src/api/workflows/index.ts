@@ -1,7 +1,7 @@
 /** Workflows: outputs for a client, which are stamped one after the other and closed under one Merkle root. */
 import type { FastifyInstance } from 'fastify';
 import { addressesUnder } from '../../shared/domain/addresses.ts';
-import { answerWithin } from '../../shared/runtime/within.ts';
+import { answerWithin } from '../../shared/runtime/timers.ts';
 import { canServeQualified } from '../../shared/trust/trusted-providers.ts';
 import type { ServerContext } from '../http/context.ts';
 import type { StampTools } from '../stamps/index.ts';

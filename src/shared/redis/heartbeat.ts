@@ -3,9 +3,9 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { qualificationBases, qualificationReasons } from '../domain/qualification.ts';
 import { clockStates, type MailState, mailStates, serviceStates } from '../domain/service-state.ts';
-import type { Clock } from '../runtime/clock.ts';
-import { every } from '../runtime/every.ts';
 import type { Logger } from '../runtime/log.ts';
+import type { Clock } from '../runtime/timers.ts';
+import { every } from '../runtime/timers.ts';
 import { keyPrefix } from './connection.ts';
 
 const workersKey = `${keyPrefix}:workers`;

@@ -3,10 +3,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@platformatic/prom-client';
 import { type ClockState, clockStates, type ServiceState, serviceStates } from '../domain/service-state.ts';
-import type { Clock } from './clock.ts';
 import { type Config, ConfigError } from './config.ts';
 import type { ProcessContext } from './lifecycle.ts';
-import { answerWithin } from './within.ts';
+import type { Clock } from './timers.ts';
+import { answerWithin } from './timers.ts';
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** The maximum time that a scrape waits for the queue or the store, in milliseconds. */

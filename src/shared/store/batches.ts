@@ -3,10 +3,7 @@ import { Binary, type Collection, type Db } from 'mongodb';
 import type { LeafMarks } from '../domain/evidence.ts';
 import { type Batch, digestCharacters, type Imprint } from '../domain/stamp.ts';
 import { tokenOfAnswer } from '../domain/token.ts';
-import { bytesOf } from './binary.ts';
-import { maxTimeMS } from './connection.ts';
-import { inStore } from './errors.ts';
-import { insertNew } from './insert.ts';
+import { bytesOf, inStore, insertNew, maxTimeMS } from './connection.ts';
 import type { RenewalStore } from './renewals.ts';
 import { evidenceOf, renewalIdsIn, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
 

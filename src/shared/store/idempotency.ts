@@ -1,7 +1,5 @@
 import type { Collection, Db } from 'mongodb';
-import { maxTimeMS } from './connection.ts';
-import { eachInStore } from './errors.ts';
-import { insertIfAbsent } from './insert.ts';
+import { eachInStore, insertIfAbsent, maxTimeMS } from './connection.ts';
 
 interface IdempotencyRecord {
   readonly _id: string;

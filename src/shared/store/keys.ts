@@ -2,10 +2,8 @@ import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import { Binary, type Collection, type Db } from 'mongodb';
 import { keyBytes, keyFingerprintOf, nonceBytes, unwrapKey, wrapKey } from '../domain/encryption.ts';
 import { ConfigError } from '../runtime/config.ts';
-import { maxTimeMS } from './connection.ts';
-import { inStore, unavailable } from './errors.ts';
+import { inStore, insertIfAbsent, maxTimeMS, unavailable } from './connection.ts';
 import { checkForm } from './form.ts';
-import { insertIfAbsent } from './insert.ts';
 
 /** A key of the service, encrypted with the master key, which is not in the database. `wrappedBy`: the fingerprint of the master key. */
 interface WrappedKey {

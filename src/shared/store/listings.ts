@@ -1,8 +1,6 @@
 import type { Collection, Db } from 'mongodb';
 import type { ListedService } from '../domain/qualification.ts';
-import { maxTimeMS } from './connection.ts';
-import { inStore } from './errors.ts';
-import { insertIfAbsent } from './insert.ts';
+import { inStore, insertIfAbsent, maxTimeMS } from './connection.ts';
 
 /** On which list a TSA's qualified tokens rest: one record for all tokens of a signer under a list. */
 export interface Listing {

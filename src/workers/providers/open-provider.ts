@@ -1,24 +1,24 @@
+import type { KeyObject } from 'node:crypto';
+import { issueMockToken, mockProviderName } from '../../shared/domain/mock-token.ts';
+import { notQualified } from '../../shared/domain/qualification.ts';
 import type { ProviderHealth } from '../../shared/redis/heartbeat.ts';
 import type { ProviderNotes } from '../../shared/redis/provider-notes.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
+import type { Clock } from '../../shared/runtime/timers.ts';
 import type { Listing } from '../../shared/store/listings.ts';
-import { noLists } from '../../shared/store/lists-in-force.ts';
 import type { Store } from '../../shared/store/store.ts';
+import { noLists } from '../../shared/store/trusted-lists.ts';
 import type { ListIndex } from '../../shared/trust/lists/index.ts';
 import type { TrustedProvider } from '../../shared/trust/trusted-providers.ts';
-import { readCredentials } from './credentials.ts';
-import { isDoubtful, withHealthRecord } from './health.ts';
+import { isDoubtful, watchProviders, withHealthRecord } from './health.ts';
 import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
-import { openKeyProvider } from './key/open-key.ts';
-import { createMockProvider } from './mock.ts';
+import { openKeyProvider } from './key/signing-key.ts';
 import { createProviderPool } from './pool.ts';
-import type { TimestampProvider } from './provider.ts';
+import { TierUnavailableError, type TimestampProvider } from './provider.ts';
 import { createRfc3161Provider, type Listings, type Rfc3161Provider } from './rfc3161.ts';
-import { createTsaClient } from './tsa-client.ts';
-import { watchProviders } from './watch.ts';
+import { createTsaClient, readCredentials } from './tsa-client.ts';
 
 /** The source of a worker's stamps: the mock provider or the pool. */
 interface OpenedProvider {
@@ -109,3 +109,27 @@ export function createListings(current: () => ListIndex, insertOnce: (listing: L
 
 /** The listings of a command that stores no stamps. */
 export const listingsOf = (current: () => ListIndex): Listings => ({ current, keep: async () => undefined });
+
+/**
+ * The mock provider. It needs no account, and its stamps are never qualified. It also makes test stamps for workflows of tier `qualified` (W2). A key of
+ * the service authenticates its tokens. It accepts only SHA-256.
+ */
+export function createMockProvider({ key, clock }: { key: () => Promise<KeyObject>; clock: Clock }): TimestampProvider {
+  return {
+    name: mockProviderName,
+    isQualified: false,
+    stamp: async ({ tokenId, imprint: { algorithm, digest }, tier }) => {
+      if (algorithm !== 'sha256') throw new TierUnavailableError(`the mock provider stamps only SHA-256, not ${algorithm}`);
+      const timeMs = clock();
+      return {
+        kind: 'mock',
+        provider: mockProviderName,
+        isQualified: false,
+        qualification: notQualified('mock_provider'),
+        issuedAt: new Date(timeMs).toISOString(),
+        token: issueMockToken(await key(), { tokenId, hash: digest, timeMs, tier }),
+      };
+    },
+    checkQualified: async () => undefined,
+  };
+}

@@ -1,4 +1,3 @@
 /** Makes and stores stamps for accepted items, and appends outputs to the chain of their workflow. */
-export { recordFailedStamps, tellFailed } from './failed-stamps.ts';
-export { createStampProcessors } from './stamp-job.ts';
+export { createStampProcessors, recordFailedStamps, tellFailed } from './stamp-job.ts';
 export { makeStamps } from './stamp-maker.ts';

@@ -3,8 +3,8 @@ import { digestCharacters, type Proof, type RequestFault, timeOfId } from '../..
 import type { StampItem, TimeStampReqFields } from '../../shared/queue/jobs.ts';
 import { withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { StampTally } from '../../shared/store/counters.ts';
-import { storedProductOf } from '../../shared/store/stamp-document.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
+import { storedProductOf } from '../../shared/store/stamps.ts';
 import {
   RateReachedError,
   type RequestParameters,

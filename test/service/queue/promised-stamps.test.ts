@@ -1,7 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { readContentsUnderWay } from '../../../src/shared/queue/contents-under-way.ts';
-import { createHandOver } from '../../../src/shared/queue/hand-over.ts';
 import { placesOf } from '../../../src/shared/queue/jobs.ts';
+import { createHandOver, readContentsUnderWay } from '../../../src/shared/queue/queue-state.ts';
 import { sendReplies } from '../../../src/shared/queue/replies.ts';
 import { jobOptionsOf } from '../../../src/shared/queue/sender.ts';
 import { eventually } from '../../support/eventually.ts';

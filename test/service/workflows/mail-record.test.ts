@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MailError, withMailRecord } from '../../../src/workers/mail/transport.ts';
+import { MailError, withMailRecord } from '../../../src/workers/mail/index.ts';
 
 const message = { from: '', to: { name: '', address: '' }, subject: '', text: '', html: '', messageId: '', headers: {} };
 

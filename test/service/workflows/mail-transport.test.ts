@@ -1,7 +1,7 @@
 import tls from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
 import { startMailCatcher } from '../../../scripts/stack/mail-catcher.ts';
-import { createMailTransport, MailError } from '../../../src/workers/mail/transport.ts';
+import { createMailTransport, MailError } from '../../../src/workers/mail/index.ts';
 import { eventually } from '../../support/eventually.ts';
 import { smtpReply, startMailServer } from '../../support/mail.ts';
 import { createTlsIdentity } from '../../support/tls-identity.ts';
