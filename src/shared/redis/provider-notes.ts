@@ -102,17 +102,7 @@ export interface Breaker {
 }
 
 /** `longestPauseMs`: the limit of the pauses, also of one that the provider asks for. If Redis refuses a command, the last known state holds. */
-function openBreaker({
-  redis,
-  name,
-  longestPauseMs,
-  log,
-}: {
-  redis: Redis;
-  name: string;
-  longestPauseMs: number;
-  log: Logger;
-}): Breaker {
+function openBreaker({ redis, name, longestPauseMs, log }: { redis: Redis; name: string; longestPauseMs: number; log: Logger }): Breaker {
   const key = `${keyPrefix}:provider:${name}`;
   let failures = 0;
   /** By `performance.now()`; undefined while the breaker is closed. */
@@ -211,13 +201,7 @@ export interface RequestRate {
 }
 
 /** `longestMs`: the longest time of one request, in milliseconds. */
-function openRequestRate(options: {
-  redis: Redis;
-  name: string;
-  settings: RateSettings;
-  longestMs: number;
-  log: Logger;
-}): RequestRate {
+function openRequestRate(options: { redis: Redis; name: string; settings: RateSettings; longestMs: number; log: Logger }): RequestRate {
   const { redis, name, settings, longestMs, log } = options;
   const key = `${keyPrefix}:requests:${name}`;
   let left = settings.requests;

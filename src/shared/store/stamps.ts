@@ -173,8 +173,7 @@ const proofsIn = ({ proofs }: StampDocument): readonly unknown[] => (Array.isArr
 const batchIdsIn = (document: StampDocument): string[] => proofsIn(document).flatMap((proof) => batchIdIn(proof) ?? []);
 
 /** The ids of the certificate sets that a document refers to. */
-const certificateSetIdsIn = (document: StampDocument): string[] =>
-  proofsIn(document).flatMap((proof) => certificateSetIdIn(proof) ?? []);
+const certificateSetIdsIn = (document: StampDocument): string[] => proofsIn(document).flatMap((proof) => certificateSetIdIn(proof) ?? []);
 
 /** Reads a stored imprint. If it is missing or damaged, the result has an empty digest, which no token matches. */
 function imprintOf(stored: unknown): Imprint {

@@ -283,10 +283,7 @@ export interface WorkflowRecord extends WorkflowFields, PersonalWords {
   readonly salts?: CommitmentSalts | undefined;
 }
 
-type NewWorkflow = Pick<
-  WorkflowFields,
-  '_id' | 'tokenSha256' | 'briefingHash' | 'tier' | 'createdAt' | 'expiresAt' | 'challengeId'
-> &
+type NewWorkflow = Pick<WorkflowFields, '_id' | 'tokenSha256' | 'briefingHash' | 'tier' | 'createdAt' | 'expiresAt' | 'challengeId'> &
   PersonalWords;
 
 interface EncryptedWords {
