@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { REASONS } from '../../src/shared/domain/reasons.ts';
 import { ConfigError, loadConfig, settingsSchema } from '../../src/shared/runtime/config.ts';
-import { reasonsTable } from '../support/reasons-table.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
@@ -80,10 +79,6 @@ test('production refuses every service token that our documents print (S13)', ()
   for (const token of new Set(printed)) {
     expect(() => loadConfig({ ...production, SERVICE_TOKENS: `acme:${token}` }), token).toThrow(/^SERVICE_TOKENS: /);
   }
-});
-
-test('docs/reference/reasons.md equals the table of reasons in the code (V3)', () => {
-  expect(read('docs/reference/reasons.md').replace(/^[^|]*/, '')).toBe(reasonsTable());
 });
 
 test('docs/reference/refusals.md names each reason once, under the number of its refusal (V3)', () => {
