@@ -93,6 +93,15 @@ test('docs/reference/refusals.md names each reason once, under the number of its
   );
 });
 
+test('no cell of docs/reference/decisions.md is longer than 450 characters: details are below the tables', () => {
+  const cells = read('docs/reference/decisions.md')
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .flatMap((line) => line.split(' | '));
+  expect(cells.length).toBeGreaterThan(300);
+  expect(cells.filter(({ length }) => length > 450)).toEqual([]);
+});
+
 test('every file and folder named in docs/reference/architecture.md exists, and the steps of a stamp are numbered', () => {
   const text = read('docs/reference/architecture.md');
   const named = [...text.matchAll(/`((?:src|test|views|scripts|bin)\/[\w./-]+)`/g)].map(([, path = '']) => path);
