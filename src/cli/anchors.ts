@@ -11,7 +11,6 @@ import {
 } from '../shared/rfc3161/index.ts';
 import { asFailure, CommandFailure, exitCodes } from './failure.ts';
 import { saveFile } from './local-files.ts';
-import type { OptionValues } from './options.ts';
 
 /** Writes a fingerprint in OpenSSL's notation, so that people can compare it: `AB:CD:…`. */
 export const readableFingerprint = (hex: string): string => hex.toUpperCase().match(/../g)?.join(':') ?? '';
@@ -88,6 +87,13 @@ export async function forgetAnchor({ path, certificate }: KeptAnchor): Promise<v
   });
 }
 
+/** The options with the user's certificates and revocation lists, each a list of files. */
+export interface TrustOptions {
+  readonly ca?: readonly string[];
+  readonly intermediate?: readonly string[];
+  readonly crl?: readonly string[];
+}
+
 /**
  * Opens the trust store of one command. Its anchors are the certificates of `--ca`, or the saved ones if `--ca` is not given.
  *
@@ -95,7 +101,7 @@ export async function forgetAnchor({ path, certificate }: KeptAnchor): Promise<v
  */
 export async function openTrust(
   folder: string,
-  { ca = [], intermediate = [], crl = [] }: OptionValues,
+  { ca = [], intermediate = [], crl = [] }: TrustOptions = {},
   /** From the file that the command checks: certificates that are not trust anchors, and revocation lists signed by their issuers. */
   brought: Pick<TrustMaterial, 'intermediates' | 'crls'> = {},
 ): Promise<TrustStore> {

@@ -12,7 +12,12 @@ import {
 } from '../shared/trust/lists/index.ts';
 import { aboutFile } from './anchors.ts';
 import { CommandFailure, exitCodes, misuse } from './failure.ts';
-import type { OptionValues } from './options.ts';
+
+/** The options with trusted lists and the certificates that may sign them, each a list of files. */
+export interface ListOptions {
+  readonly trustedList?: readonly string[];
+  readonly listSigners?: readonly string[];
+}
 
 /** The trusted lists of one command, and the means to verify more of them. */
 export interface GivenLists {
@@ -32,7 +37,7 @@ interface BundleLists {
 }
 
 /** Reads and verifies the files of `--trusted-list`. @throws CommandFailure if `--list-signers` is missing or cannot be read */
-export async function readGivenLists({ 'trusted-list': files = [], 'list-signers': given }: OptionValues): Promise<GivenLists> {
+export async function readGivenLists({ trustedList: files = [], listSigners: given }: ListOptions): Promise<GivenLists> {
   if (given === undefined) {
     if (files.length > 0) throw misuse('--trusted-list needs --list-signers: the certificates that may sign it');
     return { lists: undefined, failures: [], withBundle: undefined };

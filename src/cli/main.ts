@@ -2,108 +2,84 @@ import { once } from 'node:events';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import { version as ownVersion } from '../shared/contract/version.ts';
+import { CommanderError } from 'commander';
 import { type Client, createClient, serviceUrl } from './client.ts';
-import type { Command, Context } from './command.ts';
-import { helpFor, helpOf, type Invocation, parseCommandLine } from './command-line.ts';
-import { completionOf } from './commands/completion.ts';
-import { lists } from './commands/lists.ts';
-import { pack } from './commands/pack.ts';
-import { renew } from './commands/renew.ts';
-import { stamp } from './commands/stamp.ts';
-import { trustAdd, trustList, trustRemove } from './commands/trust.ts';
-import { verify } from './commands/verify.ts';
-import {
-  workflowAdd,
-  workflowBundle,
-  workflowComplete,
-  workflowRedact,
-  workflowResend,
-  workflowStart,
-  workflowStatus,
-} from './commands/workflow.ts';
-import { type ExitCode, exitCodes } from './failure.ts';
-import { createTerminal } from './terminal.ts';
+import type { Program } from './command.ts';
+import { type ExitCode, misuse } from './failure.ts';
+import { createProgram } from './program.ts';
+import { createTerminal, type Output } from './terminal.ts';
 
-const version: Command = {
-  name: 'version',
-  operands: '',
-  summary: 'print the version of this command, like --version',
-  options: {},
-  run: async (_operands, { json }, { terminal }) => {
-    terminal.text(json ? `${JSON.stringify({ version: ownVersion })}\n` : `${ownVersion}\n`);
-    return exitCodes.ok;
-  },
-};
+/** What the process gives to the command. */
+export interface Surroundings {
+  /** The command line, without Node and the name of the script. */
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly stdin: NodeJS.ReadableStream & AsyncIterable<Uint8Array> & { readonly isTTY?: boolean };
+  readonly stdout: Output;
+  readonly stderr: Output;
+}
 
-const commands: readonly Command[] = [
-  stamp,
-  verify,
-  pack,
-  renew,
-  trustAdd,
-  trustList,
-  trustRemove,
-  lists,
-  workflowStart,
-  workflowAdd,
-  workflowStatus,
-  workflowResend,
-  workflowComplete,
-  workflowBundle,
-  workflowRedact,
-  completionOf(() => commands),
-  version,
-];
-
-const { argv, env, stdin, stdout, stderr } = process;
-
-function connect(): Client {
-  const baseUrl = serviceUrl(env.QSTAMP_URL);
-  const onUpload = (total: number) => {
-    const advance = terminal.track('sent');
-    return (count: number) => advance(count, total);
-  };
-  return createClient({
-    baseUrl,
-    serviceToken: env.QSTAMP_SERVICE_TOKEN || undefined,
-    onUpload: terminal.showsProgress ? onUpload : undefined,
+/** Runs `qstamp`. Resolves with the exit code. */
+export async function qstamp({ args, environment, stdin, stdout, stderr }: Surroundings): Promise<ExitCode> {
+  const terminal = createTerminal({
+    json: args.includes('--json'),
+    quiet: args.includes('--quiet'),
+    stdout,
+    stderr,
+    help: () => `${helpedBy(program, args)} --help`,
+    environment,
   });
-}
 
-async function ask(question: string): Promise<string | undefined> {
-  if (!stdin.isTTY) return undefined;
-  // With `terminal: false` the system's terminal edits the line, so Ctrl-C ends the command as usual.
-  const lines = createInterface({ input: stdin, output: stderr, terminal: false });
-  try {
-    // Ctrl-D closes the input, which counts as no.
-    return await Promise.race([lines.question(question), once(lines, 'close').then(() => '')]);
-  } finally {
-    lines.close();
+  function connect(): Client {
+    const onUpload = (total: number) => {
+      const advance = terminal.track('sent');
+      return (count: number) => advance(count, total);
+    };
+    return createClient({
+      baseUrl: serviceUrl(environment.QSTAMP_URL),
+      serviceToken: environment.QSTAMP_SERVICE_TOKEN || undefined,
+      onUpload: terminal.showsProgress ? onUpload : undefined,
+    });
   }
+
+  async function ask(question: string): Promise<string | undefined> {
+    if (!stdin.isTTY) return undefined;
+    // With `terminal: false` the system's terminal edits the line, so Ctrl-C ends the command as usual.
+    const lines = createInterface({ input: stdin, output: stderr, terminal: false });
+    try {
+      // Ctrl-D closes the input, which counts as no.
+      return await Promise.race([lines.question(question), once(lines, 'close').then(() => '')]);
+    } finally {
+      lines.close();
+    }
+  }
+
+  const anchorsFolder = join(environment.XDG_CONFIG_HOME || join(homedir(), '.config'), 'qstamp', 'anchors');
+  const program: Program = createProgram({ terminal, connect, ask, stdin, anchorsFolder });
+  try {
+    await program.parseAsync(plainArgs(args), { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) terminal.problem(undefined, error);
+    // With code 0, commander has printed the help or the version.
+    else if (error.exitCode !== 0) terminal.problem(undefined, misuse(sentenceOf(error)));
+  }
+  return terminal.exitCode;
 }
 
-const args = argv.slice(2);
-const terminal = createTerminal({
-  json: args.includes('--json'),
-  quiet: args.includes('--quiet'),
-  stdout,
-  stderr,
-  help: helpFor(args, commands),
-  environment: env,
-});
-const anchorsFolder = join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'qstamp', 'anchors');
-const context: Context = { terminal, connect, ask, stdin, anchorsFolder };
-
-async function run(asked: Invocation): Promise<ExitCode> {
-  if (asked.what === 'run') return asked.command.run(asked.operands, asked.values, context);
-  if (asked.what === 'version') return version.run([], asked.values, context);
-  terminal.text(helpOf(asked.name, commands));
-  return exitCodes.ok;
+/** Commander's own `help` takes one word, but `workflow start` has two. Without arguments, the command shows the overview. */
+function plainArgs([first = '--help', ...others]: readonly string[]): string[] {
+  return ['help', '--help', '-h'].includes(first) ? [...others, '--help'] : [first, ...others];
 }
 
-try {
-  process.exitCode = await run(parseCommandLine(args, commands));
-} catch (error) {
-  process.exitCode = terminal.problem(undefined, error);
+/** The command or group that a command line names. */
+function helpedBy(program: Program, [word, ...others]: readonly string[]): string {
+  if (word?.startsWith('-')) return helpedBy(program, others);
+  const named = program.commands.find((command) => command.name() === word);
+  return named ? `${program.name()} ${helpedBy(named, others)}` : program.name();
+}
+
+/** Commander writes `error: unknown option '--teir'`, and a suggestion on a line of its own. A group without a command gets its help. */
+function sentenceOf({ code, message }: CommanderError): string {
+  if (code === 'commander.help') return 'a command is missing';
+  return message.replace(/^error: /, '').replace(/\n\(D(id you mean .*\?)\)$/, '; d$1');
 }

@@ -5,7 +5,7 @@ import { standardInput } from './digest-input.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 import { isStampRecordPath } from './stamp-record.ts';
 import { isStampOfFileBeside } from './subject.ts';
-import type { FileOutcome, Terminal } from './terminal.ts';
+import type { Terminal } from './terminal.ts';
 import { isWorkflowFile, workflowFileName } from './workflow-file.ts';
 
 /** The rule of `filesOf`, for the help of the commands that take folders. */
@@ -20,7 +20,6 @@ interface OperandFiles {
   readonly files: string[];
   /** Those of `files` that the user did not name. */
   readonly inFolders: ReadonlySet<string>;
-  readonly problems: FileOutcome[];
 }
 
 /**
@@ -30,7 +29,6 @@ interface OperandFiles {
 export async function filesOf(operands: readonly string[], terminal: Terminal, isWhole: IsWhole = () => false): Promise<OperandFiles> {
   const files: string[] = [];
   const inFolders = new Set<string>();
-  const problems: FileOutcome[] = [];
   for (const operand of operands) {
     try {
       if ((await isFolder(operand)) && !isWhole(operand)) {
@@ -40,10 +38,10 @@ export async function filesOf(operands: readonly string[], terminal: Terminal, i
         }
       } else files.push(operand);
     } catch (error) {
-      problems.push({ code: terminal.problem(operand, error), word: 'failed' });
+      terminal.problem(operand, error);
     }
   }
-  return { files, inFolders, problems };
+  return { files, inFolders };
 }
 
 /** Anything that is not a folder, for example a token or a file that does not exist, is judged later. */

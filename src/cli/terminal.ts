@@ -13,10 +13,14 @@ export interface Terminal {
   result(value: object, line: string, details?: readonly string[], verdict?: Verdict): void;
   /** Prints text for people or programs as it is, for example a help or a script. */
   text(text: string): void;
-  /** Prints a problem with one file or name, and returns the exit code. An error that is not a CommandFailure is thrown again. */
-  problem(subject: string | undefined, error: unknown): ExitCode;
-  /** If there were several files, prints what became of them in one line. Returns the exit code: the smallest that is not 0. */
-  summary(outcomes: readonly FileOutcome[]): ExitCode;
+  /** Prints a problem with one file or name, and counts it. An error that is not a CommandFailure is thrown again. */
+  problem(subject: string | undefined, error: unknown, word?: string): void;
+  /** Counts what became of one file, in one or two words such as `not valid`. */
+  count(word: string, code?: ExitCode): void;
+  /** If several files were counted, prints what became of them in one line. */
+  summary(): void;
+  /** The smallest code that is not 0 among all that was counted. */
+  readonly exitCode: ExitCode;
   /**
    * Begins to show on the last line how far some work is. The returned function takes the amount done since its last call, and the total if it is
    * known. It does nothing if standard error is not a terminal, or with `--json` or `--quiet`.
@@ -24,30 +28,26 @@ export interface Terminal {
    * @param amountText writes an amount; by default, amounts are bytes
    */
   track(label: string | (() => string), amountText?: (amount: number) => string): Advance;
+  /** Whether results are printed as JSON. */
+  readonly json: boolean;
   /** Whether `track` shows anything. */
   readonly showsProgress: boolean;
 }
 
 type Advance = (amount: number, total?: number) => void;
 
-/** What became of one file, in one or two words such as `not valid`. */
-export interface FileOutcome {
-  readonly code: ExitCode;
-  readonly word: string;
-}
-
 /** The word for a file after the failure at which a command stopped. */
 export const notTried = 'not tried';
 
-type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
+export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
 interface TerminalOptions {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** The command that explains the command line, for example `qstamp stamp --help`. */
-  readonly help: string;
+  /** Names the command that explains the command line, for example `qstamp stamp --help`. */
+  readonly help: () => string;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
@@ -59,6 +59,7 @@ const signs = { valid: ['green', '✓'], not_valid: ['red', '✗'], not_proved: 
 export function createTerminal({ json, quiet, stdout, stderr, help, environment }: TerminalOptions): Terminal {
   const isDumb = environment.TERM === 'dumb';
   const showsProgress = stderr.isTTY === true && !isDumb && !json && !quiet;
+  const outcomes: { readonly code: ExitCode; readonly word: string }[] = [];
   let shownAt = Number.NEGATIVE_INFINITY;
   const erase = () => {
     if (showsProgress) stderr.write(eraseLine);
@@ -70,35 +71,45 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
     // The stream was checked above. Node's own check would obey FORCE_COLOR in a pipe too.
     return `${styleText(color, sign, { validateStream: false })} `;
   };
+  /** The smallest code that is not 0. */
+  const exitCode = () =>
+    outcomes
+      .map(({ code }) => code)
+      .filter((code) => code !== exitCodes.ok)
+      .sort()[0] ?? exitCodes.ok;
+  const count = (word: string, code: ExitCode = exitCodes.ok) => void outcomes.push({ code, word });
   return {
+    json,
     showsProgress,
+    count,
+    get exitCode() {
+      return exitCode();
+    },
     result(value, line, details = [], verdict) {
       if (quiet && (verdict === undefined || verdict === 'valid')) return;
       erase();
       stdout.write(json ? `${JSON.stringify(value)}\n` : `${signOf(verdict, stdout)}${[line, ...details].map(onOneLine).join('\n  ')}\n`);
     },
     text: (text) => void stdout.write(text),
-    problem(subject, error) {
+    problem(subject, error, word = 'failed') {
       const failure = asFailure(error);
       if (!(failure instanceof CommandFailure)) throw failure;
       erase();
-      const message = failure instanceof Misuse ? `${failure.message} (see ${help})` : failure.message;
+      const message = failure instanceof Misuse ? `${failure.message} (see ${help()})` : failure.message;
       if (json) stdout.write(`${JSON.stringify({ ...(subject !== undefined && { subject }), error: { message, ...failure.details } })}\n`);
       else stderr.write(`${signOf('not_valid', stderr)}${onOneLine(`${subject ?? 'qstamp'}: ${message}`)}\n`);
-      return failure.exitCode;
+      count(word, failure.exitCode);
     },
-    summary(outcomes) {
-      const code = worstOf(outcomes.map((outcome) => outcome.code));
-      if (outcomes.length < 2 || json || quiet) return code;
+    summary() {
+      if (outcomes.length < 2 || json || quiet) return;
       erase();
       // Successes come first, files that were not tried last.
-      const rankOf = ({ code, word }: FileOutcome) => (word === notTried ? 100 : code);
+      const rankOf = ({ code, word }: (typeof outcomes)[number]) => (word === notTried ? 100 : code);
       const sorted = outcomes.toSorted((a, b) => rankOf(a) - rankOf(b) || (a.word < b.word ? -1 : 1));
       const words = [...new Set(sorted.map(({ word }) => word))];
       const counts = words.map((word) => `${outcomes.filter((outcome) => outcome.word === word).length} ${word}`);
-      const verdict = code === exitCodes.ok ? 'valid' : 'not_valid';
+      const verdict = exitCode() === exitCodes.ok ? 'valid' : 'not_valid';
       stdout.write(`${signOf(verdict, stdout)}${countOf(outcomes.length, 'file')}: ${counts.join(', ')}\n`);
-      return code;
     },
     track(label, amountText = readableSize) {
       const began = performance.now();
@@ -117,16 +128,28 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
   };
 }
 
-/** The exit code for several results: the smallest that is not 0. */
-const worstOf = (codes: readonly ExitCode[]): ExitCode => codes.filter((code) => code !== exitCodes.ok).sort()[0] ?? exitCodes.ok;
-
-/** Runs `work` for each item, at most `limit` at a time. */
-export async function forEachAtMost<Item>(limit: number, items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
-  const left = items.values();
+/**
+ * Does `work` for each file, at most `limit` at a time, and prints the summary. `work` counts what became of the file. A failure is reported and does
+ * not stop the other files.
+ */
+export async function forEachFile(
+  files: readonly string[],
+  terminal: Terminal,
+  work: (file: string) => Promise<void>,
+  limit = 1,
+): Promise<void> {
+  const left = files.values();
   const worker = async () => {
-    for (const item of left) await work(item);
+    for (const file of left) {
+      try {
+        await work(file);
+      } catch (error) {
+        terminal.problem(file, error);
+      }
+    }
   };
-  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
+  await Promise.all(Array.from({ length: limit }, worker));
+  terminal.summary();
 }
 
 /**

@@ -4,7 +4,7 @@ import { bundleFiles, ignoredText } from '../shared/proof/bundle-files.js';
 import { judgeBundle, StampRefused } from '../shared/proof/judge-bundle.js';
 import { isSame } from '../shared/proof/octets.js';
 import { type TrustMaterial, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
-import { openTrust } from './anchors.ts';
+import { openTrust, type TrustOptions } from './anchors.ts';
 import { type SearchedBundle, tellBrokenBundle, tellBundle, tellFound, tellNotFound } from './bundle-text.ts';
 import type { Context } from './command.ts';
 import { digestInput } from './digest-input.ts';
@@ -20,21 +20,15 @@ import {
   withBundle,
 } from './judge-bundle.ts';
 import type { GivenLists } from './list-files.ts';
-import type { OptionValues } from './options.ts';
 import { stampBeside } from './subject.ts';
-import { countOf, type FileOutcome } from './terminal.ts';
+import { countOf } from './terminal.ts';
 import { type ToldVerdict, verdictWords } from './verdict-text.ts';
 
 /**
  * Finds the evidence bundles among the names: unpacked bundles, and zip files without a stamp beside them. If there are several, a zip file without a closing record counts
  * as an ordinary file, unless all have none. A zip file in a folder counts only if it has a closing record.
  */
-export async function bundlesAmong(
-  names: readonly string[],
-  inFolders: ReadonlySet<string>,
-  { token, proof }: OptionValues,
-): Promise<readonly string[]> {
-  if (token !== undefined || proof !== undefined) return [];
+export async function bundlesAmong(names: readonly string[], inFolders: ReadonlySet<string>): Promise<readonly string[]> {
   const zips: string[] = [];
   for (const name of names) {
     if (!isBundlePath(name) || (!isBundleFolder(name) && (await stampBeside(name)) !== undefined)) continue;
@@ -74,12 +68,12 @@ async function scriptNotes(bundle: OpenedBundle): Promise<readonly string[]> {
 
 async function trustFor(
   bundle: OpenedBundle,
-  values: OptionValues,
+  options: TrustOptions,
   anchorsFolder: string,
 ): Promise<{ trust: TrustStore; notes: readonly string[] }> {
   const { brought, notes } = await broughtBy(bundle);
   try {
-    return { trust: await openTrust(anchorsFolder, values, brought), notes };
+    return { trust: await openTrust(anchorsFolder, options, brought), notes };
   } catch (error) {
     const cause = error instanceof CommandFailure || error instanceof TrustMaterialError ? error.message.replace(/^: /, '') : undefined;
     if (cause === undefined) throw error;
@@ -101,44 +95,37 @@ async function listsFor(bundle: OpenedBundle, given: GivenLists): Promise<{ list
   return { lists, notes: refusals };
 }
 
-interface VerifiedBundles {
-  readonly outcomes: readonly FileOutcome[];
-  /** Files that are in none of the bundles but have a stamp beside them. They are not judged here. */
-  readonly stamped: readonly string[];
-}
-
 /**
- * Judges each evidence bundle on its own, and searches all of them for each file. It works offline.
+ * Judges each evidence bundle on its own, and searches all of them for each file. It works offline. It returns the files that are in none of the
+ * bundles but have a stamp beside them. They are not judged here.
  *
  * @throws CommandFailure if the user's trust anchors cannot be read
  */
 export async function verifyBundles(
   bundles: readonly string[],
   files: readonly string[],
-  values: OptionValues,
+  options: TrustOptions & { readonly online?: true },
   { terminal, stdin, anchorsFolder }: Context,
   given: GivenLists,
-): Promise<VerifiedBundles> {
-  if (values.online) throw misuse('--online works for stamps, not for bundles');
+): Promise<readonly string[]> {
+  if (options.online) throw misuse('--online works for stamps, not for bundles');
   // Opened here first, so that a fault in the user's trust anchors does not look like a fault in a bundle.
-  await openTrust(anchorsFolder, values);
-  const outcomes: FileOutcome[] = [];
-  const problem = (name: string, error: unknown) => outcomes.push({ code: terminal.problem(name, error), word: 'failed' });
+  await openTrust(anchorsFolder, options);
   const print = ({ json, line, details, verdict, sign = verdict }: ToldVerdict) => terminal.result(json, line, details, sign);
-  const count = ({ verdict, code }: ToldVerdict) => outcomes.push({ code, word: verdictWords[verdict] });
+  const count = ({ verdict, code }: ToldVerdict) => terminal.count(verdictWords[verdict], code);
   const digests = new Map<string, string>();
   for (const file of files) {
     try {
       digests.set(file, (await digestInput(file, stdin, { onBytes: terminal.track(file) })).imprint.digest);
     } catch (error) {
-      problem(file, error);
+      terminal.problem(file, error);
     }
   }
 
   /** Judges one bundle and prints the result. @throws CommandFailure if it cannot be read; BundleFault or StampRefused if it does not verify */
   const judge = (path: string): Promise<BundleJudgement> =>
     withBundle(path, async (bundle) => {
-      const { trust, notes } = await trustFor(bundle, values, anchorsFolder);
+      const { trust, notes } = await trustFor(bundle, options, anchorsFolder);
       const { lists, notes: listNotes } = await listsFor(bundle, given);
       const advance = terminal.track(path, (amount) => countOf(amount, 'output'));
       const onOutput = () => advance(1, bundle.record.output_count);
@@ -169,7 +156,7 @@ export async function verifyBundles(
         print(told);
         count(told);
         searched.push({ name: path, judgement: undefined });
-      } else problem(path, fault);
+      } else terminal.problem(path, fault);
     }
   }
   const stamped: string[] = [];
@@ -182,12 +169,12 @@ export async function verifyBundles(
     }
     if (found.length === 0 && unread !== undefined) {
       const why = `it is in none of the readable bundles, and ${unread} could not be read`;
-      problem(file, new CommandFailure(exitCodes.file, why));
+      terminal.problem(file, new CommandFailure(exitCodes.file, why));
       continue;
     }
     const [first = tellNotFound(file, sha256, searched), ...others] = found;
     for (const told of [first, ...others]) print(told);
     count(first);
   }
-  return { outcomes, stamped };
+  return stamped;
 }

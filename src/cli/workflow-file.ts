@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
+import { Option } from '@commander-js/extra-typings';
 import { z } from 'zod';
 import { CommandFailure, exitCodes } from './failure.ts';
 import { parseJson, readText } from './local-files.ts';
-import type { OptionValues } from './options.ts';
 
 /** The file that keeps a workflow token between commands. The service shows the token only once, and only the token gives access to the workflow. */
 const workflowFile = z.object({
@@ -20,10 +20,8 @@ const mostBytes = 64 * 1024;
 
 export const workflowFileName = 'qstamp-workflow.json';
 
-/** The option `--workflow`, as shown in the help of every command on a workflow. */
-export const workflowOption = ['FILE', 'the file with the workflow token (default qstamp-workflow.json)'] as const;
-
-export const workflowPathOf = ({ workflow }: OptionValues): string => workflow ?? workflowFileName;
+/** The option of every command on a workflow. */
+export const workflowOption = new Option('--workflow <FILE>', `the file with the workflow token (default ${workflowFileName})`);
 
 /** Whether a file holds a workflow token, whatever its name. */
 export async function isWorkflowFile(path: string): Promise<boolean> {
@@ -31,15 +29,11 @@ export async function isWorkflowFile(path: string): Promise<boolean> {
   return workflowFile.safeParse(parseJson((await readText(path)) ?? '')).success;
 }
 
-/** Reads the workflow that `--workflow` names. @throws CommandFailure if there is none */
-export async function openWorkflow(values: OptionValues): Promise<WorkflowFile> {
-  const path = workflowPathOf(values);
+/** Reads the workflow that `--workflow` names; by default that of this folder. @throws CommandFailure if there is none */
+export async function openWorkflow(path = workflowFileName): Promise<WorkflowFile> {
   const text = await readText(path);
   const parsed = workflowFile.safeParse(parseJson(text ?? ''));
   if (parsed.success) return parsed.data;
-  const fault =
-    text === undefined
-      ? `there is no ${path}${values.workflow === undefined ? ' here' : ''}`
-      : `${path} is damaged, or is not the file of a workflow`;
+  const fault = text === undefined ? `there is no ${path}` : `${path} is damaged, or is not the file of a workflow`;
   throw new CommandFailure(exitCodes.file, `${fault}; "qstamp workflow start" makes one, --workflow names another`);
 }

@@ -11,35 +11,37 @@ import {
   type TimeStampingService,
   type TrustedList,
 } from '../../shared/trust/lists/index.ts';
-import type { Command } from '../command.ts';
-import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
+import { type Context, collect, type Program } from '../command.ts';
+import { CommandFailure, exitCodes } from '../failure.ts';
 import { readListSigners } from '../list-files.ts';
-import { type FileOutcome, onOneLine, type Terminal } from '../terminal.ts';
+import { onOneLine, type Terminal } from '../terminal.ts';
 
-export const lists: Command = {
-  name: 'lists',
-  operands: 'FILE...',
-  summary: 'show what EU trusted lists say about time-stamping services, and check who signed them',
-  details:
-    'FILE is a trusted list in XML (ETSI TS 119 612). With --list-signers, each list must be signed with one of these certificates, ' +
-    'or with one that a verified list of lists among the files names for its country. Pivots of the list of lists must be ' +
-    'among the files, under their own names (eu-lotl-pivot-341.xml). Nothing is fetched.',
-  options: {
-    'list-signers': ['FILE', 'certificates that may sign: those of the Official Journal for the list of lists; may be repeated'],
-    'signers-of': ['COUNTRY', 'print, as PEM, the certificates that the list of lists names for this country (EU: for itself)'],
-  },
-  run: async (files, values, { terminal }) => {
-    if (files.length === 0) throw misuse('name at least one file with a trusted list');
-    const given = values['list-signers'];
-    const signers = given && (await readListSigners(given));
-    const reader = openListThread();
-    try {
-      return await showLists(files, { signers, country: values['signers-of'], reader, terminal });
-    } finally {
-      await reader.close();
-    }
-  },
-};
+export function addListsCommand(program: Program, { terminal }: Context): void {
+  program
+    .command('lists')
+    .description(
+      'show what EU trusted lists say about time-stamping services, and check who signed them\n\n' +
+        'FILE is a trusted list in XML (ETSI TS 119 612). With --list-signers, each list must be signed with one of these certificates, ' +
+        'or with one that a verified list of lists among the files names for its country. Pivots of the list of lists must be ' +
+        'among the files, under their own names (eu-lotl-pivot-341.xml). Nothing is fetched.',
+    )
+    .argument('<FILE...>')
+    .option(
+      '--list-signers <FILE>',
+      'certificates that may sign: those of the Official Journal for the list of lists; may be repeated',
+      collect,
+    )
+    .option('--signers-of <COUNTRY>', 'print, as PEM, the certificates that the list of lists names for this country (EU: for itself)')
+    .action(async (files, { listSigners, signersOf: country }) => {
+      const signers = listSigners && (await readListSigners(listSigners));
+      const reader = openListThread();
+      try {
+        await showLists(files, { signers, country, reader, terminal });
+      } finally {
+        await reader.close();
+      }
+    });
+}
 
 interface ListOptions {
   /** DER; undefined: any signer is taken, and this is said. */
@@ -49,37 +51,35 @@ interface ListOptions {
   readonly terminal: Terminal;
 }
 
-async function showLists(files: readonly string[], { signers, country, reader, terminal }: ListOptions): Promise<ExitCode> {
+async function showLists(files: readonly string[], { signers, country, reader, terminal }: ListOptions): Promise<void> {
   const documents = new Map<string, Buffer>();
-  const outcomes: FileOutcome[] = [];
   for (const file of files) {
     try {
       documents.set(file, await readFile(file));
     } catch (error) {
-      outcomes.push({ code: terminal.problem(file, error), word: 'not read' });
+      terminal.problem(file, error, 'not read');
     }
   }
   const { read, newest } = await chooseLists(documents, signers, reader);
   for (const [file, list] of read) {
     if (list instanceof ListRefusal) {
       terminal.result({ file, reason: list.message }, `${file}: ${list.message}`, [], 'not_valid');
-      outcomes.push({ code: exitCodes.notValid, word: 'refused' });
+      terminal.count('refused', exitCodes.notValid);
       continue;
     }
     if (country === undefined) showList(file, list, signers !== undefined, terminal);
-    outcomes.push({ code: exitCodes.ok, word: 'read' });
+    terminal.count('read');
   }
-  if (country === undefined) return terminal.summary(outcomes);
+  if (country === undefined) return terminal.summary();
   const named = signersIn(
     newest.find(({ kind }) => kind === 'list_of_lists'),
     country,
   );
   if (named.length === 0) {
     const what = `no list of lists among the files names signers for "${country}"; codes are capitals, such as SE`;
-    return terminal.problem(undefined, new CommandFailure(exitCodes.file, what));
+    throw new CommandFailure(exitCodes.file, what);
   }
   for (const signer of named) terminal.text(pemText(signer));
-  return exitCodes.ok;
 }
 
 /** Some signers have keys that the verifier of tokens does not know, so Node.js reads the certificate. */
