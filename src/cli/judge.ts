@@ -12,10 +12,9 @@ import { recordAlgorithms, type TokenClaims, type TrustStore, type Verified } fr
 import { createTokenJudge } from '../shared/trust/judge.ts';
 import { createListIndex, type ListIndex } from '../shared/trust/lists/index.ts';
 import type { Client } from './client.ts';
-import { type DigestOptions, digestInput } from './digest-input.ts';
 import { CommandFailure, exitCodes, misuse } from './failure.ts';
-import { parseJson, readText } from './local-files.ts';
-import type { VerifySubject } from './subject.ts';
+import { type DigestOptions, digestInput, parseJson, readText } from './local-files.ts';
+import type { VerifySubject } from './operands.ts';
 
 /** The verdict about a token on this machine. */
 export interface TokenVerdict {

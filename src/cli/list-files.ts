@@ -10,8 +10,7 @@ import {
   readSignersFile,
   type TrustedList,
 } from '../shared/trust/lists/index.ts';
-import { aboutFile } from './anchors.ts';
-import { CommandFailure, exitCodes, misuse } from './failure.ts';
+import { about, asFailure, CommandFailure, exitCodes, misuse } from './failure.ts';
 
 /** The options with trusted lists and the certificates that may sign them, each a list of files. */
 export interface ListOptions {
@@ -47,10 +46,11 @@ export async function readGivenLists({ trustedList: files = [], listSigners: giv
   const failures: [string, CommandFailure][] = [];
   for (const file of files) {
     try {
-      documents.set(file, await aboutFile(file, () => readFile(file)));
+      documents.set(file, await readFile(file));
     } catch (error) {
-      if (!(error instanceof CommandFailure)) throw error;
-      failures.push([file, new CommandFailure(error.exitCode, error.message.replace(`${file}: `, ''))]);
+      const failure = asFailure(error);
+      if (!(failure instanceof CommandFailure)) throw error;
+      failures.push([file, failure]);
     }
   }
   const choose = async (these: ReadonlyMap<string, Uint8Array>): Promise<ChosenLists> => {
@@ -87,7 +87,7 @@ export async function readGivenLists({ trustedList: files = [], listSigners: giv
 /** Reads the certificates of `--list-signers`, DER. @throws CommandFailure */
 export async function readListSigners(paths: readonly string[]): Promise<readonly Uint8Array[]> {
   const readOne = async (path: string) => {
-    const file = await aboutFile(path, () => readFile(path));
+    const file = await about(path, () => readFile(path));
     try {
       return readSignersFile(file);
     } catch (error) {

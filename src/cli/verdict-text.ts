@@ -19,11 +19,11 @@ import {
   type VerifiedEvidenceRecord,
 } from '../shared/rfc3161/index.ts';
 import { readableFingerprint, readableName } from './anchors.ts';
-import { standardInput } from './digest-input.ts';
 import { CommandFailure, type ExitCode, exitCodes } from './failure.ts';
 import type { OnlineAnswer, OutputJudgement, SubjectJudgement } from './judge.ts';
-import { describeStampRecord } from './stamp-record.ts';
-import type { VerifySubject } from './subject.ts';
+import { standardInput } from './local-files.ts';
+import type { VerifySubject } from './operands.ts';
+import { describeStampRecord } from './records.ts';
 import { countOf, withMilliseconds } from './terminal.ts';
 
 /** A verdict for output: one line of JSON for programs, `line` and `details` for people. */
@@ -32,9 +32,14 @@ export interface ToldVerdict {
   readonly line: string;
   readonly details: readonly string[];
   readonly verdict: Verdict;
-  /** The verdict for the sign before the line, if it differs: a valid time-stamp for trials does not look like a proof. */
-  readonly sign?: Verdict | undefined;
+  /**
+   * The verdict for the sign before the line. A valid time-stamp does not look like a proof if it is for trials, or if the service does not confirm
+   * it.
+   */
+  readonly sign: Verdict;
   readonly code: ExitCode;
+  /** The verdict for the summary. */
+  readonly word: string;
 }
 
 /** The exit code for a verdict. `reason`: its code. */
@@ -44,7 +49,7 @@ export function exitCodeOf(verdict: Verdict, reason: string | undefined): ExitCo
 }
 
 /** The verdicts in words, for a summary. */
-export const verdictWords: Readonly<Record<Verdict, string>> = { valid: 'valid', not_valid: 'not valid', not_proved: 'not proved' };
+const verdictWords: Readonly<Record<Verdict, string>> = { valid: 'valid', not_valid: 'not valid', not_proved: 'not proved' };
 
 /**
  * Writes a verdict for output.
@@ -114,9 +119,20 @@ export function tellVerdict(
     ...(shownNotChecked.length > 0 ? [`not checked: ${withMilliseconds(shownNotChecked.join('; '))}`] : []),
     ...(online ? [`the service says: ${isValid ? said : `${said.replace(/\.$/, '')} (this proves nothing)`}`] : []),
   ];
-  const code = exitCodeOf(verdict, judgement.reason);
   const line = `${judged}: ${headline(subject, judgement, reason)}`;
-  return { json, line, details, verdict, code, ...(isTrial && { sign: 'not_proved' }) };
+  const result = toldVerdict({ json, line, details, verdict, isTrial, code: exitCodeOf(verdict, judgement.reason) });
+  // The answer of the service, or that there is none, counts only for what is valid here.
+  if (!isValid || online === undefined || (!(online instanceof CommandFailure) && online.valid)) return result;
+  const code = online instanceof CommandFailure ? online.exitCode : exitCodes.notValid;
+  return { ...result, sign: 'not_proved', code, word: 'not confirmed by the service' };
+}
+
+/** Completes a verdict for output. `isTrial`: its time-stamp is valid, but for trials. */
+export function toldVerdict({
+  isTrial = false,
+  ...told
+}: Omit<ToldVerdict, 'sign' | 'word'> & { readonly isTrial?: boolean }): ToldVerdict {
+  return { ...told, sign: isTrial ? 'not_proved' : told.verdict, word: verdictWords[told.verdict] };
 }
 
 /** The member `qualified`, as in answers of the service. */
@@ -232,23 +248,16 @@ function describeOnline(online: OnlineAnswer): string {
 export function tellOutput(name: string, { judgement, sha256, proof }: OutputJudgement, trust: TrustStore): ToldVerdict {
   const record = proof.closing_record?.record;
   const subject = { input: name, token: undefined, stampId: proof.closing_record?.stamp.stamp_id, record: undefined };
-  const { json, line, details, verdict, sign, code } = tellVerdict(name, subject, judgement, trust);
+  const told = tellVerdict(name, subject, judgement, trust);
   const isValid = judgement.verdict === 'valid';
   const place = `a record stamped then says: output ${proof.sequence_number} of ${record?.output_count} of workflow ${proof.workflow_id}`;
+  const claimed =
+    isValid && record
+      ? { workflow_id: record.workflow_id, sequence_number: proof.sequence_number, output_count: record.output_count }
+      : null;
   return {
-    json: {
-      ...json,
-      imprint: sha256Imprint(sha256),
-      content_sha256: sha256,
-      claimed:
-        isValid && record
-          ? { workflow_id: record.workflow_id, sequence_number: proof.sequence_number, output_count: record.output_count }
-          : null,
-    },
-    line,
-    details: [...(isValid ? [place] : []), ...details],
-    verdict,
-    sign,
-    code,
+    ...told,
+    json: { ...told.json, imprint: sha256Imprint(sha256), content_sha256: sha256, claimed },
+    details: [...(isValid ? [place] : []), ...told.details],
   };
 }

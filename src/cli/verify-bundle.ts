@@ -1,28 +1,41 @@
-import { readFile } from 'node:fs/promises';
-import { BundleFault, mostSmallBytes, type OpenedBundle } from '../shared/proof/bundle.js';
+import { createHash } from 'node:crypto';
+import { createReadStream, existsSync } from 'node:fs';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+import { Readable } from 'node:stream';
+import { sha256 } from '../shared/domain/proofs.ts';
+import { type Imprint, imprintAlgorithms, isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
+import {
+  BundleFault,
+  type BundleFile,
+  type BundleTools,
+  hasClosingRecord,
+  mostEntries,
+  mostSmallBytes,
+  type OpenedBundle,
+  openBundle,
+  openUnpacked,
+} from '../shared/proof/bundle.js';
 import { bundleFiles, ignoredText } from '../shared/proof/bundle-files.js';
+import type * as proof from '../shared/proof/judge-bundle.js';
 import { judgeBundle, StampRefused } from '../shared/proof/judge-bundle.js';
 import { isSame } from '../shared/proof/octets.js';
-import { type TrustMaterial, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
+import { ZipFault } from '../shared/proof/zip-source.js';
+import { firstTokenOf, type TrustMaterial, type TrustStore } from '../shared/rfc3161/index.ts';
+import type { ListIndex } from '../shared/trust/lists/index.ts';
 import { openTrust, type TrustOptions } from './anchors.ts';
-import { type SearchedBundle, tellBrokenBundle, tellBundle, tellFound, tellNotFound } from './bundle-text.ts';
+import { type BundleJudgement, type SearchedBundle, tellBrokenBundle, tellBundle, tellFound, tellNotFound } from './bundle-text.ts';
 import type { Context } from './command.ts';
-import { digestInput } from './digest-input.ts';
-import { CommandFailure, exitCodes, misuse } from './failure.ts';
-import {
-  asBundleFault,
-  type BundleJudgement,
-  isBundleFolder,
-  isBundlePath,
-  isCertainlyBundle,
-  judgeStampBy,
-  mayBeBundle,
-  withBundle,
-} from './judge-bundle.ts';
+import { asZipFailure, inflate, withZip } from './container.ts';
+import { asFailure, CommandFailure, exitCodes, misuse } from './failure.ts';
+import { imprintSaidBy, judgeToken, type TokenVerdict } from './judge.ts';
 import type { GivenLists } from './list-files.ts';
-import { stampBeside } from './subject.ts';
+import { digestInput } from './local-files.ts';
+import { stampBeside } from './operands.ts';
 import { countOf } from './terminal.ts';
-import { type ToldVerdict, verdictWords } from './verdict-text.ts';
+import type { ToldVerdict } from './verdict-text.ts';
+
+const tools: BundleTools = { inflate, sha256, createSha256: () => createHash('sha256') };
 
 /**
  * Finds the evidence bundles among the names: unpacked bundles, and zip files without a stamp beside them. If there are several, a zip file without a closing record counts
@@ -32,67 +45,13 @@ export async function bundlesAmong(names: readonly string[], inFolders: Readonly
   const zips: string[] = [];
   for (const name of names) {
     if (!isBundlePath(name) || (!isBundleFolder(name) && (await stampBeside(name)) !== undefined)) continue;
-    if (!inFolders.has(name) || (await isCertainlyBundle(name))) zips.push(name);
+    if (!inFolders.has(name) || (await isBundle(name, false))) zips.push(name);
   }
   if (zips.length < 2) return zips;
   const bundles: string[] = [];
-  for (const zip of zips) if (await mayBeBundle(zip)) bundles.push(zip);
+  // A file that cannot be read is reported when it is opened.
+  for (const zip of zips) if (await isBundle(zip, true)) bundles.push(zip);
   return bundles.length > 0 ? bundles : zips;
-}
-
-/** The certificates and revocation lists in a bundle. They help to build chains but are not trusted. */
-async function broughtBy(
-  bundle: OpenedBundle,
-): Promise<{ brought: Pick<TrustMaterial, 'intermediates' | 'crls'>; notes: readonly string[] }> {
-  const read = async (name: string): Promise<string[]> => {
-    const text = Buffer.from(await bundle.bytesOf(name)).toString('latin1');
-    return text.includes('-----BEGIN') ? [text] : [];
-  };
-  const isLarge = bundle.sizeOf(bundleFiles.revocationLists) > mostSmallBytes;
-  return {
-    brought: {
-      intermediates: [...(await read(bundleFiles.otherCertificates)), ...(await read(bundleFiles.trustAnchors))],
-      crls: isLarge ? [] : await read(bundleFiles.revocationLists),
-    },
-    notes: isLarge ? ['the revocation lists of the bundle: they are too large; give them with --crl'] : [],
-  };
-}
-
-const knownScript = new URL('../../views/bundle/verify.py', import.meta.url);
-
-/** Warns if `verify.py` in the bundle is not our script: then the author of the bundle wrote it, and it may print anything. */
-async function scriptNotes(bundle: OpenedBundle): Promise<readonly string[]> {
-  const isKnown = isSame(await bundle.bytesOf(bundleFiles.script), await readFile(knownScript));
-  return isKnown ? [] : ['verify.py: it is not the script that this command knows; read it before you run it'];
-}
-
-async function trustFor(
-  bundle: OpenedBundle,
-  options: TrustOptions,
-  anchorsFolder: string,
-): Promise<{ trust: TrustStore; notes: readonly string[] }> {
-  const { brought, notes } = await broughtBy(bundle);
-  try {
-    return { trust: await openTrust(anchorsFolder, options, brought), notes };
-  } catch (error) {
-    const cause = error instanceof CommandFailure || error instanceof TrustMaterialError ? error.message.replace(/^: /, '') : undefined;
-    if (cause === undefined) throw error;
-    throw new BundleFault('bundle_malformed', `The certificates in the bundle cannot be used: ${cause}`);
-  }
-}
-
-/** The trusted lists for a bundle: the given ones, and those in it, by the same rules. */
-async function listsFor(bundle: OpenedBundle, given: GivenLists): Promise<{ lists: GivenLists['lists']; notes: readonly string[] }> {
-  if (bundle.lists.length === 0) return { lists: given.lists, notes: [] };
-  if (!given.withBundle)
-    return {
-      lists: given.lists,
-      notes: ['the trusted lists in this bundle: give --list-signers with the certificates that may sign them'],
-    };
-  const documents = new Map<string, Uint8Array>();
-  for (const name of bundle.lists) documents.set(name, await bundle.bytesOfList(name));
-  const { lists, refusals } = await given.withBundle(documents);
-  return { lists, notes: refusals };
 }
 
 /**
@@ -111,8 +70,8 @@ export async function verifyBundles(
   if (options.online) throw misuse('--online works for stamps, not for bundles');
   // Opened here first, so that a fault in the user's trust anchors does not look like a fault in a bundle.
   await openTrust(anchorsFolder, options);
-  const print = ({ json, line, details, verdict, sign = verdict }: ToldVerdict) => terminal.result(json, line, details, sign);
-  const count = ({ verdict, code }: ToldVerdict) => terminal.count(verdictWords[verdict], code);
+  const print = ({ json, line, details, sign }: ToldVerdict) => terminal.result(json, line, details, sign);
+  const count = ({ word, code }: ToldVerdict) => terminal.count(word, code);
   const digests = new Map<string, string>();
   for (const file of files) {
     try {
@@ -178,3 +137,131 @@ export async function verifyBundles(
   }
   return stamped;
 }
+
+/** The certificates and revocation lists in a bundle. They help to build chains but are not trusted. */
+async function broughtBy(
+  bundle: OpenedBundle,
+): Promise<{ brought: Pick<TrustMaterial, 'intermediates' | 'crls'>; notes: readonly string[] }> {
+  const read = async (name: string): Promise<string[]> => {
+    const text = Buffer.from(await bundle.bytesOf(name)).toString('latin1');
+    return text.includes('-----BEGIN') ? [text] : [];
+  };
+  const isLarge = bundle.sizeOf(bundleFiles.revocationLists) > mostSmallBytes;
+  return {
+    brought: {
+      intermediates: [...(await read(bundleFiles.otherCertificates)), ...(await read(bundleFiles.trustAnchors))],
+      crls: isLarge ? [] : await read(bundleFiles.revocationLists),
+    },
+    notes: isLarge ? ['the revocation lists of the bundle: they are too large; give them with --crl'] : [],
+  };
+}
+
+const knownScript = new URL('../../views/bundle/verify.py', import.meta.url);
+
+/** Warns if `verify.py` in the bundle is not our script: then the author of the bundle wrote it, and it may print anything. */
+async function scriptNotes(bundle: OpenedBundle): Promise<readonly string[]> {
+  const isKnown = isSame(await bundle.bytesOf(bundleFiles.script), await readFile(knownScript));
+  return isKnown ? [] : ['verify.py: it is not the script that this command knows; read it before you run it'];
+}
+
+async function trustFor(
+  bundle: OpenedBundle,
+  options: TrustOptions,
+  anchorsFolder: string,
+): Promise<{ trust: TrustStore; notes: readonly string[] }> {
+  const { brought, notes } = await broughtBy(bundle);
+  try {
+    return { trust: await openTrust(anchorsFolder, options, brought), notes };
+  } catch (error) {
+    const failure = asFailure(error);
+    if (!(failure instanceof CommandFailure)) throw error;
+    throw new BundleFault('bundle_malformed', `The certificates in the bundle cannot be used: ${failure.message.replace(/^: /, '')}`);
+  }
+}
+
+/** The trusted lists for a bundle: the given ones, and those in it, by the same rules. */
+async function listsFor(bundle: OpenedBundle, given: GivenLists): Promise<{ lists: GivenLists['lists']; notes: readonly string[] }> {
+  if (bundle.lists.length === 0) return { lists: given.lists, notes: [] };
+  if (!given.withBundle)
+    return {
+      lists: given.lists,
+      notes: ['the trusted lists in this bundle: give --list-signers with the certificates that may sign them'],
+    };
+  const documents = new Map<string, Uint8Array>();
+  for (const name of bundle.lists) documents.set(name, await bundle.bytesOfList(name));
+  const { lists, refusals } = await given.withBundle(documents);
+  return { lists, notes: refusals };
+}
+
+/** Whether a path may be that of a bundle: a zip file, or an unpacked bundle. */
+const isBundlePath = (path: string): boolean => /\.zip$/i.test(path) || isBundleFolder(path);
+
+/** Whether a path is that of a folder with an unpacked bundle. */
+export const isBundleFolder = (path: string): boolean =>
+  [bundleFiles.closingRecord, bundleFiles.sums].every((name) => existsSync(join(path, name)));
+
+/** The files and folders in a folder, as entries of a zip file: a folder has a name that ends with a slash. */
+async function filesInFolder(folder: string): Promise<Map<string, BundleFile>> {
+  const files = new Map<string, BundleFile>();
+  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
+    const path = join(entry.parentPath, entry.name);
+    const name = relative(folder, path).replaceAll(sep, '/');
+    if (files.size === mostEntries) throw new ZipFault(`it has more than ${mostEntries} entries`);
+    if (entry.isDirectory()) files.set(`${name}/`, { size: 0, read: async function* () {} });
+    else if (entry.isFile()) {
+      const { size } = await stat(path);
+      files.set(name, { size, read: () => (size === 0 ? Readable.from([]) : createReadStream(path, { end: size - 1 })) });
+    } else throw new ZipFault(`${name} is neither a file nor a folder`);
+  }
+  return files;
+}
+
+/** Turns an error while reading a bundle into a CommandFailure with one sentence. Faults in its contents are returned unchanged. */
+async function asBundleFault(path: string, error: unknown): Promise<unknown> {
+  if (!(error instanceof ZipFault) || !(await isBundle(path, false)))
+    return asZipFailure('an evidence bundle, and no stamp is beside it', error);
+  const advice = 'get it again with "qstamp workflow bundle ID"';
+  return new CommandFailure(exitCodes.notValid, `this evidence bundle cannot be used: ${error.message}; ${advice}`);
+}
+
+/** Opens an evidence bundle (W22), packed or unpacked, calls `use` with it, and closes it. */
+async function withBundle<Result>(path: string, use: (bundle: OpenedBundle) => Promise<Result>): Promise<Result> {
+  if (isBundleFolder(path)) return use(await openUnpacked(await filesInFolder(path), tools));
+  return withZip(path, async (source) => use(await openBundle(source, tools)));
+}
+
+/** Whether there is an unpacked bundle, or a zip file with a closing record. `otherwise` is the answer for a file that cannot be read. */
+async function isBundle(path: string, otherwise: boolean): Promise<boolean> {
+  return isBundleFolder(path) || (await withZip(path, (source) => hasClosingRecord(source, inflate)).catch(() => otherwise));
+}
+
+/**
+ * The imprints of a stamped hash. If the content is known, they include other algorithms: an evidence record that was renewed in another algorithm
+ * needs the content's hash in this algorithm.
+ */
+const imprintsOf = ({ sha256, content }: proof.Stamped): readonly Imprint[] => {
+  const others = content === undefined ? [] : imprintAlgorithms.filter((algorithm) => algorithm !== 'sha256');
+  return [
+    sha256Imprint(sha256),
+    ...others.map((algorithm) => ({ algorithm, digest: createHash(algorithm).update(content!).digest('hex') })),
+  ];
+};
+
+/**
+ * Creates the functions that verify the time-stamps of a bundle with the anchors of `trust` and with trusted lists.
+ *
+ * @param nowMs milliseconds since the epoch
+ */
+const judgeStampBy = (
+  trust: TrustStore,
+  nowMs: number,
+  lists: ListIndex | undefined,
+): Pick<proof.BundleJudge<TokenVerdict>, 'judgeStamp' | 'firstTokenOf'> => ({
+  firstTokenOf: (record) => firstTokenOf(Buffer.from(record)),
+  judgeStamp: async (bytes, stamped) => {
+    const judged = await judgeToken(Buffer.from(bytes), trust, nowMs, imprintsOf(stamped), lists);
+    const said = imprintSaidBy(judged);
+    if (judged.verdict === 'not_valid' || !said || isSameImprint(said, sha256Imprint(stamped.sha256))) return judged;
+    return { verdict: 'not_valid', reason: 'imprint_mismatch', stated: undefined };
+  },
+});

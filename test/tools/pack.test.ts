@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { writeContainer } from '../../src/cli/container.ts';
+import { writeContainer } from '../../src/cli/commands/pack.ts';
 import { sha256Imprint } from '../../src/shared/domain/stamp.ts';
 import { createTrustStore, verifyToken } from '../../src/shared/rfc3161/index.ts';
 import { answerFor, folderWith, genTime, genTimeMs, pki, recordOf, stranger, tokenOf } from '../support/cli.ts';
@@ -93,11 +93,11 @@ describe('a file that changes after it was judged', () => {
 
   test('or is deleted: an existing container stays unchanged', async () => {
     const { path } = folderWith({ b: 'b', 'a.asics': 'older', 'b.asics': 'older' });
-    for (const [name, code] of [
-      ['a', 'ENOENT'],
-      ['b', 'EEXIST'],
+    for (const [name, message] of [
+      ['a', /^ENOENT/],
+      ['b', /^the file already exists$/],
     ] as const) {
-      await expect(writeContainer(path(`${name}.asics`), { path: path(name), imprint }, proof)).rejects.toMatchObject({ code });
+      await expect(writeContainer(path(`${name}.asics`), { path: path(name), imprint }, proof)).rejects.toThrow(message);
       expect(readFileSync(path(`${name}.asics`), 'utf8')).toBe('older');
     }
   });

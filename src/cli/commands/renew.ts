@@ -4,7 +4,7 @@ import type { Client } from '../client.ts';
 import type { Context, Program } from '../command.ts';
 import { CommandFailure, exitCodes } from '../failure.ts';
 import { saveFile } from '../local-files.ts';
-import { readStampRecord, stampIdIn, stampRecordPathOf } from '../stamp-record.ts';
+import { readStampRecord, stampIdIn, stampRecordPathOf } from '../records.ts';
 import { forEachFile } from '../terminal.ts';
 
 export function addRenewCommand(program: Program, context: Context): void {

@@ -5,18 +5,10 @@ import type { StampToken } from '../../shared/contract/stamp.ts';
 import { stampTiers } from '../../shared/domain/stamp.ts';
 import type { Client } from '../client.ts';
 import { type Context, metadataOption, type Program } from '../command.ts';
-import { type DigestedInput, digestInput, standardInput } from '../digest-input.ts';
 import { CommandFailure, exitCodes, misuse } from '../failure.ts';
-import { readText, saveFile, saveJson } from '../local-files.ts';
-import { filesOf, folderRule } from '../operand-files.ts';
-import {
-  describeStampRecord,
-  isStampRecordPath,
-  readStampRecord,
-  type StampRecord,
-  stampedPathOf,
-  stampRecordPathOf,
-} from '../stamp-record.ts';
+import { type DigestedInput, digestInput, readText, saveFile, saveJson, standardInput } from '../local-files.ts';
+import { filesOf, folderRule } from '../operands.ts';
+import { describeStampRecord, isStampRecordPath, readStampRecord, type StampRecord, stampedPathOf, stampRecordPathOf } from '../records.ts';
 import { forEachFile, readableSize, withMilliseconds } from '../terminal.ts';
 
 /** The maximum number of files that are read and stamped at a time. */

@@ -1,17 +1,15 @@
 import { Option } from '@commander-js/extra-typings';
 import { openTrust, type TrustOptions } from '../anchors.ts';
 import { type Context, collect, type Program } from '../command.ts';
-import { asContainerFault, isContainerPath, openContainer } from '../container.ts';
-import { standardInput } from '../digest-input.ts';
-import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
-import { type JudgeContext, judgeOutput, judgeSubject, type SubjectJudgement } from '../judge.ts';
-import { isBundleFolder } from '../judge-bundle.ts';
+import { isContainerPath, withContainer } from '../container.ts';
+import { misuse } from '../failure.ts';
+import { type JudgeContext, judgeOutput, judgeSubject } from '../judge.ts';
 import { type ListOptions, readGivenLists } from '../list-files.ts';
-import { filesOf, folderRule } from '../operand-files.ts';
-import { findSubject } from '../subject.ts';
+import { standardInput } from '../local-files.ts';
+import { filesOf, findSubject, folderRule } from '../operands.ts';
 import { forEachFile } from '../terminal.ts';
-import { type ToldVerdict, tellOutput, tellVerdict, verdictWords } from '../verdict-text.ts';
-import { bundlesAmong, verifyBundles } from '../verify-bundle.ts';
+import { type ToldVerdict, tellOutput, tellVerdict } from '../verdict-text.ts';
+import { bundlesAmong, isBundleFolder, verifyBundles } from '../verify-bundle.ts';
 
 export function addVerifyCommand(program: Program, context: Context): void {
   program
@@ -80,60 +78,32 @@ async function verifyAll(operands: readonly string[], options: VerifyOptions, co
       onBytes: terminal.track(stamped.length > 1 ? `${place} of ${stamped.length}, ${name}` : name),
       nowMs: Date.now(),
     };
-    const { told, judgement } = await (proof === undefined ? judgeStamped(name, token, judging) : judgeProved(name, proof, judging));
-    const code = codeOf(told, judgement);
-    // A valid stamp that the service does not confirm is no reason to be calm, so it gets the sign of a stamp that is not proved.
-    const isDoubted = told.verdict === 'valid' && code !== exitCodes.ok;
-    const details =
-      bundles.length > 0 ? ['in no bundle that you named: judged by the stamp beside it', ...(told.details ?? [])] : told.details;
+    const { json, line, details: own, verdict, sign, code, word } = await judgeOperand(name, options, judging);
+    const details = bundles.length > 0 ? ['in no bundle that you named: judged by the stamp beside it', ...own] : own;
     // For a folder, these lines are usually the same for all files.
-    const isRepeated = told.verdict === 'valid' && details.join('\n') === shown;
+    const isRepeated = verdict === 'valid' && details.join('\n') === shown;
     shown = details.join('\n');
-    terminal.result(
-      told.json,
-      told.line,
-      isRepeated ? ['details as above'] : details,
-      isDoubted ? 'not_proved' : (told.sign ?? told.verdict),
-    );
-    terminal.count(isDoubted ? 'not confirmed by the service' : verdictWords[told.verdict], code);
+    terminal.result(json, line, isRepeated ? ['details as above'] : details, sign);
+    terminal.count(word, code);
   });
 }
 
-interface JudgedOperand {
-  readonly told: ToldVerdict;
-  readonly judgement: SubjectJudgement;
-}
-
-/** Judges the file in a container. The file is read like standard input, while it is unpacked. */
-async function judgeContainer(name: string, context: JudgeContext): Promise<JudgedOperand> {
-  const container = await openContainer(name);
-  try {
-    const { proof, unread } = container;
-    const subject = { input: standardInput, token: Buffer.from(proof), stampId: undefined, record: undefined, unread };
-    const judgement = await judgeSubject(subject, { ...context, stdin: container.readFile() });
-    return { told: tellVerdict(name, subject, judgement, context.trust), judgement };
-  } catch (error) {
-    throw asContainerFault(error);
-  } finally {
-    await container.close();
+/** Judges one operand by the options of the command. */
+async function judgeOperand(
+  name: string,
+  { token, proof }: Pick<VerifyOptions, 'token' | 'proof'>,
+  context: JudgeContext,
+): Promise<ToldVerdict> {
+  const { trust } = context;
+  if (proof !== undefined) return tellOutput(name, await judgeOutput(name, proof, context), trust);
+  if (token !== undefined || !isContainerPath(name)) {
+    const subject = await findSubject(name, token);
+    return tellVerdict(name, subject, await judgeSubject(subject, context), trust);
   }
-}
-
-async function judgeStamped(name: string, token: string | undefined, context: JudgeContext): Promise<JudgedOperand> {
-  if (token === undefined && isContainerPath(name)) return judgeContainer(name, context);
-  const subject = await findSubject(name, token);
-  const judgement = await judgeSubject(subject, context);
-  return { told: tellVerdict(name, subject, judgement, context.trust), judgement };
-}
-
-async function judgeProved(name: string, proofPath: string, context: JudgeContext): Promise<JudgedOperand> {
-  const found = await judgeOutput(name, proofPath, context);
-  return { told: tellOutput(name, found, context.trust), judgement: found.judgement };
-}
-
-/** The exit code of a judgement. The answer of the service, or that there is none, counts only for what is valid here. */
-function codeOf({ verdict, code }: ToldVerdict, { online }: SubjectJudgement): ExitCode {
-  if (verdict !== 'valid') return code;
-  if (online instanceof CommandFailure) return online.exitCode;
-  return online === undefined || online.valid ? exitCodes.ok : exitCodes.notValid;
+  return withContainer(name, async (container) => {
+    const { proof, unread } = container;
+    // The file is read like standard input, while it is unpacked.
+    const subject = { input: standardInput, token: Buffer.from(proof), stampId: undefined, record: undefined, unread };
+    return tellVerdict(name, subject, await judgeSubject(subject, { ...context, stdin: container.readFile() }), trust);
+  });
 }

@@ -2,21 +2,32 @@ import { basename, extname } from 'node:path';
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { WorkflowStateResponse } from '../../shared/contract/workflow.ts';
 import { workflowTiers } from '../../shared/domain/stamp.ts';
-import { aboutFile } from '../anchors.ts';
 import type { Client } from '../client.ts';
 import { type Context, confirm, metadataOption, type Program } from '../command.ts';
-import { digestFile, digestInput } from '../digest-input.ts';
-import { asFailure, CommandFailure, exitCodes, misuse } from '../failure.ts';
-import { readText, saveFile, saveJson } from '../local-files.ts';
-import { filesOf, folderRule } from '../operand-files.ts';
-import { describeStampRecord, isStampRecordPath, readStampRecord, type StampRecord, stampRecordPathOf } from '../stamp-record.ts';
+import { about, CommandFailure, exitCodes, misuse } from '../failure.ts';
+import { digestFile, digestInput, readText, saveFile, saveJson } from '../local-files.ts';
+import { filesOf, folderRule } from '../operands.ts';
+import {
+  describeStampRecord,
+  isStampRecordPath,
+  openWorkflow,
+  readStampRecord,
+  type StampRecord,
+  stampRecordPathOf,
+  type WorkflowFile,
+  workflowFileName,
+  workflowOption,
+} from '../records.ts';
 import { countOf, notTried, readableSize, type Terminal, withMilliseconds } from '../terminal.ts';
-import { openWorkflow, type WorkflowFile, workflowFileName, workflowOption } from '../workflow-file.ts';
 
 export function addWorkflowCommands(program: Program, context: Context): void {
   const group = program
     .command('workflow')
     .description('stamp the outputs of a piece of work in their order, and close it with a Merkle root');
+  for (const addCommand of [addStart, addAdd, addStatus, addResend, addComplete, addBundle, addRedact]) addCommand(group, context);
+}
+
+function addStart(group: Program, { terminal, connect, stdin }: Context): void {
   group
     .command('start')
     .description(`start a workflow; its secret workflow token is saved in ${workflowFileName}`)
@@ -28,7 +39,40 @@ export function addWorkflowCommands(program: Program, context: Context): void {
     .option('--title <TEXT>', 'a title of the task, shown on the public page of the workflow')
     .addOption(metadataOption('stored with the briefing'))
     .option('--workflow <FILE>', 'where the workflow token is saved', workflowFileName)
-    .action((options) => start(options, context));
+    .action(async ({ email, agent, briefing, briefingHash, tier, title, metadata: given, workflow: path }) => {
+      const metadata = title === undefined ? given : { ...given, title, public: true };
+      const client = connect();
+      if ((await readText(path)) !== undefined) {
+        throw new CommandFailure(exitCodes.file, `${path} already contains a workflow; --workflow names another file`);
+      }
+      const hashFile = (file: string) => about(`--briefing ${file}`, () => digestInput(file, stdin));
+      const briefing_hash = briefing === undefined ? briefingHash : (await hashFile(briefing)).imprint.digest;
+      if (briefing_hash === undefined) throw misuse('one of --briefing and --briefing-hash is needed');
+      const request = { user_email: email, agent_id: agent, briefing_hash, tier, ...(metadata && { briefing_metadata: metadata }) };
+      const { workflow_token, ...started } = await client.startWorkflow(request);
+      const { workflow_id, expires_at } = started;
+      const saved: WorkflowFile = { qstamp: 1, kind: 'workflow', service: client.baseUrl, workflow_id, workflow_token, expires_at };
+      await saveJson(path, saved, {
+        overwrite: false,
+        isSecret: true,
+        what: `the workflow ${workflow_id} was started but its workflow token was not saved`,
+      });
+      terminal.result(
+        { ...started, briefing_hash, saved: path },
+        `workflow ${workflow_id} started, until ${withMilliseconds(expires_at)}`,
+        [`a link to confirm is mailed to ${started.otp_sent_to}`, `its workflow token is in ${path}: keep this file, and keep it secret`],
+      );
+    });
+}
+
+/** A SHA-256 on the command line, in lower case as the service stores it. */
+function sha256Of(given: string): string {
+  if (!/^[0-9a-f]{64}$/i.test(given)) throw new InvalidArgumentError('It takes 64 hexadecimal characters.');
+  return given.toLowerCase();
+}
+
+/** Stamps outputs one after the other, because the workflow also proves their order (W8). It stops at the first failure. */
+function addAdd(group: Program, { terminal, connect }: Context): void {
   group
     .command('add')
     .description(
@@ -42,238 +86,31 @@ export function addWorkflowCommands(program: Program, context: Context): void {
     .option('--show-name', 'show the name of the file on the public page of the workflow')
     .option('--force', 'replace existing stamps')
     .addOption(workflowOption)
-    .action((operands, options) => add(operands, options, context));
-  group
-    .command('status')
-    .description('show the state of the workflow from the service; its page shows what is proved')
-    .addOption(workflowOption)
-    .action(({ workflow }) => showStatus(workflow, context));
-  group
-    .command('resend')
-    .description('mail a new link to confirm; the old one ends')
-    .addOption(workflowOption)
-    .action(({ workflow }) => resend(workflow, context));
-  group
-    .command('complete')
-    .description('close the workflow: a Merkle root over all outputs is stamped')
-    .addOption(workflowOption)
-    .action(({ workflow }) => complete(workflow, context));
-  group
-    .command('bundle')
-    .description(
-      'save one zip file with all that anybody needs to check the completed workflow without the service\n\n' +
-        'Anybody may do this. For a workflow that is not yours, give its id. "qstamp verify BUNDLE.zip FILE..." verifies it offline.',
-    )
-    .argument('[ID]')
-    .option('--out <FILE>', 'the target (default workflow-ID.zip); an existing file is not changed')
-    .addOption(workflowOption)
-    .action((id, options) => saveBundle(id, options, context));
-  group
-    .command('redact')
-    .description(
-      "erase e-mail address, agent's id and all metadata permanently; outputs and proofs stay\n\n" +
-        'Metadata includes the title of the task and the file names that the public page shows. This cannot be undone.',
-    )
-    .option('--yes', 'do not ask')
-    .addOption(workflowOption)
-    .action((options) => redact(options, context));
-}
-
-/** A SHA-256 on the command line, in lower case as the service stores it. */
-function sha256Of(given: string): string {
-  if (!/^[0-9a-f]{64}$/i.test(given)) throw new InvalidArgumentError('It takes 64 hexadecimal characters.');
-  return given.toLowerCase();
-}
-
-interface StartOptions {
-  readonly email: string;
-  readonly agent: string;
-  readonly briefing?: string;
-  readonly briefingHash?: string;
-  readonly tier: (typeof workflowTiers)[number];
-  readonly title?: string;
-  readonly metadata?: Readonly<Record<string, string>>;
-  readonly workflow: string;
-}
-
-async function start(options: StartOptions, { terminal, connect, stdin }: Context): Promise<void> {
-  const { email, agent, briefing, briefingHash, tier, title, workflow: path } = options;
-  const metadata = title === undefined ? options.metadata : { ...options.metadata, title, public: true };
-  const client = connect();
-  if ((await readText(path)) !== undefined) {
-    throw new CommandFailure(exitCodes.file, `${path} already contains a workflow; --workflow names another file`);
-  }
-  const hashFile = (file: string) => aboutFile(`--briefing ${file}`, () => digestInput(file, stdin));
-  const briefing_hash = briefing === undefined ? briefingHash : (await hashFile(briefing)).imprint.digest;
-  if (briefing_hash === undefined) throw misuse('one of --briefing and --briefing-hash is needed');
-  const request = { user_email: email, agent_id: agent, briefing_hash, tier, ...(metadata && { briefing_metadata: metadata }) };
-  const { workflow_token, ...started } = await client.startWorkflow(request);
-  const { workflow_id, expires_at } = started;
-  const saved: WorkflowFile = { qstamp: 1, kind: 'workflow', service: client.baseUrl, workflow_id, workflow_token, expires_at };
-  await saveJson(path, saved, {
-    overwrite: false,
-    isSecret: true,
-    what: `the workflow ${workflow_id} was started but its workflow token was not saved`,
-  });
-  terminal.result({ ...started, briefing_hash, saved: path }, `workflow ${workflow_id} started, until ${withMilliseconds(expires_at)}`, [
-    `a link to confirm is mailed to ${started.otp_sent_to}`,
-    `its workflow token is in ${path}: keep this file, and keep it secret`,
-  ]);
-}
-
-async function showStatus(path: string | undefined, { terminal, connect }: Context): Promise<void> {
-  const client = connect();
-  const state = await client.readWorkflow(await openWorkflow(path));
-  const { workflow_id, status, output_count, tier } = state;
-  const line = `the service says: workflow ${workflow_id} is ${stateNames[status] ?? status}, ${countOf(output_count, 'output')}, tier ${tier}`;
-  terminal.result(state, line, detailsOf(state, client.addressOf(state.verify_url)));
-}
-
-/** Names of states as on the page, if they differ from those in the API. */
-const stateNames: Readonly<Record<string, string>> = { pending: 'waiting for the client' };
-
-/** The facts in a workflow's state, one in each line. */
-function detailsOf(state: WorkflowStateResponse, page: string): readonly string[] {
-  const { status, agent_id, merkle_root } = state;
-  const ends = status === 'completed' || status === 'expired' ? [] : [`open until ${withMilliseconds(state.expires_at)}`];
-  return [
-    ...(agent_id === undefined || agent_id === erased ? [] : [`agent ${agent_id}`]),
-    ...mailOf(state),
-    `started at ${withMilliseconds(state.created_at)}`,
-    state.confirmed_at === null ? 'e-mail address not confirmed' : `e-mail address confirmed at ${withMilliseconds(state.confirmed_at)}`,
-    ...(state.completed_at === null ? ends : [`completed at ${withMilliseconds(state.completed_at)}`]),
-    ...(merkle_root === null ? [] : [`Merkle root ${merkle_root}`]),
-    `page ${page}`,
-  ];
-}
-
-/** The service shows this text instead of erased data (W10). */
-const erased = '[REDACTED]';
-
-function mailOf({ mail, user_email }: WorkflowStateResponse): readonly string[] {
-  if (user_email === erased) return ['client erased: e-mail address and agent are permanently deleted'];
-  if (mail === undefined || user_email === undefined) return [];
-  if (mail.status === 'sent')
-    return [`link mailed to ${user_email}${mail.sent_at === null ? '' : ` at ${withMilliseconds(mail.sent_at)}`}`];
-  if (mail.status === 'waiting') return [`mail to ${user_email} not sent yet, tried ${countOf(mail.attempts, 'time')}`];
-  return [`mail to ${user_email} given up after ${countOf(mail.attempts, 'time')}; "qstamp workflow resend" tries again`];
-}
-
-async function resend(path: string | undefined, { terminal, connect }: Context): Promise<void> {
-  const workflow = await openWorkflow(path);
-  const answer = await connect().resendLink(workflow);
-  terminal.result(answer, `workflow ${workflow.workflow_id}: a new link is mailed to ${answer.otp_sent_to}; the old one has ended`);
-}
-
-async function complete(path: string | undefined, { terminal, connect }: Context): Promise<void> {
-  const client = connect();
-  const completed = await client.completeWorkflow(await openWorkflow(path));
-  const { workflow_id, output_count, completed_at, verify_url } = completed;
-  terminal.result(
-    completed,
-    `the service completed workflow ${workflow_id} at ${withMilliseconds(completed_at)} with ${countOf(output_count, 'output')}`,
-    [`anyone may check it at ${client.addressOf(verify_url)}`],
-  );
-}
-
-const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
-interface BundleOptions {
-  readonly out?: string;
-  readonly workflow?: string;
-}
-
-async function saveBundle(id: string | undefined, { out, workflow }: BundleOptions, { terminal, connect }: Context): Promise<void> {
-  if (id !== undefined && workflow !== undefined) throw misuse('name one workflow');
-  if (id !== undefined && !uuidPattern.test(id)) throw misuse(`"${id}" is not the id of a workflow`);
-  const workflowId = id ?? (await openWorkflow(workflow)).workflow_id;
-  const path = out ?? `workflow-${workflowId}.zip`;
-  const client = connect();
-  const bytes = await save(path, client.fetchBundle(workflowId), terminal.track(path));
-  terminal.result(
-    { workflow_id: workflowId, bundle: path, bytes },
-    `workflow ${workflowId}: its evidence is saved as ${path} (${readableSize(bytes)})`,
-    [`"qstamp verify ${path} FILE..." verifies it`],
-  );
-}
-
-/** Saves a download in a new file. Returns its size in bytes. @throws CommandFailure */
-async function save(path: string, chunks: AsyncIterable<Uint8Array>, onBytes: (count: number) => void): Promise<number> {
-  async function* counted() {
-    for await (const chunk of chunks) {
-      yield chunk;
-      onBytes(chunk.length);
-    }
-  }
-  try {
-    return await saveFile(path, counted(), { overwrite: false });
-  } catch (error) {
-    const failure = asFailure(error);
-    const isOfFile = failure instanceof CommandFailure && failure !== error;
-    throw isOfFile ? new CommandFailure(exitCodes.file, `${path}: ${failure.message}`) : failure;
-  }
-}
-
-const whatRedactErases = "the e-mail address, the agent's id and all metadata (also title and file names)";
-
-async function redact(options: { readonly yes?: true; readonly workflow?: string }, { terminal, connect, ask }: Context): Promise<void> {
-  const workflow = await openWorkflow(options.workflow);
-  const { workflow_id } = workflow;
-  const question = `Erase ${whatRedactErases} of workflow ${workflow_id}? This cannot be undone.`;
-  await confirm(options, ask, question);
-  const redacted = await connect().redactWorkflow(workflow);
-  terminal.result(redacted, `workflow ${workflow_id}: the service erased ${whatRedactErases}; outputs and proofs stay`);
-}
-
-/** The file name extensions of each documented output type. */
-const extensionsOf: Readonly<Record<string, readonly string[]>> = {
-  image: ['avif', 'bmp', 'gif', 'heic', 'jpeg', 'jpg', 'png', 'svg', 'tif', 'tiff', 'webp'],
-  text: ['csv', 'doc', 'docx', 'html', 'json', 'md', 'odt', 'pdf', 'rtf', 'tex', 'txt', 'xml', 'yaml', 'yml'],
-  audio: ['aac', 'flac', 'm4a', 'mp3', 'ogg', 'opus', 'wav'],
-  video: ['avi', 'm4v', 'mkv', 'mov', 'mp4', 'webm'],
-  code: ['c', 'cpp', 'cs', 'css', 'go', 'h', 'java', 'js', 'kt', 'mjs', 'php', 'py', 'rb', 'rs', 'sh', 'sql', 'swift', 'ts', 'tsx'],
-  layout: ['ai', 'fig', 'idml', 'indd', 'psd', 'sketch', 'xd'],
-};
-
-/** The output type of a file by its name. @throws CommandFailure `usage` if the extension is unknown */
-function outputTypeOf(path: string): string {
-  const extension = extname(path).slice(1).toLowerCase();
-  const found = Object.entries(extensionsOf).find(([, extensions]) => extensions.includes(extension))?.[0];
-  if (found !== undefined) return found;
-  throw misuse('its file name does not show its type; give it with --type');
-}
-
-/** Stamps outputs one after the other, because the workflow also proves their order (W8). It stops at the first failure. */
-async function add(operands: readonly string[], options: AddOptions, { terminal, connect }: Context): Promise<void> {
-  const client = connect();
-  const workflow = await openWorkflow(options.workflow);
-  const { files, inFolders } = await filesOf(operands, terminal);
-  if (options.force && inFolders.size > 0) throw misuse('--force replaces stamps, so it takes files and not folders');
-  if (terminal.exitCode !== exitCodes.ok) return terminal.summary();
-  for (const path of files) {
-    if (terminal.exitCode !== exitCodes.ok) terminal.count(notTried);
-    else
-      await addOutput(path, { ...options, workflow, skipsOutputs: inFolders.has(path) }, client, terminal).catch((error) =>
-        terminal.problem(path, error),
-      );
-  }
-  terminal.summary();
+    .action(async (operands, options) => {
+      const client = connect();
+      const workflow = await openWorkflow(options.workflow);
+      const { files, inFolders } = await filesOf(operands, terminal);
+      if (options.force && inFolders.size > 0) throw misuse('--force replaces stamps, so it takes files and not folders');
+      if (terminal.exitCode !== exitCodes.ok) return terminal.summary();
+      for (const path of files) {
+        const added = { ...options, workflow, skipsOutputs: inFolders.has(path) };
+        if (terminal.exitCode !== exitCodes.ok) terminal.count(notTried);
+        else await addOutput(path, added, client, terminal).catch((error) => terminal.problem(path, error));
+      }
+      terminal.summary();
+    });
 }
 
 type SavedOutput = Extract<StampRecord, { kind: 'workflow_output' }>;
 
-interface AddOptions {
-  readonly workflow?: string;
-  /** Undefined: the type follows from the name of each file. */
+interface OutputOptions {
+  readonly workflow: WorkflowFile;
+  /** Undefined: the type follows from the name of the file. */
   readonly type?: string;
   readonly metadata?: Readonly<Record<string, string>>;
   /** Whether the workflow page shows the name of the file. */
   readonly showName?: true;
   readonly force?: true;
-}
-
-interface OutputOptions extends Omit<AddOptions, 'workflow'> {
-  readonly workflow: WorkflowFile;
   /** True: skips a file that is already an output of this workflow. */
   readonly skipsOutputs: boolean;
 }
@@ -317,29 +154,163 @@ async function addOutput(path: string, options: OutputOptions, client: Client, t
   terminal.count('stamped');
 }
 
-/** Fetches the token of an output and saves it in the record. */
+/**
+ * Fetches the token of an output and saves it in the record, so that the file can be verified without the service. A stamp of the mock provider has
+ * no token.
+ */
 async function addToken(record: SavedOutput, recordPath: string, client: Client): Promise<void> {
   const named = `output ${record.output.sequence_number}`;
-  const token = await fetchTokenOf(record.output.stamp_token_id, named, client);
-  if (token) await saveJson(recordPath, { ...record, token }, { overwrite: true, what: `the time-stamp token of ${named} was not saved` });
+  const missing = `${named} was stamped and saved, and --online verifies it, but its time-stamp token could not be fetched`;
+  const token = await about(missing, () => client.fetchToken(record.output.stamp_token_id));
+  const what = `the time-stamp token of ${named} was not saved`;
+  if (token) await saveJson(recordPath, { ...record, token: token.toString('base64') }, { overwrite: true, what });
 }
 
 /** Whether a record is that of this file, as it is now, in this workflow. */
-async function isOutputOf(workflow: WorkflowFile, record: StampRecord, path: string, terminal: Terminal): Promise<boolean> {
-  if (record.kind !== 'workflow_output' || record.workflow_id !== workflow.workflow_id) return false;
-  return record.sha256 === (await digestFile(path, { onBytes: terminal.track(path) })).imprint.digest;
+const isOutputOf = async (workflow: WorkflowFile, record: SavedOutput, path: string, terminal: Terminal): Promise<boolean> =>
+  record.workflow_id === workflow.workflow_id &&
+  record.sha256 === (await digestFile(path, { onBytes: terminal.track(path) })).imprint.digest;
+
+/** The file name extensions of each documented output type. */
+const extensionsOf: Readonly<Record<string, readonly string[]>> = {
+  image: ['avif', 'bmp', 'gif', 'heic', 'jpeg', 'jpg', 'png', 'svg', 'tif', 'tiff', 'webp'],
+  text: ['csv', 'doc', 'docx', 'html', 'json', 'md', 'odt', 'pdf', 'rtf', 'tex', 'txt', 'xml', 'yaml', 'yml'],
+  audio: ['aac', 'flac', 'm4a', 'mp3', 'ogg', 'opus', 'wav'],
+  video: ['avi', 'm4v', 'mkv', 'mov', 'mp4', 'webm'],
+  code: ['c', 'cpp', 'cs', 'css', 'go', 'h', 'java', 'js', 'kt', 'mjs', 'php', 'py', 'rb', 'rs', 'sh', 'sql', 'swift', 'ts', 'tsx'],
+  layout: ['ai', 'fig', 'idml', 'indd', 'psd', 'sketch', 'xd'],
+};
+
+/** The output type of a file by its name. @throws CommandFailure `usage` if the extension is unknown */
+function outputTypeOf(path: string): string {
+  const extension = extname(path).slice(1).toLowerCase();
+  const found = Object.entries(extensionsOf).find(([, extensions]) => extensions.includes(extension))?.[0];
+  if (found !== undefined) return found;
+  throw misuse('its file name does not show its type; give it with --type');
 }
 
-/**
- * Fetches the token for the record, in base64, so that the file can be verified without the service. Returns undefined for a stamp of the mock
- * provider, which has no token.
- */
-async function fetchTokenOf(stampId: string, named: string, client: Client): Promise<string | undefined> {
-  try {
-    return (await client.fetchToken(stampId))?.toString('base64');
-  } catch (error) {
-    if (!(error instanceof CommandFailure)) throw error;
-    const message = `${named} was stamped and saved, but its time-stamp token could not be fetched (${error.message}); verify it with --online`;
-    throw new CommandFailure(error.exitCode, message, error.details);
-  }
+function addStatus(group: Program, { terminal, connect }: Context): void {
+  group
+    .command('status')
+    .description('show the state of the workflow from the service; its page shows what is proved')
+    .addOption(workflowOption)
+    .action(async (options) => {
+      const client = connect();
+      const state = await client.readWorkflow(await openWorkflow(options.workflow));
+      const { workflow_id, status, output_count, tier } = state;
+      const line = `the service says: workflow ${workflow_id} is ${stateNames[status] ?? status}, ${countOf(output_count, 'output')}, tier ${tier}`;
+      terminal.result(state, line, detailsOf(state, client.addressOf(state.verify_url)));
+    });
+}
+
+/** Names of states as on the page, if they differ from those in the API. */
+const stateNames: Readonly<Record<string, string>> = { pending: 'waiting for the client' };
+
+/** The facts in a workflow's state, one in each line. */
+function detailsOf(state: WorkflowStateResponse, page: string): readonly string[] {
+  const { status, agent_id, merkle_root } = state;
+  const ends = status === 'completed' || status === 'expired' ? [] : [`open until ${withMilliseconds(state.expires_at)}`];
+  return [
+    ...(agent_id === undefined || agent_id === erased ? [] : [`agent ${agent_id}`]),
+    ...mailOf(state),
+    `started at ${withMilliseconds(state.created_at)}`,
+    state.confirmed_at === null ? 'e-mail address not confirmed' : `e-mail address confirmed at ${withMilliseconds(state.confirmed_at)}`,
+    ...(state.completed_at === null ? ends : [`completed at ${withMilliseconds(state.completed_at)}`]),
+    ...(merkle_root === null ? [] : [`Merkle root ${merkle_root}`]),
+    `page ${page}`,
+  ];
+}
+
+/** The service shows this text instead of erased data (W10). */
+const erased = '[REDACTED]';
+
+function mailOf({ mail, user_email }: WorkflowStateResponse): readonly string[] {
+  if (user_email === erased) return ['client erased: e-mail address and agent are permanently deleted'];
+  if (mail === undefined || user_email === undefined) return [];
+  if (mail.status === 'sent')
+    return [`link mailed to ${user_email}${mail.sent_at === null ? '' : ` at ${withMilliseconds(mail.sent_at)}`}`];
+  if (mail.status === 'waiting') return [`mail to ${user_email} not sent yet, tried ${countOf(mail.attempts, 'time')}`];
+  return [`mail to ${user_email} given up after ${countOf(mail.attempts, 'time')}; "qstamp workflow resend" tries again`];
+}
+
+function addResend(group: Program, { terminal, connect }: Context): void {
+  group
+    .command('resend')
+    .description('mail a new link to confirm; the old one ends')
+    .addOption(workflowOption)
+    .action(async (options) => {
+      const workflow = await openWorkflow(options.workflow);
+      const answer = await connect().resendLink(workflow);
+      terminal.result(answer, `workflow ${workflow.workflow_id}: a new link is mailed to ${answer.otp_sent_to}; the old one has ended`);
+    });
+}
+
+function addComplete(group: Program, { terminal, connect }: Context): void {
+  group
+    .command('complete')
+    .description('close the workflow: a Merkle root over all outputs is stamped')
+    .addOption(workflowOption)
+    .action(async (options) => {
+      const client = connect();
+      const completed = await client.completeWorkflow(await openWorkflow(options.workflow));
+      const { workflow_id, output_count, completed_at, verify_url } = completed;
+      terminal.result(
+        completed,
+        `the service completed workflow ${workflow_id} at ${withMilliseconds(completed_at)} with ${countOf(output_count, 'output')}`,
+        [`anyone may check it at ${client.addressOf(verify_url)}`],
+      );
+    });
+}
+
+function addBundle(group: Program, { terminal, connect }: Context): void {
+  group
+    .command('bundle')
+    .description(
+      'save one zip file with all that anybody needs to check the completed workflow without the service\n\n' +
+        'Anybody may do this. For a workflow that is not yours, give its id. "qstamp verify BUNDLE.zip FILE..." verifies it offline.',
+    )
+    .argument('[ID]')
+    .option('--out <FILE>', 'the target (default workflow-ID.zip); an existing file is not changed')
+    .addOption(workflowOption)
+    .action(async (id, options) => {
+      if (id !== undefined && options.workflow !== undefined) throw misuse('name one workflow');
+      if (id !== undefined && !uuidPattern.test(id)) throw misuse(`"${id}" is not the id of a workflow`);
+      const workflowId = id ?? (await openWorkflow(options.workflow)).workflow_id;
+      const path = options.out ?? `workflow-${workflowId}.zip`;
+      const client = connect();
+      const onBytes = terminal.track(path);
+      async function* download() {
+        for await (const chunk of client.fetchBundle(workflowId)) {
+          yield chunk;
+          onBytes(chunk.length);
+        }
+      }
+      const bytes = await about(path, () => saveFile(path, download(), { overwrite: false }));
+      terminal.result(
+        { workflow_id: workflowId, bundle: path, bytes },
+        `workflow ${workflowId}: its evidence is saved as ${path} (${readableSize(bytes)})`,
+        [`"qstamp verify ${path} FILE..." verifies it`],
+      );
+    });
+}
+
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+function addRedact(group: Program, { terminal, connect, ask }: Context): void {
+  const erased = "the e-mail address, the agent's id and all metadata (also title and file names)";
+  group
+    .command('redact')
+    .description(
+      "erase e-mail address, agent's id and all metadata permanently; outputs and proofs stay\n\n" +
+        'Metadata includes the title of the task and the file names that the public page shows. This cannot be undone.',
+    )
+    .option('--yes', 'do not ask')
+    .addOption(workflowOption)
+    .action(async (options) => {
+      const workflow = await openWorkflow(options.workflow);
+      const { workflow_id } = workflow;
+      await confirm(options, ask, `Erase ${erased} of workflow ${workflow_id}? This cannot be undone.`);
+      const redacted = await connect().redactWorkflow(workflow);
+      terminal.result(redacted, `workflow ${workflow_id}: the service erased ${erased}; outputs and proofs stay`);
+    });
 }
