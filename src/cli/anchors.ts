@@ -1,8 +1,7 @@
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Certificate, createTrustStore, nameText, pemOf, type TrustMaterial, type TrustStore } from '../shared/rfc3161/index.ts';
+import { type Certificate, createTrustStore, nameText, type TrustMaterial, type TrustStore } from '../shared/rfc3161/index.ts';
 import { about } from './failure.ts';
-import { saveFile } from './local-files.ts';
 
 /** Writes a fingerprint in OpenSSL's notation, so that people can compare it: `AB:CD:…`. */
 export const readableFingerprint = (hex: string): string => hex.toUpperCase().match(/../g)?.join(':') ?? '';
@@ -16,16 +15,7 @@ export function readableName(name: Buffer): string {
   }
 }
 
-/** A certificate as members of a JSON line. */
-export const certificateJson = ({ subject, issuer, fingerprint, notBeforeMs, notAfterMs }: Certificate) => ({
-  subject: readableName(subject),
-  issuer: readableName(issuer),
-  sha256: fingerprint,
-  not_before: new Date(notBeforeMs).toISOString(),
-  not_after: new Date(notAfterMs).toISOString(),
-});
-
-/** A saved trust anchor. `keepAnchor` gives each its own file, but the user may put a file with several into the folder. */
+/** A saved trust anchor. `qstamp trust add` gives each its own file, but the user may put a file with several into the folder. */
 export interface KeptAnchor {
   readonly path: string;
   readonly certificate: Certificate;
@@ -47,26 +37,6 @@ export async function keptAnchors(folder: string): Promise<readonly KeptAnchor[]
     .map((name) => join(folder, name));
   const read = async (path: string) => (await readCertificates(path)).map((certificate) => ({ path, certificate }));
   return (await Promise.all(paths.map(read))).flat();
-}
-
-/** Saves a certificate as a trust anchor, and returns its path. */
-export async function keepAnchor(folder: string, { fingerprint, der }: Certificate): Promise<string> {
-  const path = join(folder, `${fingerprint}.pem`);
-  return about(path, async () => {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    await saveFile(path, [Buffer.from(pemOf('CERTIFICATE', der))], { overwrite: true });
-    return path;
-  });
-}
-
-/** Removes a certificate from its file, and the file if it holds no other. */
-export async function forgetAnchor({ path, certificate }: KeptAnchor): Promise<void> {
-  const others = (await readCertificates(path)).filter(({ fingerprint }) => fingerprint !== certificate.fingerprint);
-  const pem = others.map(({ der }) => pemOf('CERTIFICATE', der)).join('');
-  await about(path, async () => {
-    if (others.length === 0) await rm(path);
-    else await saveFile(path, [Buffer.from(pem)], { overwrite: true });
-  });
 }
 
 /** The options with the user's certificates and revocation lists, each a list of files. */

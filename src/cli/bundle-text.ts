@@ -54,8 +54,8 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
   const { record, root, closing, own } = judgement;
   const { verdict, missing, ...why } = verdictOf(judgement);
   const reason = why.reason as SubjectJudgement['reason'];
-  const subject = { input: name, token: undefined, stampId: undefined, record: undefined };
-  const stated: SubjectJudgement = { ...root, verdict, reason, stated: root?.stated, online: undefined };
+  const subject = { input: name };
+  const stated: SubjectJudgement = { ...root, verdict, reason, stated: root?.stated };
   const closingToken = closing?.stated;
   const told = tellVerdict(name, subject, stated, trust, closingToken && [closingToken]);
   const { not_checked } = told.json as { readonly not_checked: readonly string[] };

@@ -103,7 +103,7 @@ export async function saveFile(
   if (!overwrite && existsSync(path)) throw new CommandFailure(exitCodes.file, 'the file already exists');
   // The name does not contain that of the file, because together they might be too long.
   const temporary = join(dirname(path), `.qstamp-${randomUUID()}.tmp`);
-  const release = removeOnExit(temporary);
+  removeOnExit(temporary);
   let isPlaced = false;
   try {
     let bytes = 0;
@@ -127,12 +127,21 @@ export async function saveFile(
     if (isPlaced) rmSync(path, { force: true });
     throw error;
   } finally {
-    release();
+    unfinished.delete(temporary);
   }
 }
 
+/** The temporary files that are removed if the process ends now. */
 const unfinished = new Set<string>();
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Removes a file if the process ends while the file is unfinished. */
+function removeOnExit(path: string): void {
+  unfinished.add(path);
+  if (process.listeners('exit').includes(removeUnfinished)) return;
+  for (const each of signals) process.on(each, endBySignal);
+  process.on('exit', removeUnfinished);
+}
 
 function removeUnfinished(): void {
   for (const path of unfinished) rmSync(path, { force: true });
@@ -143,21 +152,6 @@ function endBySignal(signal: NodeJS.Signals): void {
   for (const each of signals) process.off(each, endBySignal);
   // Ends this process as if it had not handled the signal, so that a shell sees why.
   process.kill(process.pid, signal);
-}
-
-/** Removes a file if the process ends before the returned function is called. */
-function removeOnExit(path: string): () => void {
-  if (unfinished.size === 0) {
-    for (const each of signals) process.on(each, endBySignal);
-    process.on('exit', removeUnfinished);
-  }
-  unfinished.add(path);
-  return () => {
-    unfinished.delete(path);
-    if (unfinished.size > 0) return;
-    for (const each of signals) process.off(each, endBySignal);
-    process.off('exit', removeUnfinished);
-  };
 }
 
 /** Parses a JSON text. Returns undefined if the text is not JSON. Some editors write a byte order mark, and JSON has none: it is ignored. */

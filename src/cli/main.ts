@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline/promises';
 import { Argument, Command } from '@commander-js/extra-typings';
 import { CommanderError } from 'commander';
 import { version } from '../shared/contract/version.ts';
-import { type Client, createClient, serviceUrl } from './client.ts';
+import { createClient } from './client.ts';
 import type { Context, Program } from './command.ts';
 import { addCompletionCommand } from './commands/completion.ts';
 import { addListsCommand } from './commands/lists.ts';
@@ -39,17 +39,7 @@ export async function qstamp({ args, environment, stdin, stdout, stderr }: Surro
     environment,
   });
 
-  function connect(): Client {
-    const onUpload = (total: number) => {
-      const advance = terminal.track('sent');
-      return (count: number) => advance(count, total);
-    };
-    return createClient({
-      baseUrl: serviceUrl(environment.QSTAMP_URL),
-      serviceToken: environment.QSTAMP_SERVICE_TOKEN || undefined,
-      onUpload: terminal.showsProgress ? onUpload : undefined,
-    });
-  }
+  const connect = () => createClient(environment, terminal.showsProgress ? () => terminal.track('sent') : undefined);
 
   async function ask(question: string): Promise<string | undefined> {
     if (!stdin.isTTY) return undefined;
@@ -67,6 +57,7 @@ export async function qstamp({ args, environment, stdin, stdout, stderr }: Surro
   const program: Program = createProgram({ terminal, connect, ask, stdin, anchorsFolder });
   try {
     await program.parseAsync(plainArgs(args), { from: 'user' });
+    terminal.summary();
   } catch (error) {
     if (!(error instanceof CommanderError)) terminal.problem(undefined, error);
     // With code 0, commander has printed the help or the version.

@@ -16,17 +16,17 @@ import {
   tokenIn,
   workflowFileName,
 } from './records.ts';
-import type { Terminal } from './terminal.ts';
+import { forEachFile, type Terminal } from './terminal.ts';
 
 /** The file, token or id that a name on the command line of `qstamp verify` means, with its stamp. */
 export interface VerifySubject {
   /** The file to compare with the token; `-` is standard input. Undefined: only the token is verified. */
-  readonly input: string | undefined;
+  readonly input?: string | undefined;
   /** Undefined if only an id is known. */
-  readonly token: Buffer | undefined;
-  readonly stampId: string | undefined;
+  readonly token?: Buffer | undefined;
+  readonly stampId?: string | undefined;
   /** The stamp record beside the file. It alone proves nothing. */
-  readonly record: StampRecord | undefined;
+  readonly record?: StampRecord;
   /** The names of other entries in the token's container. They are not verified. */
   readonly unread?: readonly string[];
 }
@@ -48,18 +48,16 @@ const mostTokenBytes = 2 * 1024 * 1024;
  */
 export async function findSubject(subject: string, given: string | undefined): Promise<VerifySubject> {
   if (given !== undefined) {
-    if (subject !== standardInput && !(await exists(subject))) throw noSuchFile();
+    if (subject !== standardInput && !(await exists(subject))) throw new CommandFailure(exitCodes.file, 'there is no such file');
     return { ...(await readProof(given)), input: subject };
   }
   if (subject === standardInput) throw misuse('standard input needs --token with its stamp');
   if (await exists(subject)) return findBeside(subject);
-  if (uuidPattern.test(subject)) return { input: undefined, token: undefined, stampId: subject, record: undefined };
+  if (uuidPattern.test(subject)) return { stampId: subject };
   const token = tokenOf(subject);
-  if (token !== undefined) return { ...tokenOnly(token), input: undefined };
+  if (token !== undefined) return { token };
   throw new CommandFailure(exitCodes.file, 'there is no such file, and this is neither an id nor a token');
 }
-
-const noSuchFile = () => new CommandFailure(exitCodes.file, 'there is no such file');
 
 /**
  * Finds the stamp for an existing file. A stamp record or token file belongs to the file with the same name without the suffix. For any other file,
@@ -91,23 +89,19 @@ export async function stampBeside(path: string): Promise<string | undefined> {
 }
 
 /** Whether a path is that of a token or container for the file beside it, for example `a.tsr` or `a.asics` beside `a`. */
-export function isStampOfFileBeside(path: string, isThere: (path: string) => boolean): boolean {
+function isStampOfFileBeside(path: string): boolean {
   const suffix = [...tokenSuffixes, '.asics'].find((end) => path.toLowerCase().endsWith(end));
-  return suffix !== undefined && isThere(path.slice(0, -suffix.length));
+  return suffix !== undefined && existsSync(path.slice(0, -suffix.length));
 }
 
-type FoundProof = Omit<VerifySubject, 'input'>;
-
-const tokenOnly = (token: Buffer): FoundProof => ({ token, stampId: undefined, record: undefined });
-
-async function readProof(given: string): Promise<FoundProof> {
+async function readProof(given: string): Promise<Omit<VerifySubject, 'input'>> {
   if (!(await exists(given))) {
     const token = tokenOf(given);
-    if (token !== undefined) return tokenOnly(token);
+    if (token !== undefined) return { token };
     throw new CommandFailure(exitCodes.file, `${given}: there is no such file, and this is not a token`);
   }
   const record = isStampRecordPath(given) ? await readStampRecord(given) : undefined;
-  if (record === undefined) return tokenOnly(await readTokenFile(given));
+  if (record === undefined) return { token: await readTokenFile(given) };
   const token = tokenIn(record);
   // Text that is not base64 is passed on unchanged, and verification refuses it.
   return { token: token === null ? undefined : (bytesOfTokenText(token) ?? Buffer.from(token)), stampId: stampIdIn(record), record };
@@ -161,18 +155,13 @@ interface OperandFiles {
 export async function filesOf(operands: readonly string[], terminal: Terminal, isWhole: IsWhole = () => false): Promise<OperandFiles> {
   const files: string[] = [];
   const inFolders = new Set<string>();
-  for (const operand of operands) {
-    try {
-      if ((await isFolder(operand)) && !isWhole(operand)) {
-        for (const path of await filesIn(operand, isWhole)) {
-          files.push(path);
-          inFolders.add(path);
-        }
-      } else files.push(operand);
-    } catch (error) {
-      terminal.problem(operand, error);
+  await forEachFile(operands, terminal, async (operand) => {
+    const isOne = isWhole(operand) || !(await isFolder(operand));
+    for (const path of isOne ? [operand] : await filesIn(operand, isWhole)) {
+      files.push(path);
+      if (!isOne) inFolders.add(path);
     }
-  }
+  });
   return { files, inFolders };
 }
 
@@ -182,7 +171,7 @@ const isFolder = async (operand: string): Promise<boolean> =>
 
 async function filesIn(folder: string, isWhole: IsWhole): Promise<string[]> {
   const files = (await Array.fromAsync(everyFileIn(folder, isWhole))).filter(
-    (path) => !isStampRecordPath(path) && !isStampOfFileBeside(path, existsSync),
+    (path) => !isStampRecordPath(path) && !isStampOfFileBeside(path),
   );
   if (files.length === 0) throw new CommandFailure(exitCodes.file, 'no file in this folder (hidden files, links and stamps do not count)');
   return files.sort();

@@ -128,10 +128,7 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
   };
 }
 
-/**
- * Does `work` for each file, at most `limit` at a time, and prints the summary. `work` counts what became of the file. A failure is reported and does
- * not stop the other files.
- */
+/** Does `work` for each file, at most `limit` at a time. A failure is reported and counted, and does not stop the other files. */
 export async function forEachFile(
   files: readonly string[],
   terminal: Terminal,
@@ -149,7 +146,6 @@ export async function forEachFile(
     }
   };
   await Promise.all(Array.from({ length: limit }, worker));
-  terminal.summary();
 }
 
 /**
@@ -179,20 +175,17 @@ export function readableSize(bytes: number): string {
  */
 export const withMilliseconds = (text: string): string => text.replace(/(T\d\d:\d\d:\d\d)Z/g, '$1.000Z');
 
-/** How far some work is. */
-export interface Progress {
+interface Progress {
   readonly done: number;
-  /** Undefined if nobody knows how much there is to do, for example on standard input. */
   readonly total: number | undefined;
   readonly elapsedMs: number;
-  /** Writes an amount, for example `3.0 GB`. */
   readonly amountText: (amount: number) => string;
 }
 
 /** The first estimates of the remaining time jump, so none is shown before this. */
 const leastElapsedMs = 1_000;
 
-/** `a.iso: 41 % of 3.0 GB, 12 s left`, or `a.iso: 1.2 GB` if the total is unknown. */
+/** `a.iso: 41 % of 3.0 GB, 12 s left`, or `a.iso: 1.2 GB` if the total is unknown, for example on standard input. */
 export function progressText(label: string, { done, total, elapsedMs, amountText }: Progress): string {
   if (total === undefined || total === 0) return `${label}: ${amountText(done)}`;
   const part = Math.min(1, done / total);

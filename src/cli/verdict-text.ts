@@ -66,14 +66,14 @@ export function tellVerdict(
 ): ToldVerdict {
   const { verdict, stated, online } = judgement;
   const qualification = verdict === 'not_valid' ? null : judgement.qualification;
-  const chain = stated?.chain.map(({ der }) => trust.certificateOf(der)) ?? [];
+  const lastDer = stated?.chain.at(-1)?.der;
+  const last = lastDer && trust.certificateOf(lastDer);
   const told = stated && toldToken(stated);
   const together = toldTogether([...(told ? [told] : []), ...others.map(toldToken)]);
   const reason = reasonText(judgement.reason);
   const imprint = stated && imprintOf(stated);
   const isValid = verdict === 'valid';
   const time = stated === undefined ? null : rfc3339Of(stated.genTimeText);
-  const last = chain.at(-1);
   const end = told?.trust_anchor ?? null;
   const notChecked = [
     ...(subject.input === undefined ? ['a file: only the token was verified'] : []),
@@ -100,7 +100,7 @@ export function tellVerdict(
     revocation: together.revocation,
     certificates_ended_at: together.certificates_ended_at,
     ...(stated?.record && { evidence_record: { tokens: stated.record.tokens.length, holds_until: endOf(stated.record) } }),
-    ...(judgement.qualification !== undefined && qualifiedJson(qualification)),
+    ...(judgement.qualification !== undefined && { qualified: qualification ? qualifiedVerdictOf(qualification) : null }),
     trust_anchor: isValid ? end : null,
     chain_ends_at: isValid ? null : end,
     not_checked: notChecked,
@@ -135,13 +135,8 @@ export function toldVerdict({
   return { ...told, sign: isTrial ? 'not_proved' : told.verdict, word: verdictWords[told.verdict] };
 }
 
-/** The member `qualified`, as in answers of the service. */
-const qualifiedJson = (qualification: Qualification | null | undefined) => ({
-  qualified: qualification ? qualifiedVerdictOf(qualification) : null,
-});
-
 /** What trusted lists say, and what the token claims itself. */
-export function qualifiedText(qualification: Qualification | null | undefined): string[] {
+function qualifiedText(qualification: Qualification | null | undefined): string[] {
   if (!qualification) return [];
   const { listed, isClaimedByToken } = qualification;
   return [
@@ -174,8 +169,6 @@ const reasonText = (reason: SubjectJudgement['reason']): string | null => {
 };
 
 const endOf = ({ holdsUntil }: VerifiedEvidenceRecord): string => holdsUntil.toISOString().replace('.000Z', 'Z');
-
-const secondsOf = (microseconds: bigint | undefined): number | null => (microseconds === undefined ? null : Number(microseconds) / 1e6);
 
 function headline(subject: VerifySubject, { verdict, stated }: SubjectJudgement, reason: string | null): string {
   if (verdict === 'not_valid') return `NOT VALID, ${reason}`;
@@ -214,7 +207,7 @@ function detailsOf(
   const advice = reason && adviceOf(reason);
   if (advice !== undefined) return [advice];
   if (stated === undefined || last === undefined) return [];
-  const accuracy = secondsOf(stated.accuracyMicroseconds);
+  const { accuracy_seconds: accuracy } = toldToken(stated);
   const signed = `signed by ${stated.signer.subject}, policy ${stated.policy}${accuracy === null ? '' : `, accurate to ${accuracy} s`}`;
   const fingerprint = `SHA-256 ${readableFingerprint(last.fingerprint)}`;
   const renewals =
@@ -247,7 +240,7 @@ function describeOnline(online: OnlineAnswer): string {
  */
 export function tellOutput(name: string, { judgement, sha256, proof }: OutputJudgement, trust: TrustStore): ToldVerdict {
   const record = proof.closing_record?.record;
-  const subject = { input: name, token: undefined, stampId: proof.closing_record?.stamp.stamp_id, record: undefined };
+  const subject = { input: name, stampId: proof.closing_record?.stamp.stamp_id };
   const told = tellVerdict(name, subject, judgement, trust);
   const isValid = judgement.verdict === 'valid';
   const place = `a record stamped then says: output ${proof.sequence_number} of ${record?.output_count} of workflow ${proof.workflow_id}`;

@@ -4,7 +4,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { sha256 } from '../shared/domain/proofs.ts';
-import { type Imprint, imprintAlgorithms, isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
+import { type Imprint, imprintAlgorithms, sha256Imprint } from '../shared/domain/stamp.ts';
 import {
   BundleFault,
   type BundleFile,
@@ -21,25 +21,24 @@ import type * as proof from '../shared/proof/judge-bundle.js';
 import { judgeBundle, StampRefused } from '../shared/proof/judge-bundle.js';
 import { isSame } from '../shared/proof/octets.js';
 import { ZipFault } from '../shared/proof/zip-source.js';
-import { firstTokenOf, type TrustMaterial, type TrustStore } from '../shared/rfc3161/index.ts';
-import type { ListIndex } from '../shared/trust/lists/index.ts';
+import { firstTokenOf, type TrustStore } from '../shared/rfc3161/index.ts';
 import { openTrust, type TrustOptions } from './anchors.ts';
 import { type BundleJudgement, type SearchedBundle, tellBrokenBundle, tellBundle, tellFound, tellNotFound } from './bundle-text.ts';
 import type { Context } from './command.ts';
 import { asZipFailure, inflate, withZip } from './container.ts';
 import { asFailure, CommandFailure, exitCodes, misuse } from './failure.ts';
-import { imprintSaidBy, judgeToken, type TokenVerdict } from './judge.ts';
+import { judgeStamp, type TokenVerdict, type Trusted } from './judge.ts';
 import type { GivenLists } from './list-files.ts';
 import { digestInput } from './local-files.ts';
 import { stampBeside } from './operands.ts';
-import { countOf } from './terminal.ts';
+import { countOf, forEachFile } from './terminal.ts';
 import type { ToldVerdict } from './verdict-text.ts';
 
 const tools: BundleTools = { inflate, sha256, createSha256: () => createHash('sha256') };
 
 /**
- * Finds the evidence bundles among the names: unpacked bundles, and zip files without a stamp beside them. If there are several, a zip file without a closing record counts
- * as an ordinary file, unless all have none. A zip file in a folder counts only if it has a closing record.
+ * Finds the evidence bundles among the names: unpacked bundles, and zip files without a stamp beside them. If there are several, a zip file without a
+ * closing record counts as an ordinary file, unless all have none. A zip file in a folder counts only if it has a closing record.
  */
 export async function bundlesAmong(names: readonly string[], inFolders: ReadonlySet<string>): Promise<readonly string[]> {
   const zips: string[] = [];
@@ -73,49 +72,34 @@ export async function verifyBundles(
   const print = ({ json, line, details, sign }: ToldVerdict) => terminal.result(json, line, details, sign);
   const count = ({ word, code }: ToldVerdict) => terminal.count(word, code);
   const digests = new Map<string, string>();
-  for (const file of files) {
-    try {
-      digests.set(file, (await digestInput(file, stdin, { onBytes: terminal.track(file) })).imprint.digest);
-    } catch (error) {
-      terminal.problem(file, error);
-    }
-  }
-
-  /** Judges one bundle and prints the result. @throws CommandFailure if it cannot be read; BundleFault or StampRefused if it does not verify */
-  const judge = (path: string): Promise<BundleJudgement> =>
-    withBundle(path, async (bundle) => {
-      const { trust, notes } = await trustFor(bundle, options, anchorsFolder);
-      const { lists, notes: listNotes } = await listsFor(bundle, given);
-      const advance = terminal.track(path, (amount) => countOf(amount, 'output'));
-      const onOutput = () => advance(1, bundle.record.output_count);
-      const judgement = await judgeBundle(bundle, {
-        ...judgeStampBy(trust, Date.now(), lists),
-        wanted: new Set(digests.values()),
-        onOutput,
-      });
-      const told = tellBundle(path, judgement, trust, [
-        ...notes,
-        ...listNotes,
-        ...(await scriptNotes(bundle)),
-        ...ignoredText(bundle.ignored),
-      ]);
-      print(told);
-      count(told);
-      return judgement;
-    });
+  await forEachFile(files, terminal, async (file) => {
+    digests.set(file, (await digestInput(file, stdin, { onBytes: terminal.track(file) })).imprint.digest);
+  });
 
   const searched: SearchedBundle[] = [];
+  const show = (name: string, told: ToldVerdict, judgement?: BundleJudgement) => {
+    print(told);
+    count(told);
+    searched.push({ name, judgement });
+  };
   for (const path of bundles) {
     try {
-      searched.push({ name: path, judgement: await judge(path) });
+      await withBundle(path, async (bundle) => {
+        const { trust, notes } = await trustFor(bundle, options, anchorsFolder);
+        const { lists, notes: listNotes } = await listsFor(bundle, given);
+        const advance = terminal.track(path, (amount) => countOf(amount, 'output'));
+        const judgement = await judgeBundle(bundle, {
+          ...judgeStampsBy({ trust, lists, nowMs: Date.now() }),
+          wanted: new Set(digests.values()),
+          onOutput: () => advance(1, bundle.record.output_count),
+        });
+        const allNotes = [...notes, ...listNotes, ...(await scriptNotes(bundle)), ...ignoredText(bundle.ignored)];
+        show(path, tellBundle(path, judgement, trust, allNotes), judgement);
+      });
     } catch (error) {
       const fault = await asBundleFault(path, error);
-      if (fault instanceof BundleFault || fault instanceof StampRefused) {
-        const told = tellBrokenBundle(path, fault);
-        print(told);
-        count(told);
-        searched.push({ name: path, judgement: undefined });
-      } else terminal.problem(path, fault);
+      if (fault instanceof BundleFault || fault instanceof StampRefused) show(path, tellBrokenBundle(path, fault));
+      else terminal.problem(path, fault);
     }
   }
   const stamped: string[] = [];
@@ -138,24 +122,6 @@ export async function verifyBundles(
   return stamped;
 }
 
-/** The certificates and revocation lists in a bundle. They help to build chains but are not trusted. */
-async function broughtBy(
-  bundle: OpenedBundle,
-): Promise<{ brought: Pick<TrustMaterial, 'intermediates' | 'crls'>; notes: readonly string[] }> {
-  const read = async (name: string): Promise<string[]> => {
-    const text = Buffer.from(await bundle.bytesOf(name)).toString('latin1');
-    return text.includes('-----BEGIN') ? [text] : [];
-  };
-  const isLarge = bundle.sizeOf(bundleFiles.revocationLists) > mostSmallBytes;
-  return {
-    brought: {
-      intermediates: [...(await read(bundleFiles.otherCertificates)), ...(await read(bundleFiles.trustAnchors))],
-      crls: isLarge ? [] : await read(bundleFiles.revocationLists),
-    },
-    notes: isLarge ? ['the revocation lists of the bundle: they are too large; give them with --crl'] : [],
-  };
-}
-
 const knownScript = new URL('../../views/bundle/verify.py', import.meta.url);
 
 /** Warns if `verify.py` in the bundle is not our script: then the author of the bundle wrote it, and it may print anything. */
@@ -164,14 +130,22 @@ async function scriptNotes(bundle: OpenedBundle): Promise<readonly string[]> {
   return isKnown ? [] : ['verify.py: it is not the script that this command knows; read it before you run it'];
 }
 
+/** The user's trust anchors, with the certificates and revocation lists in a bundle. Those help to build chains but are not trusted. */
 async function trustFor(
   bundle: OpenedBundle,
   options: TrustOptions,
   anchorsFolder: string,
 ): Promise<{ trust: TrustStore; notes: readonly string[] }> {
-  const { brought, notes } = await broughtBy(bundle);
+  const read = async (name: string): Promise<string[]> => {
+    const text = Buffer.from(await bundle.bytesOf(name)).toString('latin1');
+    return text.includes('-----BEGIN') ? [text] : [];
+  };
+  const isLarge = bundle.sizeOf(bundleFiles.revocationLists) > mostSmallBytes;
+  const intermediates = [...(await read(bundleFiles.otherCertificates)), ...(await read(bundleFiles.trustAnchors))];
+  const crls = isLarge ? [] : await read(bundleFiles.revocationLists);
   try {
-    return { trust: await openTrust(anchorsFolder, options, brought), notes };
+    const trust = await openTrust(anchorsFolder, options, { intermediates, crls });
+    return { trust, notes: isLarge ? ['the revocation lists of the bundle: they are too large; give them with --crl'] : [] };
   } catch (error) {
     const failure = asFailure(error);
     if (!(failure instanceof CommandFailure)) throw error;
@@ -247,21 +221,8 @@ const imprintsOf = ({ sha256, content }: proof.Stamped): readonly Imprint[] => {
   ];
 };
 
-/**
- * Creates the functions that verify the time-stamps of a bundle with the anchors of `trust` and with trusted lists.
- *
- * @param nowMs milliseconds since the epoch
- */
-const judgeStampBy = (
-  trust: TrustStore,
-  nowMs: number,
-  lists: ListIndex | undefined,
-): Pick<proof.BundleJudge<TokenVerdict>, 'judgeStamp' | 'firstTokenOf'> => ({
+/** The functions that verify the time-stamps of a bundle. */
+const judgeStampsBy = (trusted: Trusted): Pick<proof.BundleJudge<TokenVerdict>, 'judgeStamp' | 'firstTokenOf'> => ({
   firstTokenOf: (record) => firstTokenOf(Buffer.from(record)),
-  judgeStamp: async (bytes, stamped) => {
-    const judged = await judgeToken(Buffer.from(bytes), trust, nowMs, imprintsOf(stamped), lists);
-    const said = imprintSaidBy(judged);
-    if (judged.verdict === 'not_valid' || !said || isSameImprint(said, sha256Imprint(stamped.sha256))) return judged;
-    return { verdict: 'not_valid', reason: 'imprint_mismatch', stated: undefined };
-  },
+  judgeStamp: (bytes, stamped) => judgeStamp(Buffer.from(bytes), trusted, sha256Imprint(stamped.sha256), imprintsOf(stamped)),
 });

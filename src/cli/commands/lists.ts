@@ -1,19 +1,9 @@
 import { createHash, X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { pemOf } from '../../shared/rfc3161/index.ts';
-import {
-  chooseLists,
-  type ListReader,
-  ListRefusal,
-  openListThread,
-  signersIn,
-  stateOf,
-  type TimeStampingService,
-  type TrustedList,
-} from '../../shared/trust/lists/index.ts';
+import { ListRefusal, signersIn, stateOf, type TimeStampingService, type TrustedList } from '../../shared/trust/lists/index.ts';
 import { type Context, collect, type Program } from '../command.ts';
 import { CommandFailure, exitCodes } from '../failure.ts';
-import { readListSigners } from '../list-files.ts';
+import { chooseFrom, readDocuments, readListSigners } from '../list-files.ts';
 import { onOneLine, type Terminal } from '../terminal.ts';
 
 export function addListsCommand(program: Program, { terminal }: Context): void {
@@ -32,45 +22,26 @@ export function addListsCommand(program: Program, { terminal }: Context): void {
       collect,
     )
     .option('--signers-of <COUNTRY>', 'print, as PEM, the certificates that the list of lists names for this country (EU: for itself)')
-    .action(async (files, { listSigners, signersOf: country }) => {
-      const signers = listSigners && (await readListSigners(listSigners));
-      const reader = openListThread();
-      try {
-        await showLists(files, { signers, country, reader, terminal });
-      } finally {
-        await reader.close();
-      }
-    });
+    .action((files, options) => showLists(files, options, terminal));
 }
 
-interface ListOptions {
-  /** DER; undefined: any signer is taken, and this is said. */
-  readonly signers: readonly Uint8Array[] | undefined;
-  readonly country: string | undefined;
-  readonly reader: ListReader;
-  readonly terminal: Terminal;
-}
-
-async function showLists(files: readonly string[], { signers, country, reader, terminal }: ListOptions): Promise<void> {
-  const documents = new Map<string, Buffer>();
-  for (const file of files) {
-    try {
-      documents.set(file, await readFile(file));
-    } catch (error) {
-      terminal.problem(file, error, 'not read');
-    }
-  }
-  const { read, newest } = await chooseLists(documents, signers, reader);
+async function showLists(
+  files: readonly string[],
+  { listSigners, signersOf: country }: { readonly listSigners?: readonly string[]; readonly signersOf?: string },
+  terminal: Terminal,
+): Promise<void> {
+  const signers = listSigners && (await readListSigners(listSigners));
+  const { read, newest } = await chooseFrom(await readDocuments(files, terminal), signers);
   for (const [file, list] of read) {
     if (list instanceof ListRefusal) {
       terminal.result({ file, reason: list.message }, `${file}: ${list.message}`, [], 'not_valid');
-      terminal.count('refused', exitCodes.notValid);
-      continue;
+      if (country === undefined) terminal.count('refused', exitCodes.notValid);
+    } else if (country === undefined) {
+      showList(file, list, signers !== undefined, terminal);
+      terminal.count('read');
     }
-    if (country === undefined) showList(file, list, signers !== undefined, terminal);
-    terminal.count('read');
   }
-  if (country === undefined) return terminal.summary();
+  if (country === undefined) return;
   const named = signersIn(
     newest.find(({ kind }) => kind === 'list_of_lists'),
     country,

@@ -1,15 +1,10 @@
-import {
-  certificateJson,
-  forgetAnchor,
-  type KeptAnchor,
-  keepAnchor,
-  keptAnchors,
-  readableFingerprint,
-  readableName,
-  readCertificates,
-} from '../anchors.ts';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Certificate, pemOf } from '../../shared/rfc3161/index.ts';
+import { type KeptAnchor, keptAnchors, readableFingerprint, readableName, readCertificates } from '../anchors.ts';
 import { type Context, confirm, type Program } from '../command.ts';
-import { CommandFailure, exitCodes, misuse } from '../failure.ts';
+import { about, CommandFailure, exitCodes, misuse } from '../failure.ts';
+import { saveFile } from '../local-files.ts';
 import { onOneLine } from '../terminal.ts';
 
 export function addTrustCommands(program: Program, context: Context): void {
@@ -81,4 +76,33 @@ async function remove(given: string, { terminal, anchorsFolder }: Context): Prom
   for (const each of new Map(meant.map((kept) => [kept.path, kept])).values()) await forgetAnchor(each);
   const shown = certificateJson(anchor.certificate);
   terminal.result({ ...shown, removed: true }, `${shown.subject}: no longer trusted`);
+}
+
+/** A certificate as members of a JSON line. */
+const certificateJson = ({ subject, issuer, fingerprint, notBeforeMs, notAfterMs }: Certificate) => ({
+  subject: readableName(subject),
+  issuer: readableName(issuer),
+  sha256: fingerprint,
+  not_before: new Date(notBeforeMs).toISOString(),
+  not_after: new Date(notAfterMs).toISOString(),
+});
+
+/** Saves a certificate as a trust anchor, and returns its path. */
+async function keepAnchor(folder: string, { fingerprint, der }: Certificate): Promise<string> {
+  const path = join(folder, `${fingerprint}.pem`);
+  return about(path, async () => {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await saveFile(path, [Buffer.from(pemOf('CERTIFICATE', der))], { overwrite: true });
+    return path;
+  });
+}
+
+/** Removes a certificate from its file, and the file if it holds no other. */
+async function forgetAnchor({ path, certificate }: KeptAnchor): Promise<void> {
+  const others = (await readCertificates(path)).filter(({ fingerprint }) => fingerprint !== certificate.fingerprint);
+  const pem = others.map(({ der }) => pemOf('CERTIFICATE', der)).join('');
+  await about(path, async () => {
+    if (others.length === 0) await rm(path);
+    else await saveFile(path, [Buffer.from(pem)], { overwrite: true });
+  });
 }

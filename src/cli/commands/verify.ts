@@ -55,8 +55,7 @@ async function verifyAll(operands: readonly string[], options: VerifyOptions, co
   const { files: names, inFolders } = await filesOf(operands, terminal, isBundleFolder);
   if (token !== undefined && names.length > 1) throw misuse('--token is the stamp of one file');
   if (proof !== undefined && names.length > 1) throw misuse('--proof takes one file');
-  const given = await readGivenLists(options);
-  for (const [file, failure] of given.failures) terminal.problem(file, failure, 'list refused');
+  const given = await readGivenLists(options, terminal);
   const bundles = token === undefined && proof === undefined ? await bundlesAmong(names, inFolders) : [];
   if (given.withBundle && options.trustedList === undefined && bundles.length === 0) {
     throw misuse('--list-signers needs --trusted-list, except for a bundle that has its lists in it');
@@ -103,7 +102,7 @@ async function judgeOperand(
   return withContainer(name, async (container) => {
     const { proof, unread } = container;
     // The file is read like standard input, while it is unpacked.
-    const subject = { input: standardInput, token: Buffer.from(proof), stampId: undefined, record: undefined, unread };
+    const subject = { input: standardInput, token: Buffer.from(proof), unread };
     return tellVerdict(name, subject, await judgeSubject(subject, { ...context, stdin: container.readFile() }), trust);
   });
 }
