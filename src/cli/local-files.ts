@@ -6,11 +6,6 @@ import type { Imprint, ImprintAlgorithm } from '../shared/domain/stamp.ts';
 import { about, CommandFailure, exitCodes } from './failure.ts';
 import { readableSize } from './terminal.ts';
 
-/** The number of bytes that are read at a time. Hashing needs only this much memory, for a file of any size. */
-const chunkBytes = 1024 * 1024;
-/** The maximum size of content that is sent. It is sent in one body, and larger content does not fit into one string. */
-const mostContentBytes = 256 * 1024 * 1024;
-
 /** The name of standard input on the command line. */
 export const standardInput = '-';
 
@@ -31,6 +26,45 @@ export interface DigestedInput {
   readonly bytes: number;
   readonly content: Buffer | undefined;
 }
+
+/**
+ * The imprints of a file, or of standard input if the path is `-`.
+ *
+ * @throws the same CommandFailures as `digestFile`, also if content to keep is too large
+ */
+export const digestInput = (path: string, stdin: AsyncIterable<Uint8Array>, options: DigestOptions = {}): Promise<DigestedInput> =>
+  path === standardInput ? digestChunks(stdin, options) : digestFile(path, options);
+
+/**
+ * The imprints of a file, which is read as a stream.
+ *
+ * @throws CommandFailure if it is a directory, or if it changes while it is read: the bytes are then a mix of the old and the new file
+ */
+export async function digestFile(path: string, options: DigestOptions = {}): Promise<DigestedInput> {
+  await using file = await open(path, 'r');
+  const before = await file.stat({ bigint: true });
+  if (before.isDirectory()) throw new CommandFailure(exitCodes.file, 'this is a folder');
+  // A stream would take new memory for each chunk.
+  const buffer = Buffer.allocUnsafe(chunkBytes);
+  async function* read() {
+    for (;;) {
+      const { bytesRead } = await file.read(buffer, 0, chunkBytes, null);
+      if (bytesRead === 0) return;
+      yield buffer.subarray(0, bytesRead);
+    }
+  }
+  const digested = await digestChunks(read(), options, Number(before.size));
+  const after = await file.stat({ bigint: true });
+  if (after.mtimeNs !== before.mtimeNs || after.size !== before.size) {
+    throw new CommandFailure(exitCodes.file, 'the file changed while it was read');
+  }
+  return digested;
+}
+
+/** The number of bytes that are read at a time. Hashing needs only this much memory, for a file of any size. */
+const chunkBytes = 1024 * 1024;
+/** The maximum size of content that is sent. It is sent in one body, and larger content does not fit into one string. */
+const mostContentBytes = 256 * 1024 * 1024;
 
 /** Hashes a stream. @throws CommandFailure if content to keep is too large */
 async function digestChunks(chunks: AsyncIterable<Uint8Array>, options: DigestOptions, total?: number): Promise<DigestedInput> {
@@ -54,32 +88,6 @@ async function digestChunks(chunks: AsyncIterable<Uint8Array>, options: DigestOp
   const imprints = hashes.map(({ algorithm, hash }) => ({ algorithm, digest: hash.digest('hex') }));
   return { imprint: imprints[0]!, imprints, bytes, content: keepsContent ? Buffer.concat(kept) : undefined };
 }
-
-/**
- * The imprints of a file, which is read as a stream.
- *
- * @throws CommandFailure if it is a directory, or if it changes while it is read: the bytes are then a mix of the old and the new file
- */
-export async function digestFile(path: string, options: DigestOptions = {}): Promise<DigestedInput> {
-  await using file = await open(path, 'r');
-  const before = await file.stat({ bigint: true });
-  if (before.isDirectory()) throw new CommandFailure(exitCodes.file, 'this is a folder');
-  const chunks = file.createReadStream({ autoClose: false, highWaterMark: chunkBytes });
-  const digested = await digestChunks(chunks, options, Number(before.size));
-  const after = await file.stat({ bigint: true });
-  if (after.mtimeNs !== before.mtimeNs || after.size !== before.size) {
-    throw new CommandFailure(exitCodes.file, 'the file changed while it was read');
-  }
-  return digested;
-}
-
-/**
- * The imprints of a file, or of standard input if the path is `-`.
- *
- * @throws the same CommandFailures as `digestFile`, also if content to keep is too large
- */
-export const digestInput = (path: string, stdin: AsyncIterable<Uint8Array>, options: DigestOptions = {}): Promise<DigestedInput> =>
-  path === standardInput ? digestChunks(stdin, options) : digestFile(path, options);
 
 interface SaveFileOptions {
   /** Whether an existing file is replaced; otherwise it is an error. */

@@ -63,7 +63,7 @@ export async function qstamp({ args, environment, stdin, stdout, stderr }: Surro
     // With code 0, commander has printed the help or the version.
     else if (error.exitCode !== 0) terminal.problem(undefined, misuse(sentenceOf(error)));
   }
-  return terminal.exitCode;
+  return terminal.exitCode();
 }
 
 /** Commander's own `help` takes one word, but `workflow start` has two. Without arguments, the command shows the overview. */

@@ -2,40 +2,6 @@ import { styleText } from 'node:util';
 import type { Verdict } from '../shared/domain/reasons.ts';
 import { asFailure, CommandFailure, type ExitCode, exitCodes, Misuse } from './failure.ts';
 
-/** Prints results, problems and progress. */
-export interface Terminal {
-  /**
-   * Prints one result: with `--json` it prints `value` as one line of JSON, otherwise `line` with `details` below it. Text from others in these lines
-   * can neither start a new line nor control the terminal. With `--quiet` it prints only what is not valid.
-   *
-   * @param verdict decides the sign before the line; work that is done counts as valid. A result that only informs has no sign
-   */
-  result(value: object, line: string, details?: readonly string[], verdict?: Verdict): void;
-  /** Prints text for people or programs as it is, for example a help or a script. */
-  text(text: string): void;
-  /** Prints a problem with one file or name, and counts it. An error that is not a CommandFailure is thrown again. */
-  problem(subject: string | undefined, error: unknown, word?: string): void;
-  /** Counts what became of one file, in one or two words such as `not valid`. */
-  count(word: string, code?: ExitCode): void;
-  /** If several files were counted, prints what became of them in one line. */
-  summary(): void;
-  /** The smallest code that is not 0 among all that was counted. */
-  readonly exitCode: ExitCode;
-  /**
-   * Begins to show on the last line how far some work is. The returned function takes the amount done since its last call, and the total if it is
-   * known. It does nothing if standard error is not a terminal, or with `--json` or `--quiet`.
-   *
-   * @param amountText writes an amount; by default, amounts are bytes
-   */
-  track(label: string | (() => string), amountText?: (amount: number) => string): Advance;
-  /** Whether results are printed as JSON. */
-  readonly json: boolean;
-  /** Whether `track` shows anything. */
-  readonly showsProgress: boolean;
-}
-
-type Advance = (amount: number, total?: number) => void;
-
 /** The word for a file after the failure at which a command stopped. */
 export const notTried = 'not tried';
 
@@ -51,13 +17,17 @@ interface TerminalOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
+export type Terminal = ReturnType<typeof createTerminal>;
+
 const eraseLine = '\r\x1b[K';
 const progressEveryMs = 100;
 
 const signs = { valid: ['green', '✓'], not_valid: ['red', '✗'], not_proved: ['yellow', '!'] } as const;
 
-export function createTerminal({ json, quiet, stdout, stderr, help, environment }: TerminalOptions): Terminal {
+/** Prints results, problems and progress, and counts what became of the files. */
+export function createTerminal({ json, quiet, stdout, stderr, help, environment }: TerminalOptions) {
   const isDumb = environment.TERM === 'dumb';
+  /** Whether `track` shows anything. */
   const showsProgress = stderr.isTTY === true && !isDumb && !json && !quiet;
   const outcomes: { readonly code: ExitCode; readonly word: string }[] = [];
   let shownAt = Number.NEGATIVE_INFINITY;
@@ -71,27 +41,33 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
     // The stream was checked above. Node's own check would obey FORCE_COLOR in a pipe too.
     return `${styleText(color, sign, { validateStream: false })} `;
   };
-  /** The smallest code that is not 0. */
-  const exitCode = () =>
-    outcomes
-      .map(({ code }) => code)
-      .filter((code) => code !== exitCodes.ok)
-      .sort()[0] ?? exitCodes.ok;
+  /** Counts what became of one file, in one or two words such as `not valid`. */
   const count = (word: string, code: ExitCode = exitCodes.ok) => void outcomes.push({ code, word });
+  /** The smallest code that is not 0 among all that was counted. */
+  const exitCode = (): ExitCode => {
+    const [smallest = exitCodes.ok] = outcomes.flatMap(({ code }) => (code === exitCodes.ok ? [] : code)).sort();
+    return smallest;
+  };
   return {
     json,
     showsProgress,
     count,
-    get exitCode() {
-      return exitCode();
-    },
-    result(value, line, details = [], verdict) {
+    exitCode,
+    /**
+     * Prints one result: with `--json` it prints `value` as one line of JSON, otherwise `line` with `details` below it. Text from others in these
+     * lines can neither start a new line nor control the terminal. With `--quiet` it prints only what is not valid.
+     *
+     * @param verdict decides the sign before the line; work that is done counts as valid. A result that only informs has no sign
+     */
+    result(value: object, line: string, details: readonly string[] = [], verdict?: Verdict): void {
       if (quiet && (verdict === undefined || verdict === 'valid')) return;
       erase();
       stdout.write(json ? `${JSON.stringify(value)}\n` : `${signOf(verdict, stdout)}${[line, ...details].map(onOneLine).join('\n  ')}\n`);
     },
-    text: (text) => void stdout.write(text),
-    problem(subject, error, word = 'failed') {
+    /** Prints text for people or programs as it is, for example a help or a script. */
+    text: (text: string) => void stdout.write(text),
+    /** Prints a problem with one file or name, and counts it. An error that is not a CommandFailure is thrown again. */
+    problem(subject: string | undefined, error: unknown, word = 'failed'): void {
       const failure = asFailure(error);
       if (!(failure instanceof CommandFailure)) throw failure;
       erase();
@@ -100,7 +76,8 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
       else stderr.write(`${signOf('not_valid', stderr)}${onOneLine(`${subject ?? 'qstamp'}: ${message}`)}\n`);
       count(word, failure.exitCode);
     },
-    summary() {
+    /** If several files were counted, prints what became of them in one line. */
+    summary(): void {
       if (outcomes.length < 2 || json || quiet) return;
       erase();
       // Successes come first, files that were not tried last.
@@ -111,10 +88,16 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
       const verdict = exitCode() === exitCodes.ok ? 'valid' : 'not_valid';
       stdout.write(`${signOf(verdict, stdout)}${countOf(outcomes.length, 'file')}: ${counts.join(', ')}\n`);
     },
-    track(label, amountText = readableSize) {
+    /**
+     * Begins to show on the last line how far some work is. The returned function takes the amount done since its last call, and the total if it is
+     * known. It does nothing if standard error is not a terminal, or with `--json` or `--quiet`.
+     *
+     * @param amountText writes an amount; by default, amounts are bytes
+     */
+    track(label: string | (() => string), amountText: (amount: number) => string = readableSize) {
       const began = performance.now();
       let done = 0;
-      return (amount, total) => {
+      return (amount: number, total?: number): void => {
         done += amount;
         const now = performance.now();
         if (!showsProgress || now - shownAt < progressEveryMs) return;

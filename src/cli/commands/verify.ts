@@ -43,7 +43,7 @@ export function addVerifyCommand(program: Program, context: Context): void {
 }
 
 /** The options of the command. */
-export interface VerifyOptions extends TrustOptions, ListOptions {
+interface VerifyOptions extends TrustOptions, ListOptions {
   readonly token?: string;
   readonly proof?: string;
   readonly online?: true;

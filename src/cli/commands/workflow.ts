@@ -91,10 +91,10 @@ function addAdd(group: Program, { terminal, connect }: Context): void {
       const workflow = await openWorkflow(options.workflow);
       const { files, inFolders } = await filesOf(operands, terminal);
       if (options.force && inFolders.size > 0) throw misuse('--force replaces stamps, so it takes files and not folders');
-      if (terminal.exitCode !== exitCodes.ok) return;
+      if (terminal.exitCode() !== exitCodes.ok) return;
       for (const path of files) {
         const added = { ...options, workflow, skipsOutputs: inFolders.has(path) };
-        if (terminal.exitCode !== exitCodes.ok) terminal.count(notTried);
+        if (terminal.exitCode() !== exitCodes.ok) terminal.count(notTried);
         else await addOutput(path, added, client, terminal).catch((error) => terminal.problem(path, error));
       }
     });
