@@ -99,7 +99,7 @@ Exit codes (for several results: the smallest that is not 0):
   5  a local file cannot be read or written, or would be overwritten`;
 
 /** The definition of the whole command line. Commander throws its errors and exits as `CommanderError`, and the caller prints them. */
-export function createProgram(context: Context): Program {
+function createProgram(context: Context): Program {
   const { terminal } = context;
   const versionText = terminal.json ? JSON.stringify({ version }) : version;
   const program = new Command('qstamp')
