@@ -25,8 +25,7 @@ function leadsSomewhere(from: string, link: string): boolean {
 
 const documents = globSync(['*.md', '{docs,clients,examples}/**/*.md'], {
   cwd: checkoutDir,
-  // The links of architecture.md still name pages of another arrangement of docs/operators.
-  exclude: (path) => path.includes('node_modules') || path.endsWith('architecture.md'),
+  exclude: (path) => path.includes('node_modules'),
 });
 
 test.each(documents)('every link of %s leads to a file and a heading', (path) => {
