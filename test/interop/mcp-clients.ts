@@ -8,6 +8,7 @@ import { npmPlace, pythonPlace } from './packages.ts';
 
 const conformance = '@modelcontextprotocol/conformance@0.2.0-alpha.12';
 const pythonClient = 'mcp==2.3.0';
+const inspector = '@modelcontextprotocol/inspector@2.12.0';
 
 /** What the conformance suite is allowed to fail: whole scenarios, or single checks of one. */
 interface Expected {
@@ -74,10 +75,34 @@ async function meetPython(context: StackContext, url: string, mode: 'auto' | 'le
   return { name, right: lines.length, faults: [] };
 }
 
-/** Strangers of the Model Context Protocol in both eras. The SDKs and the Inspector are met by `npm test` (test/service/mcp/mcp-clients.test.ts). */
+/** The command line of the Inspector: it finds no schema that an assistant would reject (M2), and shows why a call fails (M5). */
+async function meetInspector(context: StackContext, url: string): Promise<McpMeeting> {
+  const place = await npmPlace(context, 'mcp-inspector', [inspector], true);
+  const inspect = async (...args: string[]): Promise<string> => {
+    const lines: string[] = [];
+    const options = [join(place, 'node_modules/.bin/mcp-inspector'), '--cli', `${url}/mcp`, '--stored-auth-only', ...args];
+    const home = { ...context, env: { ...process.env, HOME: context.dataDir }, onLine: (line: string) => void lines.push(line) };
+    await runCommand(process.execPath, options, home).catch((error) => {
+      if (!(error instanceof CommandError)) throw error;
+      lines.push(error.message);
+    });
+    return lines.join('\n');
+  };
+  const call = (...args: string[]) => inspect('--method', 'tools/call', '--tool-name', ...args);
+  const checks: readonly (readonly [name: string, said: string, expected: RegExp])[] = [
+    ['lists the tools', await inspect('--method', 'tools/list', '--strict'), /"service_stamp_hash".*"verify_file_hash"/s],
+    ['says that there is no such tool', await call('no_such_tool'), /no_such_tool/],
+    ['says that a token is missing', await call('verify_file_hash'), /A valid service token is required/],
+  ];
+  const faults = checks.flatMap(([name, said, expected]) => (expected.test(said) ? [] : [`${name}: ${said.slice(0, 300)}`]));
+  return { name: 'Inspector', right: checks.length - faults.length, faults };
+}
+
+/** Strangers of the Model Context Protocol in both eras. `npm test` meets the SDKs (test/service/mcp/mcp-clients.test.ts). */
 export const mcpStrangers: readonly { readonly name: string; meet(context: StackContext, url: string): Promise<McpMeeting> }[] = [
   { name: 'mcp-conformance', meet: (context, url) => meetConformance(context, url, '2026-07-28') },
   { name: 'mcp-conformance', meet: (context, url) => meetConformance(context, url, '2025-11-25') },
+  { name: 'mcp-inspector', meet: meetInspector },
   { name: 'mcp-python', meet: (context, url) => meetPython(context, url, 'auto') },
   { name: 'mcp-python', meet: (context, url) => meetPython(context, url, 'legacy') },
 ];
