@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { bulkhead, wrap } from 'cockatiel';
+import pLimit from 'p-limit';
 import { awaitsList } from '../../shared/domain/qualification.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { TokenProof } from '../../shared/domain/stamp.ts';
@@ -26,9 +26,6 @@ const refreshEveryMs = 1_000;
 
 /** If a call is aborted after this share of its time or later, it still counts as a failure of the provider. */
 const patience = 0.9;
-
-/** The maximum number of requests that wait for a provider: more than a worker ever has, so none is refused here. */
-const mostWaiting = 1_000_000;
 
 /** The call ended because the stamp had spent most of its time elsewhere. It is not the provider's fault. */
 class CutShortError extends Error {
@@ -76,9 +73,9 @@ export function createMember(
 ): Member {
   const { name, rate } = provider;
   const breaker = notes.breakerOf(name, rate ? longestPauseWithRateMs : longestPauseMs);
-  const places = bulkhead(provider.maxConcurrent, mostWaiting);
+  const places = pLimit(provider.maxConcurrent);
   const promisedPlaces = Math.max(1, Math.floor(promisedShare * provider.maxConcurrent));
-  const fewPlaces = wrap(bulkhead(promisedPlaces, mostWaiting), places);
+  const fewPlaces = pLimit(promisedPlaces);
   const record = createHealthRecord({
     name,
     isQualified: () => provider.isQualified,
@@ -126,7 +123,11 @@ export function createMember(
   function guard(subject: StampSubject, shareMs: number, tell: OnCall): Promise<TokenProof> {
     const ending = new AbortController();
     const { signal } = ending;
-    const ask = () => (subject.isPromised ? fewPlaces : places).execute(() => callIfItMay(subject, shareMs, signal, tell), signal);
+    const askProvider = () => {
+      signal.throwIfAborted();
+      return callIfItMay(subject, shareMs, signal, tell);
+    };
+    const ask = () => (subject.isPromised ? fewPlaces(() => places(askProvider)) : places(askProvider));
     return within(shareMs, ask, (error) => ending.abort(error));
   }
   return {
