@@ -93,7 +93,7 @@ export async function buildApp(tools: ApiTools): Promise<FastifyInstance> {
   const context = { ...createContext(app, { config, limits }), ...createServices(tools) };
   registerJsonBody(app, context.reader);
   await registerViews(app, { operator: operatorOf(config) });
-  registerDocs(app, context);
+  registerDocs(app);
   for (const register of capabilities) register(app, context);
   return app;
 }
