@@ -1,5 +1,5 @@
 import { createSchemaCollector, type JsonSchema } from '../../src/api/docs/document.ts';
-import { statusOf } from '../../src/api/server/error-status.ts';
+import { statusOf } from '../../src/api/http/errors.ts';
 import { httpValidationError } from '../../src/shared/contract/error.ts';
 import { acceptedStamp, stampTier, stampToken } from '../../src/shared/contract/stamp.ts';
 import { evidenceRenewal, verificationResult } from '../../src/shared/contract/verify.ts';

@@ -2,27 +2,24 @@ import { randomUUID } from 'node:crypto';
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
 import { operatorOf } from '../shared/views/operator.ts';
 import { registerDocs } from './docs/index.ts';
-import { createEvidence, registerEvidence } from './evidence/index.ts';
+import { registerEvidence } from './evidence/index.ts';
+import { smallBodyBytes } from './http/body-reader.ts';
+import { boundPipelines, createEdgeServerOptions } from './http/connections.ts';
+import { createContext } from './http/context.ts';
+import { registerErrorHandler } from './http/errors.ts';
+import { createForeignOrigins, registerCors, registerForeignBodies, registerHostRule, registerSecurityHeaders } from './http/headers.ts';
+import { registerJsonBody } from './http/json-body.ts';
+import { createHopTrust } from './http/rate-limits.ts';
+import { registerRequestLog, registerRequestMetrics } from './http/request-log.ts';
+import { registerPathRule } from './http/validation.ts';
+import { registerViews } from './http/views.ts';
 import { registerMcp } from './mcp/index.ts';
-import { smallBodyBytes } from './server/body-reader.ts';
-import { createHopTrust } from './server/client-address.ts';
-import { createContext } from './server/context.ts';
-import { registerCors } from './server/cors.ts';
-import { registerErrorHandler } from './server/errors.ts';
-import { registerJsonBody } from './server/json-body.ts';
-import { createForeignOrigins, registerForeignBodies } from './server/origin.ts';
-import { boundPipelines } from './server/pipelines.ts';
-import { registerRequestLog, registerRequestMetrics } from './server/request-log.ts';
-import { registerHostRule, registerSecurityHeaders } from './server/security-headers.ts';
-import { createEdgeServerOptions } from './server/server-options.ts';
-import { registerPathRule } from './server/validation.ts';
-import { registerViews } from './server/views.ts';
-import { createStamps, registerStamps } from './stamps/index.ts';
-import { createMailCheck, createStatusServices, registerStatus } from './status/index.ts';
+import { openStampTools, registerStamps } from './stamps/index.ts';
+import { canSendMail, registerStatus } from './status/index.ts';
 import type { ApiTools } from './tools.ts';
-import { createTsaDoor, registerTsaDoor } from './tsa-door/index.ts';
-import { createVerificationServices, registerVerification } from './verification/index.ts';
-import { createWorkflowServices, registerWorkflows } from './workflows/index.ts';
+import { registerTsaDoor } from './tsa-door/index.ts';
+import { openStampJudge, registerVerification } from './verification/index.ts';
+import { createWorkflowTools, registerWorkflows } from './workflows/index.ts';
 
 const requestIdPattern = /^[\w.-]{1,64}$/;
 
@@ -43,42 +40,12 @@ function createServer(log: FastifyBaseLogger, trustProxy: string[]): FastifyInst
   });
 }
 
-/** Creates the functions that routes and tools call. Each capability creates its own. */
-function createServices(tools: ApiTools) {
-  const verification = createVerificationServices(tools);
-  const stamps = createStamps(tools, verification);
-  const { workflows } = createWorkflowServices(tools, {
-    ...stamps,
-    ...verification,
-    canSendMail: createMailCheck(tools.readHeartbeats, tools.clock),
-  });
-  return {
-    ...verification,
-    ...stamps,
-    workflows,
-    ...createEvidence(tools, { ...verification, workflows }),
-    tsaDoor: createTsaDoor(tools, stamps),
-    ...createStatusServices(tools),
-  };
-}
-
-/** Registers the routes of each capability of the service. Each capability has its own folder. */
-const capabilities = [
-  registerStatus,
-  registerStamps,
-  registerVerification,
-  registerWorkflows,
-  registerEvidence,
-  registerTsaDoor,
-  registerMcp,
-];
-
 /**
  * Builds the application with its plugins and routes, but does not listen. The order matters: a hook applies only to routes that are registered after
  * it.
  */
 export async function buildApp(tools: ApiTools): Promise<FastifyInstance> {
-  const { config, log, limits, metrics } = tools;
+  const { config, log, metrics } = tools;
   const app = createServer(log, config.TRUST_PROXY);
   boundPipelines(app.server);
 
@@ -90,10 +57,20 @@ export async function buildApp(tools: ApiTools): Promise<FastifyInstance> {
   registerHostRule(app);
   registerForeignBodies(app, createForeignOrigins(app, config.PUBLIC_BASE_URL));
   registerPathRule(app);
-  const context = { ...createContext(app, { config, limits }), ...createServices(tools) };
+  const context = createContext(app, tools);
   registerJsonBody(app, context.reader);
   await registerViews(app, { operator: operatorOf(config) });
   registerDocs(app);
-  for (const register of capabilities) register(app, context);
+
+  const stampJudge = openStampJudge(tools);
+  const stampTools = openStampTools(tools, stampJudge);
+  const workflowTools = createWorkflowTools(stampTools, stampJudge, () => canSendMail(tools));
+  registerStatus(app, context, tools);
+  registerStamps(app, context, stampTools);
+  registerVerification(app, context, { ...tools, stampJudge });
+  registerWorkflows(app, context, workflowTools);
+  registerEvidence(app, context, workflowTools);
+  registerTsaDoor(app, context, stampTools);
+  registerMcp(app, context, workflowTools);
   return app;
 }

@@ -1,24 +1,25 @@
-import { checkWrite, connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
-import { readDurability, watchDurability } from '../shared/queue/durability.ts';
-import { readHeartbeats } from '../shared/queue/heartbeat.ts';
 import { watchQueue } from '../shared/queue/queue-state.ts';
 import { createJobSender } from '../shared/queue/sender.ts';
-import { systemClock } from '../shared/runtime/clock.ts';
+import { checkWrite, connectProducer, disconnect, untilReady } from '../shared/redis/connection.ts';
+import { readDurability, watchDurability } from '../shared/redis/durability.ts';
+import { readHeartbeats } from '../shared/redis/heartbeat.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { ProcessContext } from '../shared/runtime/lifecycle.ts';
 import { createMetrics, serveMetrics } from '../shared/runtime/metrics.ts';
-import { noLists, watchLists } from '../shared/store/lists-in-force.ts';
+import { systemClock } from '../shared/runtime/timers.ts';
 import { openStore } from '../shared/store/store.ts';
+import { noLists, watchLists } from '../shared/store/trusted-lists.ts';
 import { usesTrustedLists } from '../shared/trust/list-sources.ts';
 import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
-import { createRateLimits } from './server/rate-limits.ts';
-import { watchWrites } from './server/write-watch.ts';
+import { createRateLimits } from './http/rate-limits.ts';
+import { watchWrites } from './http/write-watch.ts';
 
 /** The tools that every capability of the API gets whole. */
 export type ApiTools = Awaited<ReturnType<typeof openApiTools>>;
 
 /** Opens the tools of an API process. `lifecycle` closes them again when the process ends. */
-export async function openApiTools({ config, log, lifecycle }: ProcessContext<Config>) {
+export async function openApiTools(context: ProcessContext<Config>) {
+  const { config, log, lifecycle } = context;
   const clock = systemClock;
   const trust = loadTrustSettings(config);
 
@@ -48,11 +49,7 @@ export async function openApiTools({ config, log, lifecycle }: ProcessContext<Co
   lifecycle.onClose('writes', () => writes.stop());
 
   const metrics = createMetrics({ clock });
-  if (config.METRICS_PORT !== undefined) {
-    const served = await serveMetrics({ metrics, host: config.HOST, port: config.METRICS_PORT, readQueueState: queueWatch.read });
-    lifecycle.onClose('metrics', served.close);
-    log.info({ metricsUrl: served.url }, 'metrics are served');
-  }
+  await serveMetrics(context, metrics, { readQueueState: queueWatch.read });
 
   return {
     config,
@@ -63,7 +60,7 @@ export async function openApiTools({ config, log, lifecycle }: ProcessContext<Co
     trust,
     writes,
     metrics,
-    limits: createRateLimits({ redis, onLimited: metrics.rateLimited }),
+    limits: createRateLimits(redis, metrics.rateLimited),
     pingRedis,
     /** The states of the workers that are alive. */
     readHeartbeats: (nowMs: number) => readHeartbeats(redis, nowMs),

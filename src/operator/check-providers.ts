@@ -1,18 +1,18 @@
 import { qualifiedVerdictOf } from '../shared/contract/verify.ts';
 import { qualifiedSentence } from '../shared/domain/qualification.ts';
 import { ServiceError } from '../shared/domain/service-error.ts';
-import { connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
-import { openProviderNotes, type ProviderNotes } from '../shared/queue/provider-notes.ts';
-import { systemClock } from '../shared/runtime/clock.ts';
+import { connectProducer, disconnect, untilReady } from '../shared/redis/connection.ts';
+import { openProviderNotes, type ProviderNotes } from '../shared/redis/provider-notes.ts';
 import { loadProviderConfig, parseSettings, settingsSchema, withSecretFiles } from '../shared/runtime/config.ts';
 import { createLogger, type Logger } from '../shared/runtime/log.ts';
-import { readListsInForce } from '../shared/store/lists-in-force.ts';
+import { systemClock } from '../shared/runtime/timers.ts';
 import { openStore } from '../shared/store/store.ts';
+import { readListsInForce } from '../shared/store/trusted-lists.ts';
 import { usesTrustedLists } from '../shared/trust/list-sources.ts';
 import type { ListIndex } from '../shared/trust/lists/index.ts';
 import type { QualifiedSetting } from '../shared/trust/providers-file.ts';
 import { loadTrustSettings, type TrustedProvider } from '../shared/trust/trusted-providers.ts';
-import { checkProvider, openTsas, type ProviderCheck, type Rfc3161Provider } from '../workers/providers/index.ts';
+import { checkProvider, listingsOf, openTsas, type ProviderCheck, type Rfc3161Provider } from '../workers/providers/index.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
 
 const usage = `qstamp check-providers: asks each configured provider for one stamp, and does not store it
@@ -132,7 +132,7 @@ export const checkProviders = (command: OperatorCommand): Promise<OperatorExitCo
     const index = providers.length === 0 ? undefined : await readLists(environment, log);
     const areListsAsked = index !== undefined;
     const askAll = async (notes?: ProviderNotes) => {
-      const tsas = await openTsas(providers, { notes, ...(index && { lists: () => index }), clock: systemClock, log });
+      const tsas = await openTsas(providers, { notes, listings: index && listingsOf(() => index), clock: systemClock, log });
       return Promise.all(tsas.map(ask));
     };
     const redisUrl = () => parseSettings(settingsSchema.pick({ REDIS_URL: true }), withSecretFiles(environment)).REDIS_URL;

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
-import { systemClock } from '../shared/runtime/clock.ts';
 import { ConfigError, loadConfig } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
+import { systemClock } from '../shared/runtime/timers.ts';
 import { loadListSources } from '../shared/trust/list-sources.ts';
 import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
 import { openTsas } from '../workers/providers/index.ts';

@@ -1,12 +1,12 @@
 import { ServiceError } from '../shared/domain/service-error.ts';
-import { connectProducer, disconnect, untilReady } from '../shared/queue/connection.ts';
 import { type FailedJobs, openFailedJobs, type ShownJob } from '../shared/queue/failed-jobs.ts';
 import { isStampJob } from '../shared/queue/jobs.ts';
+import { connectProducer, disconnect, untilReady } from '../shared/redis/connection.ts';
 import { parseSettings, settingsSchema, withSecretFiles } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { connectStore } from '../shared/store/connection.ts';
 import { createRefusalStore, type RefusalStore } from '../shared/store/refusals.ts';
-import { type OperatorCommand, type OperatorExitCode, type OperatorLine, runOperatorCommand, UsageError } from './operator-command.ts';
+import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
 
 const usage = `qstamp jobs: shows, retries and removes jobs that the service has given up
 
@@ -33,48 +33,40 @@ function lineOf(shown: ShownJob, json: boolean): string {
   return `${id}  ${failedAt.toISOString()}  ${what}: ${reason}\n`;
 }
 
-interface JobTools {
-  readonly jobs: FailedJobs;
-  readonly refusals: RefusalStore;
-}
-
-async function retry({ jobs, refusals }: JobTools, shown: ShownJob): Promise<void> {
+async function retry(failed: FailedJobs, refusals: RefusalStore, shown: ShownJob): Promise<void> {
   await refusals.forgetFailed(stampsOf(shown));
-  await jobs.retry(shown.id);
+  await failed.retry(shown.id);
 }
 
 /** Drops a job. The `verify_url` of its stamps still shows that they failed. */
-async function drop({ jobs, refusals }: JobTools, shown: ShownJob): Promise<void> {
+async function drop(failed: FailedJobs, refusals: RefusalStore, shown: ShownJob): Promise<void> {
   await refusals.insertOnce(stampsOf(shown).map((tokenId) => ({ tokenId, reason: 'stamp_failed', at: shown.failedAt })));
-  await jobs.drop(shown.id);
+  await failed.drop(shown.id);
 }
 
-async function openTools(environment: OperatorCommand['environment']): Promise<JobTools & { close(): Promise<void> }> {
+async function openServers(environment: OperatorCommand['environment']) {
   const settings = settingsSchema.pick({ REDIS_URL: true, MONGODB_URL: true });
   const { REDIS_URL, MONGODB_URL } = parseSettings(settings, withSecretFiles(environment));
   const log = createLogger({ level: 'silent', process: 'operator' });
   const store = connectStore(MONGODB_URL, log);
   const redis = connectProducer(REDIS_URL, log);
   await untilReady(redis);
-  const jobs = openFailedJobs({ redis, log });
+  const failed = openFailedJobs({ redis, log });
   return {
-    jobs,
+    failed,
     refusals: createRefusalStore(store.db),
     close: async () => {
-      await jobs.close();
+      await failed.close();
       await store.close();
       await disconnect(redis);
     },
   };
 }
 
-async function select(
-  { jobs }: JobTools,
-  { operands, all }: Pick<OperatorLine, 'operands' | 'all'>,
-): Promise<{ found: ShownJob[]; missing: string[] }> {
-  if (all) return { found: await Array.fromAsync(jobs.list()), missing: [] };
-  const found = await Promise.all(operands.map((id) => jobs.find(id)));
-  return { found: found.filter((job) => job !== undefined), missing: operands.filter((_, index) => found[index] === undefined) };
+async function select(failed: FailedJobs, ids: readonly string[], all: boolean): Promise<{ found: ShownJob[]; missing: string[] }> {
+  if (all) return { found: await Array.fromAsync(failed.list()), missing: [] };
+  const found = await Promise.all(ids.map((id) => failed.find(id)));
+  return { found: found.filter((job) => job !== undefined), missing: ids.filter((_, index) => found[index] === undefined) };
 }
 
 /** Runs `qstamp jobs failed | retry | drop`. Resolves with the exit code. */
@@ -86,15 +78,15 @@ export const jobs = (command: OperatorCommand): Promise<OperatorExitCode> =>
     if (isListing ? ids.length > 0 : (ids.length === 0) !== all) {
       throw new UsageError(isListing ? 'jobs failed takes no ids' : `jobs ${action} takes ids of jobs, or --all`);
     }
-    const tools = await openTools(environment);
+    const { failed, refusals, close } = await openServers(environment);
     try {
       if (isListing) {
-        for await (const job of tools.jobs.list()) print(lineOf(job, json));
+        for await (const job of failed.list()) print(lineOf(job, json));
         return 0;
       }
-      const { found, missing } = await select(tools, { operands: ids, all });
+      const { found, missing } = await select(failed, ids, all);
       for (const job of found) {
-        await (action === 'retry' ? retry(tools, job) : drop(tools, job));
+        await (action === 'retry' ? retry(failed, refusals, job) : drop(failed, refusals, job));
         print(json ? lineOf(job, json) : `${job.id} ${action === 'retry' ? 'is retried' : 'was dropped'}\n`);
       }
       for (const id of missing) stderr.write(`qstamp: there is no failed job ${id}\n`);
@@ -103,6 +95,6 @@ export const jobs = (command: OperatorCommand): Promise<OperatorExitCode> =>
       if (error instanceof ServiceError) throw error;
       throw new ServiceError('queue_unavailable', `REDIS_URL: Redis does not answer (${error instanceof Error ? error.message : error}).`);
     } finally {
-      await tools.close();
+      await close();
     }
   });

@@ -18,7 +18,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-export interface OperatorLine {
+interface OperatorLine {
   readonly operands: readonly string[];
   readonly json: boolean;
   readonly all: boolean;

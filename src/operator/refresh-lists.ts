@@ -1,6 +1,6 @@
-import { systemClock } from '../shared/runtime/clock.ts';
 import { ConfigError, loadConfig } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
+import { systemClock } from '../shared/runtime/timers.ts';
 import { openStore } from '../shared/store/store.ts';
 import type { ListInForce } from '../shared/store/trusted-lists.ts';
 import { loadListSources, usesTrustedLists } from '../shared/trust/list-sources.ts';

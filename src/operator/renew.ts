@@ -1,13 +1,13 @@
 import { ServiceError } from '../shared/domain/service-error.ts';
-import { systemClock } from '../shared/runtime/clock.ts';
 import { ConfigError, loadConfig } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
-import { noLists, readListsInForce } from '../shared/store/lists-in-force.ts';
+import { systemClock } from '../shared/runtime/timers.ts';
 import { openStore } from '../shared/store/store.ts';
+import { noLists, readListsInForce } from '../shared/store/trusted-lists.ts';
 import { createTokenJudge } from '../shared/trust/judge.ts';
 import { usesTrustedLists } from '../shared/trust/list-sources.ts';
 import { loadTrustSettings } from '../shared/trust/trusted-providers.ts';
-import { createListingKeeper, createProviderPool, openTsas, ProviderError, type ProviderPool } from '../workers/providers/index.ts';
+import { createListings, createProviderPool, openTsas, ProviderError, type ProviderPool } from '../workers/providers/index.ts';
 import { runRenewal } from '../workers/renewal/index.ts';
 import { withProviderNotes } from './check-providers.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
@@ -39,8 +39,8 @@ export const renew = (command: OperatorCommand): Promise<OperatorExitCode> =>
       try {
         const index = usesTrustedLists(config) ? await readListsInForce(store.trustedLists) : noLists.current();
         const lists = () => index;
-        const keepListing = createListingKeeper(store.listings.insertOnce, lists);
-        const providers = await openTsas(trust.providers, { notes, lists, keepListing, clock: systemClock, log });
+        const listings = createListings(lists, store.listings.insertOnce);
+        const providers = await openTsas(trust.providers, { notes, listings, clock: systemClock, log });
         const keepBatch = store.batches.insertOnce;
         provider = createProviderPool({ providers, deadlineMs, notes, clock: systemClock, log, keepBatch });
         const mockKey = () => store.keys.secret('mock-provider');

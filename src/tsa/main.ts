@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { developmentPolicy } from '../shared/domain/qualification.ts';
-import { systemClock } from '../shared/runtime/clock.ts';
 import { parseSettings, settingsSchema } from '../shared/runtime/config.ts';
 import { runProcessWith } from '../shared/runtime/lifecycle.ts';
+import { systemClock } from '../shared/runtime/timers.ts';
 import { KEY_ALGORITHMS } from './certificate.ts';
 import { createTsaServer } from './server.ts';
 import { openTsaState, writeProvidersFile } from './state.ts';

@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { developmentPolicy } from '../shared/domain/qualification.ts';
 import { issueResponse, type TsaProfile } from '../shared/rfc3161/index.ts';
-import type { Clock } from '../shared/runtime/clock.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { randomSerial } from '../shared/runtime/random-octets.ts';
+import type { Clock } from '../shared/runtime/timers.ts';
 import type { Pki } from './pki.ts';
 
 export const QUERY_TYPE = 'application/timestamp-query';

@@ -1,29 +1,32 @@
-import type { FailedJobs } from '../shared/queue/failed-jobs.ts';
-import type { HandOver } from '../shared/queue/hand-over.ts';
-import type { OutputOrder } from '../shared/queue/output-order.ts';
-import type { WorkerReply } from '../shared/queue/replies.ts';
-import type { JobSender } from '../shared/queue/sender.ts';
-import type { Clock } from '../shared/runtime/clock.ts';
+import { openFailedJobs } from '../shared/queue/failed-jobs.ts';
+import { createHandOver, readContentsUnderWay } from '../shared/queue/queue-state.ts';
+import { sendReplies, type WorkerReply } from '../shared/queue/replies.ts';
+import { createJobSender, createOutputOrder } from '../shared/queue/sender.ts';
+import { connectWorker, disconnect } from '../shared/redis/connection.ts';
+import { openProviderNotes } from '../shared/redis/provider-notes.ts';
 import type { Config } from '../shared/runtime/config.ts';
+import type { ProcessContext } from '../shared/runtime/lifecycle.ts';
 import type { Logger } from '../shared/runtime/log.ts';
-import type { Metrics } from '../shared/runtime/metrics.ts';
-import type { MicroBatcher } from '../shared/runtime/micro-batcher.ts';
-import type { InsertedStamp, StoredStamp } from '../shared/store/stamps.ts';
-import type { Store } from '../shared/store/store.ts';
-import type { TokenJudge } from '../shared/trust/judge.ts';
-import type { TrustSettings } from '../shared/trust/trusted-providers.ts';
-import type { createViewEngine } from '../shared/views/engine.ts';
-import type { MailTransport } from './mail/index.ts';
-import type { TimestampProvider } from './providers/index.ts';
+import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
+import { answerWithin, type Clock, systemClock } from '../shared/runtime/timers.ts';
+import { openStore, type Store } from '../shared/store/store.ts';
+import { noLists, watchLists } from '../shared/store/trusted-lists.ts';
+import { createTokenJudge, type TokenJudge } from '../shared/trust/judge.ts';
+import { loadListSources, usesTrustedLists } from '../shared/trust/list-sources.ts';
+import { loadTrustSettings, type TrustSettings } from '../shared/trust/trusted-providers.ts';
+import { createViewEngine } from '../shared/views/engine.ts';
+import { openMail } from './mail/index.ts';
+import { createListings, openProvider, openTsas, type TimestampProvider } from './providers/index.ts';
+import { createStampInserts } from './stamp-inserts.ts';
 
-/** The modules that a worker and the commands of an operator open. */
+/** The tools that a worker and the commands of an operator open. */
 export interface SharedTools {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** The modules that renew evidence, in a worker and in `qstamp renew`. */
+/** The tools that renew evidence, in a worker and in `qstamp renew`. */
 export interface RenewalTools extends SharedTools {
   readonly config: Config;
   readonly trust: TrustSettings;
@@ -33,20 +36,65 @@ export interface RenewalTools extends SharedTools {
   readonly metrics?: Metrics;
 }
 
-/** The modules that the jobs of a worker use. `main.ts` opens and closes them. */
-export interface WorkerTools extends RenewalTools {
-  /** Inserts the stamps of all jobs together, while an earlier insert is in progress. */
-  readonly stampInserts: MicroBatcher<StoredStamp, InsertedStamp>;
-  readonly jobs: JobSender;
-  readonly failedJobs: FailedJobs;
-  readonly outputOrder: OutputOrder;
-  /** Moves items for which nobody waits into another queue. */
-  readonly handOver: HandOver;
-  readonly sendReplies: (replyTo: string, replies: readonly WorkerReply[]) => Promise<void>;
-  /** The ids of sealed contents in unfinished jobs. */
-  readonly readContentsUnderWay: () => Promise<ReadonlySet<string>>;
-  readonly mail: MailTransport;
-  readonly engine: ReturnType<typeof createViewEngine>;
-  readonly metrics: Metrics;
-  readonly monotonic: Clock;
+/** The tools that every job of a worker gets whole. */
+export type WorkerTools = Awaited<ReturnType<typeof openWorkerTools>>['tools'];
+
+/** How long the start waits until the store is prepared. If that takes longer, for example because MongoDB is down, it continues while jobs run. */
+const longestPreparingMs = 10_000;
+
+/** Opens the tools of a worker, and the connection to Redis that takes its jobs. `lifecycle` closes them again when the process ends. */
+export async function openWorkerTools({ config, log, lifecycle }: ProcessContext<Config>) {
+  const clock = systemClock;
+  const trust = loadTrustSettings(config);
+  const listSources = loadListSources(config);
+  const redis = connectWorker(config.REDIS_URL, log);
+  lifecycle.onClose('redis', () => disconnect(redis));
+  const notes = openProviderNotes({ redis, log });
+  let lists = noLists;
+  const currentLists = () => lists.current();
+  const listings = createListings(currentLists, (listing) => store.listings.insertOnce(listing));
+  // Done before anything that may wait, so that an unusable key ends the process at once.
+  const tsas = await openTsas(trust.providers, { notes, listings, clock, log });
+  const store = openStore(config, log);
+  lifecycle.onClose('store', () => store.close());
+  if (usesTrustedLists(config)) lists = await watchLists(store.trustedLists, log);
+  lifecycle.onClose('trusted lists', () => lists.stop());
+  await store.openKeys();
+  // Done before jobs are taken, if it takes only a moment: writes may wait for an index that is being built.
+  await answerWithin(longestPreparingMs, store.prepare);
+
+  const metrics = createMetrics({ clock });
+  const { provider, readHealth, close } = openProvider(tsas, { config, store, notes, metrics, clock, log });
+  lifecycle.onClose('provider', close);
+  const jobs = createJobSender({ redis, log });
+  lifecycle.onClose('jobs', () => jobs.close());
+  const promised = createHandOver({ redis, log });
+  lifecycle.onClose('promised stamps', () => promised.close());
+  const failedJobs = openFailedJobs({ redis, log });
+  lifecycle.onClose('failed jobs', () => failedJobs.close());
+
+  const tools = {
+    config,
+    trust,
+    listSources,
+    store,
+    stampInserts: createStampInserts(store.stamps),
+    provider,
+    readHealth,
+    tokenJudge: createTokenJudge({ trust, lists: currentLists, mockKey: () => store.keys.secret('mock-provider'), clock }),
+    jobs,
+    failedJobs,
+    outputOrder: createOutputOrder(redis),
+    handOver: promised.handOver,
+    sendReplies: (replyTo: string, replies: readonly WorkerReply[]) => sendReplies({ redis, log }, replyTo, replies),
+    readContentsUnderWay: () => readContentsUnderWay({ redis, log }),
+    mail: openMail(config, metrics, log),
+    engine: createViewEngine(),
+    metrics,
+    clock,
+    /** The monotonic clock, in milliseconds. It cannot be set. */
+    monotonic: () => performance.now(),
+    log,
+  };
+  return { redis, tools };
 }

@@ -1,8 +1,8 @@
 import Fastify from 'fastify';
 import type { Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { registerViews } from '../../src/api/server/views.ts';
-import { startPageOf } from '../../src/api/status/start-route.ts';
+import { registerViews } from '../../src/api/http/views.ts';
+import { startPageOf } from '../../src/api/status/status-routes.ts';
 import { openPage } from '../support/chromium.ts';
 import { startSample } from '../support/page-samples.ts';
 import { mainText } from '../support/page-text.ts';

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
-import { readDurability } from '../../src/shared/queue/durability.ts';
+import { readDurability } from '../../src/shared/redis/durability.ts';
 import { eventually, getJson } from '../support/requests.ts';
 import { startPrivateRedis } from '../support/servers.ts';
 import { startService } from '../support/service.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { connectWorker } from '../../src/shared/queue/connection.ts';
+import { connectWorker } from '../../src/shared/redis/connection.ts';
 import { collectionOf, openDatabase } from '../support/database.ts';
 import { openApiEnd } from '../support/queue-lab.ts';
 import { eventually } from '../support/requests.ts';

@@ -1,10 +1,10 @@
 import { fastify } from 'fastify';
 import { onTestFinished } from 'vitest';
-import { type BodyReaderOptions, createBodyReader } from '../../src/api/server/body-reader.ts';
-import { registerErrorHandler } from '../../src/api/server/errors.ts';
-import { registerJsonBody } from '../../src/api/server/json-body.ts';
-import { createEdgeServerOptions } from '../../src/api/server/server-options.ts';
-import { createRequestParser } from '../../src/api/server/validation.ts';
+import { type BodyReaderOptions, createBodyReader } from '../../src/api/http/body-reader.ts';
+import { createEdgeServerOptions } from '../../src/api/http/connections.ts';
+import { registerErrorHandler } from '../../src/api/http/errors.ts';
+import { registerJsonBody } from '../../src/api/http/json-body.ts';
+import { createRequestParser } from '../../src/api/http/validation.ts';
 import { rawVerifyRequest } from '../../src/shared/contract/verify.ts';
 import { listen } from './raw-http.ts';
 

@@ -6,15 +6,15 @@ const rooms = ['api', 'workers', 'operator', 'cli', 'tsa'];
 /** The folders of the API and of the workers, one for each capability, with the ones that each may import, only by their `index.ts` (rule 1). */
 const capabilities: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   api: {
-    server: [],
-    stamps: ['server'],
-    verification: ['server'],
-    workflows: ['server', 'stamps', 'verification'],
-    evidence: ['server', 'stamps', 'verification', 'workflows'],
-    'tsa-door': ['server', 'stamps', 'verification'],
-    mcp: ['server', 'stamps', 'verification', 'workflows'],
-    status: ['server', 'stamps', 'verification'],
-    docs: ['server'],
+    http: [],
+    stamps: ['http'],
+    verification: ['http'],
+    workflows: ['http', 'stamps', 'verification'],
+    evidence: ['http', 'stamps', 'verification', 'workflows'],
+    'tsa-door': ['http', 'stamps', 'verification'],
+    mcp: ['http', 'stamps', 'verification', 'workflows'],
+    status: ['http', 'stamps', 'verification'],
+    docs: ['http'],
   },
   workers: {
     providers: [],
@@ -29,7 +29,7 @@ const capabilities: Readonly<Record<string, Readonly<Record<string, readonly str
 };
 
 /** The only capability without an `index.ts`: all of it is public. */
-const openCapability = 'server';
+const openCapability = 'http';
 
 /**
  * The layers of `src/shared`, each with the ones that it may import: only layers above it (rule 1). Shared types of store and queue are in
@@ -43,7 +43,8 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   archive: ['proof', 'rfc3161', 'domain', 'contract'],
   runtime: ['domain', 'contract'],
   trust: ['rfc3161', 'domain', 'contract', 'runtime'],
-  queue: ['domain', 'contract', 'runtime', 'trust'],
+  redis: ['domain', 'runtime', 'trust'],
+  queue: ['domain', 'contract', 'runtime', 'trust', 'redis'],
   store: ['proof', 'domain', 'contract', 'runtime', 'trust'],
   views: ['domain', 'contract', 'runtime'],
 };
@@ -69,12 +70,11 @@ const commandMayUse = ['src/shared/trust/judge.ts', 'src/shared/trust/lists/inde
 /** The only HTTP code of the command (rule 1). */
 const clientDoor = 'clients/typescript/src/index.ts';
 
-const mains = ['src/api/main.ts', 'src/workers/main.ts'];
-
 /** Rule 3: packages that only one place may import. */
 const homes: readonly { readonly matches: RegExp; readonly places: readonly string[] }[] = [
   { matches: /^(fastify|@fastify\/.*)$/, places: ['src/api'] },
-  { matches: /^(bullmq|ioredis)$/, places: ['src/shared/queue', 'src/api/server/rate-limits.ts', ...mains] },
+  { matches: /^bullmq$/, places: ['src/shared/queue'] },
+  { matches: /^ioredis$/, places: ['src/shared/redis', 'src/shared/queue', 'src/api/http/rate-limits.ts'] },
   { matches: /^(mongodb|bson)$/, places: ['src/shared/store'] },
   { matches: /^nodemailer$/, places: ['src/workers/mail'] },
   { matches: /^libxml2-wasm$/, places: ['src/shared/trust/lists'] },
@@ -88,6 +88,7 @@ const sharedForOne: Readonly<Record<string, string>> = {
   'src/shared/contract': 'the interface is described in one place, whoever reads a part of it (rule 7)',
   'src/shared/rfc3161': 'a library in itself',
   'src/shared/proof': 'browsers run it too, and their scripts are in no room',
+  'src/shared/redis': 'only here and in the queue is ioredis known',
   'src/shared/queue': 'both ends of a queue stand beside the contract of what travels in it; only here is bullmq known',
   'src/shared/store': 'a collection has one file, with what each process does to it; only here is mongodb known',
   'src/shared/trust/judge.ts': 'beside the anchors that it judges by',

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { StampedHash, WorkflowPage } from '../../src/api/workflows/workflow-model.ts';
+import type { StampedHash, WorkflowPage } from '../../src/api/workflows/workflow-view.ts';
 import { createTreeHeadBuilder, extendChain, hashOfClosingText } from '../../src/shared/domain/proofs.ts';
 import { canonicalTextOf, closingRecordOf } from '../../src/shared/proof/closing-record.js';
 import { hexOf } from '../../src/shared/proof/octets.js';

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { errorPageOf, type LookedFor } from '../../src/api/server/error-page.ts';
-import type { ProvedStamp, StampMark } from '../../src/api/verification/stamp-model.ts';
-import type { VerdictShown, VerifyPage } from '../../src/api/verification/verify-model.ts';
-import type { VerifyUserFacts } from '../../src/api/workflows/verify-user-page.ts';
-import type { OutputRow, WorkflowPage } from '../../src/api/workflows/workflow-model.ts';
+import { errorPageOf, type LookedFor } from '../../src/api/http/views.ts';
+import type { ProvedStamp, StampMark, VerdictShown, VerifyPage } from '../../src/api/verification/verify-view.ts';
+import type { VerifyUserFacts } from '../../src/api/workflows/verify-user-routes.ts';
+import type { OutputRow, WorkflowPage } from '../../src/api/workflows/workflow-view.ts';
 import { notQualified, type Qualification } from '../../src/shared/domain/qualification.ts';
 import type { WorkflowTier } from '../../src/shared/domain/stamp.ts';
 

@@ -1,11 +1,11 @@
 import Fastify, { type FastifyInstance } from 'fastify';
-import { registerSecurityHeaders } from '../../src/api/server/security-headers.ts';
-import { registerViews } from '../../src/api/server/views.ts';
-import { startPageOf } from '../../src/api/status/start-route.ts';
+import { registerSecurityHeaders } from '../../src/api/http/headers.ts';
+import { registerViews } from '../../src/api/http/views.ts';
 import { statusPageOf } from '../../src/api/status/status-page.ts';
+import { startPageOf } from '../../src/api/status/status-routes.ts';
 import { verifyFormViewOf, verifyViewOf } from '../../src/api/verification/verify-view.ts';
-import { verifyUserPageOf } from '../../src/api/workflows/verify-user-page.ts';
-import type { WorkflowPage } from '../../src/api/workflows/workflow-model.ts';
+import { verifyUserPageOf } from '../../src/api/workflows/verify-user-routes.ts';
+import type { WorkflowPage } from '../../src/api/workflows/workflow-view.ts';
 import { workflowViewOf } from '../../src/api/workflows/workflow-view.ts';
 import { servePublished } from './page-record.ts';
 import {

@@ -1,12 +1,12 @@
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { openSubmission, type SubmitOptions } from '../../src/api/stamps/submission.ts';
-import { connectProducer, connectWorker, disconnect, untilReady } from '../../src/shared/queue/connection.ts';
 import { consumeJobs } from '../../src/shared/queue/consumer.ts';
 import { openFailedJobs } from '../../src/shared/queue/failed-jobs.ts';
 import type { JobProcessors, StampJob } from '../../src/shared/queue/jobs.ts';
 import { watchQueue } from '../../src/shared/queue/queue-state.ts';
 import { createJobSender, jobOptionsOf, openQueue } from '../../src/shared/queue/sender.ts';
+import { connectProducer, connectWorker, disconnect, untilReady } from '../../src/shared/redis/connection.ts';
 import { eventually } from './eventually.ts';
 import { freshRedisUrl } from './servers.ts';
 import { stampItem } from './stamp-items.ts';

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { pino } from 'pino';
 import { expect } from 'vitest';
-import { connectProducer, disconnect, untilReady } from '../../src/shared/queue/connection.ts';
-import { openProviderNotes } from '../../src/shared/queue/provider-notes.ts';
+import { connectProducer, disconnect, untilReady } from '../../src/shared/redis/connection.ts';
+import { openProviderNotes } from '../../src/shared/redis/provider-notes.ts';
 import { readEvidenceRecord } from '../../src/shared/rfc3161/ers/record.ts';
 import { createTrustStore, type SigningIdentity, verifyEvidenceRecord } from '../../src/shared/rfc3161/index.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
-import { noLists } from '../../src/shared/store/lists-in-force.ts';
 import { openStore } from '../../src/shared/store/store.ts';
+import { noLists } from '../../src/shared/store/trusted-lists.ts';
 import { createTokenJudge } from '../../src/shared/trust/judge.ts';
 import { loadTrustSettings } from '../../src/shared/trust/trusted-providers.ts';
 import { createPki, issueSigner } from '../../src/tsa/pki.ts';

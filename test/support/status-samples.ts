@@ -1,5 +1,5 @@
-import type { startPageOf } from '../../src/api/status/start-route.ts';
 import type { StatusFigures } from '../../src/api/status/status.ts';
+import type { startPageOf } from '../../src/api/status/status-routes.ts';
 import { qualifiedBriefOf } from '../../src/shared/contract/stamp.ts';
 import type { Qualification } from '../../src/shared/domain/qualification.ts';
 

@@ -1,15 +1,16 @@
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import type { OutputOrder } from '../../src/shared/queue/output-order.ts';
+import type { OutputOrder } from '../../src/shared/queue/sender.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
 import { createMetrics } from '../../src/shared/runtime/metrics.ts';
-import { noLists } from '../../src/shared/store/lists-in-force.ts';
 import { openStore, type Store } from '../../src/shared/store/store.ts';
+import { noLists } from '../../src/shared/store/trusted-lists.ts';
 import { createTokenJudge } from '../../src/shared/trust/judge.ts';
+import { loadListSources } from '../../src/shared/trust/list-sources.ts';
 import { loadTrustSettings } from '../../src/shared/trust/trusted-providers.ts';
 import { createViewEngine } from '../../src/shared/views/engine.ts';
-import { createMockProvider } from '../../src/workers/providers/mock.ts';
-import { createStampInserts } from '../../src/workers/stamping/index.ts';
+import { createMockProvider } from '../../src/workers/providers/open-provider.ts';
+import { createStampInserts } from '../../src/workers/stamp-inserts.ts';
 import type { WorkerTools } from '../../src/workers/tools.ts';
 import { freshStore } from './servers.ts';
 
@@ -57,11 +58,13 @@ export function workerTools(replaced: Partial<WorkerTools> = {}): WorkerTools {
     ...queue,
     config,
     trust,
+    listSources: loadListSources(config),
     store,
     provider: createMockProvider({ key: mockKey, clock }),
+    readHealth: () => [],
     tokenJudge: createTokenJudge({ trust, lists: noLists.current, mockKey, clock }),
     stampInserts: createStampInserts(store.stamps),
-    mail: { send: async () => undefined },
+    mail: { send: async () => undefined, readState: () => 'unknown' },
     engine: createViewEngine(),
     metrics: createMetrics({ clock }),
     clock,

@@ -58,7 +58,7 @@ describe('the check of the rules', () => {
     ['src/workers/main.ts', 'fastify', 'rule 3'],
     ['src/api/stamps/a.ts', 'src/shared/domain/lonely.ts', 'rule 3, what is not imported by two'],
     ['src/api/mcp/tools/a.ts', 'src/shared/store/a.ts', 'rule 4, a tool'],
-    ['src/api/stamps/a.ts', 'src/api/verification/index.ts', 'rule 1, stamps may import only server'],
+    ['src/api/stamps/a.ts', 'src/api/verification/index.ts', 'rule 1, stamps may import only http'],
     ['src/workers/stamping/a.ts', 'src/workers/providers/pool.ts', 'rule 1, a capability is entered by its index.ts'],
     ['src/api/helpers/a.ts', 'zod', 'rule 1, every folder is a capability'],
   ];

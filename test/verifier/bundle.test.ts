@@ -6,7 +6,7 @@ import { ZipFile } from 'yazl';
 import { type BundleTools, openBundle } from '../../src/shared/proof/bundle.js';
 import { listedFiles } from '../../src/shared/proof/bundle-files.js';
 import { canonicalTextOf, closingRecordOf } from '../../src/shared/proof/closing-record.js';
-import { judgeBundle, type Stamped, type StampJudgement } from '../../src/shared/proof/judge-bundle.js';
+import { judgeBundle, type Stamped, type TimeStampJudgement } from '../../src/shared/proof/judge-bundle.js';
 import { createMerkle } from '../../src/shared/proof/merkle-tree.js';
 import { concatOctets, hexOf, octetsOfSha256 } from '../../src/shared/proof/octets.js';
 import { chainStart, createOutputChain } from '../../src/shared/proof/output-chain.js';
@@ -78,7 +78,7 @@ async function judge(zip: Uint8Array) {
   const asked: string[] = [];
   const contents: boolean[] = [];
   const bundle = await openBundle(blobSource(new Blob([new Uint8Array(zip)])), tools);
-  const judgement = await judgeBundle<StampJudgement>(bundle, {
+  const judgement = await judgeBundle<TimeStampJudgement>(bundle, {
     judgeStamp: async (bytes, stamped: Stamped, what) => {
       asked.push(what);
       if (stamped.content) contents.push(hash(stamped.content) === stamped.sha256);

@@ -1,7 +1,6 @@
 import { createSecretKey, verify } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type Cbor, CborMap, encodeCbor } from '../../src/api/evidence/cose/cbor.ts';
-import { encodeReceipt, receiptKeyOf } from '../../src/api/evidence/cose/headers.ts';
+import { type Cbor, CborMap, encodeCbor, encodeReceipt, receiptKeyOf } from '../../src/api/evidence/cose.ts';
 
 describe('CBOR is written in its deterministic form (RFC 8949, appendix A)', () => {
   const vectors: [value: Cbor, hex: string][] = [

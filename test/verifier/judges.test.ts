@@ -2,7 +2,7 @@ import { createPublicKey, createSecretKey, randomBytes, randomUUID } from 'node:
 import { afterAll, expect, test } from 'vitest';
 import { shownOf } from '../../src/api/verification/stamp-pages.ts';
 import { resultOf } from '../../src/api/verification/verification.ts';
-import type { VerdictShown } from '../../src/api/verification/verify-model.ts';
+import type { VerdictShown } from '../../src/api/verification/verify-view.ts';
 import { judgeToken } from '../../src/cli/judge.ts';
 import type { VerificationResult } from '../../src/shared/contract/verify.ts';
 import { issueMockToken } from '../../src/shared/domain/mock-token.ts';

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { errorResponse, httpValidationError } from '../../shared/contract/error.ts';
 import { maxMetadataBytes } from '../../shared/contract/fields.ts';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
-import { statusOf } from '../server/error-status.ts';
-import { maxNesting } from '../server/json-text.ts';
-import type { AnswerContract, OperationContract } from '../server/operation.ts';
+import { statusOf } from '../http/errors.ts';
+import { maxNesting } from '../http/json-text.ts';
+import type { AnswerContract, OperationContract } from '../http/operation.ts';
 import { examples } from './examples.ts';
 
 /** A route of the application, with its contract. */

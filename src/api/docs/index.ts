@@ -1,11 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { openApiDocument } from '../../shared/contract/status.ts';
 import { interfaceVersion } from '../../shared/contract/version.ts';
-import { entityTagOf, isFresh } from '../server/entity-tag.ts';
-import { json, type OperationContract, page } from '../server/operation.ts';
+import { entityTagOf, isFresh, json, type OperationContract, page } from '../http/operation.ts';
 import { type DescribedRoute, describeApi } from './document.ts';
 
-declare module '../server/views.ts' {
+declare module '../http/views.ts' {
   interface PageModels {
     /** The page reads `/openapi.json` in the browser. */
     readonly docs: Readonly<Record<string, never>>;

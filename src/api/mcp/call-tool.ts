@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { callToolParams } from '../../shared/contract/mcp.ts';
 import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
-import { validationItems } from '../server/validation-items.ts';
+import { validationItems } from '../http/validation.ts';
 import { clip, RpcError, rpcErrors } from './json-rpc.ts';
 import type { RpcContext } from './revisions/revision.ts';
 import type { CalledTool, Tool } from './tools/tool.ts';

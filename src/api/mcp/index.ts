@@ -1,23 +1,21 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { rpcAnswer, rpcRequests, rpcResponse, rpcResponses } from '../../shared/contract/mcp.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { keepConnection, stampBodyLimit } from '../server/body-reader.ts';
-import type { ServerContext } from '../server/context.ts';
-import { statusOf } from '../server/error-status.ts';
-import { toServiceError } from '../server/errors.ts';
-import { MalformedJsonError } from '../server/json-text.ts';
-import { empty, json, type OperationContract } from '../server/operation.ts';
-import { createForeignOrigins } from '../server/origin.ts';
-import { type Fault, faultOf, noteFault } from '../server/outcome.ts';
-import { OtherBody, writtenBodyOf } from '../server/validation.ts';
-import { createCallGuards } from './call-guards.ts';
+import { keepConnection, stampBodyLimit } from '../http/body-reader.ts';
+import type { ServerContext } from '../http/context.ts';
+import { type Fault, faultOf, noteFault, statusOf, toServiceError } from '../http/errors.ts';
+import { createForeignOrigins } from '../http/headers.ts';
+import { MalformedJsonError } from '../http/json-text.ts';
+import { empty, json, type OperationContract } from '../http/operation.ts';
+import { OtherBody, writtenBodyOf } from '../http/validation.ts';
+import type { WorkflowTools } from '../workflows/index.ts';
 import { createToolCaller } from './call-tool.ts';
 import {
-  errorResponse,
   RpcError,
   type RpcResponse,
   rateLimitError,
   retryAfterOf,
+  rpcErrorResponse,
   rpcErrors,
   rpcFault,
   withWrittenIds,
@@ -26,7 +24,9 @@ import { createFirstRevision } from './revisions/2024-11-05.ts';
 import { createModernRevision, isModern } from './revisions/2026-07-28.ts';
 import type { McpAnswer } from './revisions/revision.ts';
 import { createStampContentTool, createStampHashTool, createVerifyTokenTool } from './tools/stamp.ts';
-import { createStoryTools, type ToolServices } from './tools/story.ts';
+import { createStoryTools } from './tools/story.ts';
+import { createCallGuards } from './tools/tool.ts';
+import { createLinks } from './tools/tool-services.ts';
 
 /** The maximum size of a body from a caller without a service token. Only tools need larger bodies, and every tool needs a token. */
 const maxBytesWithoutToken = 64 * 1024;
@@ -35,14 +35,15 @@ const maxBytesWithoutToken = 64 * 1024;
  * `POST /mcp`: the Model Context Protocol over plain HTTP POST, in two revisions (M11). No state is kept between requests, and every answer is JSON.
  * These requests are refused without reading the body: from a page of a foreign origin (403), and with a body that is too large (413).
  */
-export function registerMcp(app: FastifyInstance, context: ServerContext & ToolServices): void {
-  const { config, identifyProduct, requireProduct, mistakes, sealedMaxBytes } = context;
+export function registerMcp(app: FastifyInstance, context: ServerContext, tools: WorkflowTools): void {
+  const { config, identifyProduct, requireProduct, mistakes, sealedMaxBytes, baseUrl } = context;
   const isForeign = createForeignOrigins(app, config.PUBLIC_BASE_URL, [...config.MCP_ORIGINS, ...config.CORS_ORIGINS]);
-  const guardsOf = createCallGuards(context);
-  const ofContract = [createStampHashTool(context), createStampContentTool(context), createVerifyTokenTool(context)];
-  const tools = [...ofContract, ...createStoryTools(context)];
-  const callTool = createToolCaller(tools);
-  const [first, modern] = [createFirstRevision(tools, callTool), createModernRevision(tools, callTool)];
+  const guardsOf = createCallGuards(context, tools);
+  const services = { tools, links: createLinks(baseUrl), baseUrl };
+  const ofContract = [createStampHashTool(services), createStampContentTool(services), createVerifyTokenTool(services)];
+  const offered = [...ofContract, ...createStoryTools(services)];
+  const callTool = createToolCaller(offered);
+  const [first, modern] = [createFirstRevision(offered, callTool), createModernRevision(offered, callTool)];
 
   const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
     if (isForeign(request)) throw new ServiceError('forbidden', 'Pages of this origin may not use this address.');
@@ -58,7 +59,7 @@ export function registerMcp(app: FastifyInstance, context: ServerContext & ToolS
       const fault = rateLimitError(error, request.id);
       noteFault(request, rpcFault(fault));
       const limited = (response: RpcResponse) =>
-        'error' in response && response.error.code === rpcErrors.unauthorized ? errorResponse(response.id, fault) : response;
+        'error' in response && response.error.code === rpcErrors.unauthorized ? rpcErrorResponse(response.id, fault) : response;
       const { body } = answer;
       return { status: 429, body: Array.isArray(body) ? body.map(limited) : limited(body as RpcResponse) };
     }
@@ -126,7 +127,7 @@ const refusalStatuses = [400, 403, 408, 413, 415];
 /** Answers a request without messages: its body was not read, or is not JSON. So the id of the answer is null (JSON-RPC 2.0 §5). */
 function answerUnread(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   keepConnection(error, request, reply);
-  const refuse = (status: number, fault: RpcError) => reply.code(status).send(errorResponse(null, fault));
+  const refuse = (status: number, fault: RpcError) => reply.code(status).send(rpcErrorResponse(null, fault));
   const broken =
     error instanceof MalformedJsonError ? new RpcError(rpcErrors.parseError, `Parse error: ${error.detail[0]?.ctx?.error}`) : error;
   if (broken instanceof RpcError) {

@@ -1,5 +1,5 @@
 import type { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Fault } from '../server/outcome.ts';
+import type { Fault } from '../http/errors.ts';
 
 /**
  * The error codes of JSON-RPC 2.0 §5.1; our own codes for a missing token and for a rate limit (M7); and the codes of the Model Context Protocol of
@@ -95,7 +95,7 @@ export function readMessage(value: unknown): RpcMessage {
 
 export const resultResponse = (id: RpcId, result: object): RpcResponse => ({ jsonrpc: '2.0', id, result });
 
-export function errorResponse(id: RpcId, { code, message, data }: RpcError): RpcResponse {
+export function rpcErrorResponse(id: RpcId, { code, message, data }: RpcError): RpcResponse {
   return { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } };
 }
 

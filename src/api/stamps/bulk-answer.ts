@@ -2,13 +2,11 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { BulkError } from '../../shared/contract/bulk.ts';
 import type { ServiceError } from '../../shared/domain/service-error.ts';
-import { type Bulk, ndjsonType } from '../server/bulk-body.ts';
-import { statusOf } from '../server/error-status.ts';
-import { errorBody, toServiceError } from '../server/errors.ts';
-import type { LargeAnswers } from '../server/large-answers.ts';
-import { faultOf, noteFault, validationFault } from '../server/outcome.ts';
-import { asyncApplied, readPrefer } from '../server/prefer.ts';
-import type { ValidationItem } from '../server/validation-items.ts';
+import type { LargeAnswers } from '../http/connections.ts';
+import { errorBody, faultOf, noteFault, statusOf, toServiceError, validationFault } from '../http/errors.ts';
+import { type Bulk, ndjsonType } from '../http/json-body.ts';
+import { asyncApplied, readPrefer } from '../http/operation.ts';
+import type { ValidationItem } from '../http/validation.ts';
 import type { Answer } from './stamping.ts';
 import type { Answers } from './submission.ts';
 

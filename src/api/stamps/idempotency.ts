@@ -1,7 +1,11 @@
-import { createHash, createHmac, type KeyObject, randomBytes, randomUUIDv7 } from 'node:crypto';
+import { createHash, createHmac, randomBytes, randomUUIDv7 } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
+import { verifyPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import type { IdempotencyStore } from '../../shared/store/idempotency.ts';
+import { type OutputPlace, type StampedReply, stampedReplyOf } from '../../shared/queue/jobs.ts';
+import type { StoredStamp } from '../../shared/store/stamps.ts';
+import type { Store } from '../../shared/store/store.ts';
+import type { ApiTools } from '../tools.ts';
 
 /** A request that makes something, and the key of its caller. */
 interface IdentifiedRequest {
@@ -27,14 +31,17 @@ export interface Identity {
   secret(): string;
 }
 
-/** Gives a request its id and finds the earlier request with the same key, so that a repetition makes nothing new (S9). */
-export interface Idempotency {
-  /**
-   * The answer to a repetition is built from the data stored under its `resourceId`.
-   *
-   * @throws ServiceError `idempotency_key_reused` if the key was used for a different request; `store_unavailable`; `rate_limited`
-   */
-  identify(request: IdentifiedRequest): Promise<Identity>;
+/**
+ * Gives a request its id and finds the earlier request with the same key, so that a repetition makes nothing new (S9). The answer to a repetition is
+ * built from the data stored under its `resourceId`.
+ *
+ * @throws ServiceError `idempotency_key_reused` if the key was used for a different request; `store_unavailable`; `rate_limited`
+ */
+export async function identify(tools: ApiTools, request: IdentifiedRequest): Promise<Identity> {
+  const { key, passLimit } = request;
+  if (key !== undefined) return bind(tools, { ...request, key });
+  await passLimit?.();
+  return { resourceId: randomUUIDv7(), isRepeated: false, secret: () => randomBytes(secretBytes).toString('base64url') };
 }
 
 const secretBytes = 32;
@@ -49,44 +56,91 @@ const canonical = (content: unknown): string =>
 
 const digestOf = (parts: readonly string[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 
-export function createIdempotency(deps: {
-  store: IdempotencyStore;
-  key: () => Promise<KeyObject>;
-  clock: Clock;
-  ttlMs: number;
-}): Idempotency {
-  const { store, key: serverKey, clock, ttlMs } = deps;
+const hourMs = 3_600_000;
 
-  async function bind({ caller, key, operation, content, passLimit }: IdentifiedRequest & { readonly key: string }): Promise<Identity> {
-    const keyDigest = digestOf([caller, operation, key]);
-    const freshId = randomUUIDv7();
-    if (passLimit && !(await store.isBound(keyDigest, new Date(clock())))) await passLimit();
-    const authenticator = await serverKey();
-    // The digest needs a secret key: a body may contain an e-mail address, and after redaction nobody must be able to find it by hashing guesses.
-    const macOf = (...parts: string[]) => createHmac('sha256', authenticator).update(JSON.stringify(parts));
-    const requestDigest = macOf('request', canonical(content)).digest('hex');
-    const now = clock();
-    const bound = await store.bind({
-      key: keyDigest,
-      requestDigest,
-      resourceId: freshId,
-      now: new Date(now),
-      expiresAt: new Date(now + ttlMs),
-    });
-    if (bound.requestDigest !== requestDigest) {
-      throw new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for a different request.');
-    }
-    const { resourceId, isFirst } = bound;
-    const secret = () => macOf('secret', caller, key, requestDigest, resourceId).digest('base64url');
-    return { resourceId, isRepeated: !isFirst, secret };
+async function bind(
+  { config, store, clock }: ApiTools,
+  { caller, key, operation, content, passLimit }: IdentifiedRequest & { readonly key: string },
+): Promise<Identity> {
+  const keyDigest = digestOf([caller, operation, key]);
+  const freshId = randomUUIDv7();
+  if (passLimit && !(await store.idempotency.isBound(keyDigest, new Date(clock())))) await passLimit();
+  const authenticator = await store.keys.secret('idempotency');
+  // The digest needs a secret key: a body may contain an e-mail address, and after redaction nobody must be able to find it by hashing guesses.
+  const macOf = (...parts: string[]) => createHmac('sha256', authenticator).update(JSON.stringify(parts));
+  const requestDigest = macOf('request', canonical(content)).digest('hex');
+  const now = clock();
+  const bound = await store.idempotency.bind({
+    key: keyDigest,
+    requestDigest,
+    resourceId: freshId,
+    now: new Date(now),
+    expiresAt: new Date(now + config.IDEMPOTENCY_TTL_HOURS * hourMs),
+  });
+  if (bound.requestDigest !== requestDigest) {
+    throw new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for a different request.');
   }
+  const { resourceId, isFirst } = bound;
+  const secret = () => macOf('secret', caller, key, requestDigest, resourceId).digest('base64url');
+  return { resourceId, isRepeated: !isFirst, secret };
+}
 
-  return {
-    identify: async (request) => {
-      const { key, passLimit } = request;
-      if (key !== undefined) return bind({ ...request, key });
-      await passLimit?.();
-      return { resourceId: randomUUIDv7(), isRepeated: false, secret: () => randomBytes(secretBytes).toString('base64url') };
-    },
-  };
+/** Verifies a stored stamp before it becomes an answer. Returns undefined if it does not verify. */
+export interface StoredStampJudge {
+  storedReplyOf(stamp: StoredStamp): Promise<StampedReply | undefined>;
+}
+
+/**
+ * Looks for stamps in the store and verifies them (V9). Returns their replies by id. A stamp that does not verify counts as missing; its `verify_url`
+ * shows the reason. The stamp of an output counts as found only when the output has its number. It is not verified, because the answer contains only
+ * the output's ids and number.
+ */
+export async function findReplies(
+  { stamps, outputs }: Store,
+  stampJudge: StoredStampJudge,
+  tokenIds: readonly string[],
+): Promise<ReadonlyMap<string, StampedReply>> {
+  const stored = await stamps.findMany(tokenIds);
+  const ofWorkflows = stored.filter(({ caller }) => caller.kind === 'workflow').map(({ tokenId }) => tokenId);
+  const numbered = ofWorkflows.length > 0 ? await outputs.findByTokens(ofWorkflows) : [];
+  const places = new Map(numbered.map(({ tokenId, outputId, sequenceNumber }) => [tokenId, { outputId, sequenceNumber }]));
+  const replies = new Map<string, StampedReply>();
+  for (const stamp of stored) {
+    const reply = await replyOf(stampJudge, stamp, places.get(stamp.tokenId));
+    if (reply) replies.set(stamp.tokenId, reply);
+  }
+  return replies;
+}
+
+async function replyOf(
+  stampJudge: StoredStampJudge,
+  stamp: StoredStamp,
+  output: OutputPlace | undefined,
+): Promise<StampedReply | undefined> {
+  if (stamp.caller.kind === 'workflow') return output && { ...stampedReplyOf(stamp), output };
+  // There may be many stamps and each verification takes time, so other work gets a turn before each.
+  await turn();
+  return stampJudge.storedReplyOf(stamp);
+}
+
+/**
+ * The replies for stamps that an earlier request made, in their order. They are verified again (V9), one after the other, because each verification
+ * takes time.
+ *
+ * @throws ServiceError `internal_error` for a stamp that does not verify, as the rejection of its promise
+ */
+export function repliesOfStored(stampJudge: StoredStampJudge, stored: readonly StoredStamp[]): Promise<StampedReply>[] {
+  let before: Promise<unknown> = Promise.resolve();
+  return stored.map((stamp) => {
+    const judged = before.then(turn).then(async () => {
+      const reply = await stampJudge.storedReplyOf(stamp);
+      if (reply) return reply;
+      const { tokenId } = stamp;
+      throw new ServiceError('internal_error', 'The stored stamp does not verify. See verify_url for the reason.', {
+        members: { token_id: tokenId, verify_url: verifyPath(tokenId) },
+      });
+    });
+    before = judged.catch(() => undefined);
+    return judged;
+  });
 }

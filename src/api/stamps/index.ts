@@ -3,81 +3,47 @@
  * list of a product's stamps.
  */
 import type { FastifyInstance } from 'fastify';
-import type { ServerContext } from '../server/context.ts';
+import type { ServerContext } from '../http/context.ts';
 import type { ApiTools } from '../tools.ts';
-import { registerBulkRoutes } from './bulk-routes.ts';
-import { createIdempotency } from './idempotency.ts';
-import { createSealedContents } from './sealed-contents.ts';
-import { registerSealedRoutes } from './sealed-routes.ts';
-import { createStampList } from './stamp-list.ts';
-import { registerAgentRoutes, registerProductRoutes } from './stamp-routes.ts';
-import { createStampEncryption, createStamping } from './stamping.ts';
-import { createReplyLookup, type StoredStampJudge } from './stored-replies.ts';
-import { openSubmission } from './submission.ts';
+import { findReplies, type StoredStampJudge } from './idempotency.ts';
+import { registerAgentRoutes, registerBulkRoutes, registerProductRoutes, registerSealedRoutes } from './stamp-routes.ts';
+import { openSubmission, type StampTools } from './submission.ts';
 
-const hourMs = 3_600_000;
-
-export function createStamps(tools: ApiTools, { stampJudge }: { readonly stampJudge: StoredStampJudge }) {
-  const { config, store, jobs, queueWatch, writes, clock, log, lifecycle } = tools;
-  const { stamps, counters, sealedContents, keys } = store;
+/** Opens the tools of the operations on stamps. `lifecycle` closes them again when the process ends. */
+export function openStampTools(tools: ApiTools, stampJudge: StoredStampJudge): StampTools {
+  const { config, store, jobs, queueWatch, log, lifecycle } = tools;
   const submission = openSubmission({
     redisUrl: config.REDIS_URL,
     jobs,
     watch: queueWatch,
-    findStamps: createReplyLookup({ ...store, stampJudge }),
+    findStamps: (tokenIds) => findReplies(store, stampJudge, tokenIds),
     findCompleted: store.workflows.findCompleted,
     maxDepth: config.QUEUE_MAX_DEPTH,
     log,
   });
   lifecycle.onClose('submission', () => submission.close());
-  const idempotency = createIdempotency({
-    store: store.idempotency,
-    key: () => keys.secret('idempotency'),
-    clock,
-    ttlMs: config.IDEMPOTENCY_TTL_HOURS * hourMs,
-  });
-  const encryptedOf = createStampEncryption(() => keys.secret('stamp-metadata'));
-  return {
-    submission,
-    stamping: createStamping({
-      submission,
-      writes,
-      stamps,
-      stampJudge,
-      sealedContents,
-      idempotency,
-      encryptedOf,
-      clock,
-      waitMs: config.STAMP_WAIT_MS,
-      sealedMaxBytes: config.SEALED_MAX_BYTES,
-    }),
-    stampList: createStampList({ stamps, counters }),
-    sealedContents: createSealedContents({ stamps, sealedContents }),
-    idempotency,
-    encryptedOf,
-  };
+  return { ...tools, stampJudge, submission };
 }
 
-export type Stamps = ReturnType<typeof createStamps>;
-
-export function registerStamps(app: FastifyInstance, context: ServerContext & Stamps): void {
-  registerProductRoutes(app, context);
-  registerAgentRoutes(app, context);
-  registerBulkRoutes(app, context);
-  registerSealedRoutes(app, context);
+export function registerStamps(app: FastifyInstance, context: ServerContext, tools: StampTools): void {
+  registerProductRoutes(app, context, tools);
+  registerAgentRoutes(app, context, tools);
+  registerBulkRoutes(app, context, tools);
+  registerSealedRoutes(app, context, tools);
 }
 
 export { beginAnswer, sendBulk } from './bulk-answer.ts';
-export type { Idempotency, PassLimit } from './idempotency.ts';
-export { sealedAddress, sealedOpener } from './sealed-routes.ts';
-export { sendAccepted } from './stamp-routes.ts';
+export { identify, type PassLimit } from './idempotency.ts';
+export { digestsOfSealed } from './sealed-contents.ts';
+export { sealedAddress, sealedOpener, sendAccepted } from './stamp-routes.ts';
 export {
   type Answer,
-  type EncryptForStamp,
+  encryptForStamp,
   madeOf,
   RequestRefusedError,
-  type Stamping,
+  stampAll,
   stampFailed,
+  stampOne,
   TimeNotAvailableError,
 } from './stamping.ts';
-export { type Answers, answerAll, type Outcome, type Submission, startDeadline, storeBefore } from './submission.ts';
+export { type Answers, answerAll, type Outcome, type StampTools, startDeadline, storeBefore } from './submission.ts';

@@ -3,9 +3,10 @@ import { crc32 } from 'node:zlib';
 import { type Cipher, decryptParts, encrypt, keyBytes, nonceBytes, tagBytes } from '../../shared/domain/encryption.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type Imprint, imprintAlgorithms, isSameImprint } from '../../shared/domain/stamp.ts';
-import type { SealedContentStore, StoredContent } from '../../shared/store/sealed-content.ts';
-import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
-import { createImprintHash } from '../server/imprint-hash.ts';
+import type { StoredContent } from '../../shared/store/sealed-content.ts';
+import type { StoredStamp } from '../../shared/store/stamps.ts';
+import type { Store } from '../../shared/store/store.ts';
+import { createImprintHash } from '../http/body-reader.ts';
 
 /**
  * The content of a sealed stamp. It was read once to check its hash. `read` reads it again in parts, so that the whole content is never in memory.
@@ -17,49 +18,46 @@ export interface OpenedContent {
   read(): AsyncGenerator<Buffer>;
 }
 
-/** Reads the contents of sealed stamps, for callers who know the secret URL. */
-export interface SealedContents {
-  /**
-   * Opens the content of a stamp and checks its hash.
-   *
-   * @throws ServiceError `not_found` for an unknown id, a wrong secret, and a stamp without content; `internal_error` if the content is damaged
-   */
-  open(tokenId: string, secret: string): Promise<OpenedContent>;
-  /** The hashes of the content in every algorithm. @throws the same ServiceErrors as `open` */
-  digests(tokenId: string, secret: string): Promise<readonly Imprint[]>;
-}
+/**
+ * Opens the content of a sealed stamp, for a caller who knows its secret URL, and checks its hash.
+ *
+ * @throws ServiceError `not_found` for an unknown id, a wrong secret, and a stamp without content; `internal_error` if the content is damaged
+ */
+export const openSealed = (store: Store, tokenId: string, secret: string): Promise<OpenedContent> => check(store, tokenId, secret, []);
+
+/** The hashes of sealed content in every algorithm. @throws the same ServiceErrors as `openSealed` */
+export const digestsOfSealed = async (store: Store, tokenId: string, secret: string): Promise<readonly Imprint[]> =>
+  (await check(store, tokenId, secret, imprintAlgorithms)).imprints;
 
 const notFound = () => new ServiceError('not_found', 'There is no content at this address.');
 const damaged = () => new ServiceError('internal_error', 'The stored content does not match its stamp and is not sent.');
 
-export function createSealedContents(deps: { stamps: StampStore; sealedContents: SealedContentStore }): SealedContents {
-  /** Reads and checks the content, and hashes it in the stamp's algorithm and in `algorithms`. */
-  async function check(tokenId: string, secret: string, algorithms: readonly Imprint['algorithm'][]) {
-    const stamp = await deps.stamps.find(tokenId);
-    if (!stamp?.sealed || !timingSafeEqual(Buffer.from(digestOfSecret(secret)), Buffer.from(stamp.sealed.secretSha256))) throw notFound();
-    const stored = await deps.sealedContents.open(stamp.sealed.contentId);
-    if (stored === null) throw damaged();
-    const hash = createImprintHash([...new Set([stamp.imprint.algorithm, ...algorithms])]);
-    let size = 0;
-    let checksum = 0;
-    try {
-      for await (const part of openContent(secret, tokenId, stored)) {
-        hash.add(part);
-        size += part.length;
-        checksum = crc32(part, checksum);
-      }
-    } catch (error) {
-      throw error instanceof ServiceError ? error : damaged();
+/** Reads and checks the content, and hashes it in the stamp's algorithm and in `algorithms`. */
+async function check(
+  { stamps, sealedContents }: Store,
+  tokenId: string,
+  secret: string,
+  algorithms: readonly Imprint['algorithm'][],
+): Promise<OpenedContent & { readonly imprints: readonly Imprint[] }> {
+  const stamp = await stamps.find(tokenId);
+  if (!stamp?.sealed || !timingSafeEqual(Buffer.from(digestOfSecret(secret)), Buffer.from(stamp.sealed.secretSha256))) throw notFound();
+  const stored = await sealedContents.open(stamp.sealed.contentId);
+  if (stored === null) throw damaged();
+  const hash = createImprintHash([...new Set([stamp.imprint.algorithm, ...algorithms])]);
+  let size = 0;
+  let checksum = 0;
+  try {
+    for await (const part of openContent(secret, tokenId, stored)) {
+      hash.add(part);
+      size += part.length;
+      checksum = crc32(part, checksum);
     }
-    const imprints = hash.imprints();
-    if (!imprints.some((imprint) => isSameImprint(imprint, stamp.imprint))) throw damaged();
-    return { stamp, imprints, size, crc32: checksum, read: () => openContent(secret, tokenId, stored) };
+  } catch (error) {
+    throw error instanceof ServiceError ? error : damaged();
   }
-
-  return {
-    open: (tokenId, secret) => check(tokenId, secret, []),
-    digests: async (tokenId, secret) => (await check(tokenId, secret, imprintAlgorithms)).imprints,
-  };
+  const imprints = hash.imprints();
+  if (!imprints.some((imprint) => isSameImprint(imprint, stamp.imprint))) throw damaged();
+  return { stamp, imprints, size, crc32: checksum, read: () => openContent(secret, tokenId, stored) };
 }
 
 /**

@@ -1,5 +1,7 @@
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
+import { acceptedStampsAnswer, stampBulkAnswer, stampBulkBody } from '../../shared/contract/bulk.ts';
 import { detailsQuery, idempotencyHeaders, idempotencyHeadersOfAddress, preferHeaders } from '../../shared/contract/parameters.ts';
 import {
   type AcceptedStamp,
@@ -15,17 +17,32 @@ import {
   withoutDetails,
 } from '../../shared/contract/stamp.ts';
 import { listQuery } from '../../shared/contract/status.ts';
+import { sealedContentPath } from '../../shared/contract/verify.ts';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
-import { type StampTier, stampTiers } from '../../shared/domain/stamp.ts';
-import { beforeBody } from '../server/before-body.ts';
-import { stampBodyLimit } from '../server/body-reader.ts';
-import type { ServerContext } from '../server/context.ts';
-import { acceptedHeaders, json, type OperationContract } from '../server/operation.ts';
-import { asyncApplied, type Preferences, patienceMsOf, readPrefer, wantsDetails } from '../server/prefer.ts';
-import { addressKey, type LimitHook } from '../server/rate-limits.ts';
-import { createRequestParser } from '../server/validation.ts';
-import type { StampList } from './stamp-list.ts';
-import type { StampCommand, Stamping } from './stamping.ts';
+import { type Caller, type StampTier, stampTiers } from '../../shared/domain/stamp.ts';
+import { beforeBody, stampBodyLimit } from '../http/body-reader.ts';
+import type { ServerContext } from '../http/context.ts';
+import { type Bulk, bulkBodyLimit, readBulk, registerBulkBodies } from '../http/json-body.ts';
+import {
+  acceptedBulkOf,
+  acceptedHeaders,
+  asyncApplied,
+  bulkAnswersOf,
+  bytes,
+  json,
+  type OperationContract,
+  type Preferences,
+  patienceMsOf,
+  readPrefer,
+  wantsDetails,
+} from '../http/operation.ts';
+import { addressKey, type LimitHook } from '../http/rate-limits.ts';
+import { createRequestParser, RequestValidationError } from '../http/validation.ts';
+import { beginAnswer, sendBulk } from './bulk-answer.ts';
+import { type OpenedContent, openSealed } from './sealed-contents.ts';
+import { listStamps } from './stamp-list.ts';
+import { type StampCommand, stampAll } from './stamping.ts';
+import type { StampTools } from './submission.ts';
 
 const headers = idempotencyHeadersOfAddress.extend({ ...agentHeaders.shape, ...preferHeaders.shape });
 
@@ -37,8 +54,8 @@ const meanings = {
 } as const satisfies Record<StampTier, string>;
 
 /** Registers the stamp routes for agents. Each tier has its own path, and the path decides the tier (S5). */
-export function registerAgentRoutes(app: FastifyInstance, context: ServerContext & { readonly stamping: Stamping }): void {
-  const { config, stamping, limits, agentLimit: limited, sealedMaxBytes } = context;
+export function registerAgentRoutes(app: FastifyInstance, context: ServerContext, tools: StampTools): void {
+  const { config, limits, agentLimit: limited, sealedMaxBytes } = context;
   const limitedBytes = limits.by({
     name: 'sealed-bytes',
     points: config.RATE_SEALED_BYTES_PER_HOUR,
@@ -72,7 +89,7 @@ export function registerAgentRoutes(app: FastifyInstance, context: ServerContext
     const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest: limitUnkeyed, config: { contract } };
     app.post(`/api/v1/agent/v1/stamp/${tier}`, options, async (request, reply) => {
       const { query, headers: given, body: order } = parse(request);
-      return answerStamp(request, reply, stamping, query, order, {
+      return answerStamp(request, reply, tools, query, order, {
         caller: { kind: 'agent' },
         callerId: `agent:${addressKey(request)}`,
         requestId: request.id,
@@ -102,11 +119,8 @@ const listContract = {
 const parseList = createRequestParser(listContract);
 
 /** Registers the stamp route for products and the list of their stamps. Each request needs a service token (E4). */
-export function registerProductRoutes(
-  app: FastifyInstance,
-  context: ServerContext & { readonly stamping: Stamping; readonly stampList: StampList },
-): void {
-  const { requireProduct, stamping, stampList, sealedMaxBytes, judgeCallback, productLimit } = context;
+export function registerProductRoutes(app: FastifyInstance, context: ServerContext, tools: StampTools): void {
+  const { requireProduct, sealedMaxBytes, judgeCallback, productLimit } = context;
   const stampContract = {
     ...shared,
     id: 'stampInternal',
@@ -124,7 +138,7 @@ export function registerProductRoutes(
   app.post('/api/v1/internal/v1/stamp', stampOptions, async (request, reply) => {
     const product = await requireProduct(request, reply);
     const { query, headers, body: order } = parseStamp(request);
-    return answerStamp(request, reply, stamping, query, order, {
+    return answerStamp(request, reply, tools, query, order, {
       caller: { kind: 'internal', product },
       callerId: `product:${product}`,
       requestId: request.id,
@@ -137,7 +151,7 @@ export function registerProductRoutes(
   app.get('/api/v1/internal/v1/stamps', { config: { contract: listContract } }, async (request, reply): Promise<StampListResponse> => {
     const product = await requireProduct(request, reply);
     const { query } = parseList(request);
-    const { items, total } = await stampList(product, query);
+    const { items, total } = await listStamps(tools.store, product, query);
     return { items: wantsDetails(request, query) ? items : items.map(({ imprint, ...fields }) => fields), total };
   });
 }
@@ -146,14 +160,14 @@ export function registerProductRoutes(
 async function answerStamp(
   request: FastifyRequest,
   reply: FastifyReply,
-  stamping: Stamping,
+  tools: StampTools,
   query: z.output<typeof detailsQuery>,
   order: StampOrder,
   rest: Omit<StampCommand, 'entries' | 'operation'>,
 ): Promise<StampToken | AcceptedStamp> {
   const preferences = readPrefer(request.headers.prefer);
   const command = { ...rest, patienceMs: patienceMsOf(preferences), operation: 'stamp', entries: [{ index: 0, order }] } as const;
-  const { answers, isReplayed } = await stamping.stampAll(command);
+  const { answers, isReplayed } = await stampAll(tools, command);
   const answer = await answers[0]!;
   if (isReplayed) reply.header('Idempotent-Replayed', 'true');
   if ('accepted' in answer) return sendAccepted(reply, answer.accepted, preferences);
@@ -178,10 +192,153 @@ const stampAnswers = {
   504: json('Accepted and not finished in time. It becomes readable at `verify_url`.', pendingStamp, { 'Retry-After': 'Seconds.' }),
 };
 
-export const stampErrors: readonly ErrorCode[] = [
+const stampErrors: readonly ErrorCode[] = [
   'idempotency_key_reused',
   'provider_failed',
   'queue_unavailable',
   'store_unavailable',
   'overloaded',
 ];
+
+const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
+
+const bulkShared = {
+  summary: 'Stamp up to 1 000 hashes',
+  description:
+    'Send an array, or a line for each item (`application/x-ndjson`). The answer has the same format and order; lines come as stamps are made. Each item ' +
+    'succeeds or fails on its own. All items must have the same tier, and none may have content. One Idempotency-Key covers them all, and so does `Prefer: respond-async`.',
+  query: detailsQuery,
+  body: stampBulkBody,
+  bodyExample: [{ hash }, { hash, metadata: { project: 'aurora' } }],
+  answers: { ...bulkAnswersOf(stampBulkAnswer), ...acceptedBulkOf(acceptedStampsAnswer) },
+  errors: [...stampErrors.filter((code) => code !== 'provider_failed'), 'rate_limited'],
+} as const;
+
+const agentContract = {
+  ...bulkShared,
+  tag: 'Agent',
+  id: 'stampAgentBatch',
+  headers: idempotencyHeadersOfAddress.extend(preferHeaders.shape).extend(agentHeaders.shape),
+} satisfies OperationContract;
+
+const internalContract = {
+  ...bulkShared,
+  tag: 'Internal',
+  id: 'stampInternalBatch',
+  authentication: 'service',
+  headers: idempotencyHeaders.extend(preferHeaders.shape),
+} satisfies OperationContract;
+
+const parseAgent = createRequestParser({ query: detailsQuery, headers: agentContract.headers });
+const parseInternal = createRequestParser({ query: detailsQuery, headers: internalContract.headers });
+
+/** Reads the items of a bulk request. @throws RequestValidationError if the valid items have different tiers, and as `readBulk` */
+function readOrders(request: FastifyRequest, item: ReturnType<typeof stampRequestFor>): Bulk<StampOrder> {
+  const bulk = readBulk(request, item);
+  if (new Set(bulk.entries.map(({ item: { tier } }) => tier)).size < 2) return bulk;
+  const msg = 'Value error, all items must be of one tier';
+  throw new RequestValidationError([{ type: 'value_error', loc: ['body'], msg, input: null, ctx: { error: {} } }]);
+}
+
+/** Registers the routes that make many stamps in one request (L1): one for agents, and one for products with their service token. */
+export function registerBulkRoutes(app: FastifyInstance, context: ServerContext, tools: StampTools): void {
+  const { judgeCallback, requireProduct, reader, largeAnswers, agentLimit, productLimit } = context;
+  const agentItem = stampRequestFor({ takesNoContent: true });
+  const internalItem = stampRequestFor({ takesNoContent: true, judgeCallback });
+
+  async function answer(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    bulk: Bulk<StampOrder>,
+    query: z.output<typeof detailsQuery>,
+    rest: Omit<StampCommand, 'entries' | 'operation' | 'requestId'>,
+  ) {
+    beginAnswer(request, reply, largeAnswers, bulk.size);
+    const entries = bulk.entries.map(({ index, item: order }) => ({ index, order }));
+    const patienceMs = patienceMsOf(readPrefer(request.headers.prefer));
+    const told = await stampAll(tools, { ...rest, operation: 'stamps', entries, requestId: request.id, patienceMs });
+    if (wantsDetails(request, query)) return sendBulk(request, reply, bulk, told);
+    const brief = told.answers.map((each) => each.then((answer) => ('made' in answer ? { made: withoutDetails(answer.made) } : answer)));
+    return sendBulk(request, reply, bulk, { ...told, answers: brief });
+  }
+
+  app.register(async (scope) => {
+    registerBulkBodies(scope, reader);
+
+    const agentOptions = { bodyLimit: bulkBodyLimit, config: { contract: agentContract } };
+    scope.post('/api/v1/agent/v1/stamps', agentOptions, async (request, reply) => {
+      const { query, headers } = parseAgent(request);
+      const bulk = readOrders(request, agentItem);
+      return answer(request, reply, bulk, query, {
+        caller: { kind: 'agent' },
+        callerId: `agent:${addressKey(request)}`,
+        idempotencyKey: headers['idempotency-key'],
+        paymentClaim: headers['x-payment-transaction'],
+        passLimit: () => agentLimit.items(request, reply, bulk.size),
+      });
+    });
+
+    const onRequest = beforeBody(requireProduct);
+    const internalOptions = { bodyLimit: bulkBodyLimit, onRequest, config: { contract: internalContract } };
+    scope.post('/api/v1/internal/v1/stamps', internalOptions, async (request, reply) => {
+      const product = await requireProduct(request, reply);
+      const caller: Caller = { kind: 'internal', product };
+      const { query, headers } = parseInternal(request);
+      const bulk = readOrders(request, internalItem);
+      return answer(request, reply, bulk, query, {
+        caller,
+        callerId: `product:${product}`,
+        idempotencyKey: headers['idempotency-key'],
+        paymentClaim: undefined,
+        passLimit: () => productLimit.items(request, reply, bulk.size),
+      });
+    });
+  });
+}
+
+const tag = 'Sealed content';
+const errors = ['not_found', 'rate_limited', 'store_unavailable', 'overloaded'] as const;
+
+const contentContract = {
+  tag,
+  id: 'downloadSealedContent',
+  summary: 'The content of a sealed stamp',
+  description:
+    'At the secret address `sealed_storage_url` from the stamp operation. The service checks the hash of the content before it sends it.',
+  path: sealedContentPath,
+  answers: { 200: bytes('The content, byte for byte.', 'application/octet-stream') },
+  errors,
+} satisfies OperationContract;
+
+const parse = createRequestParser({ path: sealedContentPath });
+
+/** The path of a stamp's content. The path of its container begins with it. */
+export const sealedAddress = '/api/v1/sealed/v1/:token_id/:secret';
+
+/**
+ * Creates a function that opens the content at the secret URL of a request and sets the headers of a download. No cache may store the answer.
+ * `extension` is for the file name.
+ */
+export function sealedOpener({ largeAnswers, mistakes }: ServerContext, { store }: StampTools) {
+  return async (request: FastifyRequest, reply: FastifyReply, extension: string): Promise<OpenedContent> => {
+    const { token_id, secret } = parse(request).path;
+    largeAnswers.begin(request, reply);
+    const opened = await mistakes.count(request, reply, () => openSealed(store, token_id, secret));
+    reply.header('Content-Disposition', `attachment; filename="${token_id}.${extension}"`);
+    reply.header('Cache-Control', 'private, no-store');
+    return opened;
+  };
+}
+
+/** Serves the content of a sealed stamp at its secret address (S11). */
+export function registerSealedRoutes(app: FastifyInstance, context: ServerContext, tools: StampTools): void {
+  const open = sealedOpener(context, tools);
+  const options = { onRequest: context.limitVerifying, exposeHeadRoute: false, config: { contract: contentContract } };
+  app.get(sealedAddress, options, async (request, reply) => {
+    const { stamp, size, read } = await open(request, reply, 'bin');
+    reply.header('Content-Type', 'application/octet-stream');
+    reply.header('Repr-Digest', `sha-256=:${Buffer.from(stamp.imprint.digest, 'hex').toString('base64')}:`);
+    reply.header('Content-Length', size);
+    return reply.send(Readable.from(read(), { objectMode: false }));
+  });
+}

@@ -1,20 +1,14 @@
-import { type KeyObject, randomBytes } from 'node:crypto';
-import type { Callback } from '../../shared/contract/stamp.ts';
-import { type AcceptedStamp, type StampOrder, type StampToken, stampTokenOf } from '../../shared/contract/stamp.ts';
+import { randomBytes } from 'node:crypto';
+import { type AcceptedStamp, type Callback, type StampOrder, type StampToken, stampTokenOf } from '../../shared/contract/stamp.ts';
 import { sealedPath, verifyPath } from '../../shared/domain/addresses.ts';
 import { deriveKey, encryptMetadata, nonceBytes } from '../../shared/domain/encryption.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Caller, RequestFault } from '../../shared/domain/stamp.ts';
-import { idInSeries } from '../../shared/domain/stamp.ts';
-import type { Asked, StampItem } from '../../shared/queue/jobs.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import type { SealedContentStore } from '../../shared/store/sealed-content.ts';
-import type { StampStore } from '../../shared/store/stamps.ts';
-import type { WriteWatch } from '../server/write-watch.ts';
-import type { Idempotency, PassLimit } from './idempotency.ts';
+import { type Caller, idInSeries, type RequestFault } from '../../shared/domain/stamp.ts';
+import type { StampItem, TimeStampReqFields } from '../../shared/queue/jobs.ts';
+import type { KeyStore } from '../../shared/store/keys.ts';
+import { identify, type PassLimit, repliesOfStored } from './idempotency.ts';
 import { digestOfSecret, sealContent } from './sealed-contents.ts';
-import { repliesOfStored, type StoredStampJudge } from './stored-replies.ts';
-import { type Answers, answerAll, handled, type Outcome, type Submission } from './submission.ts';
+import { type Answers, answerAll, handled, type Outcome, type StampTools } from './submission.ts';
 
 /** A request for one stamp or many. Its orders satisfy their contract. */
 export interface StampCommand {
@@ -32,29 +26,41 @@ export interface StampCommand {
   /** For a caller who does not wait: see `SubmitOptions`. */
   readonly patienceMs?: number | undefined;
   /** The parameters of a client's TimeStampReq. */
-  readonly asked?: Asked;
+  readonly asked?: TimeStampReqFields;
 }
 
 /** What is answered about one order. `accepted`: only to a caller who does not wait. */
 export type Answer<Made, Accepted> = { readonly made: Made } | { readonly accepted: Accepted };
 type StampAnswer = Answer<StampToken, AcceptedStamp>;
 
-/** Makes stamps for the REST API, MCP and the RFC 3161 endpoint: orders become accepted jobs, and their outcomes become the answers. */
-export interface Stamping {
-  /**
-   * If the queue has no room for all stamps of a request, nothing is accepted. Otherwise each answer succeeds or fails on its own. It rejects with
-   * ServiceError `provider_failed` (E9); `internal_error` if the stamp could not be made, or is already stored and does not verify; `stamp_pending` if
-   * it was accepted, or perhaps was, and is not finished in time (E11); `queue_unavailable`; or RequestRefusedError, only if the command has `asked`.
-   *
-   * @throws ServiceError `payload_too_large`, `rate_limited`, `idempotency_key_reused`, `overloaded`, `queue_unavailable`, `store_unavailable`: nothing
-   *   was accepted
-   */
-  stampAll(command: StampCommand): Promise<Answers<StampAnswer>>;
-  /** Like `stampAll`, for one order of a caller who waits. @throws also the errors with which its answer rejects */
-  stamp(command: Omit<StampCommand, 'entries' | 'operation' | 'patienceMs'> & { readonly order: StampOrder }): Promise<{
-    readonly stamp: StampToken;
-    readonly isReplayed: boolean;
-  }>;
+/**
+ * Makes stamps for the REST API, MCP and the RFC 3161 endpoint: orders become accepted jobs, and their outcomes become the answers.
+ *
+ * If the queue has no room for all stamps of a request, nothing is accepted. Otherwise each answer succeeds or fails on its own. It rejects with
+ * ServiceError `provider_failed` (E9); `internal_error` if the stamp could not be made, or is already stored and does not verify; `stamp_pending` if
+ * it was accepted, or perhaps was, and is not finished in time (E11); `queue_unavailable`; or RequestRefusedError, only if the command has `asked`.
+ *
+ * @throws ServiceError `payload_too_large`, `rate_limited`, `idempotency_key_reused`, `overloaded`, `queue_unavailable`, `store_unavailable`: nothing
+ *   was accepted
+ */
+export function stampAll(tools: StampTools, command: StampCommand): Promise<Answers<StampAnswer>> {
+  const { callerId, patienceMs } = command;
+  const named = new Map<string, Named>();
+  return answerAll(tools, {
+    callerId,
+    patienceMs,
+    begin: (begunAt) => begin(tools, command, begunAt, named),
+    answerOf: ({ tokenId }, outcome) => stampAnswerOf(named.get(tokenId)!, outcome, patienceMs !== undefined),
+  });
+}
+
+/** Like `stampAll`, for one order of a caller who waits. @throws also the errors with which its answer rejects */
+export async function stampOne(
+  tools: StampTools,
+  { order, ...command }: Omit<StampCommand, 'entries' | 'operation' | 'patienceMs'> & { readonly order: StampOrder },
+): Promise<{ readonly stamp: StampToken; readonly isReplayed: boolean }> {
+  const { answers, isReplayed } = await stampAll(tools, { ...command, operation: 'stamp', entries: [{ index: 0, order }] });
+  return { stamp: madeOf(await answers[0]!), isReplayed };
 }
 
 /** What the ids and the order of a stamp tell its caller. */
@@ -67,98 +73,70 @@ interface Named {
   readonly sealedUrl: string | null;
 }
 
-export function createStamping(deps: {
-  submission: Submission;
-  writes: WriteWatch;
-  stamps: StampStore;
-  stampJudge: StoredStampJudge;
-  sealedContents: SealedContentStore;
-  idempotency: Idempotency;
-  encryptedOf: EncryptForStamp;
-  clock: Clock;
-  waitMs: number;
-  sealedMaxBytes: number;
-}): Stamping {
-  const { submission, writes, stamps, stampJudge, sealedContents, idempotency, encryptedOf, sealedMaxBytes } = deps;
+/** Identifies the request, finds the stamps that an earlier one with the same key has made, and makes the items of the others. All needs the store. */
+async function begin(tools: StampTools, command: StampCommand, begunAt: number, named: Map<string, Named>) {
+  const { config, store, submission, writes, stampJudge } = tools;
+  const { entries, operation, callerId: caller, idempotencyKey: key, passLimit } = command;
+  for (const { order } of entries) checkSize(order.content, config.SEALED_MAX_BYTES);
+  submission.checkCapacity(caller, entries.length);
+  writes.checkStore();
+  const content = key && entries.map(({ index, order: { content, ...rest } }) => ({ index, ...rest, isSealed: content !== undefined }));
+  const identity = await identify(tools, { caller, key, operation, content, passLimit });
+  const { resourceId, isRepeated } = identity;
+  const ordered = entries.map(({ index, order }): Named => {
+    const tokenId = operation === 'stamps' ? idInSeries(resourceId, index) : resourceId;
+    const secret = order.content && identity.secret();
+    return { order, tokenId, secret, sealedUrl: secret ? sealedPath(tokenId, secret) : null };
+  });
+  for (const one of ordered) named.set(one.tokenId, one);
+  const stored = isRepeated ? await store.stamps.findMany([...named.keys()]) : [];
+  const replies = new Map(repliesOfStored(stampJudge, stored).map((reply, index) => [stored[index]!.tokenId, reply]));
+  const places = await Promise.all(
+    ordered.map(async (one) => {
+      const reply = replies.get(one.tokenId);
+      if (reply) return { known: handled(reply.then((made) => ({ made: stampTokenFor(one, made) }))) };
+      return { item: await itemOf(tools, command, one, begunAt) };
+    }),
+  );
+  return { places, isReplayed: isRepeated };
+}
 
-  function checkSize(content: Buffer | undefined): void {
-    if (content === undefined || content.length <= sealedMaxBytes) return;
-    throw new ServiceError('payload_too_large', `The content is larger than the ${sealedMaxBytes} bytes allowed.`);
-  }
+function checkSize(content: Buffer | undefined, maxBytes: number): void {
+  if (content === undefined || content.length <= maxBytes) return;
+  throw new ServiceError('payload_too_large', `The content is larger than the ${maxBytes} bytes allowed.`);
+}
 
-  /** Makes the job item of an order. Texts from the caller are encrypted with a key for this stamp (S4), and content is stored. */
-  async function itemOf(command: StampCommand, { order, tokenId, secret, sealedUrl }: Named, begunAt: number): Promise<StampItem> {
-    const { caller, requestId, paymentClaim, asked } = command;
-    const { product } = caller;
-    const { imprint, tier, content, metadata, callbackUrl: url } = order;
-    // Only a product may ask for a webhook.
-    const callback = url !== undefined && product !== undefined && ({ url, sealed_storage_url: sealedUrl, product } satisfies Callback);
-    return {
-      tokenId,
-      imprint,
-      tier,
-      caller,
-      acceptedAt: begunAt,
-      requestId,
-      ...(metadata && { metadata: await encryptedOf(tokenId, metadata) }),
-      ...(paymentClaim !== undefined && { paymentClaim }),
-      ...(callback && { callback: await encryptedOf(tokenId, callback) }),
-      ...(content &&
-        secret && {
-          sealed: {
-            contentId: await sealedContents.put(tokenId, sealContent(secret, tokenId, content)),
-            secretSha256: digestOfSecret(secret),
-            bytes: content.length,
-          },
-        }),
-      ...(asked && { asked }),
-    };
-  }
-
-  /** Identifies the request, finds the stamps that an earlier one with the same key has made, and makes the items of the others. All needs the store. */
-  async function begin(command: StampCommand, begunAt: number, named: Map<string, Named>) {
-    const { entries, operation, callerId: caller, idempotencyKey: key, passLimit } = command;
-    for (const { order } of entries) checkSize(order.content);
-    submission.checkCapacity(caller, entries.length);
-    writes.checkStore();
-    const content = key && entries.map(({ index, order: { content, ...rest } }) => ({ index, ...rest, isSealed: content !== undefined }));
-    const identity = await idempotency.identify({ caller, key, operation, content, passLimit });
-    const { resourceId, isRepeated } = identity;
-    const ordered = entries.map(({ index, order }): Named => {
-      const tokenId = operation === 'stamps' ? idInSeries(resourceId, index) : resourceId;
-      const secret = order.content && identity.secret();
-      return { order, tokenId, secret, sealedUrl: secret ? sealedPath(tokenId, secret) : null };
-    });
-    for (const one of ordered) named.set(one.tokenId, one);
-    const stored = isRepeated ? await stamps.findMany([...named.keys()]) : [];
-    const replies = new Map(repliesOfStored(stampJudge, stored).map((reply, index) => [stored[index]!.tokenId, reply]));
-    const places = await Promise.all(
-      ordered.map(async (one) => {
-        const reply = replies.get(one.tokenId);
-        if (reply) return { known: handled(reply.then((made) => ({ made: stampOf(one, made) }))) };
-        return { item: await itemOf(command, one, begunAt) };
-      }),
-    );
-    return { places, isReplayed: isRepeated };
-  }
-
-  function stampAll(command: StampCommand): Promise<Answers<StampAnswer>> {
-    const { callerId, patienceMs } = command;
-    const named = new Map<string, Named>();
-    return answerAll(deps, {
-      callerId,
-      patienceMs,
-      begin: (begunAt) => begin(command, begunAt, named),
-      answerOf: ({ tokenId }, outcome) => answerOf(named.get(tokenId)!, outcome, patienceMs !== undefined),
-    });
-  }
-
+/** Makes the job item of an order. Texts from the caller are encrypted with a key for this stamp (S4), and content is stored. */
+async function itemOf(
+  { store: { keys, sealedContents } }: StampTools,
+  command: StampCommand,
+  { order, tokenId, secret, sealedUrl }: Named,
+  begunAt: number,
+): Promise<StampItem> {
+  const { caller, requestId, paymentClaim, asked } = command;
+  const { product } = caller;
+  const { imprint, tier, content, metadata, callbackUrl: url } = order;
+  // Only a product may ask for a webhook.
+  const callback = url !== undefined && product !== undefined && ({ url, sealed_storage_url: sealedUrl, product } satisfies Callback);
   return {
-    stampAll,
-    stamp: async ({ order, ...command }) => {
-      const { answers, isReplayed } = await stampAll({ ...command, operation: 'stamp', entries: [{ index: 0, order }] });
-      return { stamp: madeOf(await answers[0]!), isReplayed };
-    },
+    tokenId,
+    imprint,
+    tier,
+    caller,
+    acceptedAt: begunAt,
+    requestId,
+    ...(metadata && { metadata: await encryptForStamp(keys, tokenId, metadata) }),
+    ...(paymentClaim !== undefined && { paymentClaim }),
+    ...(callback && { callback: await encryptForStamp(keys, tokenId, callback) }),
+    ...(content &&
+      secret && {
+        sealed: {
+          contentId: await sealedContents.put(tokenId, sealContent(secret, tokenId, content)),
+          secretSha256: digestOfSecret(secret),
+          bytes: content.length,
+        },
+      }),
+    ...(asked && { asked }),
   };
 }
 
@@ -168,7 +146,7 @@ export function madeOf<Made>(answer: Answer<Made, unknown>): Made {
   throw new Error('a caller who waits was answered as one who does not');
 }
 
-const stampOf = ({ order, tokenId, sealedUrl }: Named, reply: Parameters<typeof stampTokenOf>[1]): StampToken =>
+const stampTokenFor = ({ order, tokenId, sealedUrl }: Named, reply: Parameters<typeof stampTokenOf>[1]): StampToken =>
   stampTokenOf({ ...order, tokenId }, reply, sealedUrl);
 
 /**
@@ -176,9 +154,9 @@ const stampOf = ({ order, tokenId, sealedUrl }: Named, reply: Parameters<typeof 
  *
  * @throws ServiceError `provider_failed` (E9), `internal_error`, `stamp_pending`; RequestRefusedError
  */
-function answerOf(named: Named, outcome: Outcome, mayBeAccepted: boolean): StampAnswer {
+function stampAnswerOf(named: Named, outcome: Outcome, mayBeAccepted: boolean): StampAnswer {
   const { tokenId, sealedUrl } = named;
-  if (outcome.state === 'stamped') return { made: stampOf(named, outcome.reply) };
+  if (outcome.state === 'stamped') return { made: stampTokenFor(named, outcome.reply) };
   if (outcome.state === 'failed') throw failureOf(tokenId, outcome);
   const verify_url = verifyPath(tokenId);
   if (outcome.state === 'accepted' && mayBeAccepted)
@@ -201,16 +179,11 @@ function failureOf(tokenId: string, { code, fault }: Extract<Outcome, { state: '
   return new ServiceError('provider_failed', 'No provider could make the stamp.');
 }
 
-/** Encrypts a caller's data about a stamp with a key for this stamp. @throws ServiceError `store_unavailable` */
-export type EncryptForStamp = (tokenId: string, said: object) => Promise<string>;
-
-/** The key of each stamp is derived from `metadataKey`. */
-export const createStampEncryption =
-  (metadataKey: () => Promise<KeyObject>): EncryptForStamp =>
-  async (tokenId, said) => {
-    const cipher = { key: deriveKey(await metadataKey(), tokenId), nonce: randomBytes(nonceBytes) };
-    return encryptMetadata(cipher, tokenId, JSON.stringify(said));
-  };
+/** Encrypts a caller's data about a stamp. The key of each stamp is derived from a key of the service. @throws ServiceError `store_unavailable` */
+export async function encryptForStamp(keys: KeyStore, tokenId: string, said: object): Promise<string> {
+  const cipher = { key: deriveKey(await keys.secret('stamp-metadata'), tokenId), nonce: randomBytes(nonceBytes) };
+  return encryptMetadata(cipher, tokenId, JSON.stringify(said));
+}
 
 /** The code is `provider_failed`, and the reason is that nothing confirms the clock. */
 export class TimeNotAvailableError extends ServiceError {

@@ -2,7 +2,6 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/promises';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { idInSeries, mostIdsInSeries, timeOfId } from '../../shared/domain/stamp.ts';
-import { connectBlockingReader } from '../../shared/queue/connection.ts';
 import {
   type JobPayload,
   maxItemsPerJob,
@@ -14,10 +13,12 @@ import {
 import type { QueueWatch } from '../../shared/queue/queue-state.ts';
 import { type CompletionReply, readReplies, replyBlockMs, replyStreamOf } from '../../shared/queue/replies.ts';
 import { type Acceptance, type JobSender, queueUnavailable } from '../../shared/queue/sender.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
+import { connectBlockingReader } from '../../shared/redis/connection.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { createMicroBatcher } from '../../shared/runtime/micro-batcher.ts';
-import { answerWithin, TooLateError, within } from '../../shared/runtime/within.ts';
+import { answerWithin, TooLateError, within } from '../../shared/runtime/timers.ts';
+import type { ApiTools } from '../tools.ts';
+import type { StoredStampJudge } from './idempotency.ts';
 
 type FailedReply = Extract<StampReply, { outcome: 'failed' }>;
 
@@ -45,7 +46,7 @@ export interface SubmitOptions {
 }
 
 /** The way of jobs whose outcome a request waits for: the share of its caller, the depth of the queue, the job, Redis's confirmation, the reply. */
-export interface Submission {
+interface Submission {
   /**
    * Checks in advance whether `submit` would take this many items of a caller, before anything is stored for a request.
    *
@@ -68,6 +69,12 @@ export interface Submission {
    */
   complete(job: JobPayload<'workflow-completion'>, deadline: Deadline): Promise<CompletionReply | undefined>;
   close(): Promise<void>;
+}
+
+/** The tools of the operations on stamps: those of the API, the way of a stamp to its outcome, and the judge of stored stamps. */
+export interface StampTools extends ApiTools {
+  readonly submission: Submission;
+  readonly stampJudge: StoredStampJudge;
 }
 
 /** The pause before a job is sent again, in milliseconds. If Redis did take the job, its replies arrive within this time. */
@@ -241,8 +248,8 @@ export interface Answers<Answer> {
  * @throws ServiceError `store_unavailable` if `begin` takes too long; the errors of `begin` and `submit`. Those of `answerOf` reject its answer
  */
 export async function answerAll<Answer>(
-  { submission, clock, waitMs }: { submission: Submission; clock: Clock; waitMs: number },
-  asked: {
+  tools: StampTools,
+  request: {
     readonly callerId: string;
     /** The time that the request has spent before; it counts as waiting. */
     readonly spentMs?: number | undefined;
@@ -252,11 +259,11 @@ export async function answerAll<Answer>(
     readonly answerOf: (item: StampItem, outcome: Outcome) => Answer;
   },
 ): Promise<Answers<Answer>> {
-  const { callerId, spentMs, patienceMs, begin, answerOf } = asked;
-  const deadline = startDeadline({ clock, waitMs, spentMs });
+  const { callerId, spentMs, patienceMs, begin, answerOf } = request;
+  const deadline = startDeadline(tools, spentMs);
   const { places, isReplayed } = await storeBefore(deadline, () => begin(deadline.begunAt));
   const items = places.flatMap((place) => ('item' in place ? place.item : []));
-  const outcomes = items.length > 0 ? await submission.submit(items, { callerId, deadline, patienceMs }) : [];
+  const outcomes = items.length > 0 ? await tools.submission.submit(items, { callerId, deadline, patienceMs }) : [];
   let submitted = 0;
   const answers = places.map((place) => {
     if ('known' in place) return handled(storeBefore(deadline, () => place.known));
@@ -362,8 +369,8 @@ interface Deadline {
 }
 
 /** `spentMs`: the time that the request has spent before. */
-export function startDeadline({ clock, waitMs, spentMs = 0 }: { clock: Clock; waitMs: number; spentMs?: number | undefined }): Deadline {
-  const until = performance.now() + waitMs - spentMs;
+export function startDeadline({ config, clock }: ApiTools, spentMs = 0): Deadline {
+  const until = performance.now() + config.STAMP_WAIT_MS - spentMs;
   return { begunAt: clock() - spentMs, leftMs: () => Math.max(0, until - performance.now()) };
 }
 

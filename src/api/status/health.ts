@@ -1,10 +1,9 @@
 import type { HealthResponse, ReadinessResponse } from '../../shared/contract/status.ts';
-import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import { answerWithin } from '../../shared/runtime/within.ts';
-import type { WriteWatch } from '../server/write-watch.ts';
-import { mailStateOf } from './mail-state.ts';
-import { worstClockOf } from './service-state.ts';
+import { version } from '../../shared/contract/version.ts';
+import type { Heartbeat } from '../../shared/redis/heartbeat.ts';
+import { answerWithin } from '../../shared/runtime/timers.ts';
+import type { ApiTools } from '../tools.ts';
+import { mailStateOf, worstClockOf } from './service-state.ts';
 
 /** How long a dependency may take to answer before it counts as down. */
 const checkTimeoutMs = 1_000;
@@ -33,16 +32,7 @@ function providerCheckOf(heartbeats: readonly Heartbeat[]): HealthResponse['chec
   return providers.every(({ status }) => status === 'operational') ? 'unknown' : 'failing';
 }
 
-export function createHealthService(deps: {
-  version: string;
-  clock: Clock;
-  pingRedis: () => Promise<unknown>;
-  pingStore: () => Promise<void>;
-  writes: Pick<WriteWatch, 'refusing'>;
-  readHeartbeats: (now: number) => Promise<Heartbeat[]>;
-}): HealthService {
-  const { version, clock, pingRedis, pingStore, writes, readHeartbeats } = deps;
-
+export function createHealthService({ store, writes, pingRedis, readHeartbeats, clock }: ApiTools): HealthService {
   async function checkWorkers(): Promise<Pick<HealthResponse['checks'], 'provider' | 'mail' | 'clock'>> {
     const heartbeats = await answerWithin(checkTimeoutMs, () => readHeartbeats(clock()));
     const clockState = worstClockOf((heartbeats ?? []).flatMap(({ providers }) => providers))?.state;
@@ -54,7 +44,7 @@ export function createHealthService(deps: {
   }
 
   async function checkServers(): Promise<ReadinessResponse['checks']> {
-    const [redis, mongodb] = await Promise.all([isUp(pingRedis), isUp(pingStore)]);
+    const [redis, mongodb] = await Promise.all([isUp(pingRedis), isUp(store.ping)]);
     const refusing = writes.refusing();
     return { redis: redis && !refusing.redis ? 'ok' : 'failing', mongodb: mongodb && !refusing.mongodb ? 'ok' : 'failing' };
   }

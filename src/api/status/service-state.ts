@@ -7,8 +7,10 @@ import {
   type ServiceState,
   serviceStates,
 } from '../../shared/domain/service-state.ts';
-import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
-import type { Refusing } from '../server/write-watch.ts';
+import type { Heartbeat, ProviderHealth } from '../../shared/redis/heartbeat.ts';
+import { answerWithin } from '../../shared/runtime/timers.ts';
+import type { Refusing } from '../http/write-watch.ts';
+import type { ApiTools } from '../tools.ts';
 
 /** The observed state of the service's parts at one moment. `workers` and `queue` are undefined if Redis did not answer. */
 export interface Sighting {
@@ -56,7 +58,7 @@ const mailParts: Readonly<Record<MailState, readonly [status: PartState, note: s
 };
 
 /** A provider counts as qualified only after one of its tokens was verified (V9). */
-export function qualificationOf(isQualified: boolean, lastSuccessAt: string | null): QualificationState {
+export function qualificationStateOf(isQualified: boolean, lastSuccessAt: string | null): QualificationState {
   if (!isQualified) return 'not_qualified';
   return lastSuccessAt === null ? 'not_asked' : 'qualified';
 }
@@ -72,7 +74,7 @@ function merge(views: readonly ProviderHealth[], first: ProviderHealth): Provide
   const states = views.map(({ status }) => status);
   const isEverywhere = (state: ServiceState) => states.every((each) => each === state);
   const lastSuccessAt = views.reduce<string | null>((last, { lastSuccessAt: at }) => (at && (!last || at > last) ? at : last), null);
-  const qualification = qualificationOf(isQualified, lastSuccessAt);
+  const qualification = qualificationStateOf(isQualified, lastSuccessAt);
   return {
     name,
     is_qualified: qualification === 'qualified',
@@ -176,3 +178,20 @@ export function worstClockOf(views: readonly ProviderHealth[]): { state: ClockSt
   const drifts = clocks.flatMap(({ driftMs }) => driftMs ?? []).sort((a, b) => Math.abs(b) - Math.abs(a));
   return { state, driftMs: drifts[0] ?? null };
 }
+
+/** The maximum wait for an answer of Redis. */
+const timeoutMs = 1_000;
+
+/**
+ * The first of these states that any worker reports is the state of all: one worker that cannot send is a fault; otherwise one worker that can send
+ * is enough.
+ */
+const byWeight = ['failing', 'ok', 'unknown', 'not_configured'] as const satisfies readonly MailState[];
+
+/** Combines the mail states of several workers. `heartbeats` is undefined if Redis did not answer. */
+export const mailStateOf = (heartbeats: readonly Pick<Heartbeat, 'mail'>[] | undefined): MailState =>
+  byWeight.find((state) => heartbeats?.some(({ mail }) => mail === state)) ?? 'unknown';
+
+/** Whether mails can be sent. Only a missing mail server means that none can (W19): a mail that fails is retried for an hour (W12). */
+export const canSendMail = async ({ readHeartbeats, clock }: ApiTools): Promise<boolean> =>
+  mailStateOf(await answerWithin(timeoutMs, () => readHeartbeats(clock()))) !== 'not_configured';

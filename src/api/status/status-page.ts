@@ -4,11 +4,11 @@ import { countryText } from '../../shared/domain/qualification.ts';
 import type { Durability, ServiceState } from '../../shared/domain/service-state.ts';
 import { count, duration } from '../../shared/views/format.ts';
 import { type MarkShown, markOf } from '../verification/index.ts';
-import { type DayBar, dayBars } from './day-bars.ts';
 import type { PartState } from './service-state.ts';
 import type { StatusFigures } from './status.ts';
+import { type DayBar, dayBars } from './status.ts';
 
-declare module '../server/views.ts' {
+declare module '../http/views.ts' {
   interface PageModels {
     readonly status: StatusPage;
   }

@@ -1,17 +1,15 @@
-import type { ProviderStatus, StatusCounters, StatusResponse, TrustedListStatus } from '../../shared/contract/status.ts';
-import type { Durability } from '../../shared/domain/service-state.ts';
-import type { Heartbeat } from '../../shared/queue/heartbeat.ts';
-import type { QueueState } from '../../shared/queue/queue-state.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import { answerWithin } from '../../shared/runtime/within.ts';
-import type { ActivityTotals, CounterStore } from '../../shared/store/counters.ts';
-import type { EvidenceState, EvidenceTermStore } from '../../shared/store/evidence-terms.ts';
-import type { ListInForce, TrustedListStore } from '../../shared/store/trusted-lists.ts';
+import type { DailyStatsRow, ProviderStatus, StatusCounters, StatusResponse, TrustedListStatus } from '../../shared/contract/status.ts';
+import { version } from '../../shared/contract/version.ts';
+import { answerWithin } from '../../shared/runtime/timers.ts';
+import type { ActivityTotals, DailyFigures } from '../../shared/store/counters.ts';
+import type { EvidenceState } from '../../shared/store/evidence-terms.ts';
+import type { Store } from '../../shared/store/store.ts';
+import type { ListInForce } from '../../shared/store/trusted-lists.ts';
+import { usesTrustedLists } from '../../shared/trust/list-sources.ts';
 import { LIST_FAULTS, stateOf } from '../../shared/trust/lists/index.ts';
-import type { WriteWatch } from '../server/write-watch.ts';
-import type { DayFigures } from './day-bars.ts';
-import { mailStateOf } from './mail-state.ts';
-import { assess, type ComponentState, type PartState, qualificationOf } from './service-state.ts';
+import { namesOf } from '../../shared/trust/trusted-providers.ts';
+import type { ApiTools } from '../tools.ts';
+import { assess, type ComponentState, mailStateOf, type PartState, qualificationStateOf } from './service-state.ts';
 
 /** The public state of the service. It contains no caller, id, host or path. */
 export interface StatusFigures {
@@ -55,58 +53,32 @@ const countersOf = (totals: ActivityTotals | undefined): StatusCounters => ({
   evidence_renewed: totals?.renewed ?? null,
 });
 
-interface StatusDeps {
-  readonly version: string;
-  readonly clock: Clock;
-  readonly stampWaitMs: number;
-  readonly writes: WriteWatch;
-  readonly counters: CounterStore;
-  readonly evidenceTerms: EvidenceTermStore;
-  readonly readLists: TrustedListStore['readInForce'];
-  readonly readHeartbeats: (now: number) => Promise<Heartbeat[]>;
-  readonly readQueueState: () => Promise<QueueState>;
-  readonly readDurability: () => Promise<Durability>;
-  /** The configured providers, most preferred first. They are shown until a worker reports. */
-  readonly configured: readonly { readonly name: string; readonly isQualified: boolean }[];
-}
-
-export function createStatusService(deps: StatusDeps): StatusService {
-  const {
-    version,
-    clock,
-    stampWaitMs,
-    writes,
-    counters,
-    evidenceTerms,
-    readLists,
-    readHeartbeats,
-    readQueueState,
-    readDurability,
-    configured,
-  } = deps;
+export function createStatusService(tools: ApiTools): StatusService {
+  const { config, store, trust, writes, queueWatch, readHeartbeats, readDurability, clock } = tools;
   const startedAt = performance.now();
   const sinceOf = createChangeMemory();
-  let known: readonly ProviderStatus[] = configured.map(({ name, isQualified }) => ({
+  /** The configured providers, most preferred first, until a worker reports. */
+  let known: readonly ProviderStatus[] = namesOf(trust).map(({ name, isQualified }) => ({
     name,
     is_qualified: false,
-    qualification: qualificationOf(isQualified, null),
+    qualification: qualificationStateOf(isQualified, null),
     qualified: null,
     status: 'outage',
     last_success_at: null,
     latency_ms: { p50: null, p95: null },
     next_request_at: null,
   }));
-  let totals: Awaited<ReturnType<CounterStore['totals']>> | undefined;
+  let totals: Awaited<ReturnType<Store['counters']['totals']>> | undefined;
   let days: readonly DayFigures[] = [];
   let evidence: EvidenceState | undefined;
   let lists: readonly ListInForce[] = [];
 
   async function readStore(now: number): Promise<true> {
     const [freshTotals, rows, state, inForce] = await Promise.all([
-      counters.totals(now),
-      counters.daily(shownDays, now),
-      evidenceTerms.readState(),
-      readLists(),
+      store.counters.totals(now),
+      store.counters.daily(shownDays, now),
+      store.evidenceTerms.readState(),
+      usesTrustedLists(config) ? store.trustedLists.readInForce() : [],
     ]);
     lists = inForce;
     totals = freshTotals;
@@ -124,7 +96,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
     const [isStoreUp, heartbeats, queue, durability = 'unknown'] = await Promise.all([
       answerWithin(partTimeoutMs, () => readStore(now)),
       answerWithin(partTimeoutMs, () => readHeartbeats(now)),
-      answerWithin(partTimeoutMs, readQueueState),
+      answerWithin(partTimeoutMs, queueWatch.read),
       answerWithin(partTimeoutMs, readDurability),
     ]);
     const oldestAgeMs = queue && queue.oldestAt !== null ? Math.max(0, now - queue.oldestAt) : null;
@@ -136,7 +108,7 @@ export function createStatusService(deps: StatusDeps): StatusService {
       queue: queue && { oldestAgeMs },
       mail,
       known,
-      stampWaitMs,
+      stampWaitMs: config.STAMP_WAIT_MS,
     });
     const { providers, components } = assessment;
     known = providers;
@@ -193,3 +165,66 @@ function createChangeMemory(): (name: string, state: PartState, now: string) => 
     return now;
   };
 }
+
+/**
+ * The bars of the last `length` days up to the day of `time` (RFC 3339, UTC), oldest first. A missing day counts as zero. `scale` is the number of
+ * stamps at full height: the number of the busiest day, at least 1.
+ */
+export function dayBars(
+  days: readonly DayFigures[],
+  { time, length, width, height }: { time: string; length: number; width: number; height: number },
+): { bars: DayBar[]; scale: number } {
+  const figures = new Map(days.map((day) => [day.date, day]));
+  const today = Date.parse(`${time.slice(0, 10)}T00:00:00Z`);
+  const shown = Array.from({ length }, (_, i): DayFigures => {
+    const date = new Date(today - (length - 1 - i) * dayMs).toISOString().slice(0, 10);
+    return figures.get(date) ?? { date, stamps: 0, failed: 0 };
+  });
+  const scale = Math.max(1, ...shown.map(({ stamps, failed }) => stamps + failed));
+  const step = width / length;
+  const round = (value: number): number => Math.round(value * 100) / 100;
+  const bars = shown.map((day, i): DayBar => {
+    const stampedHeight = round((day.stamps / scale) * height);
+    const failedHeight = round((day.failed / scale) * height);
+    return {
+      ...day,
+      x: round(i * step + step * 0.15),
+      width: round(step * 0.7),
+      stamped: { y: round(height - stampedHeight), height: stampedHeight },
+      rejected: { y: round(height - stampedHeight - failedHeight), height: failedHeight },
+    };
+  });
+  return { bars, scale };
+}
+
+interface DayFigures {
+  /** `2026-11-21`, in UTC. */
+  readonly date: string;
+  readonly stamps: number;
+  readonly failed: number;
+}
+
+/** A bar of the chart, in the units of its view box. The part for failed stamps (`rejected`) is on top of the part for made stamps (`stamped`). */
+export interface DayBar extends DayFigures {
+  readonly x: number;
+  readonly width: number;
+  readonly stamped: { readonly y: number; readonly height: number };
+  readonly rejected: { readonly y: number; readonly height: number };
+}
+
+const dayMs = 86_400_000;
+
+const rowOf = ({ date, provider, isQualified, callerKind, stamps, failed, latencyMs }: DailyFigures): DailyStatsRow => ({
+  date,
+  provider,
+  is_qualified: isQualified,
+  caller_kind: callerKind,
+  stamps,
+  failed,
+  latency_ms_p50: latencyMs.p50,
+  latency_ms_p95: latencyMs.p95,
+});
+
+/** Returns the rows of the last `days` UTC days, today included, newest first. @throws ServiceError `store_unavailable` */
+export const readDailyStatistics = async ({ store: { counters }, clock }: ApiTools, days: number): Promise<DailyStatsRow[]> =>
+  (await counters.daily(days, clock())).map(rowOf);

@@ -1,14 +1,21 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { sigstoreQueryShown, timeStampQuery } from '../../shared/contract/tsa.ts';
+import { sigstoreQuery, sigstoreQueryShown, timeStampQuery } from '../../shared/contract/tsa.ts';
 import { addressesUnder, verifyPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { ServerContext } from '../server/context.ts';
-import { bytes, type OperationContract } from '../server/operation.ts';
-import { noteFault } from '../server/outcome.ts';
-import { callerIdOf, type LimitHook } from '../server/rate-limits.ts';
-import { createServicePasswords } from '../server/service-token.ts';
-import { queryBodyLimit, queryType, registerQueryBodies, registerSigstoreBodies, replyType } from './tsa-body.ts';
-import type { TsaDoor } from './tsa-door.ts';
+import { encodeRequest } from '../../shared/rfc3161/index.ts';
+import type { BodyReader } from '../http/body-reader.ts';
+import type { ServerContext } from '../http/context.ts';
+import { noteFault } from '../http/errors.ts';
+import { bytes, type OperationContract } from '../http/operation.ts';
+import { callerIdOf, type LimitHook } from '../http/rate-limits.ts';
+import { createServicePasswords } from '../http/service-token.ts';
+import type { StampTools } from '../stamps/index.ts';
+import { answerQuery, readCertificateChain } from './tsa-door.ts';
+
+const queryType = 'application/timestamp-query';
+
+export const replyType = 'application/timestamp-reply';
 
 const headers = {
   'Qstamp-Stamp-Id': 'The id of the stamp.',
@@ -57,8 +64,8 @@ const chainContract = (id: string): OperationContract => ({
 });
 
 /** Registers the endpoints for RFC 3161 clients, also at the paths that sigstore's clients use (T1). */
-export function registerTsaDoor(app: FastifyInstance, context: ServerContext & { readonly tsaDoor: TsaDoor }): void {
-  const { config, tsaDoor: door, reader, mistakes, limitDoor: limited } = context;
+export function registerTsaDoor(app: FastifyInstance, context: ServerContext, tools: StampTools): void {
+  const { config, reader, mistakes, limitDoor: limited } = context;
   if (config.TSA_DOOR === 'off') return;
   const addressOf = addressesUnder(config.PUBLIC_BASE_URL);
   /** Undefined if clients need no token. */
@@ -79,7 +86,7 @@ export function registerTsaDoor(app: FastifyInstance, context: ServerContext & {
     const der = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
     const product = identify?.(request);
     const query = { der, product, callerId: callerIdOf(request, product), requestId: request.id };
-    const { der: answered, isGranted, failure, tokenId, retryAfterSeconds } = await door.answer(query);
+    const { der: answered, isGranted, failure, tokenId, retryAfterSeconds } = await answerQuery(tools, query);
     if (failure === 'systemFailure' || failure === 'timeNotAvailable') noteFault(request, { outcome: 'failed', code: 'provider_failed' });
     else if (failure !== undefined) noteFault(request, { outcome: 'refused', code: failure });
     if (tokenId !== undefined) {
@@ -112,9 +119,66 @@ export function registerTsaDoor(app: FastifyInstance, context: ServerContext & {
   const chains = { '/api/v1/tsa/certchain': 'readTsaCertificates', '/api/v1/timestamp/certchain': 'readSigstoreCertificates' };
   for (const [path, id] of Object.entries(chains)) {
     app.get(path, { onRequest: limited, config: { contract: chainContract(id) } }, async (_request, reply) =>
-      reply.type('application/pem-certificate-chain').send(await door.certificateChain()),
+      reply.type('application/pem-certificate-chain').send(await readCertificateChain(tools)),
     );
   }
 }
 
-export { createTsaDoor } from './tsa-door.ts';
+/** The maximum size of a request in bytes. A usual request has about 70. */
+const queryBodyLimit = 4096;
+
+/**
+ * Makes the routes of a scope read bodies as DER (RFC 3161 §3.4). `application/octet-stream` is accepted too, because some clients send only this
+ * type.
+ */
+function registerQueryBodies(scope: FastifyInstance, reader: BodyReader): void {
+  scope.removeContentTypeParser(['application/json', '*']);
+  scope.addContentTypeParser([queryType, 'application/octet-stream'], (request: FastifyRequest, payload: IncomingMessage) =>
+    reader.read(request, payload),
+  );
+  const otherType = new ServiceError('unsupported_media_type', `The body must be a TimeStampReq, with Content-Type ${queryType}.`);
+  scope.addContentTypeParser('*', async () => Promise.reject(otherType));
+}
+
+/** A reviver for `JSON.parse` that reads the nonce from its source text, because the nonce may be larger than a safe integer. */
+const withWholeNonce = (key: string, value: unknown, { source = '' }: { source?: string } = {}): unknown =>
+  key === 'nonce' && typeof value === 'number' && /^-?\d{1,155}$/.test(source) ? BigInt(source) : value;
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text, withWholeNonce);
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new ServiceError('bad_request', 'The body is not JSON.');
+    throw error;
+  }
+}
+
+/**
+ * Converts sigstore's JSON into the DER of a TimeStampReq (T5).
+ *
+ * @throws ServiceError `bad_request`
+ */
+function derOfJson(text: string): Buffer {
+  const parsed = sigstoreQuery.safeParse(parseJson(text));
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new ServiceError(
+      'bad_request',
+      `The body is not a request for a time-stamp: ${issue?.path.join('.') || 'body'}: ${issue?.message}.`,
+    );
+  }
+  try {
+    return encodeRequest(parsed.data);
+  } catch (error) {
+    if (error instanceof RangeError) throw new ServiceError('bad_request', `The body is not a request for a time-stamp: ${error.message}.`);
+    throw error;
+  }
+}
+
+/** Like `registerQueryBodies`, and also reads the JSON of sigstore's clients. */
+function registerSigstoreBodies(scope: FastifyInstance, reader: BodyReader): void {
+  registerQueryBodies(scope, reader);
+  scope.addContentTypeParser('application/json', async (request: FastifyRequest, payload: IncomingMessage) =>
+    derOfJson((await reader.read(request, payload)).toString()),
+  );
+}

@@ -1,6 +1,6 @@
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { Asked } from '../../shared/queue/jobs.ts';
+import type { TimeStampReqFields } from '../../shared/queue/jobs.ts';
 import {
   acceptRequest,
   encodeResponse,
@@ -10,7 +10,7 @@ import {
   type TimeStampRequest,
   withoutCertificates,
 } from '../../shared/rfc3161/index.ts';
-import { RequestRefusedError, type Stamping, TimeNotAvailableError } from '../stamps/index.ts';
+import { RequestRefusedError, type StampTools, stampOne, TimeNotAvailableError } from '../stamps/index.ts';
 import type { ApiTools } from '../tools.ts';
 
 /** A request from a time-stamp client, with its sender. */
@@ -34,25 +34,64 @@ interface DoorAnswer {
   readonly retryAfterSeconds?: number;
 }
 
-/** Makes stamps for RFC 3161 clients (T2). */
-export interface TsaDoor {
-  /**
-   * Returns a granted time-stamp exactly as requested; a rejection with its PKIFailureInfo; or `waiting` if the stamp was accepted, or perhaps was,
-   * and is not finished in time.
-   *
-   * @throws ServiceError `bad_request` if the query is not a TimeStampReq, `tsa_unavailable` with the mock provider; `rate_limited`, `overloaded`,
-   *   `queue_unavailable`, `store_unavailable`
-   */
-  answer(query: DoorQuery): Promise<DoorAnswer>;
-  /**
-   * Returns the certificates of the most preferred provider that has answered, in PEM, from the signer to the trust anchor.
-   *
-   * @throws ServiceError `tsa_unavailable` while no provider has answered, and with the mock provider
-   */
-  certificateChain(): Promise<string>;
+/**
+ * Answers an RFC 3161 client: a granted time-stamp exactly as requested; a rejection with its PKIFailureInfo; or `waiting` if the stamp was accepted,
+ * or perhaps was, and is not finished in time (T2).
+ *
+ * @throws ServiceError `bad_request` if the query is not a TimeStampReq, `tsa_unavailable` with the mock provider; `rate_limited`, `overloaded`,
+ *   `queue_unavailable`, `store_unavailable`
+ */
+export async function answerQuery(tools: StampTools, { der, product, callerId, requestId }: DoorQuery): Promise<DoorAnswer> {
+  checkProvider(tools);
+  const policies = tools.trust.providers.flatMap(({ settings }) => settings.policyOid ?? []);
+  const accepted = acceptRequest(der, policies);
+  if (!accepted.ok && !accepted.isRequest)
+    throw new ServiceError('bad_request', 'The body is not the DER of a TimeStampReq (RFC 3161 §2.4.1).');
+  if (!accepted.ok) return rejected(accepted.failure, accepted.detail);
+  const { request } = accepted;
+  const { algorithm, digest } = request.imprint;
+  try {
+    const { stamp } = await stampOne(tools, {
+      order: { imprint: { algorithm, digest: digest.toString('hex') }, content: undefined, tier: 'basic', metadata: undefined },
+      caller: { kind: 'tsa', product },
+      callerId,
+      requestId,
+      idempotencyKey: undefined,
+      paymentClaim: undefined,
+      asked: fieldsOf(request),
+    });
+    const token = Buffer.from(stamp.token, 'base64');
+    const sent = request.certReq ? token : withoutCertificates(token);
+    return { der: encodeResponse({ status: PKI_STATUS.granted, token: sent }), isGranted: true, tokenId: stamp.token_id };
+  } catch (error) {
+    return refusalOf(error);
+  }
 }
 
-const askedOf = ({ nonce, policy, hasNullParameters, certReq }: TimeStampRequest): Asked => ({
+/**
+ * The certificates of the most preferred provider that has answered, in PEM, from the signer to the trust anchor.
+ *
+ * @throws ServiceError `tsa_unavailable` while no provider has answered, and with the mock provider
+ */
+export async function readCertificateChain(tools: ApiTools): Promise<string> {
+  checkProvider(tools);
+  const healths = (await tools.readHeartbeats(tools.clock())).flatMap(({ providers }) => providers);
+  for (const { settings } of tools.trust.providers) {
+    const chain = healths.find(({ name, certificateChain }) => name === settings.name && certificateChain !== undefined)?.certificateChain;
+    if (chain !== undefined) return chain;
+  }
+  throw new ServiceError('tsa_unavailable', 'No provider has answered yet, so its certificates are not known.');
+}
+
+function checkProvider({ trust }: ApiTools): void {
+  if (trust.providers.length > 0) return;
+  throw new ServiceError(
+    'tsa_unavailable',
+    'The mock provider makes no RFC 3161 time-stamps: start the service with TSP=local or TSP=file.',
+  );
+}
+
+const fieldsOf = ({ nonce, policy, hasNullParameters, certReq }: TimeStampRequest): TimeStampReqFields => ({
   ...(nonce !== undefined && { nonce: String(nonce) }),
   ...(policy !== undefined && { policy }),
   ...(hasNullParameters && { hasNullParameters }),
@@ -84,55 +123,4 @@ function refusalOf(error: unknown): DoorAnswer {
   const statusText = `Accepted and not finished yet; look at ${verifyPath(tokenId)} later.`;
   const der = encodeResponse({ status: PKI_STATUS.waiting, statusText });
   return { der, isGranted: false, tokenId, retryAfterSeconds: error.retryAfterSeconds ?? 5 };
-}
-
-export function createTsaDoor({ readHeartbeats, trust, clock }: ApiTools, { stamping }: { readonly stamping: Stamping }): TsaDoor {
-  const policies = trust.providers.flatMap(({ settings }) => settings.policyOid ?? []);
-
-  function checkProvider(): void {
-    if (trust.providers.length > 0) return;
-    throw new ServiceError(
-      'tsa_unavailable',
-      'The mock provider makes no RFC 3161 time-stamps: start the service with TSP=local or TSP=file.',
-    );
-  }
-
-  return {
-    answer: async ({ der, product, callerId, requestId }) => {
-      checkProvider();
-      const accepted = acceptRequest(der, policies);
-      if (!accepted.ok && !accepted.isRequest)
-        throw new ServiceError('bad_request', 'The body is not the DER of a TimeStampReq (RFC 3161 §2.4.1).');
-      if (!accepted.ok) return rejected(accepted.failure, accepted.detail);
-      const { request } = accepted;
-      const { algorithm, digest } = request.imprint;
-      try {
-        const { stamp } = await stamping.stamp({
-          order: { imprint: { algorithm, digest: digest.toString('hex') }, content: undefined, tier: 'basic', metadata: undefined },
-          caller: { kind: 'tsa', product },
-          callerId,
-          requestId,
-          idempotencyKey: undefined,
-          paymentClaim: undefined,
-          asked: askedOf(request),
-        });
-        const token = Buffer.from(stamp.token, 'base64');
-        const sent = request.certReq ? token : withoutCertificates(token);
-        return { der: encodeResponse({ status: PKI_STATUS.granted, token: sent }), isGranted: true, tokenId: stamp.token_id };
-      } catch (error) {
-        return refusalOf(error);
-      }
-    },
-    certificateChain: async () => {
-      checkProvider();
-      const heard = (await readHeartbeats(clock())).flatMap(({ providers }) => providers);
-      for (const { settings } of trust.providers) {
-        const chain = heard.find(
-          ({ name, certificateChain }) => name === settings.name && certificateChain !== undefined,
-        )?.certificateChain;
-        if (chain !== undefined) return chain;
-      }
-      throw new ServiceError('tsa_unavailable', 'No provider has answered yet, so its certificates are not known.');
-    },
-  };
 }

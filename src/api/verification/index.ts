@@ -1,37 +1,15 @@
 /** Verifies a stamp by its id, any token, and stored stamps for other capabilities. */
 import type { FastifyInstance } from 'fastify';
-import type { ServerContext } from '../server/context.ts';
-import type { ApiTools } from '../tools.ts';
-import { createOutcomeWait } from './outcome-wait.ts';
-import { openStampJudge } from './stamp-judge.ts';
-import { createStampPages } from './stamp-pages.ts';
-import { countVerifications, createVerification } from './verification.ts';
-import { registerVerifyForm } from './verify-form.ts';
-import { registerVerifyRoutes } from './verify-routes.ts';
+import type { ServerContext } from '../http/context.ts';
+import type { VerificationTools } from './stamp-judge.ts';
+import { registerVerifyForm, registerVerifyRoutes } from './verify-routes.ts';
 
-export function createVerificationServices(tools: ApiTools) {
-  const { store, clock } = tools;
-  const { stamps, refusals, counters } = store;
-  const stampJudge = openStampJudge(tools);
-  const verification = countVerifications(createVerification({ stamps, refusals, stampJudge }), () =>
-    counters.add({ verifications: 1 }, clock()),
-  );
-  return {
-    stampJudge,
-    verification,
-    untilKnown: createOutcomeWait({ verification, stamps, clock }),
-    stampPages: createStampPages({ stamps, refusals, stampJudge, clock }),
-  };
+export function registerVerification(app: FastifyInstance, context: ServerContext, tools: VerificationTools): void {
+  registerVerifyRoutes(app, context, tools);
+  registerVerifyForm(app, context, tools);
 }
 
-export type VerificationServices = ReturnType<typeof createVerificationServices>;
-
-export function registerVerification(app: FastifyInstance, context: ServerContext & VerificationServices): void {
-  registerVerifyRoutes(app, context);
-  registerVerifyForm(app, context);
-}
-
-export { type MarkShown, markOf, markOfStamp } from './marks.ts';
-export type { StampJudge, StampJudgement } from './stamp-judge.ts';
-export type { StampMark, StampVerdict } from './stamp-model.ts';
-export type { Verification } from './verification.ts';
+export { openStampJudge, type StampJudge, type StampJudgement } from './stamp-judge.ts';
+export { verifyById, verifyRaw } from './verification.ts';
+export type { StampMark, StampVerdict } from './verify-view.ts';
+export { type MarkShown, markOf, markOfStamp } from './verify-view.ts';

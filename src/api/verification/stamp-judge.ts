@@ -5,15 +5,10 @@ import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import { isSameImprint } from '../../shared/domain/stamp.ts';
 import { repliedQualificationOf, type StampedReply, stampedReplyOf } from '../../shared/queue/jobs.ts';
 import { tokenIn, type Verified, withoutCertificates } from '../../shared/rfc3161/index.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import type { Logger } from '../../shared/runtime/log.ts';
-import type { KeyStore } from '../../shared/store/keys.ts';
-import type { ListsInForce } from '../../shared/store/lists-in-force.ts';
-import type { StampStore, StoredStamp } from '../../shared/store/stamps.ts';
-import type { Store } from '../../shared/store/store.ts';
+import type { StoredStamp } from '../../shared/store/stamps.ts';
 import { type AboutToken, createTokenJudge, type Judgement, type TokenJudge, type Vouched } from '../../shared/trust/judge.ts';
 import { createListIndex, type ListIndex } from '../../shared/trust/lists/index.ts';
-import type { TrustSettings } from '../../shared/trust/trusted-providers.ts';
+import type { ApiTools } from '../tools.ts';
 
 export type StampJudgement = Vouched | Pick<Extract<Judgement, { ok: false }>, 'ok' | 'code' | 'stated' | 'claims' | 'qualification'>;
 
@@ -34,15 +29,37 @@ const agrees = (vouched: Vouched, { tokenId, imprint, proofs: [{ issuedAt }] }: 
   vouched.issuedAt === issuedAt &&
   (vouched.tokenId === undefined || vouched.tokenId === tokenId);
 
-/** Verifies tokens and stored stamps, again for each request. A stored stamp is refused if its record does not agree with its token (V1). */
-function createStampJudge(deps: {
-  tokenJudge: TokenJudge;
-  stamps: StampStore;
+export type StampJudge = ReturnType<typeof openStampJudge>;
+
+/** The tools of verification: those of the API, and the judge of stamps. */
+export interface VerificationTools extends ApiTools {
+  readonly stampJudge: StampJudge;
+}
+
+/**
+ * Opens the judge of a process. It verifies tokens and stored stamps, again for each request. A stored stamp is refused if its record does not agree with
+ * its token (V1).
+ */
+export function openStampJudge({ trust, lists, store, clock, log }: ApiTools) {
+  const { stamps } = store;
+  const judgeBy = (index: () => ListIndex) =>
+    createTokenJudge({ trust, lists: index, mockKey: () => store.keys.secret('mock-provider'), clock });
+  const tokenJudge = judgeBy(lists.current);
+  /** The lists of a few TSAs: preparing a list takes up to 50 ms. */
+  const indexes = new LRUCache<string, ListIndex>({ max: 4 });
+
+  async function indexOf(listSha256: string): Promise<ListIndex | undefined> {
+    const said = indexes.has(listSha256) ? undefined : await store.trustedLists.findSaid(listSha256);
+    if (said) indexes.set(listSha256, createListIndex([said]));
+    return indexes.get(listSha256);
+  }
+
   /** Returns a judge that uses the list under which such a token was made, if the service has kept one. */
-  judgeOfTime: (token: Verified) => Promise<TokenJudge | undefined>;
-  log: Logger;
-}) {
-  const { tokenJudge, stamps, judgeOfTime, log } = deps;
+  async function judgeOfTime({ signer, genTime }: Verified): Promise<TokenJudge | undefined> {
+    const listing = await store.listings.findAt(signer.fingerprint, genTime);
+    const index = listing && (await indexOf(listing.listed.listSha256));
+    return index && judgeBy(() => index);
+  }
 
   /**
    * Finds the stored form of a token that a client got without certificates. The stored form has them, and nobody can verify a token without
@@ -118,38 +135,3 @@ function createStampJudge(deps: {
 
   return { judgeToken, judgeStamp, storedReplyOf };
 }
-
-/** Creates the judge of a process from its trust settings. The key of the mock provider comes from the store. */
-export function openStampJudge(deps: {
-  trust: TrustSettings;
-  lists: ListsInForce;
-  store: Store & {
-    readonly stamps: StampStore;
-    readonly keys: KeyStore;
-  };
-  clock: Clock;
-  log: Logger;
-}): StampJudge {
-  const { trust, lists, store, clock, log } = deps;
-  /** The lists of a few TSAs: preparing a list takes up to 50 ms. */
-  const indexes = new LRUCache<string, ListIndex>({ max: 4 });
-  async function indexOf(listSha256: string): Promise<ListIndex | undefined> {
-    const said = indexes.has(listSha256) ? undefined : await store.trustedLists.findSaid(listSha256);
-    if (said) indexes.set(listSha256, createListIndex([said]));
-    return indexes.get(listSha256);
-  }
-  const judgeWith = (index: () => ListIndex) =>
-    createTokenJudge({ trust, lists: index, mockKey: () => store.keys.secret('mock-provider'), clock });
-  return createStampJudge({
-    tokenJudge: judgeWith(lists.current),
-    stamps: store.stamps,
-    judgeOfTime: async ({ signer, genTime }) => {
-      const listing = await store.listings.findAt(signer.fingerprint, genTime);
-      const index = listing && (await indexOf(listing.listed.listSha256));
-      return index && judgeWith(() => index);
-    },
-    log,
-  });
-}
-
-export type StampJudge = ReturnType<typeof createStampJudge>;

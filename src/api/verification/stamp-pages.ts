@@ -2,14 +2,10 @@ import { verifyPath } from '../../shared/domain/addresses.ts';
 import { adviceOf, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { imprintOfDigest } from '../../shared/domain/stamp.ts';
 import { toldToken } from '../../shared/domain/token.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
-import type { RefusalStore } from '../../shared/store/refusals.ts';
-import type { StampStore } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
-import type { StampJudge, StampJudgement } from './stamp-judge.ts';
-import type { ProvedStamp, TokenDetails } from './stamp-model.ts';
+import type { StampJudgement, VerificationTools } from './stamp-judge.ts';
 import { otherFileOf } from './verification.ts';
-import type { VerdictShown, VerifyPage } from './verify-model.ts';
+import type { ProvedStamp, TokenDetails, VerdictShown, VerifyPage } from './verify-view.ts';
 
 function detailsOf({ verified, qualification }: Vouched): TokenDetails | null {
   if (!verified) return null;
@@ -51,49 +47,38 @@ export function shownOf(judgement: StampJudgement): VerdictShown {
 
 const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
 
-/**
- * Makes the data of the pages about one stamp (V8).
- *
- * @throws ServiceError `store_unavailable`
- */
-export function createStampPages(deps: { stamps: StampStore; refusals: RefusalStore; stampJudge: StampJudge; clock: Clock }) {
-  const { stamps, refusals, stampJudge, clock } = deps;
-
-  async function absenceOf(tokenId: string): Promise<VerdictShown> {
-    const refusal = await refusals.find(tokenId);
-    return refusal ? { kind: 'not_made', reason: reasonOf(refusal) } : { kind: 'unknown' };
-  }
-
+/** The page at `verify_url` (V8). `baseUrl`: the base URL of the service, without a final slash. @throws ServiceError `store_unavailable` */
+export async function readStampPage(tools: VerificationTools, tokenId: string, baseUrl: string): Promise<VerifyPage> {
+  const { store, stampJudge, clock } = tools;
+  const stamp = await store.stamps.find(tokenId);
+  const verdict = stamp ? shownOf(await stampJudge.judgeStamp(stamp)) : await absenceOf(tools, tokenId);
+  const path = verifyPath(tokenId);
+  const isExchanged = stamp !== null && stamp.proofs[0].kind !== 'mock';
   return {
-    /** The page at `verify_url`. `baseUrl`: the base URL of the service, without a final slash. */
-    byId: async (tokenId: string, baseUrl: string): Promise<VerifyPage> => {
-      const stamp = await stamps.find(tokenId);
-      const verdict = stamp ? shownOf(await stampJudge.judgeStamp(stamp)) : await absenceOf(tokenId);
-      const path = verifyPath(tokenId);
-      const isExchanged = stamp !== null && stamp.proofs[0].kind !== 'mock';
-      return {
-        tokenId,
-        address: `${baseUrl}${path}`,
-        verdict,
-        downloads: isExchanged ? downloads.map((name) => ({ name, url: `${path}/${name}` })) : [],
-        isBatched: stamp?.proofs[0].kind === 'leaf',
-        shownAt: new Date(clock()).toISOString(),
-      };
-    },
-    /**
-     * The verdict on a pasted token. `verifyFormViewOf` compares its imprint with `hash`. Only an evidence record that covers several hashes is verified
-     * for `hash` here, because it can only be verified for one of them.
-     */
-    raw: async (token: string, hash: string): Promise<VerdictShown> => {
-      const judgement = await stampJudge.judgeToken(token);
-      const expected = !judgement.ok && judgement.code === 'evidence_hash_needed' ? imprintOfDigest(hash) : undefined;
-      const judged = expected === undefined ? judgement : await stampJudge.judgeToken(token, { imprints: [expected] });
-      // If a token is valid, the page shows that its hash is different. If a token is not valid, its stated hash is compared here.
-      const fault = judged.ok || hash === '' ? undefined : otherFileOf(judged, hash, [hash]);
-      if (fault === undefined) return shownOf(judged);
-      return { kind: 'refused', reason: reasonOf(fault.code), advice: fault.advice ?? null, qualification: null };
-    },
+    tokenId,
+    address: `${baseUrl}${path}`,
+    verdict,
+    downloads: isExchanged ? downloads.map((name) => ({ name, url: `${path}/${name}` })) : [],
+    isBatched: stamp?.proofs[0].kind === 'leaf',
+    shownAt: new Date(clock()).toISOString(),
   };
 }
 
-export type StampPages = ReturnType<typeof createStampPages>;
+/**
+ * The verdict on a pasted token. `verifyFormViewOf` compares its imprint with `hash`. Only an evidence record that covers several hashes is verified for
+ * `hash` here, because it can only be verified for one of them.
+ */
+export async function judgePasted({ stampJudge }: VerificationTools, token: string, hash: string): Promise<VerdictShown> {
+  const judgement = await stampJudge.judgeToken(token);
+  const expected = !judgement.ok && judgement.code === 'evidence_hash_needed' ? imprintOfDigest(hash) : undefined;
+  const judged = expected === undefined ? judgement : await stampJudge.judgeToken(token, { imprints: [expected] });
+  // If a token is valid, the page shows that its hash is different. If a token is not valid, its stated hash is compared here.
+  const fault = judged.ok || hash === '' ? undefined : otherFileOf(judged, hash, [hash]);
+  if (fault === undefined) return shownOf(judged);
+  return { kind: 'refused', reason: reasonOf(fault.code), advice: fault.advice ?? null, qualification: null };
+}
+
+async function absenceOf({ store: { refusals } }: VerificationTools, tokenId: string): Promise<VerdictShown> {
+  const refusal = await refusals.find(tokenId);
+  return refusal ? { kind: 'not_made', reason: reasonOf(refusal) } : { kind: 'unknown' };
+}

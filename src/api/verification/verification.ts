@@ -1,29 +1,59 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { contentSha256Of } from '../../shared/contract/stamp.ts';
 import { qualifiedVerdictOf, type VerificationResult } from '../../shared/contract/verify.ts';
 import { isQualified } from '../../shared/domain/qualification.ts';
 import { adviceOf, type ReasonCode, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
-import { digestCharacters, imprintOfDigest } from '../../shared/domain/stamp.ts';
+import { digestCharacters, imprintOfDigest, timeOfId } from '../../shared/domain/stamp.ts';
 import { imprintOf, toldToken } from '../../shared/domain/token.ts';
-import type { RefusalStore } from '../../shared/store/refusals.ts';
-import type { StampStore } from '../../shared/store/stamps.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
-import type { StampJudge, StampJudgement } from './stamp-judge.ts';
+import type { StampJudgement, VerificationTools } from './stamp-judge.ts';
 
-/** Verifies stamps by their id, and any given token (V2). */
-export interface Verification {
-  /**
-   * Loads the stored token and checks it cryptographically, again for each request. For an unknown id, and for a stamp that was refused or failed,
-   * the result is `valid: false`.
-   */
-  byId(tokenId: string): Promise<VerificationResult>;
-  /**
-   * Checks whether a text is a valid token, and whether it belongs to the file with the given hashes. It returns a result for any text.
-   *
-   * @param hashes hashes of the same file in other algorithms: a record that was renewed with a new algorithm needs the hash in this algorithm
-   * @param crls revocation lists, DER, that count beside those of the service
-   * @throws TrustMaterialError if one of `crls` cannot be read
-   */
-  raw(token: string, hash?: string | null, hashes?: readonly string[] | null, crls?: readonly Uint8Array[]): Promise<VerificationResult>;
+/**
+ * Verifies a stamp by its id (V2): loads the stored token and checks it cryptographically, again for each request. For an unknown id, and for a stamp
+ * that was refused or failed, the result is `valid: false`.
+ */
+export async function verifyById(tools: VerificationTools, tokenId: string): Promise<VerificationResult> {
+  const { stamps, refusals } = tools.store;
+  const stamp = await stamps.find(tokenId);
+  if (stamp) return counted(tools, resultOf(await tools.stampJudge.judgeStamp(stamp), tokenId, false));
+  const refusal = await refusals.find(tokenId);
+  return counted(tools, refusal ? invalid(refusal, tokenId) : invalid('unknown_token_id'));
+}
+
+/**
+ * Checks whether a text is a valid token, and whether it belongs to the file with the given hashes (V2). It returns a result for any text.
+ *
+ * @param hashes hashes of the same file in other algorithms: a record that was renewed with a new algorithm needs the hash in this algorithm
+ * @param crls revocation lists, DER, that count beside those of the service
+ * @throws TrustMaterialError if one of `crls` cannot be read, or was not signed by its issuer
+ */
+export async function verifyRaw(
+  tools: VerificationTools,
+  token: string,
+  hash?: string | null,
+  hashes?: readonly string[] | null,
+  crls?: readonly Uint8Array[],
+): Promise<VerificationResult> {
+  const given = [hash ?? [], hashes ?? []].flat();
+  const imprints = given.flatMap((one) => imprintOfDigest(one) ?? []);
+  const judgement = await tools.stampJudge.judgeToken(token, { imprints, ...(crls && { crls }) });
+  // A different file is the first reason to refuse, even if the token does not verify either.
+  const fault = otherFileOf(judgement, hash ?? undefined, given);
+  if (fault !== undefined) return counted(tools, invalid(fault.code, null, fault.advice));
+  if (!judgement.ok) return counted(tools, resultOf(judgement, null, given.length > 0));
+  const result = resultOf(judgement, await findTokenId(tools, judgement), given.length > 0);
+  const areUnused =
+    judgement.verified?.record === undefined && given.some(({ length }) => length !== digestCharacters[judgement.imprint.algorithm]);
+  return counted(tools, areUnused ? { ...result, not_checked: [...(result.not_checked ?? []), otherHashes] } : result);
+}
+
+async function findTokenId({ store: { stamps } }: VerificationTools, { tokenId, tst }: Vouched): Promise<string | null> {
+  return tst ? stamps.findIdByToken(tst.toString('base64')) : (tokenId ?? null);
+}
+
+function counted({ store: { counters }, clock }: VerificationTools, result: VerificationResult): VerificationResult {
+  counters.add({ verifications: 1 }, clock());
+  return result;
 }
 
 const invalid = (code: ReasonCode, tokenId: string | null = null, advice = adviceOf(code)): VerificationResult => ({
@@ -104,46 +134,45 @@ export function resultOf(judgement: StampJudgement, tokenId: string | null, isFi
 /** Whether a result means that no stamp has the requested id. */
 export const isUnknownId = ({ reason }: VerificationResult): boolean => reason === reasonOf('unknown_token_id');
 
-export function createVerification(deps: { stamps: StampStore; refusals: RefusalStore; stampJudge: StampJudge }): Verification {
-  const { stamps, refusals, stampJudge } = deps;
+/**
+ * Waits until a stamp is stored or the time is up, then verifies it by its id (N1). `hasLeft`: whether the client has closed the connection.
+ *
+ * @throws ServiceError `store_unavailable`
+ */
+type UntilKnown = (tokenId: string, waitSeconds: number, hasLeft: () => boolean) => Promise<VerificationResult>;
 
-  async function findTokenId({ tokenId, tst }: Vouched): Promise<string | null> {
-    return tst ? stamps.findIdByToken(tst.toString('base64')) : (tokenId ?? null);
+/** The longest wait, in seconds. */
+const longestSeconds = 30;
+/** The maximum number of waits in a process at once. Further requests are answered immediately. */
+const mostWaiting = 512;
+/** A wait makes sense only for an id that is younger than this: an older stamp is not expected any more. */
+const youngMs = 24 * 3_600_000;
+
+const firstLookMs = 50;
+const longestLookMs = 500;
+
+export function createOutcomeWait(tools: VerificationTools): UntilKnown {
+  const { store, clock } = tools;
+  let waiting = 0;
+
+  async function untilThere(tokenId: string, until: number, hasLeft: () => boolean): Promise<void> {
+    for (let lookMs = firstLookMs; performance.now() < until && !hasLeft(); lookMs = Math.min(lookMs * 1.5, longestLookMs)) {
+      await delay(Math.min(lookMs, Math.max(1, until - performance.now())));
+      if ((await store.stamps.find(tokenId)) !== null) return;
+    }
   }
 
-  return {
-    byId: async (tokenId) => {
-      const stamp = await stamps.find(tokenId);
-      if (!stamp) {
-        const refusal = await refusals.find(tokenId);
-        return refusal ? invalid(refusal, tokenId) : invalid('unknown_token_id');
-      }
-      return resultOf(await stampJudge.judgeStamp(stamp), tokenId, false);
-    },
-    raw: async (token, hash, hashes, crls) => {
-      const given = [hash ?? [], hashes ?? []].flat();
-      const imprints = given.flatMap((one) => imprintOfDigest(one) ?? []);
-      const judgement = await stampJudge.judgeToken(token, { imprints, ...(crls && { crls }) });
-      // A different file is the first reason to refuse, even if the token does not verify either.
-      const fault = otherFileOf(judgement, hash ?? undefined, given);
-      if (fault !== undefined) return invalid(fault.code, null, fault.advice);
-      if (!judgement.ok) return resultOf(judgement, null, given.length > 0);
-      const result = resultOf(judgement, await findTokenId(judgement), given.length > 0);
-      const areUnused =
-        judgement.verified?.record === undefined && given.some(({ length }) => length !== digestCharacters[judgement.imprint.algorithm]);
-      return areUnused ? { ...result, not_checked: [...(result.not_checked ?? []), otherHashes] } : result;
-    },
+  return async (tokenId, waitSeconds, hasLeft) => {
+    const result = await verifyById(tools, tokenId);
+    const age = clock() - timeOfId(tokenId);
+    const isExpected = isUnknownId(result) && age < youngMs && age > -youngMs;
+    if (waitSeconds === 0 || !isExpected || waiting >= mostWaiting) return result;
+    waiting += 1;
+    try {
+      await untilThere(tokenId, performance.now() + Math.min(waitSeconds, longestSeconds) * 1_000, hasLeft);
+    } finally {
+      waiting -= 1;
+    }
+    return verifyById(tools, tokenId);
   };
-}
-
-/** Wraps a verification so that it calls `count` for each answer. */
-export function countVerifications(verification: Verification, count: () => void): Verification {
-  const counted =
-    <Arguments extends unknown[], Result>(verify: (...given: Arguments) => Promise<Result>) =>
-    async (...given: Arguments): Promise<Result> => {
-      const result = await verify(...given);
-      count();
-      return result;
-    };
-  return { ...verification, byId: counted(verification.byId), raw: counted(verification.raw) };
 }

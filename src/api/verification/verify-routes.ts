@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { detailsQuery, preferHeaders } from '../../shared/contract/parameters.ts';
@@ -7,20 +8,19 @@ import {
   tokenIdPath,
   type VerificationResult,
   verificationResult,
+  verifyForm,
   verifyRequest,
 } from '../../shared/contract/verify.ts';
 import { TrustMaterialError } from '../../shared/rfc3161/index.ts';
-import { varyByBrowser, wantsPage } from '../server/accept.ts';
-import { beforeBody } from '../server/before-body.ts';
-import { tokenBodyLimit } from '../server/body-reader.ts';
-import type { ServerContext } from '../server/context.ts';
-import { json, type OperationContract } from '../server/operation.ts';
-import { readPrefer, wantsDetails } from '../server/prefer.ts';
-import { createRequestParser, RequestValidationError } from '../server/validation.ts';
-import type { UntilKnown } from './outcome-wait.ts';
-import type { StampPages } from './stamp-pages.ts';
-import { isUnknownId, type Verification } from './verification.ts';
-import { verifyViewOf } from './verify-view.ts';
+import { type BodyReader, beforeBody, tokenBodyLimit } from '../http/body-reader.ts';
+import type { ServerContext } from '../http/context.ts';
+import { json, type OperationContract, page, readPrefer, wantsDetails } from '../http/operation.ts';
+import { createRequestParser, RequestValidationError } from '../http/validation.ts';
+import { varyByBrowser, wantsPage } from '../http/views.ts';
+import type { VerificationTools } from './stamp-judge.ts';
+import { judgePasted, readStampPage } from './stamp-pages.ts';
+import { createOutcomeWait, isUnknownId, verifyRaw } from './verification.ts';
+import { verifyFormViewOf, verifyViewOf } from './verify-view.ts';
 
 const tag = 'Verification';
 const errors = ['rate_limited', 'store_unavailable'] as const;
@@ -85,15 +85,9 @@ const shownTo = (request: FastifyRequest, query: z.output<typeof detailsQuery>, 
  * Registers the verification routes: public ones, and one for products. If a token does not verify, the answer is 200 with `valid: false` and a
  * reason (V4).
  */
-export function registerVerifyRoutes(
-  app: FastifyInstance,
-  context: ServerContext & {
-    readonly verification: Verification;
-    readonly untilKnown: UntilKnown;
-    readonly stampPages: StampPages;
-  },
-): void {
-  const { untilKnown, verification, stampPages, mistakes, requireProduct, limitVerifying: onRequest, baseUrl } = context;
+export function registerVerifyRoutes(app: FastifyInstance, context: ServerContext, tools: VerificationTools): void {
+  const { mistakes, requireProduct, limitVerifying: onRequest, baseUrl } = context;
+  const untilKnown = createOutcomeWait(tools);
 
   const countUnknown = async (request: FastifyRequest, reply: FastifyReply, isUnknown: boolean) => {
     if (isUnknown) await mistakes.unknownId(request, reply);
@@ -110,7 +104,7 @@ export function registerVerifyRoutes(
       return shownTo(request, query, result);
     }
     reply.header('X-Robots-Tag', 'noindex, nofollow');
-    const shown = await stampPages.byId(token_id, baseUrl());
+    const shown = await readStampPage(tools, token_id, baseUrl());
     await countUnknown(request, reply, shown.verdict.kind === 'unknown');
     return reply.page('verify', verifyViewOf(shown));
   });
@@ -121,7 +115,7 @@ export function registerVerifyRoutes(
     const bytes = crls.reduce((sum, { length }) => sum + length, 0);
     if (bytes > mostCrlBytes) throw listsRefused('should have at most 256 KiB in all');
     if (bytes > 0) await onRequest.items(request, reply, Math.ceil(bytes / crlBytesOfVerification));
-    const result = await verification.raw(token, hash, hashes, crls).catch((error: unknown) => {
+    const result = await verifyRaw(tools, token, hash, hashes, crls).catch((error: unknown) => {
       throw error instanceof TrustMaterialError ? listsRefused(`cannot be used: ${error.message}`) : error;
     });
     return shownTo(request, query, result);
@@ -133,7 +127,57 @@ export function registerVerifyRoutes(
     async (request, reply) => {
       await requireProduct(request, reply);
       const { query, body } = parseProduct(request);
-      return shownTo(request, query, await verification.raw(body.token));
+      return shownTo(request, query, await verifyRaw(tools, body.token));
     },
   );
+}
+
+const formType = 'application/x-www-form-urlencoded';
+/** Enough for a token of 1 MiB in base64, although a form encodes some characters as three. */
+const bodyLimit = 2 * 1024 * 1024;
+
+const openContract: OperationContract = {
+  tag,
+  id: 'showVerifyForm',
+  summary: 'A page to verify a file and its stamp',
+  answers: { 200: page('A form. The file stays in the browser.') },
+};
+
+const sendContract = {
+  tag,
+  id: 'verifyForm',
+  summary: 'The verdict on a token, as a page',
+  description: `Takes the fields of the page’s form as \`${formType}\`.`,
+  bodyTypes: [formType],
+  body: verifyForm,
+  answers: { 200: page('Whether the token is valid, and its contents.') },
+  errors: ['rate_limited', 'store_unavailable'],
+} satisfies OperationContract;
+
+const parse = createRequestParser(sendContract);
+
+/** Serves the page where people can verify any token (V2): a form that works with and without JavaScript. */
+export function registerVerifyForm(
+  app: FastifyInstance,
+  { reader, limitVerifying: onRequest }: ServerContext,
+  tools: VerificationTools,
+): void {
+  app.get('/verify', { config: { contract: openContract } }, async (_request, reply) => reply.page('verify-form', { asked: null }));
+  // The route has its own scope, because no other route accepts a form.
+  app.register(async (scope) => {
+    registerFormBody(scope, reader);
+    scope.post('/verify', { onRequest, bodyLimit, config: { contract: sendContract } }, async (request, reply) => {
+      const { token, hash } = parse(request).body;
+      reply.header('Cache-Control', 'no-store');
+      return reply.page('verify-form', verifyFormViewOf({ token, hash, verdict: await judgePasted(tools, token, hash) }));
+    });
+  });
+}
+
+/** Lets a scope's routes accept form bodies. Each body becomes an object of its fields. */
+function registerFormBody(scope: FastifyInstance, reader: BodyReader): void {
+  scope.addContentTypeParser(formType, async (request: FastifyRequest, payload: IncomingMessage) => {
+    const bytes = await reader.read(request, payload);
+    return Object.fromEntries(new URLSearchParams(bytes.toString()));
+  });
 }

@@ -1,12 +1,116 @@
 import { developmentSentence, laterStatusSentence, type Qualification, trialOf } from '../../shared/domain/qualification.ts';
 import { hashNameOf, type Imprint } from '../../shared/domain/stamp.ts';
+import type { ToldRevocation } from '../../shared/domain/token.ts';
 import { matchWords, otherVerdict } from '../../shared/proof/verdict-words.js';
 import { count } from '../../shared/views/format.ts';
-import { markOf } from './marks.ts';
-import type { ProvedStamp, TokenDetails } from './stamp-model.ts';
-import type { VerdictShown, VerifyPage } from './verify-model.ts';
 
-declare module '../server/views.ts' {
+/** The verdict on one stamp, for people. */
+export type VerdictShown =
+  | { readonly kind: 'proved'; readonly stamp: ProvedStamp }
+  /**
+   * `reason` is the same as in the JSON answer. `not_proved`: no fault was found, but the token's chain does not lead to a trust anchor of this
+   * installation, or data for verification is missing (V11).
+   */
+  | {
+      readonly kind: 'refused' | 'not_proved';
+      readonly reason: string;
+      /** A sentence that tells the reader how to continue. */
+      readonly advice: string | null;
+      /** What a trusted list says about the service that signed it, if a list has this service but does not grant it; otherwise null. */
+      readonly qualification: Qualification | null;
+    }
+  /** No stamp has this id. */
+  | { readonly kind: 'unknown' }
+  /** The request was accepted, but then every TSA refused it or the stamp could not be made. */
+  | { readonly kind: 'not_made'; readonly reason: string };
+
+/** The facts of the page at `verify_url`. */
+export interface VerifyPage {
+  readonly tokenId: string;
+  /** The absolute URL of this page. */
+  readonly address: string;
+  readonly verdict: VerdictShown;
+  /** Files for other verifiers; empty for the mock provider and for an id without a stamp. */
+  readonly downloads: readonly { readonly name: 'tsr' | 'tsq' | 'token' | 'evidence'; readonly url: string }[];
+  /**
+   * True if the stamp was made in a batch. The files are then for the root of the batch, except the evidence record, which leads from the stamp to
+   * this root.
+   */
+  readonly isBatched: boolean;
+  readonly shownAt: string;
+}
+
+// The data of a stamp for pages: facts that were verified for this answer (V9), and facts that are only recorded.
+
+/** The result of verifying the stored token for this answer. */
+export type StampVerdict =
+  /** The token is valid and agrees with the stored record: provider, time and imprint are as in the token. */
+  | { readonly kind: 'proved' }
+  /** `reason` is a code, a colon and one sentence. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  /** The chain of its signer does not lead to a trust anchor of this installation, or data for verification is missing. */
+  | { readonly kind: 'not_proved' };
+
+/** A stamp and its verdict. If the verdict is not `proved`, the other members are only recorded, and the page must not state them as facts. */
+export interface StampMark {
+  readonly tokenId: string;
+  readonly stampedAt: string;
+  readonly provider: string;
+  readonly isQualified: boolean;
+  /** Who says that it is qualified or not, and why; null if the verdict is not `proved`. */
+  readonly qualification: Qualification | null;
+  readonly verifyUrl: string;
+  readonly verdict: StampVerdict;
+}
+
+/** A certificate as shown to people. The subject is only a name that the issuer wrote; the fingerprint identifies the certificate. */
+interface CertificateShown {
+  readonly subject: string;
+  /** SHA-256 of the DER, lower-case hex. */
+  readonly fingerprint: string;
+  readonly validFrom: string;
+  readonly validUntil: string;
+  /** Null if revocation was not checked, as for a trust anchor that did not sign the token. */
+  readonly revocation: ToldRevocation | null;
+}
+
+/** The contents of an RFC 3161 token without time and imprint, and its certificates. */
+export interface TokenDetails {
+  /** Dotted OID. */
+  readonly policy: string;
+  /** Null if the token has no accuracy. */
+  readonly accuracySeconds: number | null;
+  /** The serial number of the token, decimal. */
+  readonly serial: string;
+  /** From the signer's certificate to the trust anchor. */
+  readonly chain: readonly CertificateShown[];
+  /** Facts that were not checked, except the file, in the same words as in the API and the command. */
+  readonly notChecked: readonly string[];
+  /** When the first certificate of the chain expired; null if all are still valid. */
+  readonly certificatesEndedAt: string | null;
+  /** Null if the evidence is a token, not an evidence record (RFC 4998). */
+  readonly record: EvidenceRecordDetails | null;
+}
+
+interface EvidenceRecordDetails {
+  /** The number of tokens: the first token and those of its renewals. */
+  readonly tokens: number;
+  /** The evidence must be renewed before this time. */
+  readonly holdsUntil: string;
+}
+
+/** The facts that a valid token proves. */
+export interface ProvedStamp {
+  readonly stampedAt: string;
+  /** Null if the trust anchor of the token does not belong to a configured provider. */
+  readonly provider: string | null;
+  readonly qualification: Qualification;
+  readonly imprint: Imprint;
+  /** Null for a token of the mock provider, which has no certificates. */
+  readonly details: TokenDetails | null;
+}
+
+declare module '../http/views.ts' {
   interface PageModels {
     readonly verify: ReturnType<typeof verifyViewOf>;
     /** `asked`: the fields of a form sent without JavaScript, and the answer; null if the page was only opened. */
@@ -178,4 +282,34 @@ const tokenViewOf = ({ chain, record, ...details }: TokenDetails) => ({
 function renewedText(renewals: number): string {
   if (renewals === 0) return 'Not renewed yet.';
   return renewals === 1 ? 'Renewed once.' : `Renewed ${count(renewals)} times.`;
+}
+
+const words = {
+  qualified: { icon: 'check', text: 'Qualified' },
+  not_qualified: { icon: 'warning', text: 'Not qualified' },
+  test: { icon: 'warning', text: 'Test stamp' },
+  not_asked: { icon: 'pending', text: 'Not asked yet' },
+  refused: { icon: 'cross', text: 'Does not verify' },
+  not_proved: { icon: 'warning', text: 'Not proved' },
+};
+
+/** The mark beside the name of a provider, on every page. */
+export interface MarkShown {
+  readonly name: keyof typeof words;
+  readonly icon: string;
+  readonly text: string;
+  /** Whether only the operator calls it qualified, and no trusted list. */
+  readonly isClaimed: boolean;
+}
+
+export function markOf(name: MarkShown['name'], basis: Qualification['basis'] | undefined): MarkShown {
+  const { icon, text } = words[name];
+  const isClaimed = name === 'qualified' && basis === 'operator';
+  return { name, icon, text: isClaimed ? `${text}, claimed by the operator` : text, isClaimed };
+}
+
+export function markOfStamp({ verdict, qualification, isQualified }: StampMark): MarkShown {
+  if (verdict.kind !== 'proved') return markOf(verdict.kind, null);
+  if (trialOf(qualification)) return markOf('test', null);
+  return markOf(isQualified ? 'qualified' : 'not_qualified', qualification?.basis);
 }

@@ -12,7 +12,7 @@ export interface RecomputedChain {
   /** Merkle root over the outputs up to `end`, lower-case hex. */
   readonly rootHash: string;
   /** The tree of the outputs up to `end`, and perhaps of later outputs. So always give its functions a size. */
-  readonly tree: Pick<MerkleTree, 'rootAt' | 'proveInclusion' | 'proveConsistency'>;
+  readonly tree: MerkleTree;
   /** Returns a recomputed link by its number, up to `end`. The hash of its output is part of the root. */
   linkAt(sequenceNumber: number): ChainLink | undefined;
 }
@@ -64,7 +64,7 @@ function take(walk: Walk, { outputHash, sequenceNumber, chainHash }: ChainLink):
  * Recomputes chains and keeps the results, so that the next request reads only new outputs. It keeps only recomputed values, no values that the store
  * only states. Code that shows an output must compare it with `linkAt`.
  */
-export function createChainProver({ outputs }: { outputs: Pick<OutputStore, 'scanLinks'> }): ChainProver {
+export function createChainProver(outputs: OutputStore): ChainProver {
   const walks = new Map<string, Walk>();
 
   /**

@@ -1,25 +1,22 @@
 /** Workflows: outputs for a client, which are stamped one after the other and closed under one Merkle root. */
 import type { FastifyInstance } from 'fastify';
 import { addressesUnder } from '../../shared/domain/addresses.ts';
-import { answerWithin } from '../../shared/runtime/within.ts';
+import { answerWithin } from '../../shared/runtime/timers.ts';
 import { canServeQualified } from '../../shared/trust/trusted-providers.ts';
-import type { ServerContext } from '../server/context.ts';
-import type { ApiTools } from '../tools.ts';
-import { registerPageRoutes } from './page-route.ts';
-import { registerStopMailRoutes } from './stop-mail-routes.ts';
+import type { ServerContext } from '../http/context.ts';
+import type { StampTools } from '../stamps/index.ts';
+import type { StampJudge } from '../verification/index.ts';
+import { createChainProver } from './chain-proof.ts';
 import { registerVerifyUserRoutes } from './verify-user-routes.ts';
-import { registerWorkflowRoutes } from './workflow-routes.ts';
+import { registerPageRoutes, registerStopMailRoutes, registerWorkflowRoutes } from './workflow-routes.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
-import { createWorkflows, type Workflows } from './workflows.ts';
+import { markStamp, rememberMarks } from './workflow-tools.ts';
 
 /** How long the state of the workers is waited for, in milliseconds. */
 const longestLookMs = 500;
 
-export function createWorkflowServices(
-  tools: ApiTools,
-  others: Pick<WorkflowTools, 'submission' | 'idempotency' | 'encryptedOf' | 'stampJudge' | 'canSendMail'>,
-) {
-  const { config, trust, readHeartbeats, clock } = tools;
+export function createWorkflowTools(tools: StampTools, stampJudge: StampJudge, canSendMail: WorkflowTools['canSendMail']): WorkflowTools {
+  const { config, store, trust, readHeartbeats, clock } = tools;
   const makesTestStamps = trust.providers.length === 0;
 
   async function servesQualified(): Promise<boolean> {
@@ -28,20 +25,30 @@ export function createWorkflowServices(
     return heartbeats.length === 0 || heartbeats.some(({ providers }) => providers.some(({ mayBeQualified }) => mayBeQualified));
   }
 
-  const addressOf = addressesUnder(config.PUBLIC_BASE_URL);
-  return { workflows: createWorkflows({ ...tools, ...others, makesTestStamps, servesQualified, addressOf }) };
+  return {
+    ...tools,
+    stampJudge,
+    canSendMail,
+    makesTestStamps,
+    servesQualified,
+    addressOf: addressesUnder(config.PUBLIC_BASE_URL),
+    chains: createChainProver(store.outputs),
+    markOutput: rememberMarks((claim, stamp) => markStamp(stampJudge, claim, stamp)),
+  };
 }
 
-export function registerWorkflows(app: FastifyInstance, context: ServerContext & { readonly workflows: Workflows }): void {
-  registerWorkflowRoutes(app, context);
-  registerVerifyUserRoutes(app, context);
-  registerStopMailRoutes(app, context);
-  registerPageRoutes(app, context);
+export function registerWorkflows(app: FastifyInstance, context: ServerContext, tools: WorkflowTools): void {
+  registerWorkflowRoutes(app, context, tools);
+  registerVerifyUserRoutes(app, context, tools);
+  registerStopMailRoutes(app, context, tools);
+  registerPageRoutes(app, context, tools);
 }
 
+export { bindAnswer, findWorkflow, openWorkflow, readWorkflowState } from './access.ts';
 export type { RecomputedChain } from './chain-proof.ts';
 export type { Seal } from './closing-proof.ts';
-export { createMailLimits } from './recipient-limit.ts';
-export { brokenRecord, type ProveSealedChain } from './sealed-chain.ts';
-export { starterIdOf } from './start.ts';
-export type { Workflows } from './workflows.ts';
+export { brokenRecord, proveConsistency, proveInclusion, proveInclusionOf, proveSealedChain } from './closing-proof.ts';
+export { requestCompletion, starterIdOf, startWorkflow } from './lifecycle.ts';
+export { createMailLimits } from './mail-limits.ts';
+export { stampOutputs } from './outputs.ts';
+export type { WorkflowTools } from './workflow-tools.ts';

@@ -12,9 +12,17 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { idInSeries, needsQualifiedProvider, sha256Imprint } from '../../shared/domain/stamp.ts';
 import type { OutputPlace, StampItem } from '../../shared/queue/jobs.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
-import { type Answer, type Answers, answerAll, type Outcome, type PassLimit, stampFailed } from '../stamps/index.ts';
-import { checkState, checkTier, tierUnavailable } from './access.ts';
-import { refusalError } from './refusals.ts';
+import {
+  type Answer,
+  type Answers,
+  answerAll,
+  encryptForStamp,
+  identify,
+  type Outcome,
+  type PassLimit,
+  stampFailed,
+} from '../stamps/index.ts';
+import { checkState, checkTier, refusalError, tierUnavailable } from './access.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 /** A request for one output of a workflow or many. */
@@ -47,96 +55,101 @@ type OutputAnswer = Answer<WorkflowStampResponse, AcceptedOutput>;
  * @throws ServiceError `conflict`, `gone`, `tier_unavailable`, `rate_limited`, `overloaded`, `queue_unavailable`, `store_unavailable`,
  *   `idempotency_key_reused`: nothing was accepted
  */
-export function createOutputStamping(tools: WorkflowTools): (command: StampOutputsCommand) => Promise<Answers<OutputAnswer>> {
-  const { config, submission, writes, idempotency, clock, encryptedOf, addressOf } = tools;
-  const { outputs } = tools.store;
-
-  async function itemOf(command: StampOutputsCommand, request: WorkflowStampRequest, begunAt: number, tokenId: string): Promise<StampItem> {
-    const { workflow, product, requestId } = command;
-    const { wordsKey: key } = workflow;
-    const { output_metadata: metadata, callback_url: url } = request;
-    const callback = url && product && (await encryptedOf(tokenId, { url, sealed_storage_url: null, product } satisfies Callback));
-    return {
-      tokenId,
-      imprint: sha256Imprint(request.output_hash),
-      tier: 'basic',
-      caller: { kind: 'workflow' },
-      acceptedAt: begunAt,
-      requestId,
-      requiresQualified: needsQualifiedProvider(workflow.tier),
-      ...(callback && { callback }),
-      output: {
-        workflowId: workflow._id,
-        briefingHash: workflow.briefingHash,
-        outputId: randomUUIDv7(),
-        type: request.output_type,
-        // Metadata that comes after the redaction is not stored: it might contain the e-mail address again.
-        ...(metadata && key && { metadata: encryptMetadata({ key, nonce: randomBytes(nonceBytes) }, tokenId, JSON.stringify(metadata)) }),
-      },
-    };
-  }
-
-  const madeAt = (workflowId: string, tokenId: string, { outputId, sequenceNumber }: OutputPlace): OutputAnswer => ({
-    made: workflowStampResponseOf({ workflowId, tokenId, outputId, sequenceNumber }, addressOf),
+export function stampOutputs(tools: WorkflowTools, command: StampOutputsCommand): Promise<Answers<OutputAnswer>> {
+  const { workflow, callerId, spentMs, patienceMs } = command;
+  return answerAll(tools, {
+    callerId,
+    spentMs,
+    patienceMs,
+    begin: (begunAt) => begin(tools, command, begunAt),
+    answerOf: ({ tokenId }, outcome) => outputAnswerOf(tools, workflow._id, tokenId, outcome, patienceMs !== undefined),
   });
+}
 
-  function answerOf(workflowId: string, tokenId: string, outcome: Outcome, mayBeAccepted: boolean): OutputAnswer {
-    if (outcome.state === 'failed') throw failureOf(tokenId, outcome);
-    if (outcome.state === 'stamped' && outcome.reply.output) return madeAt(workflowId, tokenId, outcome.reply.output);
-    const addresses = { verify_url: addressOf(verifyPath(tokenId)), status_url: addressOf(workflowStatePath(workflowId)) };
-    if (outcome.state === 'accepted' && mayBeAccepted) return { accepted: { token_id: tokenId, status: 'accepted', ...addresses } };
-    const detail =
-      outcome.state === 'accepted'
-        ? 'The output was accepted and is not numbered yet. Its stamp will be readable at verify_url.'
-        : 'The queue did not confirm the output. If it has the output, its stamp will be readable at verify_url.';
-    throw new ServiceError('stamp_pending', detail, { retryAfterSeconds: 5, members: { token_id: tokenId, ...addresses } });
-  }
-
-  /** Checks whether `count` outputs can be accepted now. @throws ServiceError if not */
-  async function checkReady(workflow: WorkflowRecord, callerId: string, count: number): Promise<void> {
-    checkState('stamp', workflow, clock());
-    await checkTier(workflow, tools);
-    submission.checkCapacity(callerId, count);
-    writes.checkStore();
-  }
-
-  /** Identifies the request, finds the outputs that an earlier one with the same key has made, and makes the items of the others. All needs the store. */
-  async function begin(command: StampOutputsCommand, begunAt: number) {
-    const { workflow, entries, operation, callerId, idempotencyKey: key, passLimit } = command;
-    const { resourceId, isRepeated } = await idempotency.identify({
-      caller: `workflow:${workflow._id}`,
-      key,
-      operation,
-      content: entries,
-      passLimit,
-    });
-    const tokenIds = entries.map(({ index }) => (operation === 'workflow_stamps' ? idInSeries(resourceId, index) : resourceId));
-    const existing = new Map((isRepeated ? await outputs.findByTokens(tokenIds) : []).map((output) => [output.tokenId, output]));
-    if (existing.size < entries.length || entries.length === 0) await checkReady(workflow, callerId, entries.length - existing.size);
-    const places = await Promise.all(
-      entries.map(async ({ request }, place) => {
-        const tokenId = tokenIds[place]!;
-        const output = existing.get(tokenId);
-        if (output) return { known: Promise.resolve(madeAt(workflow._id, tokenId, output)) };
-        return { item: await itemOf(command, request, begunAt, tokenId) };
-      }),
-    );
-    return { places, isReplayed: isRepeated };
-  }
-
-  return (command) => {
-    const { workflow, callerId, spentMs, patienceMs } = command;
-    return answerAll(
-      { submission, clock, waitMs: config.STAMP_WAIT_MS },
-      {
-        callerId,
-        spentMs,
-        patienceMs,
-        begin: (begunAt) => begin(command, begunAt),
-        answerOf: ({ tokenId }, outcome) => answerOf(workflow._id, tokenId, outcome, patienceMs !== undefined),
-      },
-    );
+async function itemOf(
+  { store: { keys } }: WorkflowTools,
+  command: StampOutputsCommand,
+  request: WorkflowStampRequest,
+  begunAt: number,
+  tokenId: string,
+): Promise<StampItem> {
+  const { workflow, product, requestId } = command;
+  const { wordsKey: key } = workflow;
+  const { output_metadata: metadata, callback_url: url } = request;
+  const callback = url && product && (await encryptForStamp(keys, tokenId, { url, sealed_storage_url: null, product } satisfies Callback));
+  return {
+    tokenId,
+    imprint: sha256Imprint(request.output_hash),
+    tier: 'basic',
+    caller: { kind: 'workflow' },
+    acceptedAt: begunAt,
+    requestId,
+    requiresQualified: needsQualifiedProvider(workflow.tier),
+    ...(callback && { callback }),
+    output: {
+      workflowId: workflow._id,
+      briefingHash: workflow.briefingHash,
+      outputId: randomUUIDv7(),
+      type: request.output_type,
+      // Metadata that comes after the redaction is not stored: it might contain the e-mail address again.
+      ...(metadata && key && { metadata: encryptMetadata({ key, nonce: randomBytes(nonceBytes) }, tokenId, JSON.stringify(metadata)) }),
+    },
   };
+}
+
+const madeAt = (
+  { addressOf }: WorkflowTools,
+  workflowId: string,
+  tokenId: string,
+  { outputId, sequenceNumber }: OutputPlace,
+): OutputAnswer => ({
+  made: workflowStampResponseOf({ workflowId, tokenId, outputId, sequenceNumber }, addressOf),
+});
+
+function outputAnswerOf(tools: WorkflowTools, workflowId: string, tokenId: string, outcome: Outcome, mayBeAccepted: boolean): OutputAnswer {
+  const { addressOf } = tools;
+  if (outcome.state === 'failed') throw failureOf(tokenId, outcome);
+  if (outcome.state === 'stamped' && outcome.reply.output) return madeAt(tools, workflowId, tokenId, outcome.reply.output);
+  const addresses = { verify_url: addressOf(verifyPath(tokenId)), status_url: addressOf(workflowStatePath(workflowId)) };
+  if (outcome.state === 'accepted' && mayBeAccepted) return { accepted: { token_id: tokenId, status: 'accepted', ...addresses } };
+  const detail =
+    outcome.state === 'accepted'
+      ? 'The output was accepted and is not numbered yet. Its stamp will be readable at verify_url.'
+      : 'The queue did not confirm the output. If it has the output, its stamp will be readable at verify_url.';
+  throw new ServiceError('stamp_pending', detail, { retryAfterSeconds: 5, members: { token_id: tokenId, ...addresses } });
+}
+
+/** Checks whether `count` outputs can be accepted now. @throws ServiceError if not */
+async function checkReady(tools: WorkflowTools, workflow: WorkflowRecord, callerId: string, count: number): Promise<void> {
+  const { submission, writes, clock } = tools;
+  checkState('stamp', workflow, clock());
+  await checkTier(workflow, tools);
+  submission.checkCapacity(callerId, count);
+  writes.checkStore();
+}
+
+/** Identifies the request, finds the outputs that an earlier one with the same key has made, and makes the items of the others. All needs the store. */
+async function begin(tools: WorkflowTools, command: StampOutputsCommand, begunAt: number) {
+  const { workflow, entries, operation, callerId, idempotencyKey: key, passLimit } = command;
+  const { resourceId, isRepeated } = await identify(tools, {
+    caller: `workflow:${workflow._id}`,
+    key,
+    operation,
+    content: entries,
+    passLimit,
+  });
+  const tokenIds = entries.map(({ index }) => (operation === 'workflow_stamps' ? idInSeries(resourceId, index) : resourceId));
+  const existing = new Map((isRepeated ? await tools.store.outputs.findByTokens(tokenIds) : []).map((output) => [output.tokenId, output]));
+  if (existing.size < entries.length || entries.length === 0) await checkReady(tools, workflow, callerId, entries.length - existing.size);
+  const places = await Promise.all(
+    entries.map(async ({ request }, place) => {
+      const tokenId = tokenIds[place]!;
+      const output = existing.get(tokenId);
+      if (output) return { known: Promise.resolve(madeAt(tools, workflow._id, tokenId, output)) };
+      return { item: await itemOf(tools, command, request, begunAt, tokenId) };
+    }),
+  );
+  return { places, isReplayed: isRepeated };
 }
 
 /** The error for an output that will not be made. */

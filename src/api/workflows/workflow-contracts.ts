@@ -12,7 +12,7 @@ import {
   workflowStartResponse,
   workflowStateResponse,
 } from '../../shared/contract/workflow.ts';
-import { acceptedHeaders, json, type OperationContract } from '../server/operation.ts';
+import { acceptedHeaders, json, type OperationContract } from '../http/operation.ts';
 
 const tag = 'Workflow';
 const replayed = { 'Idempotent-Replayed': '`true` if an earlier request with the same Idempotency-Key got this answer.' };

@@ -1,18 +1,32 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { acceptedOutputsAnswer, outputBulkAnswer, outputBulkBody } from '../../shared/contract/bulk.ts';
 import { idempotencyHeaders, idempotencyHeadersOfAddress } from '../../shared/contract/parameters.ts';
 import { callbackNeedsService } from '../../shared/contract/stamp.ts';
-import { type WorkflowRedactResponse, workflowIdPath, workflowStampRequestFor } from '../../shared/contract/workflow.ts';
-import { beforeBody } from '../server/before-body.ts';
-import type { ServerContext } from '../server/context.ts';
-import { patienceMsOf, readPrefer } from '../server/prefer.ts';
-import { addressKey, callerIdOf } from '../server/rate-limits.ts';
-import { createRequestParser, RequestValidationError } from '../server/validation.ts';
-import { sendAccepted } from '../stamps/index.ts';
-import { registerBulkOutputs } from './bulk-routes.ts';
-import { createMailLimits } from './recipient-limit.ts';
-import { starterIdOf } from './start.ts';
+import {
+  outputHeaders,
+  stopTokenPath,
+  type WorkflowRedactResponse,
+  workflowIdPath,
+  workflowPageQuery,
+  workflowStampRequestFor,
+} from '../../shared/contract/workflow.ts';
+import { beforeBody } from '../http/body-reader.ts';
+import type { ServerContext } from '../http/context.ts';
+import { bulkBodyLimit, readBulk, registerBulkBodies } from '../http/json-body.ts';
+import { acceptedBulkOf, bulkAnswersOf, type OperationContract, page, patienceMsOf, readPrefer } from '../http/operation.ts';
+import { addressKey, callerIdOf } from '../http/rate-limits.ts';
+import { createRequestParser, RequestValidationError } from '../http/validation.ts';
+import { sendErrorPage } from '../http/views.ts';
+import { beginAnswer, sendAccepted, sendBulk } from '../stamps/index.ts';
+import { bindAnswer, findWorkflow, openWorkflow, readWorkflowState } from './access.ts';
+import { redactWorkflow, requestCompletion, resendLink, starterIdOf, startWorkflow } from './lifecycle.ts';
+import { createMailLimits } from './mail-limits.ts';
+import { isStopToken, stopMails } from './mail-links.ts';
+import { stampOutputs } from './outputs.ts';
+import { readWorkflowPage } from './page.ts';
 import { completeContract, redactContract, resendContract, stampContract, startContract, stateContract } from './workflow-contracts.ts';
-import type { Workflows } from './workflows.ts';
+import type { WorkflowTools } from './workflow-tools.ts';
+import { outputPagePath, workflowViewOf } from './workflow-view.ts';
 
 const parseStartOfProduct = createRequestParser(startContract);
 const parseStartOfStranger = createRequestParser({ ...startContract, headers: idempotencyHeadersOfAddress });
@@ -36,8 +50,8 @@ function sendAnswer<Answer>(reply: FastifyReply, status: number, { answer, isRep
  * Registers the routes for workflows. A request counts for a limit only after the request and its token were checked, so a stranger cannot use up the
  * limit of a workflow.
  */
-export function registerWorkflowRoutes(app: FastifyInstance, context: ServerContext & { readonly workflows: Workflows }): void {
-  const { workflows, limits, outputLimit, mistakes, identifyProduct, judgeCallback, baseUrl } = context;
+export function registerWorkflowRoutes(app: FastifyInstance, context: ServerContext, tools: WorkflowTools): void {
+  const { limits, outputLimit, mistakes, identifyProduct, judgeCallback, baseUrl } = context;
   const parserFor = (judge?: (url: string) => string | undefined) =>
     createRequestParser({ path: workflowIdPath, headers: idempotencyHeaders, body: workflowStampRequestFor(judge) });
   const [parseOfStranger, parseOfProduct] = [parserFor(), parserFor(judgeCallback)];
@@ -48,7 +62,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
     durationSeconds: 3_600,
     key: (request) => parsePath(request).path.workflow_id,
   });
-  const mailLimits = createMailLimits(context);
+  const mailLimits = createMailLimits(context, tools);
   /** Checks the URL of a webhook. @throws RequestValidationError if this caller may not use webhooks, or the URL is not allowed */
   function checkCallback(request: FastifyRequest, url: string | null | undefined): void {
     if (typeof url !== 'string') return;
@@ -59,14 +73,14 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
   }
   const open = (request: FastifyRequest, reply: FastifyReply) => {
     const { workflow_id } = parsePath(request).path;
-    return mistakes.guard(request, reply, () => workflows.open(workflow_id, workflowToken(request), reply.elapsedTime));
+    return mistakes.guard(request, reply, () => openWorkflow(tools, workflow_id, workflowToken(request), reply.elapsedTime));
   };
 
   app.post('/api/v1/workflow/start', { config: { contract: startContract } }, async (request, reply) => {
     const product = identifyProduct(request);
     const { headers, body } = (product === undefined ? parseStartOfStranger : parseStartOfProduct)(request);
     checkCallback(request, body.callback_url);
-    const started = await workflows.start({
+    const started = await startWorkflow(tools, {
       request: body,
       product,
       callerId: starterIdOf(product, addressKey(request)),
@@ -87,7 +101,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
     const { headers, body } = parseStamp(request);
     const product = identifyProduct(request);
     const preferences = readPrefer(request.headers.prefer);
-    const { answers, isReplayed } = await workflows.stampOutputs({
+    const { answers, isReplayed } = await stampOutputs(tools, {
       workflow,
       entries: [{ index: 0, request: body }],
       operation: 'workflow_stamp',
@@ -104,22 +118,22 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
     return sendAccepted(reply, sendAnswer(reply, 202, { answer: answer.accepted, isReplayed }), preferences);
   });
 
-  registerBulkOutputs(app, context, open);
+  registerBulkOutputs(app, context, tools, open);
 
   app.get('/api/v1/workflow/:workflow_id', { config: { contract: stateContract } }, async (request, reply) => {
     const token = workflowToken(request);
     const { workflow_id } = parsePath(request).path;
     const workflow = await mistakes.guard(request, reply, () =>
-      token === undefined ? workflows.find(workflow_id) : workflows.open(workflow_id, token),
+      token === undefined ? findWorkflow(tools, workflow_id) : openWorkflow(tools, workflow_id, token),
     );
     reply.header('Cache-Control', 'no-store');
-    return workflows.state(workflow, token !== undefined);
+    return readWorkflowState(tools, workflow, token !== undefined);
   });
 
   app.post('/api/v1/workflow/:workflow_id/resend', { config: { contract: resendContract } }, async (request, reply) => {
     const workflow = await open(request, reply);
     const { headers } = parseHeaders(request);
-    const resent = await workflows.resend({
+    const resent = await resendLink(tools, {
       workflow,
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
@@ -135,8 +149,8 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
   app.post('/api/v1/workflow/:workflow_id/complete', { config: { contract: completeContract } }, async (request, reply) => {
     const workflow = await open(request, reply);
     const { headers } = parseHeaders(request);
-    const answer = await workflows.complete(workflow, { requestId: request.id, baseUrl: baseUrl() });
-    return sendAnswer(reply, 200, { answer, isReplayed: await workflows.bindAnswer(workflow, 'complete', headers['idempotency-key']) });
+    const answer = await requestCompletion(tools, workflow, { requestId: request.id, baseUrl: baseUrl() });
+    return sendAnswer(reply, 200, { answer, isReplayed: await bindAnswer(tools, workflow, 'complete', headers['idempotency-key']) });
   });
 
   app.post(
@@ -145,8 +159,149 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
     async (request, reply): Promise<WorkflowRedactResponse> => {
       const workflow = await open(request, reply);
       const { headers } = parseHeaders(request);
-      const answer = await workflows.redact(workflow);
-      return sendAnswer(reply, 200, { answer, isReplayed: await workflows.bindAnswer(workflow, 'redact', headers['idempotency-key']) });
+      const answer = await redactWorkflow(tools, workflow);
+      return sendAnswer(reply, 200, { answer, isReplayed: await bindAnswer(tools, workflow, 'redact', headers['idempotency-key']) });
     },
+  );
+}
+
+const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
+
+const contract = {
+  tag: 'Workflow',
+  id: 'stampWorkflowOutputs',
+  summary: 'Stamp up to 1 000 outputs',
+  description:
+    'Send an array, or a line for each output (`application/x-ndjson`). The answer has the same format and order. Outputs are numbered in that order; one ' +
+    `that fails gets no number. One Idempotency-Key covers them all, and so does \`Prefer: respond-async\`.`,
+  authentication: 'workflow',
+  path: workflowIdPath,
+  headers: outputHeaders,
+  body: outputBulkBody,
+  bodyExample: [{ output_hash: hash, output_type: 'image' }],
+  answers: { ...bulkAnswersOf(outputBulkAnswer), ...acceptedBulkOf(acceptedOutputsAnswer) },
+  errors: stampContract.errors.filter((code) => code !== 'stamp_pending' && code !== 'provider_failed'),
+} satisfies OperationContract;
+
+const parse = createRequestParser({ path: contract.path, headers: contract.headers });
+
+/** Registers the route that stamps many outputs of a workflow in one request (L4). `open` checks the token of the request. */
+function registerBulkOutputs(
+  app: FastifyInstance,
+  context: ServerContext,
+  tools: WorkflowTools,
+  open: (request: FastifyRequest, reply: FastifyReply) => ReturnType<typeof openWorkflow>,
+): void {
+  const { reader, largeAnswers, identifyProduct, judgeCallback, outputLimit } = context;
+  const [ofStranger, ofProduct] = [workflowStampRequestFor(), workflowStampRequestFor(judgeCallback)];
+  const onRequest = beforeBody((request, reply) => workflowIdPath.safeParse(request.params).success && open(request, reply));
+  app.register(async (scope) => {
+    registerBulkBodies(scope, reader);
+    const options = { bodyLimit: bulkBodyLimit, onRequest, config: { contract } };
+    scope.post('/api/v1/workflow/:workflow_id/stamps', options, async (request, reply) => {
+      const workflow = await open(request, reply);
+      const { headers } = parse(request);
+      const product = identifyProduct(request);
+      const bulk = readBulk(request, product === undefined ? ofStranger : ofProduct);
+      beginAnswer(request, reply, largeAnswers, bulk.size);
+      const told = await stampOutputs(tools, {
+        workflow,
+        operation: 'workflow_stamps',
+        product,
+        callerId: callerIdOf(request, product),
+        entries: bulk.entries.map(({ index, item }) => ({ index, request: item })),
+        requestId: request.id,
+        idempotencyKey: headers['idempotency-key'],
+        passLimit: () => outputLimit.items(request, reply, bulk.size),
+        patienceMs: patienceMsOf(readPrefer(request.headers.prefer)),
+      });
+      return sendBulk(request, reply, bulk, told);
+    });
+  });
+}
+
+const pageContract = {
+  tag: 'Workflow',
+  id: 'showWorkflowPage',
+  summary: 'The public page of a workflow',
+  path: workflowIdPath,
+  query: workflowPageQuery,
+  answers: {
+    200: page('The evidence of the workflow: its outputs, the Merkle root and their stamps.'),
+    303: { description: 'Redirects to the page with the requested output.' },
+    404: page('There is no workflow with this id.'),
+  },
+  errors: ['rate_limited', 'store_unavailable'],
+} satisfies OperationContract;
+
+const parsePage = createRequestParser(pageContract);
+
+/** Each further hundred of outputs on a page counts as one more view, because all of them are verified. */
+const outputsOfView = 100;
+
+/** Serves the public page of a workflow (W14). */
+export function registerPageRoutes(app: FastifyInstance, { config, limits, mistakes, baseUrl }: ServerContext, tools: WorkflowTools): void {
+  const perMinute = config.RATE_WORKFLOW_PAGE_PER_MINUTE;
+  const limited = limits.by({ name: 'workflow-page', points: perMinute, durationSeconds: 60, unit: 'views', key: addressKey });
+  app.get('/workflow/:workflow_id', { onRequest: limited, config: { contract: pageContract } }, async (request, reply) => {
+    const { path, query } = parsePage(request);
+    reply.header('Cache-Control', 'no-cache').header('X-Robots-Tag', 'noindex, nofollow');
+    if (query.output !== undefined) return reply.redirect(outputPagePath(path.workflow_id, query.output), 303);
+    const passLimit = async (outputs: number) => {
+      const views = Math.min(Math.ceil(outputs / outputsOfView), perMinute);
+      if (views > 1) await limited.items(request, reply, views - 1);
+    };
+    const model = await readWorkflowPage(tools, path.workflow_id, { ...query, passLimit, baseUrl: baseUrl() });
+    if (model) return reply.page('workflow', workflowViewOf(model));
+    await mistakes.unknownId(request, reply);
+    return sendErrorPage(request, reply, { status: 404, detail: 'There is no workflow with this id.', retryAfterSeconds: null });
+  });
+}
+
+declare module '../http/views.ts' {
+  interface PageModels {
+    readonly 'stop-mail': { readonly isStopped: boolean };
+  }
+}
+
+const address = '/mail/stop/:token';
+const tag = 'Workflow';
+const unknown = 'This link is not one of ours. Open the whole link from the mail.';
+
+const askContract = {
+  tag,
+  id: 'showMailStop',
+  summary: 'A page to stop the mails to an address',
+  description: 'Changes nothing, because programs that check mails open links.',
+  path: stopTokenPath,
+  answers: { 200: page('A page with one button.'), 404: page('The service did not make this link.') },
+  errors: ['rate_limited', 'store_unavailable'],
+} satisfies OperationContract;
+
+const stopContract = {
+  tag,
+  id: 'stopMails',
+  summary: 'Stop the mails to an address',
+  description: 'The button of the page, and the one-click link of mail programs (RFC 8058). The body is not read.',
+  path: stopTokenPath,
+  answers: { 200: page('No more mails are sent to this address.'), 404: page('The service did not make this link.') },
+  errors: ['rate_limited', 'store_unavailable'],
+} satisfies OperationContract;
+
+const parseStopMail = createRequestParser(askContract);
+
+/** Serves the link *Stop these mails*, which works without an account. */
+export function registerStopMailRoutes(app: FastifyInstance, { limitVerifying: onRequest }: ServerContext, tools: WorkflowTools): void {
+  const answer = (request: FastifyRequest, reply: FastifyReply, isKnown: boolean, isStopped: boolean) => {
+    reply.header('Cache-Control', 'no-store');
+    if (!isKnown) return sendErrorPage(request, reply, { status: 404, detail: unknown, retryAfterSeconds: null });
+    return reply.page('stop-mail', { isStopped });
+  };
+
+  app.get(address, { onRequest, config: { contract: askContract } }, async (request, reply) =>
+    answer(request, reply, await isStopToken(tools, parseStopMail(request).path.token), false),
+  );
+  app.post(address, { onRequest, config: { contract: stopContract } }, async (request, reply) =>
+    answer(request, reply, await stopMails(tools, parseStopMail(request).path.token), true),
   );
 }

@@ -79,5 +79,5 @@ export const deriveKey = (key: KeyObject, context: string): KeyObject =>
   createSecretKey(Buffer.from(hkdfSync('sha256', key, '', context, keyBytes)));
 
 /** Identifies a key for people and in records without revealing it: 16 hexadecimal digits. */
-export const fingerprintOf = (key: KeyObject): string =>
+export const keyFingerprintOf = (key: KeyObject): string =>
   createHmac('sha256', key).update('qstamp key fingerprint').digest('hex').slice(0, 16);

@@ -22,11 +22,11 @@ export const ownRenewalsOf = (proof: Proof): readonly Renewal[] => {
 export const newImprintsOf = (proof: Proof): readonly Imprint[] => renewalsOf(proof).flatMap(({ newImprint }) => newImprint ?? []);
 
 /** The hash algorithm of the last hash-tree renewal of a stamp, or of its imprint if there was none. */
-export const lastAlgorithmOf = ({ imprint, proofs: [proof] }: Pick<Stamp, 'imprint' | 'proofs'>): ImprintAlgorithm =>
+export const lastAlgorithmOf = ({ imprint, proofs: [proof] }: Stamp): ImprintAlgorithm =>
   (newImprintsOf(proof).at(-1) ?? imprint).algorithm;
 
 /** The EvidenceRecord of a stamp with all its renewals (RFC 4998), DER. Returns undefined for the mock provider, and if a part is damaged. */
-export function evidenceRecordOf({ imprint, proofs: [proof] }: Pick<Stamp, 'imprint' | 'proofs'>): Buffer | undefined {
+export function evidenceRecordOf({ imprint, proofs: [proof] }: Stamp): Buffer | undefined {
   if (proof.kind === 'mock' || proof.token === '') return undefined;
   const token = Buffer.from(proof.token, 'base64');
   return renewed(proof.kind === 'leaf' ? token : encodeEvidenceRecord(imprint.algorithm, { token }), renewalsOf(proof));

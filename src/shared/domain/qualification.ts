@@ -66,7 +66,7 @@ export const qualificationReasons = Object.keys(QUALIFICATION_REASONS) as [Quali
 export const awaitsList = (reason: QualificationReason | null | undefined): boolean =>
   reason === 'no_trusted_list' || reason === 'list_expired';
 
-export const isQualified = ({ status }: Pick<Qualification, 'status'>): boolean => status === 'qualified';
+export const isQualified = ({ status }: Qualification): boolean => status === 'qualified';
 
 /** The policy of the development TSA. Its OID is from the arc for documentation and examples, so it promises nothing. */
 export const developmentPolicy = '2.999.3161.1';
@@ -74,7 +74,7 @@ export const developmentPolicy = '2.999.3161.1';
 export { developmentSentence } from '../proof/verdict-words.js';
 
 /** The kind of a time-stamp that is for trials, and proves nothing to a third party; null for all others. */
-export function trialOf(qualification: Pick<Qualification, 'reason'> | null): 'mock' | 'development' | null {
+export function trialOf(qualification: Qualification | null): 'mock' | 'development' | null {
   if (qualification?.reason === 'mock_provider') return 'mock';
   return qualification?.reason === 'development_tsa' ? 'development' : null;
 }

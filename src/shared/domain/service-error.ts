@@ -1,4 +1,4 @@
-/** The codes of all expected failures. `src/api/server/errors.ts` has the HTTP status of each (E3). A code never changes its meaning for clients. */
+/** The codes of all expected failures. `src/api/http/errors.ts` has the HTTP status of each (E3). A code never changes its meaning for clients. */
 export type ErrorCode =
   | 'unauthorized'
   | 'forbidden'

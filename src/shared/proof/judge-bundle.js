@@ -13,7 +13,7 @@ import { chainStart, createOutputChain } from './output-chain.js';
 /**
  * The result for one time-stamp.
  *
- * @typedef {object} StampJudgement
+ * @typedef {object} TimeStampJudgement
  * @property {'valid' | 'not_proved' | 'not_valid'} verdict `not_proved`: no fault was found, but no trust anchor covers the time-stamp, or it could not
  *   be checked
  * @property {string | undefined} reason a reason code, if it is not valid
@@ -31,7 +31,7 @@ import { chainStart, createOutputChain } from './output-chain.js';
 /**
  * The functions and data of the caller.
  *
- * @template {StampJudgement} Judgement
+ * @template {TimeStampJudgement} Judgement
  * @typedef {object} BundleJudge
  * @property {(bytes: Uint8Array, stamped: Stamped, what: string) => Promise<Judgement>} judgeStamp judges a token or evidence record, DER. If it covers
  *   another hash, the verdict is `not_valid` with the reason `imprint_mismatch`. `what`: a name of the time-stamp for people
@@ -43,14 +43,14 @@ import { chainStart, createOutputChain } from './output-chain.js';
 /**
  * A file that was found: its position in the bundle, and the contents of its own time-stamp (undefined if the time-stamp is not valid).
  *
- * @template {StampJudgement} Judgement
+ * @template {TimeStampJudgement} Judgement
  * @typedef {{ readonly sequenceNumber: number, readonly stamp: Judgement['stated'] }} FoundOutput
  */
 
 /**
  * The result for a bundle.
  *
- * @template {StampJudgement} Judgement
+ * @template {TimeStampJudgement} Judgement
  * @typedef {object} BundleJudgement
  * @property {import('./closing-record.js').ClosingRecord} record
  * @property {Judgement | undefined} root the result for the root's time-stamp; undefined if the bundle does not have it
@@ -76,7 +76,7 @@ export class StampRefused extends Error {
 /**
  * Returns the verdict on a bundle as a whole: both seals must be valid. `reason`: why a seal is not valid. `missing`: the missing seals, for people.
  *
- * @param {Pick<BundleJudgement<StampJudgement>, 'root' | 'closing'>} judgement
+ * @param {Pick<BundleJudgement<TimeStampJudgement>, 'root' | 'closing'>} judgement
  * @returns {{ verdict: 'valid' | 'not_proved', reason: string | undefined, missing: string }}
  */
 export function verdictOf({ root, closing }) {
@@ -93,7 +93,7 @@ const breaks = (sentence) => new BundleFault('chain_mismatch', sentence);
  * Judges the contents of a bundle. First it judges the seals, then each output with its link in the chain, its inclusion proof and its own time-stamp,
  * and at the end chain and root.
  *
- * @template {StampJudgement} Judgement
+ * @template {TimeStampJudgement} Judgement
  * @param {OpenedBundle} bundle
  * @param {BundleJudge<Judgement>} judge
  * @returns {Promise<BundleJudgement<Judgement>>}
@@ -116,7 +116,7 @@ export async function judgeBundle(bundle, judge) {
 /**
  * Judges a time-stamp that must not be wrong. @throws {StampRefused}
  *
- * @template {StampJudgement} Judgement
+ * @template {TimeStampJudgement} Judgement
  * @param {BundleJudge<Judgement>} judge
  * @param {Uint8Array} bytes
  * @param {Stamped} stamped
@@ -131,7 +131,7 @@ async function judgeStamp(judge, bytes, stamped, what) {
 /**
  * Judges the time-stamp of the root or of the closing record. Returns undefined if the bundle does not have it.
  *
- * @template {StampJudgement} Judgement
+ * @template {TimeStampJudgement} Judgement
  * @param {OpenedBundle} bundle
  * @param {import('./bundle-files.js').SealName} name
  * @param {Stamped} stamped
@@ -150,7 +150,7 @@ async function judgeSeal(bundle, name, stamped, judge) {
   return judged;
 }
 
-/** @param {import('./closing-record.js').ClosingRecord} record @param {StampJudgement['stated']} root @param {StampJudgement['stated']} closing */
+/** @param {import('./closing-record.js').ClosingRecord} record @param {TimeStampJudgement['stated']} root @param {TimeStampJudgement['stated']} closing */
 function checkTimes({ completed_at }, root, closing) {
   if (root && root.genTime.getTime() !== Date.parse(completed_at))
     throw new BundleFault('time_mismatch', 'The time-stamp of the Merkle root does not have the time in the closing record.');
@@ -167,7 +167,7 @@ async function nextOf(lines) {
 /**
  * Judges all outputs in one pass, and then checks the end of the chain and the root.
  *
- * @template {StampJudgement} Judgement
+ * @template {TimeStampJudgement} Judgement
  * @param {OpenedBundle} bundle
  * @param {BundleJudge<Judgement>} judge
  */

@@ -1,7 +1,7 @@
 import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { keyPrefix } from '../redis/connection.ts';
 import type { Logger } from '../runtime/log.ts';
-import { keyPrefix } from './connection.ts';
 import { ownFailuresField } from './consumer.ts';
 import { type FailedJob, failedJobOf, keptQueues } from './jobs.ts';
 import { openQueue } from './sender.ts';

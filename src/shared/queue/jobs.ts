@@ -30,7 +30,7 @@ const imprintSchema = z.object({ algorithm: z.enum(imprintAlgorithms), digest: z
  * The parts of a client's TimeStampReq except the imprint. The request to the TSA repeats them, so that the TSA's token answers the client's
  * request. Without a client's request, the service uses its own nonce and the provider's policy.
  */
-const askedSchema = z.object({
+const timeStampReqFields = z.object({
   /** Decimal. Absent: the request has no nonce. */
   nonce: z
     .string()
@@ -43,7 +43,7 @@ const askedSchema = z.object({
   /** Whether the client gets the token without its certificates. The service still requests them from the TSA. */
   omitsCertificates: z.boolean().optional(),
 });
-export type Asked = z.infer<typeof askedSchema>;
+export type TimeStampReqFields = z.infer<typeof timeStampReqFields>;
 
 /** The stored reference to sealed content: its id, and a hash of the secret that decrypts it. */
 const sealedRefSchema = z.object({ contentId: z.string(), secretSha256: z.string(), bytes: z.number().int() });
@@ -74,7 +74,7 @@ const stampItemSchema = z.object({
   /** Whether only a qualified provider may make the stamp. */
   requiresQualified: z.boolean().optional(),
   output: outputRefSchema.optional(),
-  asked: askedSchema.optional(),
+  asked: timeStampReqFields.optional(),
   /** Whether the service has promised the stamp, and the caller does not wait for it. */
   isPromised: z.boolean().optional(),
   /** The data of the webhook (`callbackSchema`), encrypted with a key of this stamp. */

@@ -1,9 +1,10 @@
+import { hash } from 'node:crypto';
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { every } from '../runtime/every.ts';
 import type { Logger } from '../runtime/log.ts';
-import { keptQueues, promisedQueueName, stampQueueName } from './jobs.ts';
-import { openQueue } from './sender.ts';
+import { every } from '../runtime/timers.ts';
+import { keptQueues, promisedQueueName, type StampItem, type StampJob, stampQueueName } from './jobs.ts';
+import { jobOptionsOf, openQueue } from './sender.ts';
 
 const lookMs = 1_000;
 /** The interval while Redis is silent. It is shorter, so that the service accepts requests again soon after Redis answers. */
@@ -11,7 +12,7 @@ const silentLookMs = 100;
 const rememberedJobs = 1_000;
 
 /** The size of both stamp queues together, and the failed jobs of all queues. */
-export interface QueueState {
+interface QueueState {
   /** The number of stamps that wait or will be retried: the number of jobs, times the mean size of the jobs that this process sent last. */
   readonly waiting: number;
   /** When the oldest job was sent, of those that are next in their queue, in milliseconds since the epoch. Null if no job waits. */
@@ -91,5 +92,53 @@ export function watchQueue({ redis, log }: { redis: Redis; log: Logger }): Queue
       await looking;
       await Promise.all(queues.map((queue) => queue.close()));
     },
+  };
+}
+
+const jobsPerRead = 200;
+
+/**
+ * Reads the ids of all sealed contents in unfinished jobs. Jobs move during the read, so each place is read before the places that its jobs can move
+ * to. Stamps move from `stamps` to `promised-stamps`, and never back.
+ */
+export async function readContentsUnderWay({ redis, log }: { redis: Redis; log: Logger }): Promise<ReadonlySet<string>> {
+  const queues = [stampQueueName, promisedQueueName].map((name) => openQueue<object>(name, { redis, log }));
+  // From `active`, a failed job moves to `delayed`, a job of a killed worker moves to `wait`, and a job that was given up moves to `failed`.
+  const places = ['failed', 'delayed', 'wait', 'active', 'delayed', 'wait', 'failed'] as const;
+  const found = new Set<string>();
+  try {
+    for (const [queue, place] of queues.flatMap((each) => places.map((one) => [each, one] as const))) {
+      for (let start = 0; ; start += jobsPerRead) {
+        const jobs = await queue.getJobs([place], start, start + jobsPerRead - 1);
+        for (const job of jobs) {
+          for (const [, contentId = ''] of JSON.stringify(job?.data ?? {}).matchAll(/"contentId":"([0-9a-f]+)"/g)) found.add(contentId);
+        }
+        if (jobs.length === 0) break;
+      }
+    }
+  } finally {
+    for (const queue of queues) await queue.close();
+  }
+  return found;
+}
+
+/**
+ * Puts the items of a running job into the queue of the stamps that nobody waits for. Resolves when Redis has confirmed them. If the worker dies
+ * before it removes them from their old job, they are in both queues. Usually the second run finds the stamps of the first; if both
+ * run at once, a TSA is asked twice, and one stamp is kept.
+ */
+export type HandOver = (replyTo: string, items: readonly StampItem[]) => Promise<void>;
+
+export function createHandOver({ redis, log }: { redis: Redis; log: Logger }): { handOver: HandOver; close(): Promise<void> } {
+  const queue = openQueue<StampJob>(promisedQueueName, { redis, log });
+  return {
+    handOver: async (replyTo, items) => {
+      // The same items get the same id, so that a repetition adds nothing. Other items of the same job need another id: BullMQ would drop them.
+      const jobId = hash('sha256', items.map(({ tokenId }) => tokenId).join()).slice(0, 32);
+      const job: StampJob = { replyTo, isRepeated: true, items: items.map((item) => ({ ...item, isPromised: true })) };
+      const timestamp = Math.min(...items.map(({ acceptedAt }) => acceptedAt));
+      await queue.add('promised-stamp', job, { ...jobOptionsOf('promised-stamp'), jobId, timestamp });
+    },
+    close: () => queue.close(),
   };
 }

@@ -3,8 +3,8 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { createLeafRecords } from '../domain/evidence.ts';
 import { type Batch, type Imprint, imprintAlgorithms, type Stamp } from '../domain/stamp.ts';
+import { keyPrefix } from '../redis/connection.ts';
 import type { Logger } from '../runtime/log.ts';
-import { keyPrefix } from './connection.ts';
 import {
   repliedQualificationOf,
   type StampedReply,

@@ -3,9 +3,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@platformatic/prom-client';
 import { type ClockState, clockStates, type ServiceState, serviceStates } from '../domain/service-state.ts';
-import type { Clock } from './clock.ts';
-import { ConfigError } from './config.ts';
-import { answerWithin } from './within.ts';
+import { type Config, ConfigError } from './config.ts';
+import type { ProcessContext } from './lifecycle.ts';
+import type { Clock } from './timers.ts';
+import { answerWithin } from './timers.ts';
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** The maximum time that a scrape waits for the queue or the store, in milliseconds. */
@@ -178,12 +179,16 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
 }
 
 /**
- * Serves `GET /metrics` on its own port. With port 0, the system chooses a free port.
+ * Serves `GET /metrics` on its own port, if there is a `METRICS_PORT`, until the process ends. With port 0, the system chooses a free port.
  *
  * @throws ConfigError if the port is taken
  */
-export async function serveMetrics(options: MetricSources & { metrics: Metrics; host: string; port: number }) {
-  const { metrics, host, port, ...sources } = options;
+export async function serveMetrics(
+  { config: { HOST: host, METRICS_PORT: port }, log, lifecycle }: ProcessContext<Config>,
+  metrics: Metrics,
+  sources: MetricSources,
+): Promise<void> {
+  if (port === undefined) return;
   const server = createServer((request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') {
       response.writeHead(404).end();
@@ -202,12 +207,10 @@ export async function serveMetrics(options: MetricSources & { metrics: Metrics; 
       `METRICS_PORT: got "${port}"; the service cannot listen on it (${error instanceof Error ? error.message : error})`,
     );
   }
+  lifecycle.onClose('metrics', () => {
+    server.closeAllConnections();
+    server.close();
+  });
   const address = server.address() as AddressInfo;
-  return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}/metrics`,
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
+  log.info({ metricsUrl: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}/metrics` }, 'metrics are served');
 }

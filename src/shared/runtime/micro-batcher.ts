@@ -38,7 +38,7 @@ interface MicroBatcherOptions<Item, Result> {
  */
 type BatcherState = 'idle' | 'gathering';
 
-interface Waiting<Item, Result> {
+interface WaitingItem<Item, Result> {
   readonly item: Item;
   readonly since: number;
   readonly resolve: (result: Result | Promise<Result>) => void;
@@ -54,12 +54,12 @@ export function createMicroBatcher<Item, Result>({
   windowMs = 0,
   patienceMs = Number.POSITIVE_INFINITY,
 }: MicroBatcherOptions<Item, Result>): MicroBatcher<Item, Result> {
-  const waiting: Waiting<Item, Result>[] = [];
+  const waiting: WaitingItem<Item, Result>[] = [];
   let underWay = 0;
   let state: BatcherState = 'idle';
   let timer: NodeJS.Timeout | undefined;
 
-  async function sendBatch(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+  async function sendBatch(batch: readonly WaitingItem<Item, Result>[]): Promise<void> {
     underWay += 1;
     try {
       const results = await send(batch.map(({ item }) => item));
@@ -72,7 +72,7 @@ export function createMicroBatcher<Item, Result>({
   }
 
   /** Returns the milliseconds until the first waiting item is due, if no batch returns earlier. */
-  function dueInMs({ since }: Waiting<Item, Result>): number {
+  function dueInMs({ since }: WaitingItem<Item, Result>): number {
     if (waiting.length >= maxItems) return 0;
     return since + (underWay > 0 ? Math.max(patienceMs, windowMs) : windowMs) - performance.now();
   }

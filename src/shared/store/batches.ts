@@ -3,10 +3,7 @@ import { Binary, type Collection, type Db } from 'mongodb';
 import type { LeafMarks } from '../domain/evidence.ts';
 import { type Batch, digestCharacters, type Imprint } from '../domain/stamp.ts';
 import { tokenOfAnswer } from '../domain/token.ts';
-import { bytesOf } from './binary.ts';
-import { maxTimeMS } from './connection.ts';
-import { inStore } from './errors.ts';
-import { insertNew } from './insert.ts';
+import { bytesOf, inStore, insertNew, maxTimeMS } from './connection.ts';
 import type { RenewalStore } from './renewals.ts';
 import { evidenceOf, renewalIdsIn, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
 
@@ -89,7 +86,7 @@ const digestOf = (tst: Buffer): string => hash('sha256', tst, 'hex');
 export type BatchStore = ReturnType<typeof createBatchStore>;
 
 /** Stores batches: one TSA answer for many stamps (S14). `renewals`: the tokens that renew batches. */
-export function createBatchStore(db: Db, renewals: Pick<RenewalStore, 'findTokens'>) {
+export function createBatchStore(db: Db, renewals: RenewalStore) {
   const batches: Collection<BatchDocument> = db.collection('batches');
 
   async function find(batchIds: readonly string[], projection: object = withoutLeafIds): Promise<BatchDocument[]> {

@@ -1,6 +1,5 @@
 import type { Collection, Db } from 'mongodb';
-import { maxTimeMS } from './connection.ts';
-import { eachInStore } from './errors.ts';
+import { eachInStore, maxTimeMS } from './connection.ts';
 
 /** `_id`: see `recipientHash`. */
 interface BlockedRecipient {

@@ -1,10 +1,7 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { Binary, type Collection, type Db } from 'mongodb';
-import { bytesOf } from './binary.ts';
-import { maxTimeMS } from './connection.ts';
-import { inStore } from './errors.ts';
-import { insertIfAbsent } from './insert.ts';
+import { bytesOf, inStore, insertIfAbsent, maxTimeMS } from './connection.ts';
 
 /** The number of sets that a process caches. A set never changes. A TSA has one set, and gets another when its certificate expires. */
 const mostRemembered = 256;
@@ -50,5 +47,14 @@ export function createCertificateSetStore(db: Db) {
       }
       return sets;
     },
+  };
+}
+
+/** Caches the last result of `make`, for calls with the same argument (`===`). Consecutive leaves mostly belong to the same batch. */
+export function rememberLast<Given, Made>(make: (given: Given) => Made): (given: Given) => Made {
+  let last: { readonly given: Given; readonly made: Made } | undefined;
+  return (given) => {
+    if (!last || last.given !== given) last = { given, made: make(given) };
+    return last.made;
   };
 }

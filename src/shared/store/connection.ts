@@ -1,8 +1,20 @@
-import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
+import {
+  Binary,
+  type Collection,
+  type Db,
+  type Document,
+  MongoBulkWriteError,
+  MongoClient,
+  type MongoClientOptions,
+  MongoError,
+  MongoServerError,
+  type OptionalUnlessRequiredId,
+  WriteConcern,
+} from 'mongodb';
+import { ServiceError } from '../domain/service-error.ts';
 import { ConfigError } from '../runtime/config.ts';
-import { untilDone } from '../runtime/every.ts';
 import type { Logger } from '../runtime/log.ts';
-import { answerWithin } from '../runtime/within.ts';
+import { answerWithin, TooLateError, untilDone, within } from '../runtime/timers.ts';
 
 /** The database if `MONGODB_URL` does not name one. */
 const defaultDatabase = 'qstamp';
@@ -108,3 +120,154 @@ const connectUntil = (client: MongoClient, signal: AbortSignal, log: Logger): Pr
     signal,
     onFailed: (error) => log.warn({ err: error }, 'MongoDB is not reachable; trying again'),
   });
+
+const duplicateKey = 11000;
+
+/** Returns true for the error of a duplicate key. The error does not reliably name the index, so the caller has to read the stored document. */
+export function isDuplicateKey(error: unknown): boolean {
+  return error instanceof MongoServerError && error.code === duplicateKey;
+}
+
+/** Error codes of a full disk: OutOfDiskSpace of MongoDB, and PostgreSQL's disk_full (53100) as DocumentDB reports it. */
+const outOfSpaceCodes: readonly unknown[] = [14_031, 4_293];
+
+/** Returns true if a write failed because the disk of MongoDB is full. */
+export const isOutOfSpace = (error: unknown): boolean =>
+  error instanceof ServiceError && error.cause instanceof MongoServerError && outOfSpaceCodes.includes(error.cause.code);
+
+/** Returns true for the Node.js error that mongodb 7.9 passes on when it writes to a connection that the server has just closed. */
+const isBrokenPipe = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EPIPE';
+
+/** More than the limits of the driver for one operation together: 5 s to get a connection from the pool, 4 s to open it, 10 s of silence. */
+const longestMs = 20_000;
+
+/** Returns the maximum time for an operation with this many bytes, in milliseconds: `longestMs`, and one more second for each 128 KiB. */
+export const limitForBytes = (bytes: number): number => longestMs + Math.ceil(bytes / (128 * 1024)) * 1_000;
+
+/** Error codes of a refused document: it is too large (BSONObjectTooLarge), a key is too long, or a validator refuses it. */
+const refusedDocumentCodes: readonly unknown[] = [10_334, 17_280, 121];
+
+const isRefusedDocument = (error: MongoError): boolean => refusedDocumentCodes.includes(error.code);
+
+/** Makes the error for a MongoDB that is down or refuses us (E10). `cause` is only logged. */
+export const unavailable = (cause: unknown) =>
+  new ServiceError('store_unavailable', 'The store cannot be reached at the moment.', { retryAfterSeconds: 2, cause });
+
+/**
+ * Runs an operation on MongoDB. Every error of driver or server becomes `store_unavailable` (E10), except a refused document. This includes unknown
+ * errors: DocumentDB's gateway returns them while its PostgreSQL is down, and they are never the caller's fault. An operation also fails after
+ * `limitMs`, because mongodb 7.9 can wait forever for a destroyed socket.
+ *
+ * @param limitMs 20 s by default; for content, `limitForBytes` returns it
+ */
+export async function inStore<T>(operation: () => Promise<T>, limitMs = longestMs): Promise<T> {
+  try {
+    return await within(limitMs, operation);
+  } catch (error) {
+    const isAway = error instanceof MongoError ? !isRefusedDocument(error) : error instanceof TooLateError || isBrokenPipe(error);
+    throw isAway ? unavailable(error) : error;
+  }
+}
+
+/** Returns the same methods, but each of them runs in `inStore`. */
+export function eachInStore<T extends Record<string, (...args: never[]) => Promise<unknown>>>(methods: T): T {
+  const guarded = Object.entries(methods).map(([name, method]) => [name, (...args: never[]) => inStore(() => method(...args))]);
+  return Object.fromEntries(guarded);
+}
+
+/** The maximum size of all documents in one command. MongoDB allows 16 MiB for a command, so the rest is enough for its other fields. */
+const mostBytesPerCommand = 12 * 1024 * 1024;
+
+/** An upper bound for the octets that BSON adds to a value (type, length, end of its name). It also covers a whole number or date. */
+const overheadBytes = 24;
+
+/** Returns an upper bound for the BSON size of a value, without encoding it. A UTF-16 unit takes at most three octets of UTF-8. */
+function mostBytesOf(value: unknown): number {
+  if (typeof value === 'string') return overheadBytes + 3 * value.length;
+  if (value instanceof Binary) return overheadBytes + value.position;
+  if (ArrayBuffer.isView(value)) return overheadBytes + value.byteLength;
+  if (typeof value !== 'object' || value === null) return overheadBytes;
+  let bytes = overheadBytes;
+  // `Object.entries` would produce two kilobytes of garbage for each stamp.
+  for (const name of Object.keys(value)) bytes += 3 * name.length + mostBytesOf((value as Record<string, unknown>)[name]);
+  return bytes;
+}
+
+interface WriteFault {
+  readonly index: number;
+  readonly code: number | string | undefined;
+}
+
+/** Returns the positions of the documents with a duplicate key, or undefined if one of the faults is not a duplicate key. */
+function duplicatesIn(faults: readonly WriteFault[]): number[] | undefined {
+  return faults.every(({ code }) => code === duplicateKey) ? faults.map(({ index }) => index) : undefined;
+}
+
+/** Sends the documents inside the command. Returns the positions of duplicate keys, and throws for any other fault. */
+async function insertWithin<T extends Document>(
+  db: Db,
+  { collectionName, writeConcern, bsonOptions }: Collection<T>,
+  documents: readonly T[],
+): Promise<number[]> {
+  const command = { insert: collectionName, documents, ordered: false };
+  // `db.command` does not use the write concern and the BSON options of the collection, so they are set here.
+  if (writeConcern) WriteConcern.apply(command, writeConcern);
+  const { writeErrors = [], writeConcernError } = await db.command(command, bsonOptions);
+  const duplicates = duplicatesIn(writeErrors);
+  if (!duplicates || writeConcernError) {
+    throw new MongoServerError(writeErrors.find(({ code }: WriteFault) => code !== duplicateKey) ?? writeConcernError);
+  }
+  return duplicates;
+}
+
+async function insertMany<T extends Document>(collection: Collection<T>, documents: readonly T[]): Promise<number[]> {
+  try {
+    await collection.insertMany([...documents] as OptionalUnlessRequiredId<T>[], { ordered: false });
+    return [];
+  } catch (error) {
+    const faults = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
+    const duplicates = faults.length > 0 ? duplicatesIn(faults) : undefined;
+    if (!duplicates) throw error;
+    return duplicates;
+  }
+}
+
+/** Inserts one document, unless its `_id` exists. Resolves to true if it was inserted. @throws MongoError like `insertOne` */
+export async function insertIfAbsent<T extends Document>(
+  collection: Collection<T>,
+  document: OptionalUnlessRequiredId<T>,
+): Promise<boolean> {
+  try {
+    await collection.insertOne(document);
+    return true;
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+    return false;
+  }
+}
+
+/**
+ * Inserts the documents whose `_id` does not exist yet, and returns the positions of the others. The driver's `insertMany` sends documents outside
+ * the command, which costs DocumentDB's gateway twice as much. So they are sent inside it if they fit (docs/reference/adr/0006-what-an-insert-costs.md).
+ *
+ * @throws MongoError if a document fails for another reason; other documents may be written
+ */
+export async function insertNew<T extends Document>(db: Db, collection: Collection<T>, documents: readonly T[]): Promise<number[]> {
+  if (documents.length === 0) return [];
+  const bytes = documents.reduce((sum, document) => sum + mostBytesOf(document), 0);
+  return bytes > mostBytesPerCommand ? insertMany(collection, documents) : insertWithin(db, collection, documents);
+}
+
+/** Reads and writes one member of a document in the collection `checks`, where the service records the progress of its own work. */
+export function createNote<T>(db: Db, id: string, member: string) {
+  const checks: Collection<{ readonly _id: string; readonly [member: string]: unknown }> = db.collection('checks');
+  return {
+    /** Resolves to undefined before the first write. */
+    read: (): Promise<T | undefined> => inStore(async () => (await checks.findOne({ _id: id }, { maxTimeMS }))?.[member] as T | undefined),
+    write: (value: T): Promise<void> =>
+      inStore(async () => void (await checks.updateOne({ _id: id }, { $set: { [member]: value } }, { upsert: true }))),
+  };
+}
+
+/** Copies octets that the driver has read. */
+export const bytesOf = (binary: Binary): Buffer => Buffer.from(binary.buffer);

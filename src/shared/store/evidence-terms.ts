@@ -1,8 +1,6 @@
 import type { Collection, Db, Filter, UpdateFilter } from 'mongodb';
 import type { EvidenceTerm, Imprint } from '../domain/stamp.ts';
-import { maxTimeMS } from './connection.ts';
-import { inStore } from './errors.ts';
-import { createNote } from './notes.ts';
+import { createNote, inStore, maxTimeMS } from './connection.ts';
 import { never, notKnown, renewByField, type StoredEvidence } from './stored-evidence.ts';
 
 /** The kinds of subjects. A subject is evidence that is renewed: a stamp with its own token, or a batch for all its leaves. */
@@ -104,8 +102,6 @@ export interface EvidenceState {
   /** Evidence that could not be judged, so it was not renewed. */
   readonly unknown: number;
 }
-
-export type EvidenceTermStore = ReturnType<typeof createEvidenceTermStore>;
 
 /** Stores the end dates of evidence, and finds the evidence that is due for renewal. Every write may be repeated. */
 export function createEvidenceTermStore(db: Db) {

@@ -1,6 +1,6 @@
 import type { Collection, Db } from 'mongodb';
 import { ConfigError } from '../runtime/config.ts';
-import { insertIfAbsent } from './insert.ts';
+import { insertIfAbsent } from './connection.ts';
 
 /** The form of all stored documents. The number grows with a form that an earlier version would misread. */
 const form = 1;

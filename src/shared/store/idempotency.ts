@@ -1,7 +1,5 @@
 import type { Collection, Db } from 'mongodb';
-import { maxTimeMS } from './connection.ts';
-import { eachInStore } from './errors.ts';
-import { insertIfAbsent } from './insert.ts';
+import { eachInStore, insertIfAbsent, maxTimeMS } from './connection.ts';
 
 interface IdempotencyRecord {
   readonly _id: string;
@@ -10,8 +8,6 @@ interface IdempotencyRecord {
   readonly resourceId: string;
   readonly expiresAt: Date;
 }
-
-export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
 
 export function createIdempotencyStore(db: Db) {
   const bindings: Collection<IdempotencyRecord> = db.collection('idempotency');

@@ -1,11 +1,9 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import { Binary, type Collection, type Db } from 'mongodb';
-import { fingerprintOf, keyBytes, nonceBytes, unwrapKey, wrapKey } from '../domain/encryption.ts';
+import { keyBytes, keyFingerprintOf, nonceBytes, unwrapKey, wrapKey } from '../domain/encryption.ts';
 import { ConfigError } from '../runtime/config.ts';
-import { maxTimeMS } from './connection.ts';
-import { inStore, unavailable } from './errors.ts';
+import { inStore, insertIfAbsent, maxTimeMS, unavailable } from './connection.ts';
 import { checkForm } from './form.ts';
-import { insertIfAbsent } from './insert.ts';
 
 /** A key of the service, encrypted with the master key, which is not in the database. `wrappedBy`: the fingerprint of the master key. */
 interface WrappedKey {
@@ -21,19 +19,19 @@ type KeyName = (typeof keyNames)[number];
 
 const wrong = (wrappedBy: string, given: KeyObject) =>
   new ConfigError(
-    `MASTER_KEY: got the key ${fingerprintOf(given)} (not shown); this database needs ${wrappedBy}, which encrypts the secrets in it`,
+    `MASTER_KEY: got the key ${keyFingerprintOf(given)} (not shown); this database needs ${wrappedBy}, which encrypts the secrets in it`,
   );
 
 const contextOf = (name: string): string => `key:${name}`;
 
 function wrapped(masterKey: KeyObject, name: string, key: KeyObject) {
   const cipher = { key: masterKey, nonce: randomBytes(nonceBytes), context: contextOf(name) };
-  return { wrapped: new Binary(wrapKey(cipher, key)), wrappedBy: fingerprintOf(masterKey) };
+  return { wrapped: new Binary(wrapKey(cipher, key)), wrappedBy: keyFingerprintOf(masterKey) };
 }
 
 /** Decrypts a key. @throws ConfigError if another master key encrypted it */
 function unwrapped(masterKey: KeyObject, record: WrappedKey): KeyObject {
-  const key = record.wrappedBy === fingerprintOf(masterKey) && unwrapKey(masterKey, contextOf(record._id), record.wrapped.buffer);
+  const key = record.wrappedBy === keyFingerprintOf(masterKey) && unwrapKey(masterKey, contextOf(record._id), record.wrapped.buffer);
   if (!key) throw wrong(record.wrappedBy, masterKey);
   return key;
 }
@@ -92,7 +90,7 @@ export function rewrapKeys(db: Db, { current, next }: { current: KeyObject; next
   const keys: Collection<WrappedKey> = db.collection('keys');
   return inStore(async () => {
     const records = await keys.find({}, { maxTimeMS }).toArray();
-    const old = records.filter(({ wrappedBy }) => wrappedBy !== fingerprintOf(next));
+    const old = records.filter(({ wrappedBy }) => wrappedBy !== keyFingerprintOf(next));
     for (const record of old) {
       const key = unwrapped(current, record);
       await keys.replaceOne({ _id: record._id }, { createdAt: record.createdAt, ...wrapped(next, record._id, key) });

@@ -1,8 +1,6 @@
 import type { Collection, Db } from 'mongodb';
 import type { ListedService } from '../domain/qualification.ts';
-import { maxTimeMS } from './connection.ts';
-import { inStore } from './errors.ts';
-import { insertIfAbsent } from './insert.ts';
+import { inStore, insertIfAbsent, maxTimeMS } from './connection.ts';
 
 /** On which list a TSA's qualified tokens rest: one record for all tokens of a signer under a list. */
 export interface Listing {
@@ -20,8 +18,6 @@ const atOnceMs = 60_000;
 interface ListingDocument extends Listing {
   readonly _id: string;
 }
-
-export type ListingStore = ReturnType<typeof createListingStore>;
 
 /** Keeps for each signer the lists under which its stamps were qualified, as evidence for the time after a list has changed. */
 export function createListingStore(db: Db) {

@@ -1,8 +1,6 @@
 import type { Binary, Collection, Db } from 'mongodb';
 import type { Imprint, ImprintAlgorithm } from '../domain/stamp.ts';
-import { maxTimeMS } from './connection.ts';
-import { eachInStore } from './errors.ts';
-import { insertIfAbsent } from './insert.ts';
+import { eachInStore, insertIfAbsent, maxTimeMS } from './connection.ts';
 import { digestIn, storedDigestOf } from './stored-evidence.ts';
 
 /** A digest of a stamp's document in another algorithm. The evidence of the stamp does not cover this digest yet (S17). */
@@ -17,8 +15,6 @@ interface NewDigestDocument {
   readonly algorithm: ImprintAlgorithm;
   readonly digest: Binary;
 }
-
-export type NewDigestStore = ReturnType<typeof createNewDigestStore>;
 
 /** Stores new digests until the next renewal run. */
 export function createNewDigestStore(db: Db) {

@@ -1,8 +1,7 @@
 import type { Collection, Db, FindOptions } from 'mongodb';
 import { extendChain } from '../domain/proofs.ts';
 import { type ChainEnd, type ChainLink, chainStart } from '../proof/output-chain.js';
-import { maxTimeMS } from './connection.ts';
-import { eachInStore, inStore, isDuplicateKey } from './errors.ts';
+import { eachInStore, inStore, isDuplicateKey, maxTimeMS } from './connection.ts';
 
 /** A stamped output, before it is appended to the chain of its workflow. */
 export interface NewOutput {

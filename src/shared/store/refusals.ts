@@ -1,8 +1,6 @@
 import type { Collection, Db } from 'mongodb';
 import type { RequestFault } from '../domain/stamp.ts';
-import { maxTimeMS } from './connection.ts';
-import { eachInStore } from './errors.ts';
-import { insertNew } from './insert.ts';
+import { eachInStore, insertNew, maxTimeMS } from './connection.ts';
 
 /**
  * Why an accepted stamp was not made (E11). `request_refused`: no TSA accepted the request of a time-stamp client. `tier_unavailable`: it must be

@@ -1,11 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { Binary, type Collection, type Db } from 'mongodb';
 import type { EvidenceTerm, Imprint, ImprintAlgorithm } from '../domain/stamp.ts';
-import { bytesOf } from './binary.ts';
-import { maxTimeMS } from './connection.ts';
-import { inStore } from './errors.ts';
+import { bytesOf, inStore, insertIfAbsent, maxTimeMS } from './connection.ts';
 import { collectionsOfSubjects, type RenewedSubject, type SubjectKind, writeInParts } from './evidence-terms.ts';
-import { insertIfAbsent } from './insert.ts';
 import { storedDigestOf } from './stored-evidence.ts';
 
 /** An unfinished renewal: a token over the evidence of many stamps and batches, whose paths are not all written yet (RFC 4998 §5.2). */

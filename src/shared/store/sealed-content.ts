@@ -1,9 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Db, GridFSBucket, ObjectId } from 'mongodb';
-import { maxTimeMS } from './connection.ts';
-import { inStore, limitForBytes } from './errors.ts';
-import { createNote } from './notes.ts';
+import { createNote, inStore, limitForBytes, maxTimeMS } from './connection.ts';
 
 const chunkSizeBytes = 256 * 1024;
 /** The driver sends all chunks of one write in parallel, and gives up each after ten seconds. Two chunks arrive in time even on slow lines. */
@@ -29,8 +27,6 @@ export interface SweptContent {
 }
 
 const perPage = 500;
-
-export type SealedContentStore = ReturnType<typeof createSealedContentStore>;
 
 /** Stores sealed content in GridFS. The caller has encrypted it, and it is never readable here (S11). */
 export function createSealedContentStore(db: Db) {

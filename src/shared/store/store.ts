@@ -1,26 +1,24 @@
+import type { Db } from 'mongodb';
 import { ServiceError } from '../domain/service-error.ts';
 import type { Config } from '../runtime/config.ts';
-import { untilDone } from '../runtime/every.ts';
 import type { Logger } from '../runtime/log.ts';
-import { answerWithin } from '../runtime/within.ts';
+import { answerWithin, untilDone } from '../runtime/timers.ts';
 import { createBatchStore } from './batches.ts';
 import { createBlockedRecipientStore } from './blocked-recipients.ts';
 import { createCertificateSetStore } from './certificate-sets.ts';
-import { connectStore } from './connection.ts';
+import { connectStore, createNote, inStore } from './connection.ts';
 import { createCounterStore } from './counters.ts';
-import { inStore } from './errors.ts';
-import { createEvidenceTermStore } from './evidence-terms.ts';
+import { collectionsOfSubjects, createEvidenceTermStore } from './evidence-terms.ts';
 import { createIdempotencyStore } from './idempotency.ts';
-import { createIndexes } from './indexes.ts';
 import { createKeyStore } from './keys.ts';
 import { createListingStore } from './listings.ts';
 import { createNewDigestStore } from './new-digests.ts';
-import { createNote } from './notes.ts';
 import { createOutputStore } from './outputs.ts';
 import { createRefusalStore } from './refusals.ts';
 import { createRenewalStore } from './renewals.ts';
 import { createSealedContentStore } from './sealed-content.ts';
 import { createStampStore } from './stamps.ts';
+import { renewByField } from './stored-evidence.ts';
 import { createTrustedListStore } from './trusted-lists.ts';
 import { createWorkflowStore } from './workflows.ts';
 
@@ -92,4 +90,27 @@ export function openStore({ MONGODB_URL, MASTER_KEY }: Pick<Config, 'MONGODB_URL
       await close();
     },
   };
+}
+
+/** Makes all indexes of the database. It may be called again. */
+async function createIndexes(db: Db): Promise<void> {
+  // The index is partial and not sparse: in DocumentDB, a sparse index doubles the insert cost of a stamp without this member.
+  await db
+    .collection('stamps')
+    .createIndex({ tokenDigest: 1 }, { name: 'rfc3161_token', partialFilterExpression: { tokenDigest: { $exists: true } } });
+  await db
+    .collection('stamps')
+    .createIndex(
+      { 'caller.product': 1, _id: 1 },
+      { name: 'product_stamps', partialFilterExpression: { 'caller.product': { $exists: true } } },
+    );
+  await db.collection('batches').createIndex({ tokenDigest: 1 });
+  for (const subjects of Object.values(collectionsOfSubjects(db))) {
+    // All stamps under one certificate have the same `renewBy`. With `_id` the index entries are different, which halves their cost in DocumentDB
+    // (docs/reference/adr/0006-what-an-insert-costs.md).
+    await subjects.createIndex({ [renewByField]: 1, _id: 1 }, { partialFilterExpression: { [renewByField]: { $exists: true } } });
+  }
+  await db.collection('listings').createIndex({ signer: 1, firstAt: -1 });
+  await db.collection('outputs').createIndex({ workflowId: 1, hash: 1 });
+  await db.collection('idempotency').createIndex({ expiresAt: 1 }, { expireAfterSeconds: 0 });
 }

@@ -7,7 +7,7 @@ import {
   type OwnEvidence,
   type Renewal,
 } from '../domain/stamp.ts';
-import { bytesOf } from './binary.ts';
+import { bytesOf } from './connection.ts';
 
 /**
  * The evidence in the document of a batch or of a stamp with its own token: how long the token is valid, and its renewals. The document of a leaf

@@ -1,11 +1,10 @@
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { Binary, type Collection, type Db } from 'mongodb';
-import type { ListFault, TrustedList } from '../trust/lists/index.ts';
-import { bytesOf } from './binary.ts';
-import { maxTimeMS } from './connection.ts';
-import { inStore } from './errors.ts';
-import { insertIfAbsent } from './insert.ts';
+import type { Logger } from '../runtime/log.ts';
+import { answerWithin, every } from '../runtime/timers.ts';
+import { createListIndex, type ListFault, type ListIndex, type TrustedList } from '../trust/lists/index.ts';
+import { bytesOf, inStore, insertIfAbsent, maxTimeMS } from './connection.ts';
 
 /** The list of a country that is in force here, and how the last attempt to refresh it ended. */
 export interface ListInForce {
@@ -29,7 +28,7 @@ interface ListDocument {
   readonly said: TrustedList;
 }
 
-export type TrustedListStore = ReturnType<typeof createTrustedListStore>;
+type TrustedListStore = ReturnType<typeof createTrustedListStore>;
 
 /** Stores trusted lists by their SHA-256, and which list of each country is in force. Lists are kept, because old stamps may rest on them. */
 export function createTrustedListStore(db: Db) {
@@ -76,3 +75,50 @@ export function createTrustedListStore(db: Db) {
 }
 
 const bufferOf = (stored: Binary | Buffer): Buffer => (stored instanceof Binary ? bytesOf(stored) : stored);
+
+/** A new list is known to all processes after this time. */
+const lookEveryMs = 5_000;
+/** How long the start of a process waits for the lists. */
+const longestStartMs = 5_000;
+
+/** The trusted lists in force, in the memory of a process. */
+interface ListsInForce {
+  /** The lists of the countries, and the list of lists that led to them. */
+  current(): ListIndex;
+  stop(): void;
+}
+
+export const noLists: ListsInForce = { current: () => empty, stop: () => undefined };
+const empty = createListIndex([]);
+
+/** Reads the lists in force once, for a command. @throws ServiceError `store_unavailable` */
+export async function readListsInForce({ readInForce, findSaid }: TrustedListStore): Promise<ListIndex> {
+  const ids = (await readInForce()).flatMap(({ list }) => list?.sha256 ?? []);
+  return createListIndex((await Promise.all(ids.map(findSaid))).filter((said) => said !== undefined));
+}
+
+/** Reads the lists in force, and again when they change. While the store does not answer, the last ones stay. */
+export async function watchLists({ readInForce, findSaid }: TrustedListStore, log: Logger): Promise<ListsInForce> {
+  const stopping = new AbortController();
+  let index = empty;
+  let known = new Map<string, TrustedList>();
+
+  async function look(): Promise<void> {
+    const ids = (await readInForce()).flatMap(({ list }) => list?.sha256 ?? []);
+    if (ids.length === known.size && ids.every((id) => known.has(id))) return;
+    const lists = new Map<string, TrustedList>();
+    for (const id of ids) {
+      const said = known.get(id) ?? (await findSaid(id));
+      if (said) lists.set(id, said);
+    }
+    known = lists;
+    index = createListIndex([...lists.values()]);
+  }
+  const lookSafely = () =>
+    look().catch((error: unknown) => log.debug({ err: error }, 'the trusted lists cannot be read; the last ones stay'));
+
+  const first = Promise.withResolvers<void>();
+  void every(lookEveryMs, () => lookSafely().then(first.resolve), stopping.signal);
+  await answerWithin(longestStartMs, () => first.promise);
+  return { current: () => index, stop: () => stopping.abort() };
+}

@@ -13,7 +13,7 @@ import {
   verifyByItself,
   verifyEvidence,
 } from '../rfc3161/index.ts';
-import type { Clock } from '../runtime/clock.ts';
+import type { Clock } from '../runtime/timers.ts';
 import type { ListIndex } from './lists/index.ts';
 import { qualificationOf, qualificationOfEvidence } from './qualification.ts';
 import type { TrustedProvider, TrustSettings } from './trusted-providers.ts';

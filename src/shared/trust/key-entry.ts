@@ -69,23 +69,22 @@ export type KeySettings = ReturnType<typeof keySettingsOf>;
 /** Makes the settings from the entry of a key. `readCertificates` reads and checks the PEM file of a member. */
 export function keySettingsOf(
   entry: KeyEntry,
-  deps: { locate: (path: string) => string; readCertificates: (path: string, member: string) => string },
+  locate: (path: string) => string,
+  readCertificates: (path: string, member: string) => string,
 ) {
-  const certificatesPem = deps.readCertificates(entry.certificates_file, 'certificates_file');
+  const certificatesPem = readCertificates(entry.certificates_file, 'certificates_file');
   return {
     type: 'key' as const,
     qualified: false,
     /** Absolute path. Only workers open this file. */
-    keyFile: deps.locate(entry.key_file),
+    keyFile: locate(entry.key_file),
     /** Absolute path. Only workers open this file. */
-    passphraseFile: entry.passphrase_file ? deps.locate(entry.passphrase_file) : undefined,
+    passphraseFile: entry.passphrase_file ? locate(entry.passphrase_file) : undefined,
     /** The path as configured, for messages. */
     certificatesFile: entry.certificates_file,
     certificatesPem,
     intermediatesPem: certificatesPem,
-    trustAnchorsPem: entry.trust_anchors_file
-      ? deps.readCertificates(entry.trust_anchors_file, 'trust_anchors_file')
-      : topOf(certificatesPem),
+    trustAnchorsPem: entry.trust_anchors_file ? readCertificates(entry.trust_anchors_file, 'trust_anchors_file') : topOf(certificatesPem),
     accuracyMs: entry.accuracy_ms,
     clock: clockOf(entry),
     timeoutMs,

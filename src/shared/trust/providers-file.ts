@@ -193,7 +193,7 @@ export function loadProvidersFile(file: string): ProviderSettings[] {
       crl: provider.crl_file ? read(provider.crl_file, 'crl_file', (crl) => ({ anchors: [], crls: [crl] })) : undefined,
     };
     if (provider.type === 'key') {
-      return { ...common, policyOid: provider.policy_oid, ...keySettingsOf(provider, { locate, readCertificates: readPem }) };
+      return { ...common, policyOid: provider.policy_oid, ...keySettingsOf(provider, locate, readPem) };
     }
     return {
       ...common,

@@ -1,14 +1,14 @@
 /**
  * Providers of time-stamps: the mock, TSAs over HTTP, own keys, and the pool that chooses among them. Only this folder reads passwords of TSAs.
  */
-export { checkProvider, type ProviderCheck } from './check.ts';
-export { evidenceTermOf } from './evidence-term.ts';
-export { createListingKeeper, openProvider, openTsas } from './open-provider.ts';
+export { checkProvider, type ProviderCheck } from './health.ts';
+export { createListings, listingsOf, openProvider, openTsas } from './open-provider.ts';
 export { createProviderPool, type ProviderPool } from './pool.ts';
 export {
-  type AskedWords,
+  evidenceTermOf,
   ProviderError,
   RateReachedError,
+  type RequestParameters,
   TierUnavailableError,
   type TimestampProvider,
   TimeUnavailableError,

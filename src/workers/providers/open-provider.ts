@@ -1,28 +1,29 @@
 import type { KeyObject } from 'node:crypto';
-import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
-import type { ProviderNotes } from '../../shared/queue/provider-notes.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
+import { issueMockToken, mockProviderName } from '../../shared/domain/mock-token.ts';
+import { notQualified } from '../../shared/domain/qualification.ts';
+import type { ProviderHealth } from '../../shared/redis/heartbeat.ts';
+import type { ProviderNotes } from '../../shared/redis/provider-notes.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import type { Metrics } from '../../shared/runtime/metrics.ts';
+import type { Clock } from '../../shared/runtime/timers.ts';
 import type { Listing } from '../../shared/store/listings.ts';
-import { noLists } from '../../shared/store/lists-in-force.ts';
+import type { Store } from '../../shared/store/store.ts';
+import { noLists } from '../../shared/store/trusted-lists.ts';
 import type { ListIndex } from '../../shared/trust/lists/index.ts';
 import type { TrustedProvider } from '../../shared/trust/trusted-providers.ts';
-import { readCredentials } from './credentials.ts';
-import { isDoubtful, type OnCall, withHealthRecord } from './health.ts';
+import { isDoubtful, watchProviders, withHealthRecord } from './health.ts';
 import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
-import { openKeyProvider } from './key/open-key.ts';
-import { createMockProvider } from './mock.ts';
-import { createProviderPool, type KeepBatch } from './pool.ts';
-import type { TimestampProvider } from './provider.ts';
-import { createRfc3161Provider, type KeepListing, type ListingTools, type Rfc3161Provider } from './rfc3161.ts';
-import { createTsaClient } from './tsa-client.ts';
-import { watchProviders } from './watch.ts';
+import { openKeyProvider } from './key/signing-key.ts';
+import { createProviderPool } from './pool.ts';
+import { TierUnavailableError, type TimestampProvider } from './provider.ts';
+import { createRfc3161Provider, type Listings, type Rfc3161Provider } from './rfc3161.ts';
+import { createTsaClient, readCredentials } from './tsa-client.ts';
 
 /** The source of a worker's stamps: the mock provider or the pool. */
 interface OpenedProvider {
   readonly provider: TimestampProvider;
-  health(): ProviderHealth[];
+  readHealth(): ProviderHealth[];
   close(): void;
 }
 
@@ -34,20 +35,19 @@ const deadlineMsOf = (stampWaitMs: number): number => Math.max(1_000, Math.floor
 
 /**
  * Opens the configured TSAs and own keys. The times in the TSAs' tokens are a second opinion on the clock of the own keys. `notes`
- * count the requests of a TSA with a `rate`; without them such a TSA is never asked. Without `lists`, only the operator says who is qualified.
+ * count the requests of a TSA with a `rate`; without them such a TSA is never asked. Without `listings`, only the operator says who is qualified.
  *
  * @throws ConfigError if a secret cannot be read or a key is not suitable
  */
 export async function openTsas(
   providers: readonly TrustedProvider[],
-  given: { notes?: ProviderNotes | undefined; clock: Clock; log: Logger } & Partial<ListingTools>,
+  given: { notes?: ProviderNotes | undefined; listings?: Listings | undefined; clock: Clock; log: Logger },
 ): Promise<Rfc3161Provider[]> {
-  const { notes, clock, log, lists = noLists.current, keepListing = async () => undefined } = given;
-  const listing = { lists, keepListing };
+  const { notes, listings = listingsOf(noLists.current), clock, log } = given;
   const watches: ClockWatch[] = [];
   return Array.fromAsync(providers, async ({ settings, trust }) => {
     if (settings.type === 'key') {
-      const opened = await openKeyProvider({ settings, trust }, { log, ...listing });
+      const opened = await openKeyProvider({ settings, trust }, { listings, log });
       watches.push(opened.clockWatch);
       return opened;
     }
@@ -57,58 +57,79 @@ export async function openTsas(
       for (const watch of watches) watch.heard(opinion);
     };
     const rate = settings.rate && notes?.rateOf(name, settings.rate, timeoutMs + takeMarginMs);
-    return createRfc3161Provider({ settings, trust, client, clock, onTime, rate, ...listing });
+    return createRfc3161Provider({ settings, trust, client, listings, clock, onTime, rate });
   });
 }
 
 /**
- * Opens the mock provider, or the pool of the providers file. Each provider gets a test request in the background, so that the status page shows only
+ * Opens the mock provider, or the pool of the TSAs and keys of the providers file. Each provider gets a test request in the background, so that the status page shows only
  * observed facts (V9).
  */
-export function openProvider(deps: {
-  config: Config;
-  /** The TSAs and keys of the providers file; empty if the mock provider is used. */
-  tsas: readonly Rfc3161Provider[];
-  mockKey: () => Promise<KeyObject>;
-  notes: ProviderNotes;
-  clock: Clock;
-  log: Logger;
-  onCall?: OnCall;
-  keepBatch: KeepBatch;
-}): OpenedProvider {
-  const { config, tsas, mockKey, notes, clock, log, onCall, keepBatch } = deps;
+export function openProvider(
+  tsas: readonly Rfc3161Provider[],
+  given: { config: Config; store: Store; notes: ProviderNotes; metrics: Metrics; clock: Clock; log: Logger },
+): OpenedProvider {
+  const { config, store, notes, metrics, clock, log } = given;
+  const onCall = metrics.stamped;
   if (config.TSP === 'mock') {
-    const { provider, record, check } = withHealthRecord(createMockProvider({ key: mockKey, clock }), clock, onCall);
+    const mock = createMockProvider({ key: () => store.keys.secret('mock-provider'), clock });
+    const { provider, record, check } = withHealthRecord(mock, clock, onCall);
     const watch = watchProviders({ check: async () => (isDoubtful(record.read()) ? [await check()] : []), log });
     const qualification = { basis: null, reason: 'mock_provider' } as const;
-    return { provider, health: () => [{ ...record.read(), qualification }], close: watch.stop };
+    return { provider, readHealth: () => [{ ...record.read(), qualification }], close: watch.stop };
   }
-  const pool = createProviderPool({
-    providers: tsas,
-    deadlineMs: deadlineMsOf(config.STAMP_WAIT_MS),
-    notes,
-    clock,
-    log,
-    keepBatch,
-    ...(onCall && { onCall }),
-  });
+  const deadlineMs = deadlineMsOf(config.STAMP_WAIT_MS);
+  const pool = createProviderPool({ providers: tsas, deadlineMs, notes, clock, log, onCall, keepBatch: store.batches.insertOnce });
   const watch = watchProviders({ check: pool.check, log });
   const close = () => {
     watch.stop();
     pool.close();
   };
-  return { provider: pool, health: pool.health, close };
+  return { provider: pool, readHealth: pool.health, close };
 }
 
-/** Keeps with the evidence on which list a qualified token rests: once for all tokens of a signer under a list, before the first stamp is answered. */
-export function createListingKeeper(insertOnce: (listing: Listing) => Promise<void>, lists: () => ListIndex): KeepListing {
+/**
+ * The listings of a process that stores stamps. It keeps with the evidence on which list a qualified token rests: once for all tokens of a signer under a
+ * list, before the first stamp is answered.
+ */
+export function createListings(current: () => ListIndex, insertOnce: (listing: Listing) => Promise<void>): Listings {
   const kept = new Set<string>();
-  return async ({ signer, genTime }, { status, listed }) => {
-    if (status !== 'qualified' || !listed) return;
-    const key = `${signer.fingerprint} ${listed.listSha256}`;
-    if (kept.has(key)) return;
-    const { atProofOfExistence: _, ...rest } = listed;
-    await insertOnce({ signer: signer.fingerprint, listed: rest, listOfLists: lists().listOfLists, firstAt: genTime });
-    kept.add(key);
+  return {
+    current,
+    keep: async ({ signer, genTime }, { status, listed }) => {
+      if (status !== 'qualified' || !listed) return;
+      const key = `${signer.fingerprint} ${listed.listSha256}`;
+      if (kept.has(key)) return;
+      const { atProofOfExistence: _, ...rest } = listed;
+      await insertOnce({ signer: signer.fingerprint, listed: rest, listOfLists: current().listOfLists, firstAt: genTime });
+      kept.add(key);
+    },
+  };
+}
+
+/** The listings of a command that stores no stamps. */
+export const listingsOf = (current: () => ListIndex): Listings => ({ current, keep: async () => undefined });
+
+/**
+ * The mock provider. It needs no account, and its stamps are never qualified. It also makes test stamps for workflows of tier `qualified` (W2). A key of
+ * the service authenticates its tokens. It accepts only SHA-256.
+ */
+export function createMockProvider({ key, clock }: { key: () => Promise<KeyObject>; clock: Clock }): TimestampProvider {
+  return {
+    name: mockProviderName,
+    isQualified: false,
+    stamp: async ({ tokenId, imprint: { algorithm, digest }, tier }) => {
+      if (algorithm !== 'sha256') throw new TierUnavailableError(`the mock provider stamps only SHA-256, not ${algorithm}`);
+      const timeMs = clock();
+      return {
+        kind: 'mock',
+        provider: mockProviderName,
+        isQualified: false,
+        qualification: notQualified('mock_provider'),
+        issuedAt: new Date(timeMs).toISOString(),
+        token: issueMockToken(await key(), { tokenId, hash: digest, timeMs, tier }),
+      };
+    },
+    checkQualified: async () => undefined,
   };
 }

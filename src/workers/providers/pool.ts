@@ -3,15 +3,13 @@ import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/pro
 import { awaitsList, isQualified } from '../../shared/domain/qualification.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type Proof, sha256Imprint } from '../../shared/domain/stamp.ts';
-import type { ProviderHealth } from '../../shared/queue/heartbeat.ts';
-import type { ProviderNotes } from '../../shared/queue/provider-notes.ts';
-import type { RequestRate } from '../../shared/queue/request-rate.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
+import type { ProviderHealth } from '../../shared/redis/heartbeat.ts';
+import type { ProviderNotes, RequestRate } from '../../shared/redis/provider-notes.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { createMicroBatcher, type MicroBatcher } from '../../shared/runtime/micro-batcher.ts';
+import type { Clock } from '../../shared/runtime/timers.ts';
 import type { BatchStore } from '../../shared/store/batches.ts';
-import { plantTree } from './batch.ts';
-import type { ProviderCheck } from './check.ts';
+import type { ProviderCheck } from './health.ts';
 import { isDoubtful, type OnCall } from './health.ts';
 import { createMember, type Member } from './member.ts';
 import {
@@ -24,6 +22,7 @@ import {
   TsaRefusedError,
 } from './provider.ts';
 import type { Rfc3161Provider } from './rfc3161.ts';
+import { plantTree } from './rfc3161.ts';
 
 /**
  * How long waiting stamps wait while another batch request is in progress, in milliseconds. Then their batch is sent in parallel, if `max_concurrent`
@@ -49,7 +48,7 @@ export interface ProviderPool extends TimestampProvider {
   close(): void;
 }
 
-export type KeepBatch = BatchStore['insertOnce'];
+type KeepBatch = BatchStore['insertOnce'];
 
 /** A stamp that is requested from its possible providers, one after the other. */
 interface Pending {

@@ -1,5 +1,9 @@
+import { type KeyType, X509Certificate } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { type AlgorithmEnd, type AlgorithmPolicy, algorithmPolicy } from '../../shared/domain/algorithm-policy.ts';
 import { TransientError } from '../../shared/domain/service-error.ts';
-import type { CallerKind, Imprint, Proof, RequestFault, StampTier } from '../../shared/domain/stamp.ts';
+import type { CallerKind, EvidenceTerm, Imprint, Proof, RequestFault, StampTier } from '../../shared/domain/stamp.ts';
+import type { Verified } from '../../shared/rfc3161/index.ts';
 
 /** The input of a stamp. */
 export interface StampSubject {
@@ -13,11 +17,11 @@ export interface StampSubject {
   /** Undefined: the stamp has no caller, so it is never part of a batch. */
   readonly callerKind?: CallerKind;
   /** The parameters of a client's TimeStampReq; undefined if the request is our own. */
-  readonly asked?: AskedWords | undefined;
+  readonly asked?: RequestParameters | undefined;
 }
 
 /** The parameters of a client's TimeStampReq, without its imprint (RFC 3161 §2.4.1). */
-export interface AskedWords {
+export interface RequestParameters {
   readonly nonce: bigint | undefined;
   /** Dotted OID; undefined: any. */
   readonly policy: string | undefined;
@@ -93,4 +97,37 @@ export class RateReachedError extends ProviderError {
     super(`the rate of the provider is reached; the next request may go in ${Math.ceil(nextInMs / 1_000)} s`);
     this.retryInMs = Math.max(0, nextInMs - early);
   }
+}
+
+/** The keys of certificates, by fingerprint. TSAs have few certificates, and each signs many tokens. */
+const keys = new LRUCache<string, KeyStrength>({ max: 256 });
+
+interface KeyStrength {
+  readonly type: KeyType | undefined;
+  /** Size of the RSA modulus; infinite for other kinds of keys. */
+  readonly bits: number;
+}
+
+function keyOf({ fingerprint, der }: Verified['chain'][number]): KeyStrength {
+  const known = keys.get(fingerprint);
+  if (known) return known;
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = new X509Certificate(der).publicKey;
+  const key = { type, bits: details?.modulusLength ?? Number.POSITIVE_INFINITY };
+  keys.set(fingerprint, key);
+  return key;
+}
+
+/** When a token's certificates expire (`endsAt`), and until when it must be renewed, also according to the algorithm policy (`renewBy`). */
+export function evidenceTermOf(
+  { chain, imprint }: Pick<Verified, 'chain' | 'imprint'>,
+  policy: AlgorithmPolicy = algorithmPolicy,
+): EvidenceTerm {
+  const endsAt = Math.min(...chain.map(({ notAfter }) => notAfter.getTime()));
+  const isConcerned = ({ concerns }: AlgorithmEnd): boolean => {
+    if ('hash' in concerns) return concerns.hash === imprint.algorithm;
+    const { key, belowBits } = concerns;
+    return chain.map(keyOf).some(({ type, bits }) => type === key && (bits < belowBits || belowBits === Number.POSITIVE_INFINITY));
+  };
+  const ends = policy.ends.filter(isConcerned).map(({ from }) => from.getTime());
+  return { endsAt: new Date(endsAt), renewBy: new Date(Math.min(endsAt, ...ends)) };
 }

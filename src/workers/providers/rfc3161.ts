@@ -1,10 +1,13 @@
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { crownOf, leafRecordOf } from '../../shared/domain/evidence.ts';
 import { awaitsList, isQualified, type Qualification } from '../../shared/domain/qualification.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
-import type { TokenProof } from '../../shared/domain/stamp.ts';
+import { type Batch, digestCharacters, type Imprint, type LeafProof, type TokenProof } from '../../shared/domain/stamp.ts';
 import { rfc3339Of } from '../../shared/domain/token.ts';
-import type { RequestRate, TakenRequest } from '../../shared/queue/request-rate.ts';
+import type { RequestRate, TakenRequest } from '../../shared/redis/provider-notes.ts';
 import {
+  buildHashTree,
   encodeRequest,
   type RequestFault,
   requestFaultOf,
@@ -14,25 +17,21 @@ import {
   verifyResponse,
   verifyToken,
 } from '../../shared/rfc3161/index.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
 import { randomOctets } from '../../shared/runtime/random-octets.ts';
-import { answerWithin } from '../../shared/runtime/within.ts';
+import { answerWithin, type Clock } from '../../shared/runtime/timers.ts';
 import type { ListIndex } from '../../shared/trust/lists/index.ts';
 import type { AggregateSettings, ProviderSettings } from '../../shared/trust/providers-file.ts';
 import { qualificationOf } from '../../shared/trust/qualification.ts';
-import { evidenceTermOf } from './evidence-term.ts';
 import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
-import { RateReachedError, type StampSubject, TierUnavailableError, TsaRefusedError } from './provider.ts';
+import { evidenceTermOf, RateReachedError, type StampSubject, TierUnavailableError, TsaRefusedError } from './provider.ts';
 import { TransportError, type TsaClient } from './tsa-client.ts';
 
-/** Keeps the listing of a token that is qualified by a list, once for many stamps. */
-export type KeepListing = (token: Verified, qualification: Qualification) => Promise<void>;
-
-export interface ListingTools {
+/** The trusted lists that decide whether a token is qualified. */
+export interface Listings {
   /** The trusted lists in force. */
-  readonly lists: () => ListIndex;
-  /** @throws ServiceError `store_unavailable` */
-  readonly keepListing: KeepListing;
+  current(): ListIndex;
+  /** Keeps on which list a qualified token rests, once for many stamps. @throws ServiceError `store_unavailable` */
+  keep(token: Verified, qualification: Qualification): Promise<void>;
 }
 
 const nonceBytes = 16;
@@ -129,23 +128,23 @@ function retryDelayMsOf(error: unknown): number | undefined {
   return Math.random() * longestRetryDelayMs;
 }
 
-export function createRfc3161Provider(
-  deps: {
-    settings: ProviderSettings;
-    trust: TrustStore;
-    client: Pick<TsaClient, 'ask' | 'close'>;
-    clock: Clock;
-    /** Called with the time in each verified answer, even if the answer is refused because this time is far from ours. */
-    onTime?: (opinion: SecondOpinion) => void;
-    rate?: RequestRate | undefined;
-  } & ListingTools,
-): Rfc3161Provider {
-  const { settings, trust, client, clock, lists, keepListing, onTime, rate } = deps;
+export function createRfc3161Provider(options: {
+  settings: ProviderSettings;
+  trust: TrustStore;
+  client: TsaClient;
+  listings: Listings;
+  clock: Clock;
+  /** Called with the time in each verified answer, even if the answer is refused because this time is far from ours. */
+  onTime?: (opinion: SecondOpinion) => void;
+  rate?: RequestRate | undefined;
+}): Rfc3161Provider {
+  const { settings, trust, client, listings, clock, onTime, rate } = options;
   const { name, policyOid, timeoutMs, acceptGrantedWithMods = false, maxAccuracySeconds, policyAccuracySeconds } = settings;
 
   let last: Verified | undefined;
 
-  const qualificationAt = (token: Verified): Qualification => qualificationOf(token, [settings.qualified], lists(), new Date(clock()));
+  const qualificationAt = (token: Verified): Qualification =>
+    qualificationOf(token, [settings.qualified], listings.current(), new Date(clock()));
   /** That of a token like the last one, made now. */
   const readQualification = () => last && qualificationAt({ ...last, genTime: new Date(clock()) });
 
@@ -244,7 +243,7 @@ export function createRfc3161Provider(
       if (subject.requiresQualified && !isQualified(qualification)) {
         throw new TierUnavailableError(`the token of ${name} is not qualified: ${qualification.reason}`, awaitsList(qualification.reason));
       }
-      await keepListing(verified, qualification);
+      await listings.keep(verified, qualification);
       return {
         kind: 'token',
         provider: name,
@@ -265,4 +264,66 @@ export function createRfc3161Provider(
     chain: () => last?.chain,
     close: () => client.close(),
   };
+}
+
+/** A hash tree over stamps that are requested together, before and after a TSA has signed its root (RFC 4998 §4.2). */
+interface BatchTree {
+  readonly batchId: string;
+  readonly root: Imprint;
+  /** Makes the batch from the TSA's answer for the root. */
+  batchOf(answer: TokenProof): Batch;
+  /** The proofs of the imprints, in the order of the imprints. */
+  proofsOf(batch: Batch): LeafProof[];
+}
+
+/** Builds the hash tree for imprints that all have the same algorithm. */
+export function plantTree(imprints: readonly [Imprint, ...Imprint[]]): BatchTree {
+  const [{ algorithm }] = imprints;
+  const octets = digestCharacters[algorithm] / 2;
+  const random = randomBytes(imprints.length * octets);
+  const tree = buildHashTree(
+    algorithm,
+    imprints.map(({ digest }) => [Buffer.from(digest, 'hex')]),
+    imprints.map((_, i) => random.subarray(i * octets, (i + 1) * octets)),
+  );
+  const crown = crownOf(tree.levels);
+  const batchId = randomUUIDv7();
+  const root: Imprint = { algorithm, digest: tree.root.toString('hex') };
+  return {
+    batchId,
+    root,
+    batchOf: ({ provider, isQualified, qualification, issuedAt, token, tsq, tsr, term }) => {
+      const tst = Buffer.from(token, 'base64');
+      return { batchId, root, leaves: imprints.length, provider, isQualified, qualification, issuedAt, tsq, tsr, tst, crown, term };
+    },
+    proofsOf: (batch) => imprints.map((imprint, index) => new Leaf(imprint, batch, index, tree.pathOf(index))),
+  };
+}
+
+/** Composes its record only when `token` is read: the store and the queue do not need it. A copy made with `...` has no `token`. */
+class Leaf implements LeafProof {
+  readonly kind = 'leaf';
+  readonly provider: string;
+  readonly isQualified: boolean;
+  readonly qualification: LeafProof['qualification'];
+  readonly issuedAt: string;
+  readonly batch: Batch;
+  readonly index: number;
+  readonly path: readonly Buffer[];
+  readonly #imprint: Imprint;
+
+  constructor(imprint: Imprint, batch: Batch, index: number, path: readonly Buffer[]) {
+    this.provider = batch.provider;
+    this.isQualified = batch.isQualified;
+    this.qualification = batch.qualification;
+    this.issuedAt = batch.issuedAt;
+    this.batch = batch;
+    this.index = index;
+    this.path = path;
+    this.#imprint = imprint;
+  }
+
+  get token(): string {
+    return leafRecordOf(this.#imprint, this.batch, this.path).toString('base64');
+  }
 }

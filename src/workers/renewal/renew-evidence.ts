@@ -1,15 +1,14 @@
 import type { EvidenceTerm, Imprint } from '../../shared/domain/stamp.ts';
 import { renewalImprintOf } from '../../shared/rfc3161/index.ts';
-import type { Clock } from '../../shared/runtime/clock.ts';
 import type { Config } from '../../shared/runtime/config.ts';
+import type { Clock } from '../../shared/runtime/timers.ts';
 import { type SubjectKind, subjectKinds, type UselessToken } from '../../shared/store/evidence-terms.ts';
 import type { OpenRenewal } from '../../shared/store/renewals.ts';
 import { canServeQualified } from '../../shared/trust/trusted-providers.ts';
 import { ProviderError } from '../providers/index.ts';
 import type { RenewalTools } from '../tools.ts';
-import { createGatherings, type Gathering, keyOf, type TokenKind } from './gatherings.ts';
-import { readSubjects, type Subject, type SubjectRef } from './renewal-subjects.ts';
-import { type Candidate, isRenewedBy, renewedBy, signTree } from './renewal-tree.ts';
+import { createGatherings, type Gathering, keyOf, type TokenKind } from './find-terms.ts';
+import { type Candidate, isRenewedBy, readSubjects, renewedBy, type Subject, type SubjectRef, signTree } from './renewal-subjects.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -34,7 +33,7 @@ function createUselessTokens(known: ReadonlyMap<string, UselessToken>, clock: Cl
       return useless;
     },
     /** Whether the last token of this kind is recent and would be useless for this candidate too. */
-    has: (kind: TokenKind, candidate: Pick<Candidate, 'newImprint' | 'term'>, dueBy: Date): boolean => {
+    has: (kind: TokenKind, candidate: Candidate, dueBy: Date): boolean => {
       const token = tokens.get(keyOf(kind));
       if (token === undefined || isRenewedBy(token, candidate, dueBy)) return false;
       const pauseMs = Math.max(soonestMs, Math.min(latestMs, share * (candidate.term.endsAt.getTime() - clock())));

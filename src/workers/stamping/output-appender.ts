@@ -33,7 +33,7 @@ const patienceMs = 8_000;
 /** The maximum number of jobs whose outputs are inserted together. */
 const mostJobsTogether = 64;
 
-interface Waiting extends Appending {
+interface QueuedAppending extends Appending {
   readonly resolve: (appended: ReadonlyMap<string, OutputRecord>) => void;
   readonly reject: (reason: unknown) => void;
 }
@@ -44,7 +44,7 @@ interface Waiting extends Appending {
  */
 export function createOutputAppender({ store, outputOrder, log }: WorkerTools): AppendOutputs {
   const { outputs, workflows } = store;
-  const queues = new Map<string, Waiting[]>();
+  const queues = new Map<string, QueuedAppending[]>();
 
   async function append(chain: ChainOf, batch: readonly StampedOutput[]): Promise<ReadonlyMap<string, OutputRecord>> {
     const appended = await outputs.append(
@@ -66,7 +66,7 @@ export function createOutputAppender({ store, outputOrder, log }: WorkerTools): 
     return appended;
   }
 
-  async function appendReady(chain: ChainOf, ready: readonly Waiting[]): Promise<void> {
+  async function appendReady(chain: ChainOf, ready: readonly QueuedAppending[]): Promise<void> {
     try {
       const appended = await append(
         chain,
@@ -83,7 +83,7 @@ export function createOutputAppender({ store, outputOrder, log }: WorkerTools): 
     );
   }
 
-  async function appendInTurn(chain: ChainOf, queue: Waiting[]): Promise<void> {
+  async function appendInTurn(chain: ChainOf, queue: QueuedAppending[]): Promise<void> {
     const { workflowId } = chain;
     let blocker = { jobId: '', since: 0 };
     while (queue.length > 0) {
@@ -103,7 +103,7 @@ export function createOutputAppender({ store, outputOrder, log }: WorkerTools): 
     queues.delete(workflowId);
   }
 
-  async function work(chain: ChainOf, queue: Waiting[]): Promise<void> {
+  async function work(chain: ChainOf, queue: QueuedAppending[]): Promise<void> {
     try {
       await appendInTurn(chain, queue);
     } catch (error) {
@@ -119,7 +119,7 @@ export function createOutputAppender({ store, outputOrder, log }: WorkerTools): 
       return new Map();
     }
     const { promise, resolve, reject } = Promise.withResolvers<ReadonlyMap<string, OutputRecord>>();
-    const waiting: Waiting = { ...appending, resolve, reject };
+    const waiting: QueuedAppending = { ...appending, resolve, reject };
     const queue = queues.get(chain.workflowId);
     if (queue) queue.push(waiting);
     else {

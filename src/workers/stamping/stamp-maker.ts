@@ -1,24 +1,18 @@
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { RequestFault } from '../../shared/domain/stamp.ts';
-import { digestCharacters, type Proof, timeOfId } from '../../shared/domain/stamp.ts';
-import type { Asked, StampItem } from '../../shared/queue/jobs.ts';
+import { digestCharacters, type Proof, type RequestFault, timeOfId } from '../../shared/domain/stamp.ts';
+import type { StampItem, TimeStampReqFields } from '../../shared/queue/jobs.ts';
 import { withoutCertificates } from '../../shared/rfc3161/index.ts';
-import { createMicroBatcher, type MicroBatcher } from '../../shared/runtime/micro-batcher.ts';
 import type { StampTally } from '../../shared/store/counters.ts';
-import { storedProductOf } from '../../shared/store/stamp-document.ts';
-import type { InsertedStamp, StampStore, StoredStamp } from '../../shared/store/stamps.ts';
-import { type AskedWords, RateReachedError, TierUnavailableError, TimeUnavailableError, TsaRefusedError } from '../providers/index.ts';
+import type { StoredStamp } from '../../shared/store/stamps.ts';
+import { storedProductOf } from '../../shared/store/stamps.ts';
+import {
+  RateReachedError,
+  type RequestParameters,
+  TierUnavailableError,
+  TimeUnavailableError,
+  TsaRefusedError,
+} from '../providers/index.ts';
 import type { WorkerTools } from '../tools.ts';
-
-/**
- * While an insert is in progress, new stamps wait and are then inserted together, at most this many. In a larger insert the first stamps would wait
- * for the last, and the API would have nothing to answer meanwhile.
- */
-const mostPerInsert = 256;
-
-/** Inserts the stamps of concurrent jobs together. */
-export const createStampInserts = ({ insertOnce }: StampStore): MicroBatcher<StoredStamp, InsertedStamp> =>
-  createMicroBatcher({ maxItems: mostPerInsert, send: insertOnce });
 
 /**
  * `tier_unavailable`: no provider makes qualified stamps now (W19). `request_refused`: every TSA refused the client's request;
@@ -126,7 +120,7 @@ const refusalsIn = (attempts: readonly Attempt[]): RefusedItem[] =>
     return made.outcome === 'request_refused' ? [{ item: made.item, code: made.outcome, fault: made.fault }] : [];
   });
 
-function stampOf(
+function storedStampOf(
   { tokenId, imprint, tier, caller, acceptedAt, requestId, metadata, paymentClaim, sealed, asked }: StampItem,
   proof: Proof,
 ): StoredStamp {
@@ -146,7 +140,7 @@ function stampOf(
   };
 }
 
-const wordsOf = ({ nonce, policy, hasNullParameters = false }: Asked): AskedWords => ({
+const parametersOf = ({ nonce, policy, hasNullParameters = false }: TimeStampReqFields): RequestParameters => ({
   nonce: nonce === undefined ? undefined : BigInt(nonce),
   policy,
   hasNullParameters,
@@ -161,7 +155,7 @@ async function attempt({ provider, log }: WorkerTools, item: StampItem): Promise
   const { tokenId, imprint, tier, requiresQualified = false, caller, output } = item;
   // Promised outputs are in jobs with stamps that callers wait for (W8), so they must not delay these.
   const isPromised = item.isPromised === true && output === undefined;
-  const asked = item.asked && wordsOf(item.asked);
+  const asked = item.asked && parametersOf(item.asked);
   if (imprint.digest.length !== digestCharacters[imprint.algorithm])
     throw new Error(`the digest of ${tokenId} is not a ${imprint.algorithm}`);
   try {
@@ -202,7 +196,7 @@ const tallyOf = ({ provider, clock }: WorkerTools, item: StampItem, proof?: Proo
 });
 
 async function insert(tools: WorkerTools, item: StampItem, proof: Proof): Promise<StoredStamp> {
-  const { stored, isNew } = await tools.stampInserts.add(stampOf(item, proof));
+  const { stored, isNew } = await tools.stampInserts.add(storedStampOf(item, proof));
   if (isNew) tools.store.counters.addStamps([tallyOf(tools, item, proof)]);
   return stored;
 }

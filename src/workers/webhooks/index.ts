@@ -1,4 +1,4 @@
 /** Sends webhooks about stamps, outputs and workflows. */
-export { announce, announceCompleted, mailCompleted } from './announcements.ts';
+
 export { createWebhookSender } from './sender.ts';
-export { createWebhookProcessor } from './webhook-job.ts';
+export { announce, announceCompleted, createWebhookProcessor, mailCompleted } from './webhook-job.ts';

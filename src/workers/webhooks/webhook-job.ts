@@ -4,10 +4,11 @@ import { addressesUnder, workflowPath } from '../../shared/domain/addresses.ts';
 import { decryptMetadata, deriveKey } from '../../shared/domain/encryption.ts';
 import { isQualified } from '../../shared/domain/qualification.ts';
 import { TransientError } from '../../shared/domain/service-error.ts';
-import { type JobPayload, type JobRun, NotItsTurnError, placesOf } from '../../shared/queue/jobs.ts';
+import { type JobPayload, type JobRun, NotItsTurnError, placesOf, type StampItem } from '../../shared/queue/jobs.ts';
+import type { Clock } from '../../shared/runtime/timers.ts';
+import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 import type { WorkerTools } from '../tools.ts';
 import { type SendWebhook, WebhookError } from './sender.ts';
-import { createShares } from './shares.ts';
 
 /** How long a webhook is retried after the first try. */
 const tryForMs = 24 * 3_600_000;
@@ -22,7 +23,7 @@ class NotYetError extends TransientError {
 }
 
 type WebhookJob = JobPayload<'webhook'>;
-type StampJob = Extract<WebhookJob, { tokenId: string }>;
+type StampWebhook = Extract<WebhookJob, { tokenId: string }>;
 
 /** The URL of a webhook and a function that makes its body. The function runs only when the webhook has a place. */
 interface Addressed {
@@ -68,14 +69,14 @@ export function createWebhookProcessor(tools: WorkerTools, sendWebhook: SendWebh
     log.info({ requestId, event, outcome: 'refused', code: 'email_redacted' }, 'a webhook was dropped: its workflow is redacted');
   }
 
-  async function bodyOfOutput(job: StampJob): Promise<string | undefined> {
+  async function bodyOfOutput(job: StampWebhook): Promise<string | undefined> {
     const [output] = await outputs.findByTokens([job.tokenId]);
     if (!output) return undefined;
     if ((await workflows.find(output.workflowId))?.redactedAt) return void noteRedacted(job);
     return JSON.stringify(workflowStampResponseOf(output, addressOf));
   }
 
-  async function ofStamp(job: StampJob): Promise<Addressed | undefined> {
+  async function ofStamp(job: StampWebhook): Promise<Addressed | undefined> {
     const { tokenId, callback, event } = job;
     const said = decryptMetadata(deriveKey(await keys.secret('stamp-metadata'), tokenId), tokenId, callback);
     if (said === undefined) return undefined;
@@ -84,7 +85,7 @@ export function createWebhookProcessor(tools: WorkerTools, sendWebhook: SendWebh
     return { url, product, id: `stamp_${tokenId}`, body: () => bodyOfStamp(tokenId, sealed_storage_url) };
   }
 
-  async function ofWorkflow(job: Exclude<WebhookJob, StampJob>, isRetry: boolean): Promise<Addressed | undefined> {
+  async function ofWorkflow(job: Exclude<WebhookJob, StampWebhook>, isRetry: boolean): Promise<Addressed | undefined> {
     const { workflowId, event, acceptedAt } = job;
     const workflow = await workflows.find(workflowId);
     if (workflow?.redactedAt) return void noteRedacted(job);
@@ -149,5 +150,109 @@ export function createWebhookProcessor(tools: WorkerTools, sendWebhook: SendWebh
     } finally {
       place.release();
     }
+  };
+}
+
+/*
+ * Queues the webhooks and the mail of a job before the job ends: either they are in the queue, or the job runs again (N3). All three throw a
+ * TransientError if the queue did not confirm a job.
+ */
+
+/** Queues a webhook for those stamps and outputs whose callers asked for one. */
+export async function announce(tools: WorkerTools, items: readonly StampItem[]): Promise<void> {
+  const acceptedAt = tools.clock();
+  await Promise.all(
+    items.flatMap(({ tokenId, callback, requestId, output }) => {
+      if (callback === undefined) return [];
+      const [event, jobId] = output ? (['output.made', `output-${tokenId}`] as const) : (['stamp.made', `stamp-${tokenId}`] as const);
+      return [send(tools, 'webhook', { event, tokenId, callback, acceptedAt, requestId }, jobId)];
+    }),
+  );
+}
+
+/** Queues the webhook for a completed workflow, if its caller asked for one. */
+export async function announceCompleted(
+  tools: WorkerTools,
+  { _id: workflowId, callbackUrl }: WorkflowRecord,
+  requestId: string,
+): Promise<void> {
+  if (callbackUrl === undefined) return;
+  const acceptedAt = tools.clock();
+  await send(tools, 'webhook', { event: 'workflow.completed', workflowId, acceptedAt, requestId }, `completed-${workflowId}`);
+}
+
+/** Queues the mail about a completed workflow, if the address of its client was confirmed (W27). */
+export async function mailCompleted(
+  tools: WorkerTools,
+  { _id: workflowId, emailVerifiedAt, redactedAt }: WorkflowRecord,
+  { requestId, baseUrl }: JobPayload<'workflow-completion'>,
+): Promise<void> {
+  if (!emailVerifiedAt || redactedAt) return;
+  await send(tools, 'completion-mail', { workflowId, acceptedAt: tools.clock(), requestId, baseUrl }, `completion-mail-${workflowId}`);
+}
+
+async function send<Name extends 'webhook' | 'completion-mail'>(
+  { jobs }: WorkerTools,
+  ...job: [name: Name, payload: JobPayload<Name>, jobId: string]
+): Promise<void> {
+  if ((await jobs.send(...job)) === 'unanswered') throw new TransientError(`the queue did not confirm a job: ${job[0]}`);
+}
+
+/** A product may use at most a quarter of a worker's places for webhooks, and each host at most a quarter of its product's places. */
+const quarterOf = (places: number) => Math.ceil(places / 4);
+
+/**
+ * A webhook without a place asks again after this pause, or later if many wait: all webhooks of one product together ask at most 100 times a second.
+ */
+const shortestPauseMs = 1_000;
+const betweenAsksMs = 10;
+
+interface Share {
+  underWay: number;
+  /** The number of deliveries in progress for each host. */
+  readonly atHost: Map<string, number>;
+  /** The latest time at which a waiting webhook asks again, by the monotonic clock. */
+  lastAskAt: number;
+}
+
+/** The place of one delivery. Call `release` exactly once. */
+export interface Place {
+  release(): void;
+}
+
+interface Shares {
+  /** Returns a place for one delivery, or the milliseconds after which the webhook should ask again. */
+  take(product: string, host: string): Place | { readonly waitMs: number };
+}
+
+/**
+ * Counts the current deliveries of this worker, so that one product's receivers that do not answer never take all places (N5). Shares are never
+ * removed: there is at most one for each product with a service token.
+ */
+export function createShares({ places, monotonic }: { places: number; monotonic: Clock }): Shares {
+  const mostOfProduct = quarterOf(places);
+  const mostAtHost = quarterOf(mostOfProduct);
+  const shares = new Map<string, Share>();
+
+  return {
+    take: (product, host) => {
+      const share = shares.get(product) ?? { underWay: 0, atHost: new Map(), lastAskAt: 0 };
+      shares.set(product, share);
+      const atHost = share.atHost.get(host) ?? 0;
+      if (share.underWay >= mostOfProduct || atHost >= mostAtHost) {
+        share.lastAskAt = Math.max(monotonic() + shortestPauseMs, share.lastAskAt + betweenAsksMs);
+        return { waitMs: Math.ceil(share.lastAskAt - monotonic()) };
+      }
+      share.underWay += 1;
+      share.atHost.set(host, atHost + 1);
+      return {
+        release: () => {
+          share.underWay -= 1;
+          const left = share.atHost.get(host)! - 1;
+          if (left > 0) share.atHost.set(host, left);
+          else share.atHost.delete(host);
+        },
+      };
+    },
   };
 }

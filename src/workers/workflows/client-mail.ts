@@ -1,10 +1,15 @@
-import { stopMailPath } from '../../shared/domain/addresses.ts';
+import { createHmac } from 'node:crypto';
+import { evidencePath, stopMailPath, verifyUserPath, workflowPath } from '../../shared/domain/addresses.ts';
+import { type ConfirmWith, mintChallenge } from '../../shared/domain/challenge.ts';
+import { publicNameOf, quotableName } from '../../shared/domain/public-name.ts';
+import { trialOf } from '../../shared/domain/qualification.ts';
 import { recipientHash, stopTokenOf } from '../../shared/domain/recipient.ts';
+import type { JobPayload } from '../../shared/queue/jobs.ts';
 import type { MailOutcome, WorkflowRecord } from '../../shared/store/workflows.ts';
-import { operatorOf } from '../../shared/views/operator.ts';
+import type { createViewEngine } from '../../shared/views/engine.ts';
+import { type Operator, operatorOf } from '../../shared/views/operator.ts';
 import { MailError, type Message } from '../mail/index.ts';
 import type { WorkerTools } from '../tools.ts';
-import type { ClientMail } from './message.ts';
 
 /** How long sending a mail is retried (W12). */
 const tryForMs = 3_600_000;
@@ -26,7 +31,7 @@ interface Order {
  *
  * @throws MailError if it should be retried; ServiceError `store_unavailable`
  */
-export async function sendToClient(tools: WorkerTools, { name, workflow, job, baseUrl, build, record }: Order): Promise<void> {
+async function sendToClient(tools: WorkerTools, { name, workflow, job, baseUrl, build, record }: Order): Promise<void> {
   const { config, store, mail, clock, log } = tools;
   const { _id: workflowId, email: to, agentId } = workflow;
   const told = { requestId: job.requestId, workflowId };
@@ -53,4 +58,176 @@ export async function sendToClient(tools: WorkerTools, { name, workflow, job, ba
   }
   await record({ sentAt: new Date(clock()) });
   log.info({ ...told, outcome: 'done' }, `${name} was sent`);
+}
+
+const minuteMs = 60_000;
+
+/**
+ * Mails the challenge of a workflow. The challenge is derived from the ids of the workflow and the challenge with a key of the service. So only its
+ * digest is stored, and a mail that is sent twice has the same challenge.
+ *
+ * @throws MailError if it should be retried; ServiceError `store_unavailable`
+ */
+export async function sendOtpMail(tools: WorkerTools, job: JobPayload<'otp-mail'>): Promise<void> {
+  const { config, store, engine, clock } = tools;
+  const { workflows } = store;
+  const { workflowId, challengeId, baseUrl } = job;
+  const randomness = createHmac('sha256', await store.keys.secret('challenge'))
+    .update(`${workflowId}\n${challengeId}`)
+    .digest();
+  const { challenge, digest } = mintChallenge(randomness);
+  const now = clock();
+  const validUntil = new Date(now + config.OTP_TTL_MINUTES * minuteMs);
+  const known = await workflows.find(workflowId);
+  if (known?.mail?.sentAt || known?.mail?.failedAt) return;
+  const workflow = await workflows.offerChallenge(workflowId, { challengeId, digest, expiresAt: validUntil }, new Date(now));
+  if (!workflow) return;
+  await sendToClient(tools, {
+    name: 'the mail with the link',
+    workflow,
+    job,
+    baseUrl,
+    build: (parts) =>
+      buildOtpMessage(engine, {
+        ...parts,
+        link: `${baseUrl}${verifyUserPath(workflowId, challenge)}`,
+        confirmWith: config.CONFIRM_WITH,
+        validUntil: validUntil.toISOString(),
+        validMinutes: config.OTP_TTL_MINUTES,
+        messageKey: `otp-${challengeId}`,
+      }),
+    record: (outcome) => workflows.recordMail(workflowId, challengeId, outcome),
+  });
+}
+
+/**
+ * Tells the client of a completed workflow, once, what was made for him and where its evidence is (W27). Unconfirmed and erased addresses get no mail.
+ *
+ * @throws MailError if it should be retried; ServiceError `store_unavailable`
+ */
+export async function sendCompletionMail(tools: WorkerTools, job: JobPayload<'completion-mail'>): Promise<void> {
+  const { engine, log } = tools;
+  const { workflows } = tools.store;
+  const { workflowId, requestId, baseUrl } = job;
+  const workflow = await workflows.find(workflowId);
+  if (!workflow?.emailVerifiedAt || workflow.redactedAt) return;
+  const { completedAt, root, closing, closingRecord, completionMail, briefingMetadata } = workflow;
+  if (!completedAt || !root || !closing || !closingRecord || completionMail?.sentAt || completionMail?.failedAt) return;
+  const seals = await judgeSeals(tools, [closing.rootTokenId, closingRecord.tokenId]);
+  if (!seals) {
+    log.error({ requestId, workflowId }, 'the stamps of a completed workflow do not verify, so no mail is sent about it');
+    return;
+  }
+  await sendToClient(tools, {
+    name: 'the mail about a completed workflow',
+    workflow,
+    job,
+    baseUrl,
+    build: (parts) =>
+      buildCompletionMessage(engine, {
+        ...parts,
+        title: publicNameOf(briefingMetadata, 'title'),
+        outputCount: root.outputCount,
+        completedAt: completedAt.toISOString(),
+        isTest: seals.isTest,
+        pageLink: `${baseUrl}${workflowPath(workflowId)}`,
+        bundleLink: `${baseUrl}${evidencePath(workflowId, 'zip')}`,
+        messageKey: `completed-${workflowId}`,
+      }),
+    record: (outcome) => workflows.recordCompletionMail(workflowId, outcome),
+  });
+}
+
+/** Judges the stamps of root and closing record for this mail (V9). Undefined if one of them does not verify. */
+async function judgeSeals({ store, tokenJudge }: WorkerTools, tokenIds: readonly string[]) {
+  const stored = await store.stamps.findMany(tokenIds);
+  const judged = await Promise.all(
+    stored.map(({ proofs: [{ token, provider }], imprint }) => tokenJudge.judge(token, { provider, imprints: [imprint] })),
+  );
+  const proved = judged.filter((judgement) => judgement.ok);
+  if (proved.length < tokenIds.length) return undefined;
+  return { isTest: proved.some(({ qualification }) => trialOf(qualification) !== null) };
+}
+
+/** What every mail to a client has. */
+interface ClientMail {
+  /** The configured sender: `qstamp <no-reply@example.com>`. */
+  readonly from: string;
+  /** Used as exactly one e-mail address, even if it contains a comma. */
+  readonly to: string;
+  readonly workflowId: string;
+  /** The agent's name for itself, unchanged. */
+  readonly agentId: string;
+  /** The operator of the service; null if not configured. */
+  readonly operator: Operator | null;
+  /** Absolute URL of the page that stops all mails to this recipient. */
+  readonly stopLink: string;
+  /** The same for every try of a job, so that mail programs show a mail once if it was sent twice. */
+  readonly messageKey: string;
+}
+
+/** The contents of the mail with a challenge. */
+interface OtpMail extends ClientMail {
+  /** Absolute URL of verify-user with the challenge, which is the secret in the mail. */
+  readonly link: string;
+  readonly confirmWith: ConfirmWith;
+  /** RFC 3339, UTC. */
+  readonly validUntil: string;
+  readonly validMinutes: number;
+}
+
+/** The contents of the mail about a completed workflow (W27). */
+export interface CompletionMail extends ClientMail {
+  /** The public title of the briefing, unchanged; null if there is none. */
+  readonly title: string | null;
+  readonly outputCount: number;
+  /** RFC 3339, UTC. */
+  readonly completedAt: string;
+  /** Whether the stamps that closed the workflow are for trials. */
+  readonly isTest: boolean;
+  /** Absolute URL of the workflow's page. */
+  readonly pageLink: string;
+  /** Absolute URL of the evidence bundle (zip). */
+  readonly bundleLink: string;
+}
+
+type Engine = ReturnType<typeof createViewEngine>;
+
+/** The mail with the link that confirms an address. */
+export const buildOtpMessage = (engine: Engine, mail: OtpMail): Message =>
+  buildMessage(engine, 'otp', mail, 'Please confirm your e-mail address');
+
+/** The mail that tells a client that his workflow was completed. */
+export function buildCompletionMessage(engine: Engine, mail: CompletionMail): Message {
+  const { outputCount, title } = mail;
+  const files = outputCount === 1 ? '1 file was' : `${outputCount.toLocaleString('en-GB')} files were`;
+  const outcome = outputCount === 0 ? 'A record without files was closed for you' : `${files} stamped for you`;
+  return buildMessage(engine, 'completion', { ...mail, outcome, taskTitle: quotableName(title ?? '') }, outcome);
+}
+
+const domainOf = (sender: string): string => /@([^\s<>@]+)>?\s*$/.exec(sender)?.[1] ?? 'localhost';
+
+/**
+ * Makes a mail as text and as HTML from the same model. From the caller's input it quotes only names that `quotableName` lets through, marked as the
+ * agent's own: the recipient must learn who asks, but strangers must not be able to put text into our mail.
+ *
+ * The recipient is an object, because a plain string with a comma would go to two people. `Auto-Submitted` keeps vacation responders quiet (RFC 3834
+ * §5). `List-Unsubscribe` lets mail programs offer the link that stops the mails, with one click (RFC 8058).
+ */
+function buildMessage<Mail extends ClientMail>(engine: Engine, kind: 'otp' | 'completion', mail: Mail, subject: string): Message {
+  const model = { ...mail, agentName: quotableName(mail.agentId) };
+  return {
+    from: mail.from,
+    to: { name: '', address: mail.to },
+    subject,
+    text: engine.render(`./mail/${kind}-text.eta`, model),
+    html: engine.render(`./mail/${kind}-html.eta`, model),
+    messageId: `<${mail.messageKey}@${domainOf(mail.from)}>`,
+    headers: {
+      'Auto-Submitted': 'auto-generated',
+      'X-Auto-Response-Suppress': 'All',
+      'List-Unsubscribe': `<${mail.stopLink}>`,
+      'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+    },
+  };
 }

@@ -3,7 +3,7 @@ import { algorithmPolicy } from '../../../src/shared/domain/algorithm-policy.ts'
 import { verifyToken } from '../../../src/shared/rfc3161/index.ts';
 import { createTrustStore } from '../../../src/shared/rfc3161/x509/trust-store.ts';
 import type { KeyAlgorithm } from '../../../src/tsa/certificate.ts';
-import { evidenceTermOf } from '../../../src/workers/providers/evidence-term.ts';
+import { evidenceTermOf } from '../../../src/workers/providers/provider.ts';
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../../support/tsa-lab.ts';
 
 async function verifiedBy(algorithm: KeyAlgorithm, days: number) {

@@ -1,8 +1,7 @@
 import { type FastifyRequest, fastify } from 'fastify';
 import { expect, test } from 'vitest';
-import { wantsJson, wantsPage } from '../../../src/api/server/accept.ts';
-
-import { page } from '../../../src/api/server/operation.ts';
+import { page } from '../../../src/api/http/operation.ts';
+import { wantsJson, wantsPage } from '../../../src/api/http/views.ts';
 
 const app = fastify();
 const formContract = { id: 'form', tag: 'Test', summary: 'A form', answers: { 200: page('The answer.') } };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { validationItems } from '../../../src/api/server/validation-items.ts';
+import { validationItems } from '../../../src/api/http/validation.ts';
 import { stampHashArguments, verifyTokenArguments } from '../../../src/shared/contract/mcp.ts';
 import { decodeCanonicalBase64, type StampRules, stampRequestFor } from '../../../src/shared/contract/stamp.ts';
 import { workflowStampRequest, workflowStartRequest } from '../../../src/shared/contract/workflow.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addressBucket, createHopTrust } from '../../../src/api/server/client-address.ts';
+import { addressBucket, createHopTrust } from '../../../src/api/http/rate-limits.ts';
 
 test.each([
   ['192.0.2.1', '192.0.2.1'],

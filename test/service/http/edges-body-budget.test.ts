@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { createBodyBudget } from '../../../src/api/server/body-budget.ts';
+import { createBodyBudget } from '../../../src/api/http/body-reader.ts';
 import { rawPath, serveBodies } from '../../support/body-app.ts';
 import { answerOn, postHead } from '../../support/raw-http.ts';
 

@@ -1,9 +1,8 @@
 import { type FastifyBaseLogger, fastify } from 'fastify';
 import { expect, test } from 'vitest';
-import { statusOf } from '../../../src/api/server/error-status.ts';
-import { registerErrorHandler } from '../../../src/api/server/errors.ts';
-import { registerRequestLog } from '../../../src/api/server/request-log.ts';
-import { createEdgeServerOptions } from '../../../src/api/server/server-options.ts';
+import { createEdgeServerOptions } from '../../../src/api/http/connections.ts';
+import { registerErrorHandler, statusOf } from '../../../src/api/http/errors.ts';
+import { registerRequestLog } from '../../../src/api/http/request-log.ts';
 import { type ErrorCode, ServiceError } from '../../../src/shared/domain/service-error.ts';
 import { createLogger } from '../../../src/shared/runtime/log.ts';
 import { answerOn, openTo, sendExactly } from '../../support/raw-http.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type FastifyBaseLogger, fastify } from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
-import { createEdgeServerOptions } from '../../../src/api/server/server-options.ts';
+import { createEdgeServerOptions } from '../../../src/api/http/connections.ts';
 import { createLogger } from '../../../src/shared/runtime/log.ts';
 import { listen } from '../../support/raw-http.ts';
 

@@ -3,8 +3,8 @@ import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { fastify } from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
-import { registerErrorHandler } from '../../../src/api/server/errors.ts';
-import { createLargeAnswers } from '../../../src/api/server/large-answers.ts';
+import { createLargeAnswers } from '../../../src/api/http/connections.ts';
+import { registerErrorHandler } from '../../../src/api/http/errors.ts';
 import { eventually } from '../../support/eventually.ts';
 import { listen } from '../../support/raw-http.ts';
 

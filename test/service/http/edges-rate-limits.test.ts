@@ -1,8 +1,8 @@
 import { fastify } from 'fastify';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { registerErrorHandler } from '../../../src/api/server/errors.ts';
-import { addressKey, createRateLimits, type RateLimit } from '../../../src/api/server/rate-limits.ts';
+import { registerErrorHandler } from '../../../src/api/http/errors.ts';
+import { addressKey, createRateLimits, type RateLimit } from '../../../src/api/http/rate-limits.ts';
 import { type PrivateServer, startPrivateRedis } from '../../support/servers.ts';
 
 let server: PrivateServer;
@@ -23,7 +23,7 @@ async function startProcess(limit: Omit<RateLimit, 'key'>, key = addressKey, com
   connections.push(redis);
   await redis.connect();
   const limited: string[] = [];
-  const limits = createRateLimits({ redis, onLimited: (name) => limited.push(name) });
+  const limits = createRateLimits(redis, (name) => limited.push(name));
   const app = fastify({ trustProxy: '127.0.0.1' });
   registerErrorHandler(app);
   app.get('/', { onRequest: limits.by({ ...limit, key }) }, async () => ({}));

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { createStampList } from '../../../src/api/stamps/stamp-list.ts';
+import { listStamps } from '../../../src/api/stamps/stamp-list.ts';
 import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
+import type { Store } from '../../../src/shared/store/store.ts';
 
 const listed = {
   tokenId: 'id',
@@ -14,14 +15,14 @@ const listed = {
 
 /** The total on a page of stamps, given the count of the store and the rows of each kind. */
 async function totalOf({ offset = 0, shown = 1, inStore = 0, inRows = 0, imprints = 'sha256' as 'sha256' | 'all' }) {
-  const list = createStampList({
+  const store = {
     stamps: {
       listByProduct: async () => Array.from({ length: shown }, () => listed),
-      countByProduct: async (_product, _imprints, limit) => Math.min(inStore, limit),
+      countByProduct: async (_product: string, _imprints: string, limit: number) => Math.min(inStore, limit),
     },
-    counters: { productTotal: async (products) => inRows * products.length },
-  });
-  return (await list('p', { limit: 50, offset, imprints, details: false })).total;
+    counters: { productTotal: async (products: readonly string[]) => inRows * products.length },
+  } as unknown as Store;
+  return (await listStamps(store, 'p', { limit: 50, offset, imprints, details: false })).total;
 }
 
 test.each([

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { boundPipelines } from '../../../src/api/server/pipelines.ts';
+import { boundPipelines } from '../../../src/api/http/connections.ts';
 import { eventually } from '../../support/eventually.ts';
 
 /** A server that answers when the test says so, and a client that has sent `count` requests in one piece. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSampledLog } from '../../../src/api/server/sampled-log.ts';
+import { createSampledLog } from '../../../src/api/http/request-log.ts';
 
 test('at most 20 lines a second of one kind are written, and the next line counts the rest', () => {
   let now = 0;

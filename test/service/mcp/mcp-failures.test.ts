@@ -1,9 +1,11 @@
 import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
+import { createBodyReader } from '../../../src/api/http/body-reader.ts';
+import type { ServerContext } from '../../../src/api/http/context.ts';
+import { registerErrorHandler } from '../../../src/api/http/errors.ts';
+import { registerJsonBody } from '../../../src/api/http/json-body.ts';
 import { registerMcp } from '../../../src/api/mcp/index.ts';
-import { createBodyReader } from '../../../src/api/server/body-reader.ts';
-import { registerErrorHandler } from '../../../src/api/server/errors.ts';
-import { registerJsonBody } from '../../../src/api/server/json-body.ts';
+import type { WorkflowTools } from '../../../src/api/workflows/index.ts';
 import { ServiceError } from '../../../src/shared/domain/service-error.ts';
 import { idleService } from '../../support/idle-service.ts';
 import { callTool, failureOf, rpc } from '../../support/mcp.ts';
@@ -23,11 +25,10 @@ async function callBroken(failure: Error) {
     identifyProduct: () => 'test',
     requireProduct: async () => 'test',
     mistakes: { wrongToken: unlimited },
-    stamping: { stamp: fail },
-    verification: { byId: fail, raw: fail },
     sealedMaxBytes: 100,
-  };
-  registerMcp(app, context as unknown as Parameters<typeof registerMcp>[1]);
+  } as unknown as ServerContext;
+  const tools = { config: { SEALED_MAX_BYTES: 100 }, stampJudge: { judgeToken: fail } } as unknown as WorkflowTools;
+  registerMcp(app, context, tools);
   const payload = [rpc('tools/call', { name: 'service_verify_token', arguments: { token: 'x' } }, 'a'), rpc('ping', undefined, 'b')];
   const answer = await app.inject({ method: 'POST', url: '/mcp', payload });
   await app.close();

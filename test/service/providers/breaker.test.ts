@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import { connectProducer, disconnect, untilReady } from '../../../src/shared/queue/connection.ts';
-import { openProviderNotes } from '../../../src/shared/queue/provider-notes.ts';
+import { connectProducer, disconnect, untilReady } from '../../../src/shared/redis/connection.ts';
+import { openProviderNotes } from '../../../src/shared/redis/provider-notes.ts';
 import { freshRedisUrl } from '../../support/servers.ts';
 
 const log = pino({ level: 'silent' });

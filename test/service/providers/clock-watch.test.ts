@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createLogger } from '../../../src/shared/runtime/log.ts';
-import { watchClock } from '../../../src/workers/providers/key/clock-watch.ts';
-import { type TimeReading, TimeServerError } from '../../../src/workers/providers/key/sntp.ts';
+import { type TimeReading, TimeServerError, watchClock } from '../../../src/workers/providers/key/clock-watch.ts';
 import { TimeUnavailableError } from '../../../src/workers/providers/provider.ts';
 
 const log = createLogger({ level: 'silent', process: 'worker' });

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../../../src/shared/runtime/config.ts';
 import { createLogger } from '../../../src/shared/runtime/log.ts';
-import { noLists } from '../../../src/shared/store/lists-in-force.ts';
+import { noLists } from '../../../src/shared/store/trusted-lists.ts';
 import { loadProvidersFile } from '../../../src/shared/trust/providers-file.ts';
 import { loadTrustSettings } from '../../../src/shared/trust/trusted-providers.ts';
-import { openKeyProvider } from '../../../src/workers/providers/key/open-key.ts';
-import { openTsas } from '../../../src/workers/providers/open-provider.ts';
+import { openKeyProvider } from '../../../src/workers/providers/key/signing-key.ts';
+import { listingsOf, openTsas } from '../../../src/workers/providers/open-provider.ts';
 import { keyKinds, makeOwnKey, type OwnKey, ownKeySettings } from '../../support/own-key.ts';
 import { patience } from '../../support/pace.ts';
 import { randomHash } from '../../support/requests.ts';
@@ -107,9 +107,9 @@ describe('a key of one’s own', () => {
       IGNORE_CA_PURPOSES: false,
     });
     const time = { wall: () => Date.now() + days * 86_400_000, steady: () => performance.now() };
-    await expect(
-      openKeyProvider(providers[0] as never, { log, time, lists: noLists.current, keepListing: async () => undefined }),
-    ).rejects.toThrow(/certificates_file: .*does not make valid time-stamps: .*valid/);
+    await expect(openKeyProvider(providers[0] as never, { log, time, listings: listingsOf(noLists.current) })).rejects.toThrow(
+      /certificates_file: .*does not make valid time-stamps: .*valid/,
+    );
   });
 
   test('is never qualified: settings that say so, or that have unknown members, are refused', async () => {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { ServiceError } from '../../../src/shared/domain/service-error.ts';
 import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 import { createHealthRecord, type OnCall, withHealthRecord } from '../../../src/workers/providers/health.ts';
-import { createMockProvider } from '../../../src/workers/providers/mock.ts';
+import { createMockProvider } from '../../../src/workers/providers/open-provider.ts';
 import { ProviderError, TierUnavailableError, type TimestampProvider } from '../../../src/workers/providers/provider.ts';
 
 const now = Date.parse('2026-11-21T12:00:00Z');

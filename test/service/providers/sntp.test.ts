@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemTime } from '../../../src/workers/providers/key/local-time.ts';
-import { askTimeServer } from '../../../src/workers/providers/key/sntp.ts';
+import { askTimeServer, systemTime } from '../../../src/workers/providers/key/clock-watch.ts';
 import { startTimeServer, writeNtpTime } from '../../support/time-server.ts';
 
 const ask = (port: number, host = '127.0.0.1', timeoutMs = 2_000) => askTimeServer({ name: 'it', host, port }, systemTime, timeoutMs);

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { watchOversleepers } from '../../../src/shared/queue/oversleepers.ts';
+import { watchOversleepers } from '../../../src/shared/queue/consumer.ts';
 import { openQueue } from '../../../src/shared/queue/sender.ts';
 import { createLogger } from '../../../src/shared/runtime/log.ts';
 import { openQueueLab } from '../../support/queue-lab.ts';

@@ -1,7 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { createContentsUnderWay } from '../../../src/shared/queue/contents-under-way.ts';
-import { createHandOver } from '../../../src/shared/queue/hand-over.ts';
 import { placesOf } from '../../../src/shared/queue/jobs.ts';
+import { createHandOver, readContentsUnderWay } from '../../../src/shared/queue/queue-state.ts';
 import { sendReplies } from '../../../src/shared/queue/replies.ts';
 import { jobOptionsOf } from '../../../src/shared/queue/sender.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -43,7 +42,7 @@ test('E11: a worker that dies after the hand-over repeats it without effect; oth
       data: { form: 1, replyTo: 'api', isRepeated: true, items: items.map((item) => ({ ...item, isPromised: true })) },
     })),
   );
-  expect(await createContentsUnderWay({ redis, log })()).toEqual(new Set(['abc']));
+  expect(await readContentsUnderWay({ redis, log })).toEqual(new Set(['abc']));
 });
 
 test('R7: a caller has half of the depth; replies make room; lost replies do after an hour', async () => {

@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { idInSeries } from '../../../src/shared/domain/stamp.ts';
-import { announceOutputs, createOutputOrder } from '../../../src/shared/queue/output-order.ts';
-import { recordFailedStamps } from '../../../src/workers/stamping/failed-stamps.ts';
+import { announceOutputs, createOutputOrder } from '../../../src/shared/queue/sender.ts';
+import { recordFailedStamps } from '../../../src/workers/stamping/stamp-job.ts';
 import { openQueueLab } from '../../support/queue-lab.ts';
 import { stampItem } from '../../support/stamp-items.ts';
 import { workerTools } from '../../support/worker-tools.ts';

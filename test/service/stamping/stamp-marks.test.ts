@@ -1,7 +1,7 @@
 import { deserialize, serialize } from 'node:v8';
 import { expect, test, vi } from 'vitest';
-import type { StampVerdict } from '../../../src/api/verification/stamp-model.ts';
-import { rememberMarks } from '../../../src/api/workflows/stamp-marks.ts';
+import type { StampVerdict } from '../../../src/api/verification/verify-view.ts';
+import { rememberMarks } from '../../../src/api/workflows/workflow-tools.ts';
 import type { StoredStamp } from '../../../src/shared/store/stamps.ts';
 import { makeBatchedStamps } from '../../support/batched-stamps.ts';
 import { createRecordLab } from '../../support/record-lab.ts';

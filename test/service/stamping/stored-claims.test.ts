@@ -1,11 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { createReplyLookup } from '../../../src/api/stamps/stored-replies.ts';
+import { findReplies } from '../../../src/api/stamps/idempotency.ts';
+import type { ApiTools } from '../../../src/api/tools.ts';
 import { openStampJudge } from '../../../src/api/verification/stamp-judge.ts';
 import { loadConfig } from '../../../src/shared/runtime/config.ts';
-import { noLists } from '../../../src/shared/store/lists-in-force.ts';
 import { openStore } from '../../../src/shared/store/store.ts';
+import { noLists } from '../../../src/shared/store/trusted-lists.ts';
 import { loadTrustSettings } from '../../../src/shared/trust/trusted-providers.ts';
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import { randomHash, stampInternal } from '../../support/requests.ts';
@@ -51,10 +52,8 @@ test('V9: a stamp looked up after a lost reply is judged; if it does not verify,
   const log = pino({ level: 'silent' });
   const store = openStore(config, log);
   onTestFinished(() => store.close());
-  const lookUp = createReplyLookup({
-    ...store,
-    stampJudge: openStampJudge({ trust: loadTrustSettings(config), lists: noLists, store, clock: Date.now, log }),
-  });
+  const stampJudge = openStampJudge({ trust: loadTrustSettings(config), lists: noLists, store, clock: Date.now, log } as ApiTools);
+  const lookUp = (tokenIds: string[]) => findReplies(store, stampJudge, tokenIds);
   const tokenId = String((await stampInternal(service, { hash: randomHash() })).body.token_id);
   await changeStamp(tokenId, qualified);
   expect([...(await lookUp([tokenId])).values()]).toMatchObject([{ outcome: 'stamped', tokenId, isQualified: false }]);

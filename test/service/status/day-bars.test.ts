@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { dayBars } from '../../../src/api/status/day-bars.ts';
+import { dayBars } from '../../../src/api/status/status.ts';
 
 const chart = { time: '2026-03-02T23:59:59Z', length: 30, width: 300, height: 100 };
 

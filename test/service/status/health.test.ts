@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createHealthService } from '../../../src/api/status/health.ts';
-import type { Heartbeat, ProviderHealth } from '../../../src/shared/queue/heartbeat.ts';
+import type { ApiTools } from '../../../src/api/tools.ts';
+import type { Heartbeat, ProviderHealth } from '../../../src/shared/redis/heartbeat.ts';
 
 const at = '2026-11-21T12:00:00.000Z';
 const provider = (status: ProviderHealth['status'], lastSuccessAt: string | null): ProviderHealth => ({
@@ -15,13 +16,12 @@ const provider = (status: ProviderHealth['status'], lastSuccessAt: string | null
 
 async function checkWith(workers: readonly Omit<Heartbeat, 'at'>[]) {
   const health = createHealthService({
-    version: '1',
     clock: () => 0,
     pingRedis: async () => undefined,
-    pingStore: async () => undefined,
+    store: { ping: async () => undefined },
     writes: { refusing: () => ({ redis: false, mongodb: false }) },
     readHeartbeats: async () => workers.map((worker) => ({ at: 0, ...worker })),
-  });
+  } as unknown as ApiTools);
   const { status, checks } = await health.check();
   return [status, checks.provider, checks.mail];
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { assess, type Sighting } from '../../../src/api/status/service-state.ts';
-import type { ProviderHealth } from '../../../src/shared/queue/heartbeat.ts';
+import type { ProviderHealth } from '../../../src/shared/redis/heartbeat.ts';
 
 const health = (members: Partial<ProviderHealth> = {}): ProviderHealth => ({
   name: 'acme',

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { inStore } from '../../../src/shared/store/errors.ts';
+import { inStore } from '../../../src/shared/store/connection.ts';
 
 afterEach(() => void vi.useRealTimers());
 

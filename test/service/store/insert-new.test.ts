@@ -1,6 +1,6 @@
 import { MongoServerError } from 'mongodb';
 import { expect, test } from 'vitest';
-import { insertNew } from '../../../src/shared/store/insert.ts';
+import { insertNew } from '../../../src/shared/store/connection.ts';
 import { openDatabase } from '../../support/database.ts';
 import { freshStore } from '../../support/servers.ts';
 

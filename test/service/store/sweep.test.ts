@@ -2,9 +2,9 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { createContentsUnderWay } from '../../../src/shared/queue/contents-under-way.ts';
 import type { ShownJob } from '../../../src/shared/queue/failed-jobs.ts';
 import type { StampItem } from '../../../src/shared/queue/jobs.ts';
+import { readContentsUnderWay } from '../../../src/shared/queue/queue-state.ts';
 import { loadConfig } from '../../../src/shared/runtime/config.ts';
 import { openStore } from '../../../src/shared/store/store.ts';
 import { sweep } from '../../../src/workers/housekeeping/index.ts';
@@ -29,7 +29,7 @@ test('S11: after eight days without a worker, waiting stamps still have their co
   const orphan = await store.sealedContents.put(randomUUIDv7(), Buffer.from('of a request that was never accepted'));
 
   const clock = () => Date.now() + eightDaysMs;
-  await sweep(workerTools({ store, readContentsUnderWay: createContentsUnderWay({ redis, log }), clock }));
+  await sweep(workerTools({ store, readContentsUnderWay: () => readContentsUnderWay({ redis, log }), clock }));
   expect(await store.sealedContents.open(orphan)).toBeNull();
 
   await service.startWorker();

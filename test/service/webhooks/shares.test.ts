@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createShares, type Place } from '../../../src/workers/webhooks/shares.ts';
+import { createShares, type Place } from '../../../src/workers/webhooks/webhook-job.ts';
 
 /** Of 128 places, the default of a worker. */
 function createLab() {

@@ -116,7 +116,7 @@ function jobWith(stored: Partial<WorkflowRecord> = {}, seals = { tokens: 2, isVa
       stamps: { ...store.stamps, findMany: async () => stamps },
     },
     tokenJudge: { judge: async () => ({ ok: seals.isValid }) as Judgement },
-    mail: { send },
+    mail: { send, readState: () => 'unknown' },
     clock: () => state.now,
   });
   const run = () =>

@@ -12,10 +12,10 @@ function recordOf(isConfigured: boolean) {
       if (outcome) throw outcome;
     },
   };
-  const { mail, readState } = withMailRecord(transport, { isConfigured, onMail: (each) => counted.push(each) });
+  const { send, readState } = withMailRecord(transport, { isConfigured, onMail: (each) => counted.push(each) });
   const stateAfter = async (next: Error | undefined) => {
     outcome = next;
-    await mail.send(message).catch(() => undefined);
+    await send(message).catch(() => undefined);
     return readState();
   };
   return { counted, readState, stateAfter };

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createChainProver } from '../../../src/api/workflows/chain-proof.ts';
-import { createWorkflowProofs } from '../../../src/api/workflows/proof.ts';
-import { createStampMarks } from '../../../src/api/workflows/stamp-marks.ts';
+import { proveWorkflow } from '../../../src/api/workflows/proof.ts';
+import type { WorkflowTools } from '../../../src/api/workflows/workflow-tools.ts';
 import { extendChain } from '../../../src/shared/domain/proofs.ts';
 import { chainStart } from '../../../src/shared/proof/output-chain.js';
 import { openStore } from '../../../src/shared/store/store.ts';
@@ -21,10 +21,8 @@ test('V9: a chain that is still being recomputed makes no claim; the next reader
     await whole;
     if (first === 1) yield { ...extendChain(chainStart(briefingHash), hash), outputHash: hash };
   };
-  const stampJudge = { judgeToken: vi.fn(), judgeStamp: vi.fn() };
-  const chains = createChainProver({ outputs: { scanLinks } });
-  const markStamp = createStampMarks(stampJudge);
-  const prove = createWorkflowProofs({ chains, stamps: store.stamps, markStamp, markOutput: markStamp });
+  const tools: Partial<WorkflowTools> = { store, chains: createChainProver({ ...store.outputs, scanLinks }) };
+  const prove = () => proveWorkflow(tools as WorkflowTools, { workflow, end, firstNumber: 1, lastNumber: 0, rows: [] });
   const { stored: workflow } = await store.workflows.create({
     _id: 'w',
     tokenSha256: hash,
@@ -39,10 +37,9 @@ test('V9: a chain that is still being recomputed makes no claim; the next reader
   });
   vi.useFakeTimers();
   const end = { ...extendChain(chainStart(briefingHash), hash), unqualifiedTotal: 0, isClosed: false };
-  const recorded = { workflow, end, firstNumber: 1, lastNumber: 0, rows: [] };
-  const first = prove(recorded);
+  const first = prove();
   await vi.advanceTimersByTimeAsync(1_000);
   expect((await first).proof).toEqual({ kind: 'unfinished' });
   goOn();
-  expect((await prove(recorded)).proof).toEqual({ kind: 'open' });
+  expect((await prove()).proof).toEqual({ kind: 'open' });
 });

@@ -1,7 +1,6 @@
 import { type CallTool, productOf } from '../call-tool.ts';
 import {
   clip,
-  errorResponse,
   idOf,
   isObject,
   RpcError,
@@ -9,6 +8,7 @@ import {
   type RpcResponse,
   readMessage,
   resultResponse,
+  rpcErrorResponse,
   rpcErrors,
   rpcFault,
 } from '../json-rpc.ts';
@@ -69,11 +69,11 @@ export function createFirstRevision(tools: readonly Tool[], callTool: CallTool):
     } catch (error) {
       if (error instanceof RpcError) {
         context.note(rpcFault(error));
-        return errorResponse(idOf(value), error);
+        return rpcErrorResponse(idOf(value), error);
       }
       context.note({ outcome: 'failed', code: 'internal_error', err: error });
       const data = { code: 'internal_error', request_id: context.requestId };
-      return errorResponse(idOf(value), new RpcError(rpcErrors.internalError, 'Internal error', data));
+      return rpcErrorResponse(idOf(value), new RpcError(rpcErrors.internalError, 'Internal error', data));
     }
   }
 
@@ -84,7 +84,7 @@ export function createFirstRevision(tools: readonly Tool[], callTool: CallTool):
   async function answerBody(body: unknown, context: RpcContext): Promise<RpcResponse | readonly RpcResponse[] | undefined> {
     const refuse = (fault: RpcError) => {
       context.note(rpcFault(fault));
-      return errorResponse(null, fault);
+      return rpcErrorResponse(null, fault);
     };
     if (body === undefined) return refuse(new RpcError(rpcErrors.parseError, 'Parse error: the body is empty'));
     if (!Array.isArray(body)) return answerMessage(body, context);

@@ -1,6 +1,16 @@
 import { version } from '../../../shared/contract/version.ts';
 import { type CallTool, productOf } from '../call-tool.ts';
-import { errorResponse, idOf, isObject, RpcError, type RpcMessage, readMessage, resultResponse, rpcErrors, rpcFault } from '../json-rpc.ts';
+import {
+  idOf,
+  isObject,
+  RpcError,
+  type RpcMessage,
+  readMessage,
+  resultResponse,
+  rpcErrorResponse,
+  rpcErrors,
+  rpcFault,
+} from '../json-rpc.ts';
 import type { Tool } from '../tools/tool.ts';
 import type { McpAnswer, McpHeaders, McpRequest, Revision, RpcContext } from './revision.ts';
 
@@ -138,11 +148,11 @@ export function createModernRevision(tools: readonly Tool[], callTool: CallTool)
       const fault = error instanceof ModernRefusal ? error.fault : error;
       const status = error instanceof ModernRefusal ? error.status : (statusOfCode.get(fault.code) ?? 200);
       context.note(rpcFault(fault));
-      return { status, body: errorResponse(idOf({ id }), fault) };
+      return { status, body: rpcErrorResponse(idOf({ id }), fault) };
     }
     context.note({ outcome: 'failed', code: 'internal_error', err: error });
     const data = { code: 'internal_error', request_id: context.requestId };
-    return { status: 200, body: errorResponse(idOf({ id }), new RpcError(rpcErrors.internalError, 'Internal error', data)) };
+    return { status: 200, body: rpcErrorResponse(idOf({ id }), new RpcError(rpcErrors.internalError, 'Internal error', data)) };
   }
 
   return {

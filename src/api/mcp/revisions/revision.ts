@@ -1,6 +1,6 @@
-import type { Fault } from '../../server/outcome.ts';
-import type { CallGuards } from '../call-guards.ts';
+import type { Fault } from '../../http/errors.ts';
 import type { RpcResponse } from '../json-rpc.ts';
+import type { CallGuards } from '../tools/tool.ts';
 
 /** Data about the HTTP request that contained a message. */
 export interface RpcContext {

@@ -1,12 +1,11 @@
-import type { z } from 'zod';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
-import { statusOf } from '../../server/error-status.ts';
-import { errorBody } from '../../server/errors.ts';
-import { type Fault, faultOf, validationFault } from '../../server/outcome.ts';
-import { type ValidationItem, validationItems } from '../../server/validation-items.ts';
-import type { CallGuards } from '../call-guards.ts';
+import type { ServerContext } from '../../http/context.ts';
+import { errorBody, type Fault, faultOf, statusOf, validationFault } from '../../http/errors.ts';
+import { type ValidationItem, validationItems } from '../../http/validation.ts';
+import { createMailLimits, type WorkflowTools } from '../../workflows/index.ts';
 import { rateLimitError } from '../json-rpc.ts';
-import { answerSchemaOf, inputSchemaOf } from './json-schema.ts';
 
 /** The caller of a tool, and everything in the call except the arguments. */
 export interface ToolCall {
@@ -134,4 +133,89 @@ function failureOf(error: ServiceError, { requestId, note }: ToolCall): Readonly
   const { retryAfterSeconds } = error;
   note(faultOf(error));
   return { ...errorBody(error, requestId), ...(retryAfterSeconds !== undefined && { retry_after_seconds: retryAfterSeconds }) };
+}
+
+type Schema = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Replaces each reference by the schema that it names, and removes the names (`id`): several assistants refuse a tool with references or names. */
+function inlined({ $schema, $defs, ...schema }: Schema): Schema {
+  const definitions = isObject($defs) ? $defs : {};
+  const inline = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(inline);
+    if (!isObject(value)) return value;
+    const { $ref, id, ...rest } = value;
+    // Some clients do not support a list in `type`, so it becomes an `anyOf` with one type in each branch.
+    if (Array.isArray(rest.type)) {
+      rest.anyOf = rest.type.map((type) => ({ type }));
+      delete rest.type;
+    }
+    const named = typeof $ref === 'string' ? definitions[$ref.slice('#/$defs/'.length)] : undefined;
+    // An empty schema means the same as `true`, and more clients accept `true`.
+    if (isObject(rest.additionalProperties) && Object.keys(rest.additionalProperties).length === 0) rest.additionalProperties = true;
+    const whole = { ...(isObject(named) && (inline(named) as object)), ...rest, ...(typeof id !== 'string' && id !== undefined && { id }) };
+    return Object.fromEntries(
+      Object.entries(whole).map(([name, member]) => [name, name === 'properties' ? members(member) : inline(member)]),
+    );
+  };
+  /** The keys of `properties` are names of arguments, so a property named `id` is kept. */
+  const members = (properties: unknown): unknown =>
+    isObject(properties) ? Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, inline(member)])) : properties;
+  return inline(schema) as Schema;
+}
+
+/**
+ * The JSON Schema of a tool's arguments, only with keywords that all assistants know: without `$schema`, and without `null` beside another type.
+ * Optional arguments may be null, but several assistants refuse a tool whose schema says so.
+ */
+function inputSchemaOf(contract: z.ZodType): Schema {
+  return inlined(z.toJSONSchema(contract, { io: 'input', override: ({ jsonSchema }) => dropNull(jsonSchema) }));
+}
+
+/** The JSON Schema (2020-12) of a tool's answer. Later releases may add members. */
+function answerSchemaOf(contract: z.ZodType): Schema {
+  return inlined(
+    z.toJSONSchema(contract, {
+      io: 'output',
+      unrepresentable: 'any',
+      override: ({ jsonSchema }) => {
+        if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+        if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+      },
+    }),
+  );
+}
+
+function dropNull(schema: z.core.JSONSchema.BaseSchema): void {
+  if (Array.isArray(schema.type)) schema.type = schema.type.filter((type) => type !== 'null')[0] ?? 'null';
+  const branches = schema.anyOf?.filter((branch) => typeof branch === 'boolean' || branch.type !== 'null');
+  const [only] = branches ?? [];
+  if (branches?.length !== 1 || typeof only !== 'object') return;
+  delete schema.anyOf;
+  Object.assign(schema, { ...only, ...schema });
+}
+
+/** The rate limits of the REST API, applied to a tool call. Each function may throw ServiceError `rate_limited`. */
+export interface CallGuards {
+  /** Counts stamps of the product. */
+  stamps(count: number): Promise<void>;
+  /** Counts the start of a workflow, and the mail to its client. */
+  start(email: string): Promise<void>;
+  /** Counts outputs of a workflow. */
+  outputs(workflowId: string, count: number): Promise<void>;
+  /** Runs `work`, and counts a mistake if it fails because of a wrong workflow token or an unknown id (R5). */
+  lookUp<Answer>(work: () => Promise<Answer>): Promise<Answer>;
+}
+
+/** Creates the guards of a call. They use the same counters as the REST API. A product's verifications are not counted. */
+export function createCallGuards(context: ServerContext, tools: WorkflowTools) {
+  const { mistakes, productLimit, outputLimit } = context;
+  const mailLimits = createMailLimits(context, tools);
+  return (request: FastifyRequest, reply: FastifyReply): CallGuards => ({
+    stamps: (count) => productLimit.items(request, reply, count),
+    start: (email) => mailLimits.start(request, reply, email),
+    outputs: (workflowId, count) => outputLimit.items(request, reply, count, workflowId),
+    lookUp: (work) => mistakes.guard(request, reply, work),
+  });
 }

@@ -5,17 +5,17 @@ import { looksLikeMockToken, mockProviderName } from '../../../shared/domain/moc
 import { developmentPolicy, developmentSentence } from '../../../shared/domain/qualification.ts';
 import { reasonOf } from '../../../shared/domain/reasons.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
-import type { Verification } from '../../verification/index.ts';
-import type { Workflows } from '../../workflows/index.ts';
-import type { CallGuards } from '../call-guards.ts';
-import type { Links } from './links.ts';
+import { verifyById, verifyRaw } from '../../verification/index.ts';
+import { findWorkflow, proveInclusionOf } from '../../workflows/index.ts';
+import type { CallGuards } from './tool.ts';
 import { createTool, type Tool } from './tool.ts';
+import type { ToolServices } from './tool-services.ts';
 
 const testStamp = 'test_stamp: The stamp comes from the mock provider, which is for testing. It proves nothing to a third party.';
 
 const developmentStamp = `development_stamp: ${developmentSentence} It proves nothing to a third party.`;
 
-const openWorkflow = 'workflow_open: The file is recorded, but no stamp of the root proves it yet. Complete the workflow.';
+const openWorkflowReason = 'workflow_open: The file is recorded, but no stamp of the root proves it yet. Complete the workflow.';
 
 const isMock = (token: string): boolean => looksLikeMockToken(Buffer.from(token, 'base64'));
 
@@ -31,13 +31,7 @@ function reasonAgainst(hash: string, { valid, reason, imprint, tsp_provider, pol
 /** Whether an item of `not_checked` also applies to this tool. Verification by id does not compare the file with the stamp, but this tool does. */
 const isLeftOpen = (unchecked: string): boolean => !unchecked.startsWith('whether you have the right file');
 
-export function createVerifyFileTool(deps: {
-  readonly verification: Verification;
-  readonly workflows: Workflows;
-  readonly links: Links;
-}): Tool {
-  const { verification, workflows, links } = deps;
-
+export function createVerifyFileTool({ tools, links }: ToolServices): Tool {
   function ofStamp(hash: string, result: VerificationResult) {
     const { token_id, issued_at, tsp_provider, is_qualified, qualified, not_checked } = result;
     const reason = reasonAgainst(hash, result);
@@ -57,14 +51,14 @@ export function createVerifyFileTool(deps: {
 
   /** Checks whether a file is an output of a workflow, with an inclusion proof from the workflow's tree. Its root and closing record are verified. */
   async function inWorkflow(hash: string, workflowId: string, guards: CallGuards) {
-    const workflow = await guards.lookUp(() => workflows.find(workflowId));
+    const workflow = await guards.lookUp(() => findWorkflow(tools, workflowId));
     const open = { tsp_provider: null, is_qualified: null, qualified: null, token_id: null };
     const page = links.absolute(workflowPath(workflowId));
     try {
-      const { sequence_number, root_stamp, closing_record } = await workflows.proofs.inclusionOf(workflow, hash);
+      const { sequence_number, root_stamp, closing_record } = await proveInclusionOf(tools, workflow, hash);
       const isTest = [root_stamp, closing_record?.stamp].some((stamp) => stamp && isMock(stamp.token));
-      const isDevelopment = root_stamp && !isTest && (await verification.raw(root_stamp.token)).policy === developmentPolicy;
-      const reason = !root_stamp ? openWorkflow : isTest ? testStamp : isDevelopment ? developmentStamp : null;
+      const isDevelopment = root_stamp && !isTest && (await verifyRaw(tools, root_stamp.token)).policy === developmentPolicy;
+      const reason = !root_stamp ? openWorkflowReason : isTest ? testStamp : isDevelopment ? developmentStamp : null;
       const url = `${page}#output-${sequence_number}`;
       return { ...open, verified: reason === null, reason, issued_at: root_stamp?.issued_at ?? null, sequence_number, url };
     } catch (error) {
@@ -90,8 +84,8 @@ export function createVerifyFileTool(deps: {
     answer: verifyFileAnswer,
     run: async ({ sha256_hex: hash, token_id, token, workflow_id }, { guards }) => {
       if (typeof workflow_id === 'string') return inWorkflow(hash, workflow_id, guards);
-      if (typeof token_id === 'string') return ofStamp(hash, await verification.byId(token_id));
-      return ofStamp(hash, await verification.raw(token ?? '', hash));
+      if (typeof token_id === 'string') return ofStamp(hash, await verifyById(tools, token_id));
+      return ofStamp(hash, await verifyRaw(tools, token ?? '', hash));
     },
     links: ({ url, token_id, tsp_provider }) => {
       if (token_id !== null) return links.stamp(token_id, tsp_provider);

@@ -13,17 +13,21 @@ import {
 import { evidencePath, workflowPath } from '../../../shared/domain/addresses.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { madeOf } from '../../stamps/index.ts';
-import { starterIdOf, type Workflows } from '../../workflows/index.ts';
-import type { Links } from './links.ts';
+import {
+  bindAnswer,
+  findWorkflow,
+  openWorkflow,
+  readWorkflowState,
+  requestCompletion,
+  stampOutputs,
+  starterIdOf,
+  startWorkflow,
+} from '../../workflows/index.ts';
 import { stampingAnnotations } from './stamp.ts';
 import { createTool, type Tool } from './tool.ts';
+import type { ToolServices } from './tool-services.ts';
 
-export function createWorkflowStartTool(deps: {
-  readonly workflows: Workflows;
-  readonly links: Links;
-  readonly baseUrl: () => string;
-}): Tool {
-  const { workflows, links, baseUrl } = deps;
+export function createWorkflowStartTool({ tools, links, baseUrl }: ToolServices): Tool {
   return createTool({
     name: 'workflow_start',
     description:
@@ -35,7 +39,7 @@ export function createWorkflowStartTool(deps: {
     arguments: workflowStartArguments,
     answer: workflowStartAnswer,
     run: async (request, { product, requestId, idempotencyKey, guards, onReplayed }) => {
-      const { answer, isReplayed } = await workflows.start({
+      const { answer, isReplayed } = await startWorkflow(tools, {
         request,
         callerId: starterIdOf(product),
         requestId,
@@ -50,8 +54,7 @@ export function createWorkflowStartTool(deps: {
   });
 }
 
-export function createWorkflowStatusTool(deps: { readonly workflows: Workflows; readonly links: Links }): Tool {
-  const { workflows, links } = deps;
+export function createWorkflowStatusTool({ tools, links }: ToolServices): Tool {
   return createTool({
     name: 'workflow_status',
     description:
@@ -68,15 +71,14 @@ export function createWorkflowStatusTool(deps: { readonly workflows: Workflows; 
     answer: workflowStatusAnswer,
     run: async ({ workflow_id: id, workflow_token: token }, { guards }) => {
       const isHolder = typeof token === 'string';
-      const workflow = await guards.lookUp(() => (isHolder ? workflows.open(id, token) : workflows.find(id)));
-      return { ...(await workflows.state(workflow, isHolder)), page_url: links.absolute(workflowPath(id)) };
+      const workflow = await guards.lookUp(() => (isHolder ? openWorkflow(tools, id, token) : findWorkflow(tools, id)));
+      return { ...(await readWorkflowState(tools, workflow, isHolder)), page_url: links.absolute(workflowPath(id)) };
     },
     links: ({ workflow_id, status }) => [links.workflowPage(workflow_id), ...(status === 'completed' ? [links.bundle(workflow_id)] : [])],
   });
 }
 
-export function createWorkflowOutputTool(deps: { readonly workflows: Workflows; readonly links: Links }): Tool {
-  const { workflows, links } = deps;
+export function createWorkflowOutputTool({ tools, links }: ToolServices): Tool {
   return createTool({
     name: 'workflow_stamp_output',
     description:
@@ -86,12 +88,12 @@ export function createWorkflowOutputTool(deps: { readonly workflows: Workflows; 
     arguments: workflowOutputArguments,
     answer: workflowOutputAnswer,
     run: async ({ workflow_id, workflow_token, ...request }, { product, requestId, idempotencyKey, guards, onReplayed }) => {
-      const workflow = await guards.lookUp(() => workflows.open(workflow_id, workflow_token));
+      const workflow = await guards.lookUp(() => openWorkflow(tools, workflow_id, workflow_token));
       const callerId = `product:${product}`;
       const passLimit = () => guards.outputs(workflow._id, 1);
       const entries = [{ index: 0, request }];
       const command = { workflow, entries, operation: 'workflow_stamp', callerId, requestId, idempotencyKey, passLimit } as const;
-      const { answers, isReplayed } = await workflows.stampOutputs(command);
+      const { answers, isReplayed } = await stampOutputs(tools, command);
       const answer = madeOf(await answers[0]!);
       if (isReplayed) onReplayed();
       const { verify_url, workflow_anchor_url } = answer;
@@ -104,12 +106,7 @@ export function createWorkflowOutputTool(deps: { readonly workflows: Workflows; 
   });
 }
 
-export function createWorkflowCompleteTool(deps: {
-  readonly workflows: Workflows;
-  readonly links: Links;
-  readonly baseUrl: () => string;
-}): Tool {
-  const { workflows, links, baseUrl } = deps;
+export function createWorkflowCompleteTool({ tools, links, baseUrl }: ToolServices): Tool {
   return createTool({
     name: 'workflow_complete',
     description:
@@ -119,9 +116,9 @@ export function createWorkflowCompleteTool(deps: {
     arguments: workflowCompleteArguments,
     answer: workflowCompleteAnswer,
     run: async ({ workflow_id: id, workflow_token }, { requestId, idempotencyKey, guards, onReplayed }) => {
-      const workflow = await guards.lookUp(() => workflows.open(id, workflow_token));
-      const answer = await workflows.complete(workflow, { requestId, baseUrl: baseUrl() });
-      if (await workflows.bindAnswer(workflow, 'complete', idempotencyKey)) onReplayed();
+      const workflow = await guards.lookUp(() => openWorkflow(tools, id, workflow_token));
+      const answer = await requestCompletion(tools, workflow, { requestId, baseUrl: baseUrl() });
+      if (await bindAnswer(tools, workflow, 'complete', idempotencyKey)) onReplayed();
       const urls = { page_url: links.absolute(workflowPath(id)), bundle_url: links.absolute(evidencePath(id, 'zip')) };
       return { ...answer, verify_url: links.absolute(answer.verify_url), ...urls };
     },
@@ -129,8 +126,7 @@ export function createWorkflowCompleteTool(deps: {
   });
 }
 
-export function createWorkflowBundleTool(deps: { readonly workflows: Workflows; readonly links: Links }): Tool {
-  const { workflows, links } = deps;
+export function createWorkflowBundleTool({ tools, links }: ToolServices): Tool {
   return createTool({
     name: 'workflow_bundle',
     description:
@@ -146,7 +142,7 @@ export function createWorkflowBundleTool(deps: { readonly workflows: Workflows; 
     arguments: workflowBundleArguments,
     answer: workflowBundleAnswer,
     run: async ({ workflow_id: id }, { guards }) => {
-      const state = await workflows.state(await guards.lookUp(() => workflows.find(id)), false);
+      const state = await readWorkflowState(tools, await guards.lookUp(() => findWorkflow(tools, id)), false);
       const { status, output_count, merkle_root, completed_at } = state;
       if (status !== 'completed' || merkle_root === null || completed_at === null) {
         throw new ServiceError('conflict', 'The workflow is not completed, so it has no evidence yet. Complete it first.', {

@@ -21,10 +21,10 @@ export interface ChosenLists {
 export async function chooseLists(
   documents: ReadonlyMap<string, Uint8Array>,
   signers: readonly Uint8Array[] | undefined,
-  { read }: Pick<ListReader, 'read'>,
+  reader: ListReader,
 ): Promise<ChosenLists> {
   const lists = new Map<string, TrustedList | ListRefusal>();
-  for (const [file, document] of documents) lists.set(file, await orRefusal(read(document, 'embedded')));
+  for (const [file, document] of documents) lists.set(file, await orRefusal(reader.read(document, 'embedded')));
   const namesOf = (kind: TrustedList['kind']) =>
     [...lists].filter(([, list]) => 'kind' in list && list.kind === kind).map(([name]) => name);
   /** Puts the verified lists in place of those that were only read, and returns the newest. */
@@ -44,10 +44,10 @@ export async function chooseLists(
     return pivot;
   };
   const [listOfLists] = await choose(namesOf('list_of_lists'), async (document, list) =>
-    signers ? readListOfLists(document, signers, { read, fetchPivot }) : list,
+    signers ? readListOfLists(document, signers, reader, fetchPivot) : list,
   );
   const countries = await choose(namesOf('country_list'), async (document, list) =>
-    signers ? read(document, [...signers, ...signersIn(listOfLists, list.territory)]) : list,
+    signers ? reader.read(document, [...signers, ...signersIn(listOfLists, list.territory)]) : list,
   );
   return { read: lists, newest: [...(listOfLists ? [listOfLists] : []), ...countries] };
 }
@@ -74,19 +74,20 @@ const orRefusal = (list: Promise<TrustedList>): Promise<TrustedList | ListRefusa
 export async function readListOfLists(
   document: Uint8Array,
   published: readonly Uint8Array[],
-  { read, fetchPivot }: Pick<ListReader, 'read'> & { readonly fetchPivot: (address: string) => Promise<Uint8Array> },
+  reader: ListReader,
+  fetchPivot: (address: string) => Promise<Uint8Array>,
 ): Promise<TrustedList> {
   // Not yet trusted: only the addresses of pivots are taken from it. What they lead to must have the right signatures.
-  const { kind, pivotChains } = await read(document, 'embedded');
+  const { kind, pivotChains } = await reader.read(document, 'embedded');
   if (kind !== 'list_of_lists') throw new ListRefusal('list_malformed', 'It is not a list of lists.');
   // This is also the case if the present list is itself the newest pivot.
-  const direct = await followWay([document], published, read);
+  const direct = await followWay([document], published, reader);
   if (direct) return direct;
   for (const chain of pivotChains.filter(({ length }) => length > 0)) {
     const pivots: Uint8Array[] = [];
     for (const address of chain) pivots.push(await fetchPivot(address));
     const way = [...pivots.filter((pivot) => !Buffer.from(pivot).equals(document)), document];
-    const list = await followWay(way, published, read);
+    const list = await followWay(way, published, reader);
     if (list) return list;
   }
   throw new ListRefusal('list_wrong_signer', 'Neither it nor a pivot is signed with one of the certificates from the Official Journal.');
@@ -96,12 +97,12 @@ export async function readListOfLists(
 async function followWay(
   way: readonly Uint8Array[],
   published: readonly Uint8Array[],
-  read: ListReader['read'],
+  reader: ListReader,
 ): Promise<TrustedList | undefined> {
   let signers = published;
   for (const [index, document] of way.entries()) {
     try {
-      const list = await read(document, signers);
+      const list = await reader.read(document, signers);
       if (list.kind !== 'list_of_lists') throw new ListRefusal('list_malformed', 'It is not a list of lists.');
       if (index === way.length - 1) return list;
       signers = list.pointers

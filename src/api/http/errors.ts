@@ -1,0 +1,242 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ErrorResponse } from '../../shared/contract/error.ts';
+import { type Credential, type ErrorCode, ServiceError } from '../../shared/domain/service-error.ts';
+import { keepConnection } from './body-reader.ts';
+import { RequestValidationError } from './validation.ts';
+import { sendErrorPage, wantsPage } from './views.ts';
+
+/** For statuses that ask the client to try again: the seconds to wait if the error itself does not say. */
+const defaultRetryAfterSeconds: Readonly<Record<number, number>> = { 429: 1, 503: 2, 504: 1 };
+
+/** The value of `WWW-Authenticate` for each kind of missing token. */
+const schemeOf = {
+  service_token: 'ServiceToken',
+  workflow_token: 'Workflow',
+  basic: 'Basic realm="qstamp", charset="UTF-8"',
+} as const satisfies Record<Credential, string>;
+
+/** The public body of an expected error (E3). Extra members of an error never replace the three members that every error has. */
+export function errorBody(error: ServiceError, requestId: string): ErrorResponse {
+  return { ...error.members, detail: error.message, code: error.code, request_id: requestId };
+}
+
+/**
+ * Registers the handler that turns every error into an answer: invalid requests become 422 with their items, expected errors get their code,
+ * everything else becomes 500 without the cause. A browser gets a page.
+ */
+export function registerErrorHandler(app: FastifyInstance): void {
+  registerNotFound(app);
+  app.setErrorHandler<FastifyError>((error, request, reply) => {
+    keepConnection(error, request, reply);
+    if (error instanceof RequestValidationError) return sendInvalid(error, request, reply);
+    return sendServiceError(toServiceError(error), request, reply);
+  });
+}
+
+function sendInvalid({ detail }: RequestValidationError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  noteFault(request, validationFault(detail));
+  if (!wantsPage(request)) return reply.code(422).send({ detail });
+  return sendErrorPage(request, reply, { status: 422, detail: 'The request is not valid.', retryAfterSeconds: null });
+}
+
+function sendServiceError(error: ServiceError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const status = statusOf[error.code];
+  noteFault(request, faultOf(error));
+  const retryAfterSeconds = error.retryAfterSeconds ?? defaultRetryAfterSeconds[status];
+  const wait = retryAfterSeconds === undefined ? null : Math.max(1, Math.ceil(retryAfterSeconds));
+  if (wait !== null) reply.header('Retry-After', String(wait));
+  if (error.credential !== undefined) reply.header('WWW-Authenticate', schemeOf[error.credential]);
+  if (wantsPage(request)) return sendErrorPage(request, reply, { status, detail: error.message, retryAfterSeconds: wait });
+  return reply.code(status).send(errorBody(error, request.id));
+}
+
+/**
+ * The answers to refusals by Fastify and its plugins, by status. Their own messages are not shown, because they may contain internal details such as
+ * a file path.
+ */
+const refusals: Readonly<Record<number, ServiceError>> = {
+  404: new ServiceError('not_found', 'There is nothing at this address.'),
+  405: new ServiceError('method_not_allowed', 'The method is not allowed at this address.'),
+  413: new ServiceError('payload_too_large', 'The body is too large.'),
+  415: new ServiceError('unsupported_media_type', 'The body must be JSON, with Content-Type application/json.'),
+};
+const badRequest = new ServiceError('bad_request', 'The request cannot be understood.');
+
+/**
+ * Converts any error to a ServiceError for the client: refusals by Fastify and its plugins by their status, everything unexpected to
+ * `internal_error`.
+ */
+export function toServiceError(cause: unknown): ServiceError {
+  if (cause instanceof ServiceError) return cause;
+  const error = cause as FastifyError;
+  const { statusCode = 500 } = error;
+  const isRefusal = statusCode >= 400 && statusCode < 500 && (isFrom(error, 'FST_') || ('expose' in error && error.expose === true));
+  if (isRefusal) return refusals[statusCode] ?? badRequest;
+  return new ServiceError('internal_error', 'Something went wrong on our side.', { cause: error });
+}
+
+const isFrom = (error: FastifyError, prefix: string): boolean => typeof error.code === 'string' && error.code.startsWith(prefix);
+
+/**
+ * The reason why a request was not done. `refused`: a rule does not allow it, which is normal. `failed`: something in the service or a server that it
+ * uses did not work.
+ */
+export interface Fault {
+  readonly outcome: 'refused' | 'failed';
+  /** The code in the answer, or `validation_failed`, `not_ready`, or the name of a JSON-RPC error. */
+  readonly code: string;
+  /** For invalid requests: the wrong fields, for example `body.hash string_type`. */
+  readonly fields?: readonly string[];
+  /** For failures: the error that caused it. */
+  readonly err?: unknown;
+}
+
+/**
+ * Errors that count as refusals although their status is 500 or more, for example no mail server (W19), a full queue, or a program that prefetched a
+ * link.
+ */
+const refusedFromFiveHundred: readonly ErrorCode[] = [
+  'tier_unavailable',
+  'mail_unavailable',
+  'tsa_unavailable',
+  'overloaded',
+  'prefetch_refused',
+];
+
+/** The fault to note for an error. */
+export function faultOf(error: ServiceError): Fault {
+  const { code } = error;
+  if (statusOf[code] < 500 || refusedFromFiveHundred.includes(code)) return { outcome: 'refused', code };
+  return { outcome: 'failed', code, err: error.cause ?? error };
+}
+
+/** The fault to note for invalid fields. Names inside metadata are the caller's private data and are left out. */
+export function validationFault(items: readonly { readonly loc: readonly (string | number)[]; readonly type: string }[]): Fault {
+  return {
+    outcome: 'refused',
+    code: 'validation_failed',
+    fields: items.slice(0, 20).map(({ loc, type }) => `${loc.slice(0, 2).join('.')} ${type}`),
+  };
+}
+
+const noted = new WeakMap<FastifyRequest, Fault[]>();
+
+/** Notes a fault of a request for its log line and the metrics. A request with several messages may have several. */
+export function noteFault(request: FastifyRequest, fault: Fault): void {
+  noted.set(request, [...(noted.get(request) ?? []), fault]);
+}
+
+/**
+ * The faults of an answered request. If none was noted, the code depends on the status: the code of the only error with this status, or `status_…`.
+ */
+export function faultsOf(request: FastifyRequest, status: number): readonly Fault[] {
+  const faults = noted.get(request) ?? [];
+  if (faults.length > 0 || status < 400) return faults;
+  const [code = `status_${status}`, ...others] = Object.entries(statusOf).flatMap(([known, its]) => (its === status ? known : []));
+  return [{ outcome: status < 500 ? 'refused' : 'failed', code: others.length === 0 ? code : `status_${status}` }];
+}
+
+/** The most serious fault of a request: the first failure, or the first refusal if there is no failure. */
+export const worstOf = (faults: readonly Fault[]): Fault | undefined => faults.find(({ outcome }) => outcome === 'failed') ?? faults[0];
+
+/** The HTTP status of every expected error. The type checks that the list is complete. */
+export const statusOf = {
+  bad_request: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  recipient_blocked: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  conflict: 409,
+  idempotency_key_reused: 409,
+  gone: 410,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  rate_limited: 429,
+  recipient_limited: 429,
+  internal_error: 500,
+  provider_failed: 502,
+  tier_unavailable: 502,
+  mail_unavailable: 503,
+  tsa_unavailable: 503,
+  queue_unavailable: 503,
+  store_unavailable: 503,
+  overloaded: 503,
+  prefetch_refused: 503,
+  stamp_pending: 504,
+  completion_pending: 504,
+  mail_pending: 504,
+} as const satisfies Record<ErrorCode, number>;
+
+interface KnownPath {
+  readonly pattern: RegExp;
+  readonly methods: Set<string>;
+}
+
+/**
+ * Answers requests that match no route (E8): 405 with `Allow` if the path takes other methods; 307 if only the final slash is missing or too much
+ * (FastAPI's `redirect_slashes`); otherwise 404. If a path is exactly the path of a route, it never matches a parameter of another route, so `GET
+ * /api/v1/workflow/start` is 405. Register it before the routes.
+ */
+function registerNotFound(app: FastifyInstance): void {
+  const knownPaths = new Map<string, KnownPath>();
+
+  app.addHook('onRoute', ({ url, method }) => {
+    // The CORS plugin registers this route; it is not a real path.
+    if (url === '*') return;
+    const known = knownPaths.get(url) ?? { pattern: patternOf(url), methods: new Set() };
+    knownPaths.set(url, known);
+    for (const name of [method].flat()) known.methods.add(name);
+  });
+
+  const methodsAt = (path: string): string[] => {
+    const own = knownPaths.get(path);
+    const known = own ? [own] : [...knownPaths.values()].filter(({ pattern }) => pattern.test(path));
+    return [...new Set(known.flatMap(({ methods }) => [...methods]))].sort();
+  };
+
+  const refusalOf = ({ url }: FastifyRequest, reply: FastifyReply): ServiceError => {
+    const { path } = splitAddress(url);
+    const allowed = methodsAt(decodeURI(path)).join(', ');
+    if (allowed === '') return new ServiceError('not_found', 'There is nothing at this address.');
+    reply.header('Allow', allowed);
+    return new ServiceError('method_not_allowed', `${path.slice(0, 200)} takes ${allowed}.`);
+  };
+
+  // For a QUERY, Fastify checks the content type (400) before it reports that no route exists.
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    if (request.is404 && request.method === 'QUERY') done(refusalOf(request, reply));
+    else done(null, payload);
+  });
+
+  app.addHook('onRequest', async (request, reply) => {
+    const { url = '' } = request.routeOptions;
+    const { path } = splitAddress(request.url);
+    const isOthers = url !== path && url !== '*' && knownPaths.get(path)?.methods.has(request.method) === false;
+    if (isOthers) throw refusalOf(request, reply);
+  });
+
+  app.setNotFoundHandler((request, reply) => {
+    const refusal = refusalOf(request, reply);
+    if (refusal.code === 'method_not_allowed') throw refusal;
+    const { path, query } = splitAddress(request.url);
+    const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`;
+    if (other !== '' && methodsAt(decodeURI(other)).length > 0) return reply.redirect(other + query, 307);
+    throw refusal;
+  });
+}
+
+/** Turns a route's path into a regular expression: `:name` matches one segment, `*` matches the rest. */
+function patternOf(url: string): RegExp {
+  const source = url
+    .split('/')
+    .map((segment) => (segment.startsWith(':') ? '[^/]+' : segment.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')))
+    .join('/');
+  return new RegExp(`^${source}$`);
+}
+
+function splitAddress(address: string): { readonly path: string; readonly query: string } {
+  const mark = address.indexOf('?');
+  return mark < 0 ? { path: address, query: '' } : { path: address.slice(0, mark), query: address.slice(mark) };
+}

@@ -1,0 +1,156 @@
+import type { IncomingMessage } from 'node:http';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import { bulkList, mostBulkItems } from '../../shared/contract/bulk.ts';
+import { announcedBytes, type BodyReader } from './body-reader.ts';
+import { MalformedJsonError, type ParsedJson, parseJsonText } from './json-text.ts';
+import {
+  bodyItems,
+  missingBody,
+  noteWrittenBody,
+  OtherBody,
+  RequestValidationError,
+  type ValidationItem,
+  validationItems,
+  writtenBodyOf,
+} from './validation.ts';
+
+const mediaType = 'application/json';
+
+/** A media type with its parameters (RFC 9110 §8.3.1). */
+const mediaTypePattern = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(;|$)/;
+/** Stands for a content type that is no media type. No route accepts it. */
+const noMediaType = 'unknown/unknown';
+
+/**
+ * Replaces Fastify's parsers: a body is read as JSON if its content type is missing, `application/json` or `application/*+json`. A body of another
+ * content type becomes an `OtherBody`, which breaks the contract of every operation (E8). `request.body` is undefined if the body is empty or the
+ * operation takes no body. A body that is not JSON is a MalformedJsonError (E2); the reader may throw its own errors.
+ */
+export function registerJsonBody(app: FastifyInstance, reader: BodyReader): void {
+  app.removeAllContentTypeParsers();
+  // Fastify refuses a content type that is no media type before it calls a parser.
+  app.addHook('onRequest', ({ headers }, _reply, done) => {
+    const given = headers['content-type'];
+    if (given !== undefined && !mediaTypePattern.test(given)) headers['content-type'] = noMediaType;
+    done();
+  });
+  app.addContentTypeParser([mediaType, '*'], async (request: FastifyRequest, payload: IncomingMessage) => {
+    if (request.is404 || announcedBytes(request) === 0 || !takesBody(request)) {
+      return undefined;
+    }
+    const bytes = await reader.read(request, payload);
+    if (bytes.length === 0) return undefined;
+    if (!isJson(request.headers['content-type'])) return new OtherBody(bytes, typesOf(request));
+    const { value, written } = parseJsonText(bytes);
+    if (written !== value) noteWrittenBody(request, written);
+    return value;
+  });
+}
+
+/** Whether a route reads a body. If its contract has no body, a body is ignored. */
+const takesBody = ({ routeOptions: { config } }: FastifyRequest): boolean => !config.contract || config.contract.body !== undefined;
+
+/** The content types that a route accepts. */
+const typesOf = ({ routeOptions: { config }, server }: FastifyRequest): readonly string[] =>
+  config.contract?.bodyTypes ?? [mediaType, ...(server.hasContentTypeParser(ndjsonType) ? [ndjsonType] : [])];
+
+function isJson(contentType: string | undefined): boolean {
+  if (contentType === undefined || contentType === mediaType) return true;
+  const essence = contentType.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  return essence === mediaType || /^application\/[^/\s]+\+json$/.test(essence);
+}
+
+export const ndjsonType = 'application/x-ndjson';
+
+/** The maximum size of a bulk body: room for a thousand items with the maximum of metadata, and for names and white space. */
+export const bulkBodyLimit = mostBulkItems * 6 * 1024;
+
+/** A line of a bulk body that is not JSON. */
+class BrokenLine {
+  readonly faults: readonly ValidationItem[];
+  constructor(faults: readonly ValidationItem[]) {
+    this.faults = faults;
+  }
+}
+
+/** The lines of a bulk body in `application/x-ndjson`: parsed, unless there are too many. */
+class Lines {
+  readonly entries: readonly (ParsedJson | BrokenLine | Buffer)[];
+  constructor(entries: Lines['entries']) {
+    this.entries = entries;
+  }
+}
+
+/** The number of lines that are parsed in one turn of the event loop. It is small because lines may be long. */
+const linesPerTurn = 50;
+
+/** Splits a body into lines and leaves out empty ones: files often end with an empty line. */
+function linesOf(bytes: Buffer): Buffer[] {
+  const lines: Buffer[] = [];
+  for (let start = 0; start < bytes.length; ) {
+    const end = bytes.indexOf('\n', start);
+    const line = bytes.subarray(start, end < 0 ? bytes.length : end);
+    if (line.some((octet) => octet > 0x20)) lines.push(line);
+    start = end < 0 ? bytes.length : end + 1;
+  }
+  return lines;
+}
+
+function parseLine(line: Buffer, index: number): ParsedJson | BrokenLine {
+  try {
+    return parseJsonText(line);
+  } catch (error) {
+    if (!(error instanceof MalformedJsonError)) throw error;
+    return new BrokenLine(error.detail.map((item) => ({ ...item, loc: ['body', index, ...item.loc.slice(1)] })));
+  }
+}
+
+/** Lets the routes of a scope read `application/x-ndjson` as well as JSON. If a line is not JSON, only this item fails. */
+export function registerBulkBodies(scope: FastifyInstance, reader: BodyReader): void {
+  scope.addContentTypeParser(ndjsonType, async (request: FastifyRequest, payload: IncomingMessage) => {
+    const lines = linesOf(await reader.read(request, payload));
+    const entries: (ParsedJson | BrokenLine)[] = [];
+    // If there are too many lines, the request is refused because of their number, so they are not parsed.
+    if (lines.length > mostBulkItems) return new Lines(lines);
+    for (const [index, line] of lines.entries()) {
+      if (index % linesPerTurn === linesPerTurn - 1) await turn();
+      entries.push(parseLine(line, index));
+    }
+    return new Lines(entries);
+  });
+}
+
+/** The items of a bulk request, each with its index in the request: `entries` are valid, `faulty` has the faults of the others. */
+export interface Bulk<Item> {
+  readonly kind: 'json' | 'ndjson';
+  readonly size: number;
+  readonly entries: readonly { readonly index: number; readonly item: Item }[];
+  readonly faulty: ReadonlyMap<number, readonly ValidationItem[]>;
+}
+
+/** Checks each item of a bulk request with `contract`. @throws RequestValidationError if the body is not a list of 1 to 1 000 items */
+export function readBulk<Item extends z.ZodType>(request: FastifyRequest, contract: Item): Bulk<z.output<Item>> {
+  const { body } = request;
+  if (body === undefined || body === null) throw new RequestValidationError([missingBody]);
+  const isLines = body instanceof Lines;
+  const list = bulkList.safeParse(isLines ? body.entries : body instanceof OtherBody ? body.text : body);
+  if (!list.success) {
+    throw new RequestValidationError(isLines ? validationItems(list.error, null, ['body']) : bodyItems(list.error, request));
+  }
+  const written = isLines ? [] : (writtenBodyOf(request) as readonly unknown[]);
+  const entries: { index: number; item: z.output<Item> }[] = [];
+  const faulty = new Map<number, readonly ValidationItem[]>();
+  for (const [index, given] of list.data.entries()) {
+    if (given instanceof BrokenLine) {
+      faulty.set(index, given.faults);
+      continue;
+    }
+    const item = isLines ? (given as ParsedJson) : { value: given, written: written[index] };
+    const parsed = contract.safeParse(item.value);
+    if (parsed.success) entries.push({ index, item: parsed.data });
+    else faulty.set(index, validationItems(parsed.error, item.written, ['body', index]));
+  }
+  return { kind: isLines ? 'ndjson' : 'json', size: list.data.length, entries, faulty };
+}

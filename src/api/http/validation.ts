@@ -1,0 +1,233 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import { type PydanticIssue, pydanticIssueOf } from '../../shared/contract/fields.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+
+/** A request breaks its contract. The answer is 422 with the items in `detail`. */
+export class RequestValidationError extends Error {
+  override readonly name = 'RequestValidationError';
+  readonly detail: readonly ValidationItem[];
+
+  constructor(detail: readonly ValidationItem[]) {
+    super('the request breaks its contract');
+    this.detail = detail;
+  }
+}
+
+/** The maximum number of characters of a text that `input` repeats. The rest is left out, so that an answer is always small. */
+const maxEchoCharacters = 1024;
+
+/** UTF-8 needs at most three octets for each character that a 422 repeats. */
+const shownBytes = 3 * maxEchoCharacters;
+
+/** A body whose content type the route does not accept. Like FastAPI, we judge it as a text (E8). Only its beginning is kept, for the 422. */
+export class OtherBody {
+  readonly text: string;
+  /** One sentence with the content types that the route accepts. */
+  readonly hint: string;
+
+  constructor(bytes: Buffer, types: readonly string[]) {
+    this.text = bytes.toString('utf8', 0, shownBytes);
+    this.hint = `Send Content-Type: ${types.join(' or ')}.`;
+  }
+}
+
+/** The contract of a request: a schema for each part that the operation reads. */
+export interface RequestContract {
+  readonly path?: z.ZodType;
+  readonly query?: z.ZodType;
+  readonly headers?: z.ZodType;
+  readonly body?: z.ZodType;
+}
+
+type ParsedRequest<Contract extends RequestContract> = {
+  readonly [Part in keyof Contract]: Contract[Part] extends z.ZodType ? z.output<Contract[Part]> : undefined;
+};
+
+/** The parts of a request in FastAPI's order. `locations` has their names in `loc`. */
+const parts = ['path', 'query', 'headers', 'body'] as const;
+const locations = { path: 'path', query: 'query', headers: 'header', body: 'body' } as const;
+
+const inputs: { readonly [Part in (typeof parts)[number]]: (request: FastifyRequest) => unknown } = {
+  path: (request) => named(request.params),
+  query: (request) => lastOfEach(request.query),
+  headers: (request) => request.headers,
+  body: ({ body }) => (body instanceof OtherBody ? body.text : body),
+};
+
+const writtenBodies = new WeakMap<FastifyRequest, unknown>();
+
+/** Notes the form of a body in which numbers have the characters of the client: a 422 repeats them. */
+export const noteWrittenBody = (request: FastifyRequest, written: unknown): void => void writtenBodies.set(request, written);
+
+/** The body of a request, in which numbers have the characters of the client. */
+export const writtenBodyOf = (request: FastifyRequest): unknown =>
+  writtenBodies.has(request) ? writtenBodies.get(request) : inputs.body(request);
+
+/** Makes the items of a 422 for the body of a request. If the body has the wrong content type, each item also names the right one (E8). */
+export function bodyItems(error: z.core.$ZodError, request: FastifyRequest): ValidationItem[] {
+  const items = validationItems(error, writtenBodyOf(request), ['body']);
+  const { body } = request;
+  return body instanceof OtherBody ? items.map((item) => ({ ...item, msg: `${item.msg}. ${body.hint}` })) : items;
+}
+
+/** Answers 404 if a path parameter is empty, like FastAPI's router. Fastify's router accepts an empty parameter. */
+function named(params: unknown): unknown {
+  const isEmpty = typeof params === 'object' && params !== null && Object.values(params).includes('');
+  if (isEmpty) throw new ServiceError('not_found', 'There is nothing at this address.');
+  return params;
+}
+
+/** If a query parameter is repeated, the last one counts. */
+function lastOfEach(query: unknown): Record<string, unknown> {
+  const entries = typeof query === 'object' && query !== null ? Object.entries(query) : [];
+  return Object.fromEntries(entries.map(([name, value]) => [name, Array.isArray(value) ? value.at(-1) : value]));
+}
+
+/**
+ * Creates a parser for the parts of a request that the contract contains.
+ *
+ * @throws RequestValidationError with the issues of all parts: path, query, headers and body, each in the order of its fields
+ */
+export function createRequestParser<const Contract extends RequestContract>(
+  contract: Contract,
+): (request: FastifyRequest) => ParsedRequest<Contract> {
+  const steps = parts.flatMap((part) => {
+    const schema = contract[part];
+    return schema === undefined ? [] : [{ part, schema, read: inputs[part], loc: [locations[part]] }];
+  });
+
+  return (request) => {
+    const parsed: Partial<Record<(typeof parts)[number], unknown>> = {};
+    let detail: ValidationItem[] | undefined;
+    for (const { part, schema, read, loc } of steps) {
+      const input = read(request);
+      if (part === 'body' && (input === undefined || input === null)) {
+        detail = [...(detail ?? []), missingBody];
+        continue;
+      }
+      const result = schema.safeParse(input);
+      if (result.success) parsed[part] = result.data;
+      else
+        detail = [...(detail ?? []), ...(part === 'body' ? bodyItems(result.error, request) : validationItems(result.error, input, loc))];
+    }
+    if (detail !== undefined) throw new RequestValidationError(detail);
+    return parsed as ParsedRequest<Contract>;
+  };
+}
+
+/**
+ * Checks the path parameters before any route runs. If one is wrong, no workflow or stamp can be looked up, so no token can be checked: the answer is
+ * then 422 with all faults of the request (E1). Register it before the routes.
+ */
+export function registerPathRule(app: FastifyInstance): void {
+  app.addHook('onRoute', (route) => {
+    const contract = route.config?.contract;
+    const path = contract?.path;
+    if (!path) return;
+    const parse = createRequestParser(contract);
+    route.preHandler = [
+      async (request: FastifyRequest) => void (path.safeParse(request.params).success || parse(request)),
+      ...[route.preHandler ?? []].flat(),
+    ];
+  });
+}
+
+/** One item in `detail` of a 422, like those of pydantic v2 and FastAPI (E1). It has no `url`. */
+export interface ValidationItem {
+  readonly type: string;
+  readonly loc: readonly (string | number)[];
+  readonly msg: string;
+  readonly input: unknown;
+  readonly ctx?: Readonly<Record<string, unknown>>;
+}
+
+/** The maximum number of members and array items that `input` repeats, at all depths together. */
+const maxEchoMembers = 256;
+/** The maximum number of items in `detail`. An object could have a million wrong members. */
+const maxItems = 1024;
+
+/**
+ * Converts the issues of `input`, in the order of the fields. Each `loc` begins with the parameter `loc` (`['body']`, `['query']` …). In `input`,
+ * numbers may have the characters of the client (`JSON.rawJSON`).
+ */
+export function validationItems(error: z.core.$ZodError, input: unknown, loc: readonly (string | number)[]): ValidationItem[] {
+  return error.issues.slice(0, maxItems).map((issue) => {
+    const path = issue.path.filter((step) => typeof step !== 'symbol');
+    const parent = valueAt(input, path.slice(0, -1));
+    const isMissing = issue.code === 'invalid_type' && path.length > 0 && !hasMember(parent, path.at(-1));
+    const value = valueAt(input, path);
+    const { type, msg, ctx } = isMissing ? missing : inPydanticWords(issue, value);
+    const echoed = isMissing ? parent : value;
+    return { type, loc: [...loc, ...path], msg, input: echo(echoed), ...(ctx !== undefined && { ctx }) };
+  });
+}
+
+const missing: PydanticIssue = { type: 'missing', msg: 'Field required' };
+
+/** FastAPI's item for a body that is missing or `null`. */
+export const missingBody: ValidationItem = { type: 'missing', loc: ['body'], msg: 'Field required', input: null };
+
+const wrongTypes: Readonly<Record<string, PydanticIssue>> = {
+  string: { type: 'string_type', msg: 'Input should be a valid string' },
+  array: { type: 'list_type', msg: 'Input should be a valid list' },
+  record: { type: 'dict_type', msg: 'Input should be a valid dictionary' },
+  object: { type: 'model_attributes_type', msg: 'Input should be a valid dictionary or object to extract fields from' },
+};
+
+function tooLong(most: number, value: unknown): PydanticIssue {
+  const length = Array.isArray(value) ? value.length : 0;
+  const ctx = { field_type: 'List', max_length: most, actual_length: length };
+  return { type: 'too_long', msg: `List should have at most ${most} items after validation, not ${length}`, ctx };
+}
+
+function inPydanticWords(issue: z.core.$ZodIssue, value: unknown): PydanticIssue {
+  const carried = pydanticIssueOf(issue);
+  if (carried) return carried;
+  if (issue.code === 'invalid_value') {
+    const expected = listOf(issue.values.map((value) => `'${String(value)}'`));
+    return { type: 'enum', msg: `Input should be ${expected}`, ctx: { expected } };
+  }
+  if (issue.code === 'too_big' && issue.origin === 'array') return tooLong(Number(issue.maximum), value);
+  const wrongType = issue.code === 'invalid_type' ? wrongTypes[issue.expected] : undefined;
+  return wrongType ?? { type: 'value_error', msg: `Value error, ${issue.message}`, ctx: { error: {} } };
+}
+
+/** Joins words like this: `'a', 'b' or 'c'`. */
+const listOf = (words: readonly string[]): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+
+const hasMember = (parent: unknown, name: string | number | undefined): boolean =>
+  typeof parent === 'object' && parent !== null && name !== undefined && Object.hasOwn(parent, name);
+
+function valueAt(input: unknown, path: readonly (string | number)[]): unknown {
+  let value = input;
+  for (const step of path) {
+    value = hasMember(value, step) ? Object.getOwnPropertyDescriptor(value, step)?.value : undefined;
+  }
+  return value;
+}
+
+/** Makes a small copy: long texts are cut, and only the first members are kept. */
+function echo(input: unknown): unknown {
+  let membersLeft = maxEchoMembers;
+  const copy = (value: unknown): unknown => {
+    if (typeof value === 'string') return value.length > maxEchoCharacters ? value.slice(0, maxEchoCharacters) : value;
+    // A number may have as many characters as a text.
+    if (JSON.isRawJSON(value)) return value.rawJSON.length > maxEchoCharacters ? copy(value.rawJSON) : value;
+    if (typeof value !== 'object' || value === null) return value ?? null;
+    if (Array.isArray(value)) return takeSome(value.values()).map(copy);
+    const entries = takeSome(Object.keys(value).values()).map((name) => [name.slice(0, maxEchoCharacters), copy(valueAt(value, [name]))]);
+    return Object.fromEntries(entries);
+  };
+  const takeSome = <Item>(items: IterableIterator<Item>): Item[] => {
+    const taken: Item[] = [];
+    for (const item of items) {
+      if (membersLeft <= 0) break;
+      membersLeft -= 1;
+      taken.push(item);
+    }
+    return taken;
+  };
+  return copy(input);
+}
