@@ -46,7 +46,5 @@ export function registerDocs(app: FastifyInstance): void {
     return reply.type('application/json; charset=utf-8').send(served.body);
   });
 
-  app.get('/docs', { config: { contract: pageContract } }, (_request, reply) =>
-    reply.header('Cache-Control', 'public, max-age=300').page('docs', {}),
-  );
+  app.get('/docs', { config: { contract: pageContract } }, (_request, reply) => reply.page('docs', {}));
 }
