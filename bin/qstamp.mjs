@@ -54,18 +54,19 @@ if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
   process.stderr.on('error', () => undefined);
   // "renew FILE" is a command of src/cli, and only that one has a help page that explains both.
   const isOfOperator = Object.hasOwn(operatorCommands, command) && (command !== 'renew' || args.every((arg) => arg === '--quiet'));
+  const { env: environment, stdout, stderr } = process;
   const name = isOfOperator ? operatorCommands[command] : undefined;
   if (name) {
     const { [name]: run } = await importSource('operator', `${command}.ts`);
     // Read the same settings as `npm start`.
     const envFile = path.join(root, '.env');
     // `process.loadEnvFile` takes a byte order mark for a part of the first name.
-    const given = existsSync(envFile) ? util.parseEnv(readFileSync(envFile, 'utf8').trim()) : {};
-    for (const [name, value] of Object.entries(given)) process.env[name] ??= value;
-    const { env: environment, stdout, stderr } = process;
+    const settings = existsSync(envFile) ? util.parseEnv(readFileSync(envFile, 'utf8').trim()) : {};
+    for (const [name, value] of Object.entries(settings)) environment[name] ??= value;
     process.exitCode = await run({ args, environment, stdout, stderr });
   } else {
-    await importSource('cli', 'main.ts');
+    const { qstamp } = await importSource('cli', 'main.ts');
+    process.exitCode = await qstamp({ args: given, environment, stdin: process.stdin, stdout, stderr });
   }
 } else {
   const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' });

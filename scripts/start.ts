@@ -76,7 +76,7 @@ async function run(signal: AbortSignal): Promise<number> {
   const given = existsSync(envFile) ? parseEnv(readFileSync(envFile, 'utf8').trim()) : {};
   for (const [name, value] of Object.entries(given)) process.env[name] ??= value;
   if (process.env.NODE_ENV === 'production') {
-    process.stderr.write('npm start is for development; for production see docs/operators/operations.md, "Without Docker".\n');
+    process.stderr.write('npm start is for development; for production see docs/operators/install.md, "Without Docker".\n');
   }
   mkdirSync(localDir, { recursive: true });
   let state = 'starting';

@@ -13,7 +13,7 @@ import { createServerProcess, type ServerOptions, type ServerProcess, type Stack
 
 /**
  * MongoDB's protocol and semantics with durable storage on a machine without MongoDB: PostgreSQL with the documentdb extension, from a tree of
- * Debian packages, behind the FerretDB gateway, which is built here. docs/operators/local-stack.md has the reasons.
+ * Debian packages, behind the FerretDB gateway, which is built here. CONTRIBUTING.md "DocumentDB" has the reasons.
  */
 
 /** A DocumentDB server with access to its two processes, so that a test can break only one of them. */

@@ -10,8 +10,8 @@ import type { ServerOptions, StackServer } from './server-process.ts';
 import { startTestContainer } from './test-containers.ts';
 
 /**
- * Starts Redis from the first source that this machine has: a container engine, the program on PATH, or Debian's packages (docs/operators/local-stack.md). The
- * same order applies to MongoDB. `npm start` uses compose's containers, which keep their data; tests use those of testcontainers.
+ * Starts Redis from the first source that this machine has: a container engine, the program on PATH, or Debian's packages (CONTRIBUTING.md,
+ * "Local servers"). The same order applies to MongoDB. `npm start` uses compose's containers, which keep their data; tests use those of testcontainers.
  *
  * @throws StepError that tells the user how to make one of the sources available
  */

@@ -1,17 +1,7 @@
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import {
-  type Certificate,
-  createTrustStore,
-  nameText,
-  pemOf,
-  type TrustMaterial,
-  TrustMaterialError,
-  type TrustStore,
-} from '../shared/rfc3161/index.ts';
-import { asFailure, CommandFailure, exitCodes } from './failure.ts';
-import { saveFile } from './local-files.ts';
-import type { OptionValues } from './options.ts';
+import { type Certificate, createTrustStore, nameText, type TrustMaterial, type TrustStore } from '../shared/rfc3161/index.ts';
+import { about } from './failure.ts';
 
 /** Writes a fingerprint in OpenSSL's notation, so that people can compare it: `AB:CD:…`. */
 export const readableFingerprint = (hex: string): string => hex.toUpperCase().match(/../g)?.join(':') ?? '';
@@ -25,34 +15,15 @@ export function readableName(name: Buffer): string {
   }
 }
 
-/** A certificate as members of a JSON line. */
-export const certificateJson = ({ subject, issuer, fingerprint, notBeforeMs, notAfterMs }: Certificate) => ({
-  subject: readableName(subject),
-  issuer: readableName(issuer),
-  sha256: fingerprint,
-  not_before: new Date(notBeforeMs).toISOString(),
-  not_after: new Date(notAfterMs).toISOString(),
-});
-
-/** A saved trust anchor. `keepAnchor` gives each its own file, but the user may put a file with several into the folder. */
+/** A saved trust anchor. `qstamp trust add` gives each its own file, but the user may put a file with several into the folder. */
 export interface KeptAnchor {
   readonly path: string;
   readonly certificate: Certificate;
 }
 
-/** Runs `read`. If it fails because of the file, the error becomes one sentence that names the file. */
-export async function aboutFile<Value>(path: string, read: () => Promise<Value>): Promise<Value> {
-  try {
-    return await read();
-  } catch (error) {
-    const failure = error instanceof TrustMaterialError ? new CommandFailure(exitCodes.file, error.message) : asFailure(error);
-    throw failure instanceof CommandFailure ? new CommandFailure(failure.exitCode, `${path}: ${failure.message}`) : failure;
-  }
-}
-
 /** Reads the certificates of a PEM or DER file. @throws CommandFailure if it has none */
 export const readCertificates = (path: string): Promise<readonly Certificate[]> =>
-  aboutFile(path, async () => createTrustStore({ anchors: [await readFile(path)] }).certificates);
+  about(path, async () => createTrustStore({ anchors: [await readFile(path)] }).certificates);
 
 /** Reads the user's saved trust anchors, sorted by file name. Returns an empty list if there is no folder yet. */
 export async function keptAnchors(folder: string): Promise<readonly KeptAnchor[]> {
@@ -68,24 +39,11 @@ export async function keptAnchors(folder: string): Promise<readonly KeptAnchor[]
   return (await Promise.all(paths.map(read))).flat();
 }
 
-/** Saves a certificate as a trust anchor, and returns its path. */
-export async function keepAnchor(folder: string, { fingerprint, der }: Certificate): Promise<string> {
-  const path = join(folder, `${fingerprint}.pem`);
-  return aboutFile(path, async () => {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    await saveFile(path, [Buffer.from(pemOf('CERTIFICATE', der))], { overwrite: true });
-    return path;
-  });
-}
-
-/** Removes a certificate from its file, and the file if it holds no other. */
-export async function forgetAnchor({ path, certificate }: KeptAnchor): Promise<void> {
-  const others = (await readCertificates(path)).filter(({ fingerprint }) => fingerprint !== certificate.fingerprint);
-  const pem = others.map(({ der }) => pemOf('CERTIFICATE', der)).join('');
-  await aboutFile(path, async () => {
-    if (others.length === 0) await rm(path);
-    else await saveFile(path, [Buffer.from(pem)], { overwrite: true });
-  });
+/** The options with the user's certificates and revocation lists, each a list of files. */
+export interface TrustOptions {
+  readonly ca?: readonly string[];
+  readonly intermediate?: readonly string[];
+  readonly crl?: readonly string[];
 }
 
 /**
@@ -95,17 +53,17 @@ export async function forgetAnchor({ path, certificate }: KeptAnchor): Promise<v
  */
 export async function openTrust(
   folder: string,
-  { ca = [], intermediate = [], crl = [] }: OptionValues,
+  { ca = [], intermediate = [], crl = [] }: TrustOptions = {},
   /** From the file that the command checks: certificates that are not trust anchors, and revocation lists signed by their issuers. */
   brought: Pick<TrustMaterial, 'intermediates' | 'crls'> = {},
 ): Promise<TrustStore> {
   const readAll = async (paths: readonly string[]) => (await Promise.all(paths.map(readCertificates))).flat();
   const anchors = ca.length > 0 ? await readAll(ca) : (await keptAnchors(folder)).map(({ certificate }) => certificate);
   const intermediates = await readAll(intermediate);
-  const crls = await Promise.all(crl.map((path) => aboutFile(path, () => readFile(path))));
+  const crls = await Promise.all(crl.map((path) => about(path, () => readFile(path))));
   const derOf = ({ der }: Certificate) => der;
   // The user's certificates were read before, so only a revocation list can be wrong here.
-  return aboutFile(crl.join(', '), async () =>
+  return about(crl.join(', '), async () =>
     createTrustStore({
       anchors: anchors.map(derOf),
       intermediates: [...intermediates.map(derOf), ...(brought.intermediates ?? [])],

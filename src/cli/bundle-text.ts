@@ -3,25 +3,27 @@ import { developmentSentence, qualifiedSentence } from '../shared/domain/qualifi
 import { type ReasonCode, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
 import { rfc3339Of, toldCertificate, toldToken } from '../shared/domain/token.ts';
 import { BundleFault } from '../shared/proof/bundle.js';
+import type * as proof from '../shared/proof/judge-bundle.js';
 import { StampRefused, verdictOf } from '../shared/proof/judge-bundle.js';
 import type { TrustStore, Verified } from '../shared/rfc3161/index.ts';
 import { exitCodes } from './failure.ts';
 import type { SubjectJudgement, TokenVerdict } from './judge.ts';
-import type { BundleJudgement, FoundOutput } from './judge-bundle.ts';
 import { countOf, withMilliseconds } from './terminal.ts';
-import { exitCodeOf, isDevelopment, type ToldVerdict, tellVerdict } from './verdict-text.ts';
+import { exitCodeOf, isDevelopment, type ToldVerdict, tellVerdict, toldVerdict } from './verdict-text.ts';
+
+export type BundleJudgement = proof.BundleJudgement<TokenVerdict>;
 
 /** The result for a bundle whose files or stamps do not verify. */
 export function tellBrokenBundle(name: string, fault: BundleFault | StampRefused): ToldVerdict {
   const reason = fault instanceof BundleFault ? `${fault.code}: ${fault.message}` : reasonOf(fault.code as ReasonCode);
   const details = fault instanceof StampRefused ? [`of ${fault.what}`] : [];
-  return {
+  return toldVerdict({
     json: { subject: name, verdict: 'not_valid', valid: false, reason, issued_at: null, not_checked: [] },
     line: `${name}: NOT VALID, ${reason}`,
     details,
     verdict: 'not_valid',
     code: exitCodes.notValid,
-  };
+  });
 }
 
 function ownNotes({ notProved, none }: BundleJudgement['own']): string[] {
@@ -52,12 +54,12 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
   const { record, root, closing, own } = judgement;
   const { verdict, missing, ...why } = verdictOf(judgement);
   const reason = why.reason as SubjectJudgement['reason'];
-  const subject = { input: name, token: undefined, stampId: undefined, record: undefined };
-  const stated: SubjectJudgement = { ...root, verdict, reason, stated: root?.stated, online: undefined };
+  const subject = { input: name };
+  const stated: SubjectJudgement = { ...root, verdict, reason, stated: root?.stated };
   const closingToken = closing?.stated;
-  const { json, line, details, code, sign } = tellVerdict(name, subject, stated, trust, closingToken && [closingToken]);
-  const told = json as { readonly not_checked: readonly string[] };
-  const ofClosing = (closing?.qualification?.notChecked ?? []).filter((note) => !told.not_checked.includes(note));
+  const told = tellVerdict(name, subject, stated, trust, closingToken && [closingToken]);
+  const { not_checked } = told.json as { readonly not_checked: readonly string[] };
+  const ofClosing = (closing?.qualification?.notChecked ?? []).filter((note) => !not_checked.includes(note));
   const notes = [...ofClosing, ...ownNotes(own), unsignedNote, ...moreNotes];
   const isValid = verdict === 'valid';
   const outputs = countOf(record.output_count, 'output');
@@ -65,8 +67,9 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
   const closingSigner = closingToken ? toldCertificate(closingToken.signer) : null;
   const isOtherSigner = closingSigner !== null && closingSigner.sha256 !== root?.stated?.signer.fingerprint;
   return {
+    ...told,
     json: {
-      ...json,
+      ...told.json,
       claimed: isValid ? record : null,
       closing_record_issued_at: isValid ? closedAt : null,
       closing_record_signer: closingSigner,
@@ -74,9 +77,9 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
         closing_record_qualified: closing.qualification && qualifiedVerdictOf(closing.qualification),
       }),
       own_stamps: { valid: own.valid, not_proved: own.notProved, none: own.none },
-      not_checked: [...told.not_checked, ...notes],
+      not_checked: [...not_checked, ...notes],
     },
-    line: isValid ? line.replace(': valid, existed at', `: valid, ${outputs} in this order existed at`) : line,
+    line: isValid ? told.line.replace(': valid, existed at', `: valid, ${outputs} in this order existed at`) : told.line,
     details: [
       ...(isValid
         ? [
@@ -88,12 +91,9 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
         : []),
       ...closingText(root?.qualification, closing?.qualification),
       ...(isOtherSigner ? [`closing record signed by ${closingSigner.subject}`] : []),
-      ...(reason === 'no_token' ? [`this bundle has no time-stamp of ${missing}`] : details),
+      ...(reason === 'no_token' ? [`this bundle has no time-stamp of ${missing}`] : told.details),
       ...notes.map((note) => `not checked: ${note}`),
     ],
-    verdict,
-    sign,
-    code,
   };
 }
 
@@ -108,7 +108,7 @@ export interface SearchedBundle {
 interface BundlePlace {
   readonly bundle: string;
   readonly judgement: BundleJudgement;
-  readonly outputs: readonly FoundOutput[];
+  readonly outputs: readonly proof.FoundOutput<TokenVerdict>[];
   readonly isBriefing: boolean;
 }
 
@@ -172,7 +172,7 @@ function tellPlace(path: string, sha256: string, place: BundlePlace): ToldVerdic
   const headline = isValid ? `valid, existed at ${withMilliseconds(json.issued_at ?? '')}; ` : `NOT PROVED, ${reason} It would be `;
   const token = tokenOf(place);
   const isTrial = isValid && token !== undefined && isDevelopment(token);
-  return {
+  return toldVerdict({
     verdict,
     code,
     json,
@@ -181,8 +181,8 @@ function tellPlace(path: string, sha256: string, place: BundlePlace): ToldVerdic
       ...(isTrial ? [developmentSentence] : []),
       ...(isValid && json.not_checked.length > 0 ? [`not checked: ${withMilliseconds(json.not_checked.join('; '))}`] : []),
     ],
-    ...(isTrial && { sign: 'not_proved' }),
-  };
+    isTrial,
+  });
 }
 
 /** The result for a file that is in none of the bundles. */
@@ -192,7 +192,7 @@ export function tellNotFound(path: string, sha256: string, bundles: readonly Sea
     ? `bundle_not_valid: ${broken.name} is not valid, so it says nothing about this file.`
     : 'not_in_bundle: The file is neither an output nor the briefing of a workflow here, or it has changed.';
   const [verdict, code] = ['not_valid', exitCodes.notValid] as const;
-  return { json: fileJson(path, sha256, verdict, reason), line: `${path}: NOT VALID, ${reason}`, details: [], verdict, code };
+  return toldVerdict({ json: fileJson(path, sha256, verdict, reason), line: `${path}: NOT VALID, ${reason}`, details: [], verdict, code });
 }
 
 /** The results for a file: one for each bundle that proves it. If no bundle proves it, one for each bundle that contains its hash. */

@@ -22,15 +22,6 @@ import {
 } from '../shared/contract/workflow.ts';
 import { CommandFailure, exitCodes, misuse } from './failure.ts';
 
-interface ClientOptions {
-  /** The base URL of the service. It may include a path. */
-  readonly baseUrl: string;
-  /** With a service token, stamps are made for its product; without a token, as an agent. */
-  readonly serviceToken?: string | undefined;
-  /** Undefined: nobody watches uploads. */
-  readonly onUpload?: OnUpload | undefined;
-}
-
 /** The maximum time of one try. It is long because large content may be sent over a slow connection. */
 const timeoutMs = 120_000;
 
@@ -47,9 +38,18 @@ export type Client = ReturnType<typeof createClient>;
 /**
  * Calls the service for the commands through the TypeScript client, which retries and gives each request an idempotency key (S9). The answers are
  * checked here, because they are printed and saved. Every failure becomes a CommandFailure with one sentence and an exit code.
+ *
+ * @param onUpload undefined: nobody watches uploads
+ * @throws CommandFailure if QSTAMP_URL is not an HTTP URL
  */
-export function createClient({ baseUrl, serviceToken, onUpload }: ClientOptions) {
-  const qstamp = new Qstamp({ url: baseUrl, serviceToken, timeoutMs, ...(onUpload && { fetch: watchedFetch(onUpload) }) });
+export function createClient({ QSTAMP_URL, QSTAMP_SERVICE_TOKEN }: Readonly<Record<string, string | undefined>>, onUpload?: OnUpload) {
+  const qstamp = new Qstamp({
+    url: serviceUrl(QSTAMP_URL),
+    // With a service token, stamps are made for its product; without a token, as an agent.
+    serviceToken: QSTAMP_SERVICE_TOKEN || undefined,
+    timeoutMs,
+    ...(onUpload && { fetch: watchedFetch(onUpload) }),
+  });
 
   async function parsed<Schema extends z.ZodType>(schema: Schema, answer: Promise<unknown>): Promise<z.output<Schema>> {
     const result = schema.safeParse(await orFailure(answer));
@@ -123,8 +123,8 @@ function failureOf(error: unknown): unknown {
   return error instanceof UnexpectedAnswer ? new CommandFailure(exitCodes.unavailable, error.message) : error;
 }
 
-/** Called when a large body is sent, with its size. The returned function is called with the bytes of each part. */
-type OnUpload = (total: number) => (count: number) => void;
+/** Called when a large body is sent. The returned function is called with the bytes of each part, and the size of the body. */
+type OnUpload = () => (count: number, total: number) => void;
 
 /** Smaller bodies are sent before anybody could read how far they are. */
 const leastWatchedBytes = 1024 * 1024;
@@ -140,16 +140,16 @@ const watchedFetch =
     if (!(body instanceof Blob) || body.size < leastWatchedBytes) return fetch(input, init);
     // A copy, which does not copy the bytes: the client sends the same blob again after a failure.
     const watched = body.slice();
-    watched.stream = () => ReadableStream.from(partsOf(body, onUpload(body.size)));
+    watched.stream = () => ReadableStream.from(partsOf(body, onUpload()));
     return fetch(input, { ...init, body: watched });
   };
 
-async function* partsOf(blob: Blob, onBytes: (count: number) => void): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+async function* partsOf(blob: Blob, onBytes: ReturnType<OnUpload>): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   for await (const chunk of blob.stream()) {
     for (let at = 0; at < chunk.length; at += partBytes) {
       const part = chunk.subarray(at, at + partBytes);
       yield part;
-      onBytes(part.length);
+      onBytes(part.length, blob.size);
     }
   }
 }

@@ -1,7 +1,10 @@
+import { type CommandUnknownOpts, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { Client } from './client.ts';
-import { CommandFailure, type ExitCode, exitCodes, misuse } from './failure.ts';
-import type { OptionName, OptionValues } from './options.ts';
+import { CommandFailure, exitCodes, misuse } from './failure.ts';
 import type { Terminal } from './terminal.ts';
+
+/** The command line, or a group of commands such as `qstamp workflow`. */
+export type Program = CommandUnknownOpts;
 
 /** The environment of a command. Nothing in it is opened before the command uses it. */
 export interface Context {
@@ -15,22 +18,21 @@ export interface Context {
   readonly anchorsFolder: string;
 }
 
-export interface Command {
-  /** The name of the command: one or two words. */
-  readonly name: string;
-  /** The operands after the name, e.g. `FILE...`; empty if there are none. */
-  readonly operands: string;
-  /** One line for the overview. */
-  readonly summary: string;
-  /** More text for the command's own help. */
-  readonly details?: string;
-  /** The options of the command, each with the name of its value (empty for a switch) and a description. */
-  readonly options: Partial<Readonly<Record<OptionName, readonly [value: string, help: string]>>>;
-  run(operands: readonly string[], values: OptionValues, context: Context): Promise<ExitCode>;
-}
+/** Collects the values of an option that may be repeated. An option of commander with `<FILE...>` would take the operands after it, too. */
+export const collect = (value: string, previous: readonly string[] = []): readonly string[] => [...previous, value];
+
+/** The option `--metadata`, which collects pairs. */
+export const metadataOption = (description: string) =>
+  new Option('--metadata <NAME=VALUE>', `${description}; may be repeated`).argParser(
+    (pair, previous: Readonly<Record<string, string>> = {}) => {
+      const end = pair.indexOf('=');
+      if (end < 1) throw new InvalidArgumentError('It takes NAME=VALUE.');
+      return { ...previous, [pair.slice(0, end)]: pair.slice(end + 1) };
+    },
+  );
 
 /** Continues only if the user says yes, or gave `--yes`. @throws CommandFailure `usage` otherwise */
-export async function confirm({ yes }: OptionValues, ask: Context['ask'], question: string): Promise<void> {
+export async function confirm({ yes }: { readonly yes?: true }, ask: Context['ask'], question: string): Promise<void> {
   if (yes) return;
   const answer = await ask(`${question} [y/N] `);
   if (answer === undefined) throw misuse('this needs a confirmation, but there is no terminal to ask; use --yes');

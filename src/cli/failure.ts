@@ -1,3 +1,5 @@
+import { TrustMaterialError } from '../shared/rfc3161/index.ts';
+
 /** The exit codes. For several files the smallest code that is not 0 counts, so that a smaller problem never hides "not valid". */
 export const exitCodes = {
   ok: 0,
@@ -49,8 +51,25 @@ const fileFaults: Readonly<Record<string, string>> = {
   EROFS: 'the disk is read-only',
 };
 
-/** Turns a file error of the operating system into a CommandFailure. Any other error is returned unchanged. */
+/**
+ * Does something that is called `name`, for example reads the file of this name. If it fails, `name` begins the sentence.
+ *
+ * @throws CommandFailure if the user can understand the failure
+ */
+export async function about<Value>(name: string, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    const failure = asFailure(error);
+    throw failure instanceof CommandFailure
+      ? new CommandFailure(failure.exitCode, `${name}: ${failure.message}`, failure.details)
+      : failure;
+  }
+}
+
+/** Turns an error of the operating system about a file, or a fault in certificates, into a CommandFailure. Any other error is returned unchanged. */
 export function asFailure(error: unknown): unknown {
+  if (error instanceof TrustMaterialError) return new CommandFailure(exitCodes.file, error.message);
   if (!(error instanceof Error) || !('code' in error)) return error;
   const fault = fileFaults[String(error.code)];
   return fault === undefined ? error : new CommandFailure(exitCodes.file, fault);

@@ -12,10 +12,9 @@ import { recordAlgorithms, type TokenClaims, type TrustStore, type Verified } fr
 import { createTokenJudge } from '../shared/trust/judge.ts';
 import { createListIndex, type ListIndex } from '../shared/trust/lists/index.ts';
 import type { Client } from './client.ts';
-import { type DigestOptions, digestInput } from './digest-input.ts';
 import { CommandFailure, exitCodes, misuse } from './failure.ts';
-import { parseJson, readText } from './local-files.ts';
-import type { VerifySubject } from './subject.ts';
+import { type DigestOptions, digestInput, parseJson, readText } from './local-files.ts';
+import type { VerifySubject } from './operands.ts';
 
 /** The verdict about a token on this machine. */
 export interface TokenVerdict {
@@ -33,6 +32,17 @@ export interface TokenVerdict {
   readonly qualification?: Qualification | null;
   /** The token is valid because a trusted list grants its service, and not by the user's trust anchors. */
   readonly isTrustedByList?: boolean;
+  /** If the token is for another content: whether the token itself is valid. */
+  readonly isTokenProved?: boolean;
+}
+
+/** What the user trusts, and when. */
+export interface Trusted {
+  readonly trust: TrustStore;
+  /** Undefined: no trusted list was given. */
+  readonly lists: ListIndex | undefined;
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number;
 }
 
 const noLists = createListIndex([]);
@@ -41,15 +51,8 @@ const noLists = createListIndex([]);
  * Judges a token or an evidence record with the user's trust anchors and trusted lists, as the service does. It returns a verdict for any octets.
  *
  * @param imprints imprints of the file in the algorithms that an evidence record needs. They are not compared with a token; the caller does that
- * @param lists undefined: no list was given
  */
-export async function judgeToken(
-  token: Uint8Array,
-  trust: TrustStore,
-  nowMs: number,
-  imprints: readonly Imprint[] = [],
-  lists?: ListIndex,
-): Promise<TokenVerdict> {
+export async function judgeToken(token: Uint8Array, { trust, lists, nowMs }: Trusted, imprints: readonly Imprint[]): Promise<TokenVerdict> {
   const settings = { providers: [], extraTrust: trust };
   const { judge } = createTokenJudge({ trust: settings, lists: () => lists ?? noLists, clock: () => nowMs });
   const judged = await judge(token, { imprints });
@@ -64,8 +67,24 @@ export async function judgeToken(
   return { verdict, reason, stated, claims: verdict === 'not_proved' ? claims : undefined, ...qualification };
 }
 
+/** The verdict that a token is for another content. */
+const mismatchOf = ({ verdict, stated }: Pick<TokenVerdict, 'verdict' | 'stated'>) =>
+  ({ verdict: 'not_valid', reason: 'imprint_mismatch', stated, isTokenProved: verdict === 'valid' }) as const;
+
+/** Judges the stamp of a SHA-256 like `judgeToken`. A token for another hash is not valid. */
+export async function judgeStamp(
+  token: Uint8Array,
+  trusted: Trusted,
+  sha256: Imprint,
+  imprints: readonly Imprint[] = [sha256],
+): Promise<TokenVerdict> {
+  const judged = await judgeToken(token, trusted, imprints);
+  const said = imprintSaidBy(judged);
+  return judged.verdict === 'not_valid' || !said || isSameImprint(said, sha256) ? judged : mismatchOf(judged);
+}
+
 /** Returns the imprint that a token states; undefined if it cannot be read, or if the token is not valid. */
-export function imprintSaidBy({ stated, claims }: Pick<TokenVerdict, 'stated' | 'claims'>): Imprint | undefined {
+function imprintSaidBy({ stated, claims }: Pick<TokenVerdict, 'stated' | 'claims'>): Imprint | undefined {
   const said = stated ?? claims;
   return said && imprintOf(said);
 }
@@ -77,21 +96,14 @@ export type OnlineAnswer = VerificationResult | CommandFailure;
 export interface SubjectJudgement extends Omit<TokenVerdict, 'reason'> {
   /** `no_token`: the service may know the stamp, but there is no token to verify here. */
   readonly reason: TokenVerdict['reason'] | 'no_token';
-  /** If the file does not match the token: whether the token itself is valid. */
-  readonly isTokenProved?: boolean;
-  readonly online: OnlineAnswer | undefined;
+  readonly online?: OnlineAnswer | undefined;
 }
 
-export interface JudgeContext {
-  readonly trust: TrustStore;
-  /** Undefined: no trusted list was given. */
-  readonly lists: ListIndex | undefined;
+export interface JudgeContext extends Trusted {
   /** Undefined: the service is not asked. */
   readonly client: Client | undefined;
   readonly stdin: AsyncIterable<Uint8Array>;
   readonly onBytes: NonNullable<DigestOptions['onBytes']>;
-  /** Milliseconds since the epoch. */
-  readonly nowMs: number;
 }
 
 /**
@@ -101,29 +113,23 @@ export interface JudgeContext {
  * @throws CommandFailure if there is nothing to judge, or the file cannot be read
  */
 export async function judgeSubject(subject: VerifySubject, context: JudgeContext): Promise<SubjectJudgement> {
-  const { trust, lists, client, stdin, onBytes, nowMs } = context;
+  const { client, stdin, onBytes } = context;
   const { input, stampId, record } = subject;
   if (subject.token === undefined && client === undefined && record === undefined) {
     throw misuse('an id is not a token; --online fetches the token from the service');
   }
   const token = subject.token ?? (stampId === undefined ? undefined : await client?.fetchToken(stampId));
+  const imprintsOfInput = async (path: string, algorithms: readonly [ImprintAlgorithm, ...ImprintAlgorithm[]]) =>
+    (await digestInput(path, stdin, { algorithms, onBytes })).imprints;
   // Standard input can be read only once, so the algorithms that an evidence record needs are read from it first.
   const [first, ...others] = token === undefined ? [] : recordAlgorithms(token);
   const imprints = input === undefined || first === undefined ? [] : await imprintsOfInput(input, [first, ...others]);
-  const judged = token === undefined ? noToken : await judgeToken(token, trust, nowMs, imprints, lists);
+  const judged = token === undefined ? noToken : await judgeToken(token, context, imprints);
   const wanted = imprintSaidBy(judged) ?? (record && sha256Imprint(record.sha256));
   const found = imprints[0] ?? (input === undefined ? undefined : (await imprintsOfInput(input, [wanted?.algorithm ?? 'sha256']))[0]);
   const differs = judged.verdict !== 'not_valid' && found !== undefined && wanted !== undefined && !isSameImprint(found, wanted);
   const online = client && (await askService(client, token, stampId, found));
-  const mismatch = { verdict: 'not_valid', reason: 'imprint_mismatch', isTokenProved: judged.verdict === 'valid' } as const;
-  return { ...judged, ...(differs && mismatch), online };
-
-  async function imprintsOfInput(
-    path: string,
-    algorithms: readonly [ImprintAlgorithm, ...ImprintAlgorithm[]],
-  ): Promise<readonly Imprint[]> {
-    return (await digestInput(path, stdin, { algorithms, onBytes })).imprints;
-  }
+  return { ...judged, ...(differs && mismatchOf(judged)), online };
 }
 
 const noToken = { verdict: 'not_proved', reason: 'no_token', stated: undefined } as const;
@@ -158,6 +164,8 @@ const mostProofBytes = 4 * 1024 * 1024;
 
 /** Reads an inclusion proof. @throws CommandFailure if the file contains no proof */
 async function readProof(path: string): Promise<InclusionProofShown> {
+  const { size = 0 } = (await stat(path).catch(() => undefined)) ?? {};
+  if (size > mostProofBytes) throw new CommandFailure(exitCodes.file, `${path} is too large for a proof`);
   const text = await readText(path);
   if (text === undefined) throw new CommandFailure(exitCodes.file, `${path}: there is no such file`);
   const { data } = inclusionProof.safeParse(parseJson(text));
@@ -173,25 +181,16 @@ async function readProof(path: string): Promise<InclusionProofShown> {
  * @throws CommandFailure if the file or the proof cannot be read
  */
 export async function judgeOutput(path: string, proofPath: string, context: JudgeContext): Promise<OutputJudgement> {
-  const { trust, lists, stdin, onBytes, nowMs } = context;
-  const proofBytes = (await stat(proofPath).catch(() => undefined))?.size ?? 0;
-  if (proofBytes > mostProofBytes) throw new CommandFailure(exitCodes.file, `${proofPath} is too large for a proof`);
   const proof = await readProof(proofPath);
-  const { digest: sha256 } = (await digestInput(path, stdin, { onBytes })).imprint;
+  const { digest: sha256 } = (await digestInput(path, context.stdin, { onBytes: context.onBytes })).imprint;
   const found = { sha256, proof };
   const { closing_record: seal } = proof;
-  if (!seal) return { ...found, judgement: { verdict: 'not_proved', reason: 'no_token', stated: undefined, online: undefined } };
+  if (!seal) return { ...found, judgement: noToken };
 
   const { record } = seal;
   const stamped = sha256Imprint(hashOfClosingText(canonicalTextOf(record)));
-  const judged = await judgeToken(Buffer.from(seal.stamp.token, 'base64'), trust, nowMs, [stamped], lists);
-  if (judged.verdict === 'not_valid') return { ...found, judgement: { ...judged, online: undefined } };
-  const refuse = (reason: 'imprint_mismatch' | 'inclusion_proof_invalid'): OutputJudgement => ({
-    ...found,
-    judgement: { verdict: 'not_valid', reason, stated: judged.stated, isTokenProved: judged.verdict === 'valid', online: undefined },
-  });
-  const said = imprintSaidBy(judged);
-  if (said && !isSameImprint(said, stamped)) return refuse('imprint_mismatch');
+  const judged = await judgeStamp(Buffer.from(seal.stamp.token, 'base64'), context, stamped);
+  if (judged.verdict === 'not_valid') return { ...found, judgement: judged };
   const isOwn = record.workflow_id === proof.workflow_id && proof.sequence_number === proof.leaf_index + 1;
   const inclusion = {
     treeSize: proof.tree_size,
@@ -199,6 +198,6 @@ export async function judgeOutput(path: string, proofPath: string, context: Judg
     inclusionPath: proof.inclusion_path.map(octetsOfSha256),
   };
   const head = { treeSize: record.output_count, rootHash: octetsOfSha256(record.merkle_root) };
-  if (!isOwn || !verifyInclusion(octetsOfSha256(sha256), inclusion, head).ok) return refuse('inclusion_proof_invalid');
-  return { ...found, judgement: { ...judged, online: undefined } };
+  const isProved = isOwn && verifyInclusion(octetsOfSha256(sha256), inclusion, head).ok;
+  return { ...found, judgement: isProved ? judged : { verdict: 'not_valid', reason: 'inclusion_proof_invalid', stated: judged.stated } };
 }

@@ -10,16 +10,19 @@ import {
   readSignersFile,
   type TrustedList,
 } from '../shared/trust/lists/index.ts';
-import { aboutFile } from './anchors.ts';
-import { CommandFailure, exitCodes, misuse } from './failure.ts';
-import type { OptionValues } from './options.ts';
+import { about, CommandFailure, exitCodes, misuse } from './failure.ts';
+import { forEachFile, type Terminal } from './terminal.ts';
+
+/** The options with trusted lists and the certificates that may sign them, each a list of files. */
+export interface ListOptions {
+  readonly trustedList?: readonly string[];
+  readonly listSigners?: readonly string[];
+}
 
 /** The trusted lists of one command, and the means to verify more of them. */
 export interface GivenLists {
   /** Undefined: no list was given, so nothing is said about qualified. */
   readonly lists: ListIndex | undefined;
-  /** The files that cannot be read or are refused, each with its failure. */
-  readonly failures: readonly (readonly [file: string, failure: CommandFailure])[];
   /** Adds the lists in a bundle, by the same signers and rules. Undefined: no signers were given. */
   readonly withBundle: ((documents: ReadonlyMap<string, Uint8Array>) => Promise<BundleLists>) | undefined;
 }
@@ -31,40 +34,33 @@ interface BundleLists {
   readonly refusals: readonly string[];
 }
 
-/** Reads and verifies the files of `--trusted-list`. @throws CommandFailure if `--list-signers` is missing or cannot be read */
-export async function readGivenLists({ 'trusted-list': files = [], 'list-signers': given }: OptionValues): Promise<GivenLists> {
+/**
+ * Reads and verifies the files of `--trusted-list`. A file that cannot be read or is refused is reported as a problem.
+ *
+ * @throws CommandFailure if `--list-signers` is missing or cannot be read
+ */
+export async function readGivenLists(
+  { trustedList: files = [], listSigners: given }: ListOptions,
+  terminal: Terminal,
+): Promise<GivenLists> {
   if (given === undefined) {
     if (files.length > 0) throw misuse('--trusted-list needs --list-signers: the certificates that may sign it');
-    return { lists: undefined, failures: [], withBundle: undefined };
+    return { lists: undefined, withBundle: undefined };
   }
   const signers = await readListSigners(given);
-  const documents = new Map<string, Uint8Array>();
-  const failures: [string, CommandFailure][] = [];
-  for (const file of files) {
-    try {
-      documents.set(file, await aboutFile(file, () => readFile(file)));
-    } catch (error) {
-      if (!(error instanceof CommandFailure)) throw error;
-      failures.push([file, new CommandFailure(error.exitCode, error.message.replace(`${file}: `, ''))]);
-    }
-  }
-  const choose = async (these: ReadonlyMap<string, Uint8Array>): Promise<ChosenLists> => {
-    const reader = openListThread();
-    try {
-      return await chooseLists(these, signers, reader);
-    } finally {
-      await reader.close();
-    }
-  };
-  const own = await choose(documents);
+  const documents = await readDocuments(files, terminal);
+  const own = await chooseFrom(documents, signers);
   for (const [file, list] of own.read)
-    if (list instanceof ListRefusal) failures.push([file, new CommandFailure(exitCodes.notValid, list.message, { code: list.code })]);
+    if (list instanceof ListRefusal)
+      terminal.problem(file, new CommandFailure(exitCodes.notValid, list.message, { code: list.code }), 'list refused');
   return {
     lists: files.length === 0 ? undefined : createListIndex(own.newest),
-    failures,
     withBundle: async (others) => {
       // A given file may have the name of a list in the bundle.
-      const all = await choose(new Map([...documents, ...[...others].map(([name, list]) => [`bundle:${name}`, list] as const)]));
+      const all = await chooseFrom(
+        new Map([...documents, ...[...others].map(([name, list]) => [`bundle:${name}`, list] as const)]),
+        signers,
+      );
       const refusals: string[] = [];
       const brought = new Map<string, TrustedList>();
       for (const [file, list] of all.read) {
@@ -79,10 +75,30 @@ export async function readGivenLists({ 'trusted-list': files = [], 'list-signers
   };
 }
 
+/** Reads files. One that cannot be read is reported as a problem. */
+export async function readDocuments(files: readonly string[], terminal: Terminal): Promise<Map<string, Uint8Array>> {
+  const documents = new Map<string, Uint8Array>();
+  await forEachFile(files, terminal, async (file) => void documents.set(file, await readFile(file)));
+  return documents;
+}
+
+/** Verifies lists in a thread of their own, and chooses the newest. `signers` undefined: any signer is taken. */
+export async function chooseFrom(
+  documents: ReadonlyMap<string, Uint8Array>,
+  signers: readonly Uint8Array[] | undefined,
+): Promise<ChosenLists> {
+  const reader = openListThread();
+  try {
+    return await chooseLists(documents, signers, reader);
+  } finally {
+    await reader.close();
+  }
+}
+
 /** Reads the certificates of `--list-signers`, DER. @throws CommandFailure */
 export async function readListSigners(paths: readonly string[]): Promise<readonly Uint8Array[]> {
   const readOne = async (path: string) => {
-    const file = await aboutFile(path, () => readFile(path));
+    const file = await about(path, () => readFile(path));
     try {
       return readSignersFile(file);
     } catch (error) {

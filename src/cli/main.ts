@@ -2,108 +2,154 @@ import { once } from 'node:events';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import { version as ownVersion } from '../shared/contract/version.ts';
-import { type Client, createClient, serviceUrl } from './client.ts';
-import type { Command, Context } from './command.ts';
-import { helpFor, helpOf, type Invocation, parseCommandLine } from './command-line.ts';
-import { completionOf } from './commands/completion.ts';
-import { lists } from './commands/lists.ts';
-import { pack } from './commands/pack.ts';
-import { renew } from './commands/renew.ts';
-import { stamp } from './commands/stamp.ts';
-import { trustAdd, trustList, trustRemove } from './commands/trust.ts';
-import { verify } from './commands/verify.ts';
-import {
-  workflowAdd,
-  workflowBundle,
-  workflowComplete,
-  workflowRedact,
-  workflowResend,
-  workflowStart,
-  workflowStatus,
-} from './commands/workflow.ts';
-import { type ExitCode, exitCodes } from './failure.ts';
-import { createTerminal } from './terminal.ts';
+import { Argument, Command } from '@commander-js/extra-typings';
+import { CommanderError } from 'commander';
+import { version } from '../shared/contract/version.ts';
+import { createClient } from './client.ts';
+import type { Context, Program } from './command.ts';
+import { addCompletionCommand } from './commands/completion.ts';
+import { addListsCommand } from './commands/lists.ts';
+import { addPackCommand } from './commands/pack.ts';
+import { addRenewCommand } from './commands/renew.ts';
+import { addStampCommand } from './commands/stamp.ts';
+import { addTrustCommands } from './commands/trust.ts';
+import { addVerifyCommand } from './commands/verify.ts';
+import { addWorkflowCommands } from './commands/workflow.ts';
+import { type ExitCode, misuse } from './failure.ts';
+import { createTerminal, type Output } from './terminal.ts';
 
-const version: Command = {
-  name: 'version',
-  operands: '',
-  summary: 'print the version of this command, like --version',
-  options: {},
-  run: async (_operands, { json }, { terminal }) => {
-    terminal.text(json ? `${JSON.stringify({ version: ownVersion })}\n` : `${ownVersion}\n`);
-    return exitCodes.ok;
-  },
-};
+/** What the process gives to the command. */
+export interface Surroundings {
+  /** The command line, without Node and the name of the script. */
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly stdin: NodeJS.ReadableStream & AsyncIterable<Uint8Array> & { readonly isTTY?: boolean };
+  readonly stdout: Output;
+  readonly stderr: Output;
+}
 
-const commands: readonly Command[] = [
-  stamp,
-  verify,
-  pack,
-  renew,
-  trustAdd,
-  trustList,
-  trustRemove,
-  lists,
-  workflowStart,
-  workflowAdd,
-  workflowStatus,
-  workflowResend,
-  workflowComplete,
-  workflowBundle,
-  workflowRedact,
-  completionOf(() => commands),
-  version,
-];
-
-const { argv, env, stdin, stdout, stderr } = process;
-
-function connect(): Client {
-  const baseUrl = serviceUrl(env.QSTAMP_URL);
-  const onUpload = (total: number) => {
-    const advance = terminal.track('sent');
-    return (count: number) => advance(count, total);
-  };
-  return createClient({
-    baseUrl,
-    serviceToken: env.QSTAMP_SERVICE_TOKEN || undefined,
-    onUpload: terminal.showsProgress ? onUpload : undefined,
+/** Runs `qstamp`. Resolves with the exit code. */
+export async function qstamp({ args, environment, stdin, stdout, stderr }: Surroundings): Promise<ExitCode> {
+  const terminal = createTerminal({
+    json: args.includes('--json'),
+    quiet: args.includes('--quiet'),
+    stdout,
+    stderr,
+    help: () => `${helpedBy(program, args)} --help`,
+    environment,
   });
-}
 
-async function ask(question: string): Promise<string | undefined> {
-  if (!stdin.isTTY) return undefined;
-  // With `terminal: false` the system's terminal edits the line, so Ctrl-C ends the command as usual.
-  const lines = createInterface({ input: stdin, output: stderr, terminal: false });
-  try {
-    // Ctrl-D closes the input, which counts as no.
-    return await Promise.race([lines.question(question), once(lines, 'close').then(() => '')]);
-  } finally {
-    lines.close();
+  const connect = () => createClient(environment, terminal.showsProgress ? () => terminal.track('sent') : undefined);
+
+  async function ask(question: string): Promise<string | undefined> {
+    if (!stdin.isTTY) return undefined;
+    // With `terminal: false` the system's terminal edits the line, so Ctrl-C ends the command as usual.
+    const lines = createInterface({ input: stdin, output: stderr, terminal: false });
+    try {
+      // Ctrl-D closes the input, which counts as no.
+      return await Promise.race([lines.question(question), once(lines, 'close').then(() => '')]);
+    } finally {
+      lines.close();
+    }
   }
+
+  const anchorsFolder = join(environment.XDG_CONFIG_HOME || join(homedir(), '.config'), 'qstamp', 'anchors');
+  const program: Program = createProgram({ terminal, connect, ask, stdin, anchorsFolder });
+  try {
+    await program.parseAsync(plainArgs(args), { from: 'user' });
+    terminal.summary();
+  } catch (error) {
+    if (!(error instanceof CommanderError)) terminal.problem(undefined, error);
+    // With code 0, commander has printed the help or the version.
+    else if (error.exitCode !== 0) terminal.problem(undefined, misuse(sentenceOf(error)));
+  }
+  return terminal.exitCode();
 }
 
-const args = argv.slice(2);
-const terminal = createTerminal({
-  json: args.includes('--json'),
-  quiet: args.includes('--quiet'),
-  stdout,
-  stderr,
-  help: helpFor(args, commands),
-  environment: env,
-});
-const anchorsFolder = join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'qstamp', 'anchors');
-const context: Context = { terminal, connect, ask, stdin, anchorsFolder };
-
-async function run(asked: Invocation): Promise<ExitCode> {
-  if (asked.what === 'run') return asked.command.run(asked.operands, asked.values, context);
-  if (asked.what === 'version') return version.run([], asked.values, context);
-  terminal.text(helpOf(asked.name, commands));
-  return exitCodes.ok;
+/** Commander's own `help` takes one word, but `workflow start` has two. Without arguments, the command shows the overview. */
+function plainArgs([first = '--help', ...others]: readonly string[]): string[] {
+  return ['help', '--help', '-h'].includes(first) ? [...others, '--help'] : [first, ...others];
 }
 
-try {
-  process.exitCode = await run(parseCommandLine(args, commands));
-} catch (error) {
-  process.exitCode = terminal.problem(undefined, error);
+/** The command or group that a command line names. */
+function helpedBy(program: Program, [word, ...others]: readonly string[]): string {
+  if (word?.startsWith('-')) return helpedBy(program, others);
+  const named = program.commands.find((command) => command.name() === word);
+  return named ? `${program.name()} ${helpedBy(named, others)}` : program.name();
+}
+
+/** Commander writes `error: unknown option '--teir'`, and a suggestion on a line of its own. A group without a command gets its help. */
+function sentenceOf({ code, message }: CommanderError): string {
+  if (code === 'commander.help') return 'a command is missing';
+  return message.replace(/^error: /, '').replace(/\n\(D(id you mean .*\?)\)$/, '; d$1');
+}
+
+const surroundings = `
+Environment:
+  QSTAMP_URL             address of the service (default http://127.0.0.1:8080)
+  QSTAMP_SERVICE_TOKEN   stamps belong to the product of this token (default: you stamp as an agent)
+  XDG_CONFIG_HOME        trust anchors are saved in its folder qstamp/anchors (default ~/.config)
+
+Exit codes (for several results: the smallest that is not 0):
+  0  done; every verified subject is valid
+  1  a verified subject is not valid, or not proved
+  2  the command line cannot be understood, or a subject has an algorithm that is not known
+  3  the service refused the request
+  4  the service cannot be reached, or could not do it now
+  5  a local file cannot be read or written, or would be overwritten`;
+
+/** The definition of the whole command line. Commander throws its errors and exits as `CommanderError`, and the caller prints them. */
+function createProgram(context: Context): Program {
+  const { terminal } = context;
+  const versionText = terminal.json ? JSON.stringify({ version }) : version;
+  const program = new Command('qstamp')
+    .description('trusted time-stamps for files')
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => terminal.text(text), writeErr: () => undefined })
+    .configureHelp({
+      showGlobalOptions: true,
+      subcommandTerm: (command) => command.name(),
+      subcommandDescription: (command) => command.description().split('\n')[0]!,
+    })
+    .helpCommand('help [command]', 'help on a command; "qstamp help" also shows environment and exit codes')
+    .option('--json', 'one line of JSON for each result, on standard output')
+    .option('--quiet', 'print only failures and results that are not valid')
+    .version(versionText, '--version', 'print the version of this command')
+    .addHelpText('after', surroundings);
+  addStampCommand(program, context);
+  addVerifyCommand(program, context);
+  addPackCommand(program, context);
+  addRenewCommand(program, context);
+  addTrustCommands(program, context);
+  addListsCommand(program, context);
+  addWorkflowCommands(program, context);
+  addCompletionCommand(program, context);
+  program
+    .command('version')
+    .description('print the version of this command, like --version')
+    .action(() => terminal.text(`${versionText}\n`));
+  addOperatorCommands(program);
+  return program;
+}
+
+/** `bin/qstamp.mjs` runs these commands. They are listed here so that operators find them. */
+function addOperatorCommands(program: Program): void {
+  const add = (name: string, description: string) =>
+    program
+      .command(name)
+      .description(description)
+      .helpGroup('For operators of the service:')
+      .action(() => {
+        throw misuse(`"${name}" must be the first word`);
+      });
+  const oneOf = (...actions: string[]) => new Argument('<action>').choices(actions);
+  add('check-providers', 'ask each configured provider once, and show how it answers');
+  add('check-settings', 'show in one line why the service cannot start').argument('[PORT]');
+  add('jobs', 'jobs that the service has given up')
+    .addArgument(oneOf('failed', 'retry', 'drop'))
+    .argument('[ID...]');
+  add('mails', 'the recipients who have stopped the mails').addArgument(oneOf('blocked', 'allow')).argument('[ADDRESS]');
+  add('recount', 'count the stamps of some hours again').argument('<FROM>').argument('<TO>');
+  add('refresh-lists', 'fetch and check the trusted lists now');
+  add('rotate-master-key', 'encrypt the keys in the database with another master key');
 }

@@ -2,63 +2,34 @@ import { styleText } from 'node:util';
 import type { Verdict } from '../shared/domain/reasons.ts';
 import { asFailure, CommandFailure, type ExitCode, exitCodes, Misuse } from './failure.ts';
 
-/** Prints results, problems and progress. */
-export interface Terminal {
-  /**
-   * Prints one result: with `--json` it prints `value` as one line of JSON, otherwise `line` with `details` below it. Text from others in these lines
-   * can neither start a new line nor control the terminal. With `--quiet` it prints only what is not valid.
-   *
-   * @param verdict decides the sign before the line; work that is done counts as valid. A result that only informs has no sign
-   */
-  result(value: object, line: string, details?: readonly string[], verdict?: Verdict): void;
-  /** Prints text for people or programs as it is, for example a help or a script. */
-  text(text: string): void;
-  /** Prints a problem with one file or name, and returns the exit code. An error that is not a CommandFailure is thrown again. */
-  problem(subject: string | undefined, error: unknown): ExitCode;
-  /** If there were several files, prints what became of them in one line. Returns the exit code: the smallest that is not 0. */
-  summary(outcomes: readonly FileOutcome[]): ExitCode;
-  /**
-   * Begins to show on the last line how far some work is. The returned function takes the amount done since its last call, and the total if it is
-   * known. It does nothing if standard error is not a terminal, or with `--json` or `--quiet`.
-   *
-   * @param amountText writes an amount; by default, amounts are bytes
-   */
-  track(label: string | (() => string), amountText?: (amount: number) => string): Advance;
-  /** Whether `track` shows anything. */
-  readonly showsProgress: boolean;
-}
-
-type Advance = (amount: number, total?: number) => void;
-
-/** What became of one file, in one or two words such as `not valid`. */
-export interface FileOutcome {
-  readonly code: ExitCode;
-  readonly word: string;
-}
-
 /** The word for a file after the failure at which a command stopped. */
 export const notTried = 'not tried';
 
-type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
+export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
 interface TerminalOptions {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** The command that explains the command line, for example `qstamp stamp --help`. */
-  readonly help: string;
+  /** Names the command that explains the command line, for example `qstamp stamp --help`. */
+  readonly help: () => string;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
+
+export type Terminal = ReturnType<typeof createTerminal>;
 
 const eraseLine = '\r\x1b[K';
 const progressEveryMs = 100;
 
 const signs = { valid: ['green', '✓'], not_valid: ['red', '✗'], not_proved: ['yellow', '!'] } as const;
 
-export function createTerminal({ json, quiet, stdout, stderr, help, environment }: TerminalOptions): Terminal {
+/** Prints results, problems and progress, and counts what became of the files. */
+export function createTerminal({ json, quiet, stdout, stderr, help, environment }: TerminalOptions) {
   const isDumb = environment.TERM === 'dumb';
+  /** Whether `track` shows anything. */
   const showsProgress = stderr.isTTY === true && !isDumb && !json && !quiet;
+  const outcomes: { readonly code: ExitCode; readonly word: string }[] = [];
   let shownAt = Number.NEGATIVE_INFINITY;
   const erase = () => {
     if (showsProgress) stderr.write(eraseLine);
@@ -70,40 +41,63 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
     // The stream was checked above. Node's own check would obey FORCE_COLOR in a pipe too.
     return `${styleText(color, sign, { validateStream: false })} `;
   };
+  /** Counts what became of one file, in one or two words such as `not valid`. */
+  const count = (word: string, code: ExitCode = exitCodes.ok) => void outcomes.push({ code, word });
+  /** The smallest code that is not 0 among all that was counted. */
+  const exitCode = (): ExitCode => {
+    const [smallest = exitCodes.ok] = outcomes.flatMap(({ code }) => (code === exitCodes.ok ? [] : code)).sort();
+    return smallest;
+  };
   return {
+    json,
     showsProgress,
-    result(value, line, details = [], verdict) {
+    count,
+    exitCode,
+    /**
+     * Prints one result: with `--json` it prints `value` as one line of JSON, otherwise `line` with `details` below it. Text from others in these
+     * lines can neither start a new line nor control the terminal. With `--quiet` it prints only what is not valid.
+     *
+     * @param verdict decides the sign before the line; work that is done counts as valid. A result that only informs has no sign
+     */
+    result(value: object, line: string, details: readonly string[] = [], verdict?: Verdict): void {
       if (quiet && (verdict === undefined || verdict === 'valid')) return;
       erase();
       stdout.write(json ? `${JSON.stringify(value)}\n` : `${signOf(verdict, stdout)}${[line, ...details].map(onOneLine).join('\n  ')}\n`);
     },
-    text: (text) => void stdout.write(text),
-    problem(subject, error) {
+    /** Prints text for people or programs as it is, for example a help or a script. */
+    text: (text: string) => void stdout.write(text),
+    /** Prints a problem with one file or name, and counts it. An error that is not a CommandFailure is thrown again. */
+    problem(subject: string | undefined, error: unknown, word = 'failed'): void {
       const failure = asFailure(error);
       if (!(failure instanceof CommandFailure)) throw failure;
       erase();
-      const message = failure instanceof Misuse ? `${failure.message} (see ${help})` : failure.message;
+      const message = failure instanceof Misuse ? `${failure.message} (see ${help()})` : failure.message;
       if (json) stdout.write(`${JSON.stringify({ ...(subject !== undefined && { subject }), error: { message, ...failure.details } })}\n`);
       else stderr.write(`${signOf('not_valid', stderr)}${onOneLine(`${subject ?? 'qstamp'}: ${message}`)}\n`);
-      return failure.exitCode;
+      count(word, failure.exitCode);
     },
-    summary(outcomes) {
-      const code = worstOf(outcomes.map((outcome) => outcome.code));
-      if (outcomes.length < 2 || json || quiet) return code;
+    /** If several files were counted, prints what became of them in one line. */
+    summary(): void {
+      if (outcomes.length < 2 || json || quiet) return;
       erase();
       // Successes come first, files that were not tried last.
-      const rankOf = ({ code, word }: FileOutcome) => (word === notTried ? 100 : code);
+      const rankOf = ({ code, word }: (typeof outcomes)[number]) => (word === notTried ? 100 : code);
       const sorted = outcomes.toSorted((a, b) => rankOf(a) - rankOf(b) || (a.word < b.word ? -1 : 1));
       const words = [...new Set(sorted.map(({ word }) => word))];
       const counts = words.map((word) => `${outcomes.filter((outcome) => outcome.word === word).length} ${word}`);
-      const verdict = code === exitCodes.ok ? 'valid' : 'not_valid';
+      const verdict = exitCode() === exitCodes.ok ? 'valid' : 'not_valid';
       stdout.write(`${signOf(verdict, stdout)}${countOf(outcomes.length, 'file')}: ${counts.join(', ')}\n`);
-      return code;
     },
-    track(label, amountText = readableSize) {
+    /**
+     * Begins to show on the last line how far some work is. The returned function takes the amount done since its last call, and the total if it is
+     * known. It does nothing if standard error is not a terminal, or with `--json` or `--quiet`.
+     *
+     * @param amountText writes an amount; by default, amounts are bytes
+     */
+    track(label: string | (() => string), amountText: (amount: number) => string = readableSize) {
       const began = performance.now();
       let done = 0;
-      return (amount, total) => {
+      return (amount: number, total?: number): void => {
         done += amount;
         const now = performance.now();
         if (!showsProgress || now - shownAt < progressEveryMs) return;
@@ -117,16 +111,24 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
   };
 }
 
-/** The exit code for several results: the smallest that is not 0. */
-const worstOf = (codes: readonly ExitCode[]): ExitCode => codes.filter((code) => code !== exitCodes.ok).sort()[0] ?? exitCodes.ok;
-
-/** Runs `work` for each item, at most `limit` at a time. */
-export async function forEachAtMost<Item>(limit: number, items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
-  const left = items.values();
+/** Does `work` for each file, at most `limit` at a time. A failure is reported and counted, and does not stop the other files. */
+export async function forEachFile(
+  files: readonly string[],
+  terminal: Terminal,
+  work: (file: string) => Promise<void>,
+  limit = 1,
+): Promise<void> {
+  const left = files.values();
   const worker = async () => {
-    for (const item of left) await work(item);
+    for (const file of left) {
+      try {
+        await work(file);
+      } catch (error) {
+        terminal.problem(file, error);
+      }
+    }
   };
-  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
+  await Promise.all(Array.from({ length: limit }, worker));
 }
 
 /**
@@ -156,20 +158,17 @@ export function readableSize(bytes: number): string {
  */
 export const withMilliseconds = (text: string): string => text.replace(/(T\d\d:\d\d:\d\d)Z/g, '$1.000Z');
 
-/** How far some work is. */
-export interface Progress {
+interface Progress {
   readonly done: number;
-  /** Undefined if nobody knows how much there is to do, for example on standard input. */
   readonly total: number | undefined;
   readonly elapsedMs: number;
-  /** Writes an amount, for example `3.0 GB`. */
   readonly amountText: (amount: number) => string;
 }
 
 /** The first estimates of the remaining time jump, so none is shown before this. */
 const leastElapsedMs = 1_000;
 
-/** `a.iso: 41 % of 3.0 GB, 12 s left`, or `a.iso: 1.2 GB` if the total is unknown. */
+/** `a.iso: 41 % of 3.0 GB, 12 s left`, or `a.iso: 1.2 GB` if the total is unknown, for example on standard input. */
 export function progressText(label: string, { done, total, elapsedMs, amountText }: Progress): string {
   if (total === undefined || total === 0) return `${label}: ${amountText(done)}`;
   const part = Math.min(1, done / total);

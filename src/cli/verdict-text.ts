@@ -19,11 +19,11 @@ import {
   type VerifiedEvidenceRecord,
 } from '../shared/rfc3161/index.ts';
 import { readableFingerprint, readableName } from './anchors.ts';
-import { standardInput } from './digest-input.ts';
 import { CommandFailure, type ExitCode, exitCodes } from './failure.ts';
 import type { OnlineAnswer, OutputJudgement, SubjectJudgement } from './judge.ts';
-import { describeStampRecord } from './stamp-record.ts';
-import type { VerifySubject } from './subject.ts';
+import { standardInput } from './local-files.ts';
+import type { VerifySubject } from './operands.ts';
+import { describeStampRecord } from './records.ts';
 import { countOf, withMilliseconds } from './terminal.ts';
 
 /** A verdict for output: one line of JSON for programs, `line` and `details` for people. */
@@ -32,9 +32,14 @@ export interface ToldVerdict {
   readonly line: string;
   readonly details: readonly string[];
   readonly verdict: Verdict;
-  /** The verdict for the sign before the line, if it differs: a valid time-stamp for trials does not look like a proof. */
-  readonly sign?: Verdict | undefined;
+  /**
+   * The verdict for the sign before the line. A valid time-stamp does not look like a proof if it is for trials, or if the service does not confirm
+   * it.
+   */
+  readonly sign: Verdict;
   readonly code: ExitCode;
+  /** The verdict for the summary. */
+  readonly word: string;
 }
 
 /** The exit code for a verdict. `reason`: its code. */
@@ -44,7 +49,7 @@ export function exitCodeOf(verdict: Verdict, reason: string | undefined): ExitCo
 }
 
 /** The verdicts in words, for a summary. */
-export const verdictWords: Readonly<Record<Verdict, string>> = { valid: 'valid', not_valid: 'not valid', not_proved: 'not proved' };
+const verdictWords: Readonly<Record<Verdict, string>> = { valid: 'valid', not_valid: 'not valid', not_proved: 'not proved' };
 
 /**
  * Writes a verdict for output.
@@ -61,14 +66,14 @@ export function tellVerdict(
 ): ToldVerdict {
   const { verdict, stated, online } = judgement;
   const qualification = verdict === 'not_valid' ? null : judgement.qualification;
-  const chain = stated?.chain.map(({ der }) => trust.certificateOf(der)) ?? [];
+  const lastDer = stated?.chain.at(-1)?.der;
+  const last = lastDer && trust.certificateOf(lastDer);
   const told = stated && toldToken(stated);
   const together = toldTogether([...(told ? [told] : []), ...others.map(toldToken)]);
   const reason = reasonText(judgement.reason);
   const imprint = stated && imprintOf(stated);
   const isValid = verdict === 'valid';
   const time = stated === undefined ? null : rfc3339Of(stated.genTimeText);
-  const last = chain.at(-1);
   const end = told?.trust_anchor ?? null;
   const notChecked = [
     ...(subject.input === undefined ? ['a file: only the token was verified'] : []),
@@ -95,7 +100,7 @@ export function tellVerdict(
     revocation: together.revocation,
     certificates_ended_at: together.certificates_ended_at,
     ...(stated?.record && { evidence_record: { tokens: stated.record.tokens.length, holds_until: endOf(stated.record) } }),
-    ...(judgement.qualification !== undefined && qualifiedJson(qualification)),
+    ...(judgement.qualification !== undefined && { qualified: qualification ? qualifiedVerdictOf(qualification) : null }),
     trust_anchor: isValid ? end : null,
     chain_ends_at: isValid ? null : end,
     not_checked: notChecked,
@@ -114,18 +119,24 @@ export function tellVerdict(
     ...(shownNotChecked.length > 0 ? [`not checked: ${withMilliseconds(shownNotChecked.join('; '))}`] : []),
     ...(online ? [`the service says: ${isValid ? said : `${said.replace(/\.$/, '')} (this proves nothing)`}`] : []),
   ];
-  const code = exitCodeOf(verdict, judgement.reason);
   const line = `${judged}: ${headline(subject, judgement, reason)}`;
-  return { json, line, details, verdict, code, ...(isTrial && { sign: 'not_proved' }) };
+  const result = toldVerdict({ json, line, details, verdict, isTrial, code: exitCodeOf(verdict, judgement.reason) });
+  // The answer of the service, or that there is none, counts only for what is valid here.
+  if (!isValid || online === undefined || (!(online instanceof CommandFailure) && online.valid)) return result;
+  const code = online instanceof CommandFailure ? online.exitCode : exitCodes.notValid;
+  return { ...result, sign: 'not_proved', code, word: 'not confirmed by the service' };
 }
 
-/** The member `qualified`, as in answers of the service. */
-const qualifiedJson = (qualification: Qualification | null | undefined) => ({
-  qualified: qualification ? qualifiedVerdictOf(qualification) : null,
-});
+/** Completes a verdict for output. `isTrial`: its time-stamp is valid, but for trials. */
+export function toldVerdict({
+  isTrial = false,
+  ...told
+}: Omit<ToldVerdict, 'sign' | 'word'> & { readonly isTrial?: boolean }): ToldVerdict {
+  return { ...told, sign: isTrial ? 'not_proved' : told.verdict, word: verdictWords[told.verdict] };
+}
 
 /** What trusted lists say, and what the token claims itself. */
-export function qualifiedText(qualification: Qualification | null | undefined): string[] {
+function qualifiedText(qualification: Qualification | null | undefined): string[] {
   if (!qualification) return [];
   const { listed, isClaimedByToken } = qualification;
   return [
@@ -158,8 +169,6 @@ const reasonText = (reason: SubjectJudgement['reason']): string | null => {
 };
 
 const endOf = ({ holdsUntil }: VerifiedEvidenceRecord): string => holdsUntil.toISOString().replace('.000Z', 'Z');
-
-const secondsOf = (microseconds: bigint | undefined): number | null => (microseconds === undefined ? null : Number(microseconds) / 1e6);
 
 function headline(subject: VerifySubject, { verdict, stated }: SubjectJudgement, reason: string | null): string {
   if (verdict === 'not_valid') return `NOT VALID, ${reason}`;
@@ -198,7 +207,7 @@ function detailsOf(
   const advice = reason && adviceOf(reason);
   if (advice !== undefined) return [advice];
   if (stated === undefined || last === undefined) return [];
-  const accuracy = secondsOf(stated.accuracyMicroseconds);
+  const { accuracy_seconds: accuracy } = toldToken(stated);
   const signed = `signed by ${stated.signer.subject}, policy ${stated.policy}${accuracy === null ? '' : `, accurate to ${accuracy} s`}`;
   const fingerprint = `SHA-256 ${readableFingerprint(last.fingerprint)}`;
   const renewals =
@@ -231,24 +240,17 @@ function describeOnline(online: OnlineAnswer): string {
  */
 export function tellOutput(name: string, { judgement, sha256, proof }: OutputJudgement, trust: TrustStore): ToldVerdict {
   const record = proof.closing_record?.record;
-  const subject = { input: name, token: undefined, stampId: proof.closing_record?.stamp.stamp_id, record: undefined };
-  const { json, line, details, verdict, sign, code } = tellVerdict(name, subject, judgement, trust);
+  const subject = { input: name, stampId: proof.closing_record?.stamp.stamp_id };
+  const told = tellVerdict(name, subject, judgement, trust);
   const isValid = judgement.verdict === 'valid';
   const place = `a record stamped then says: output ${proof.sequence_number} of ${record?.output_count} of workflow ${proof.workflow_id}`;
+  const claimed =
+    isValid && record
+      ? { workflow_id: record.workflow_id, sequence_number: proof.sequence_number, output_count: record.output_count }
+      : null;
   return {
-    json: {
-      ...json,
-      imprint: sha256Imprint(sha256),
-      content_sha256: sha256,
-      claimed:
-        isValid && record
-          ? { workflow_id: record.workflow_id, sequence_number: proof.sequence_number, output_count: record.output_count }
-          : null,
-    },
-    line,
-    details: [...(isValid ? [place] : []), ...details],
-    verdict,
-    sign,
-    code,
+    ...told,
+    json: { ...told.json, imprint: sha256Imprint(sha256), content_sha256: sha256, claimed },
+    details: [...(isValid ? [place] : []), ...told.details],
   };
 }

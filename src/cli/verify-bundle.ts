@@ -1,67 +1,125 @@
-import { readFile } from 'node:fs/promises';
-import { BundleFault, mostSmallBytes, type OpenedBundle } from '../shared/proof/bundle.js';
+import { createHash } from 'node:crypto';
+import { createReadStream, existsSync } from 'node:fs';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+import { Readable } from 'node:stream';
+import { sha256 } from '../shared/domain/proofs.ts';
+import { type Imprint, imprintAlgorithms, sha256Imprint } from '../shared/domain/stamp.ts';
+import {
+  BundleFault,
+  type BundleFile,
+  type BundleTools,
+  hasClosingRecord,
+  mostEntries,
+  mostSmallBytes,
+  type OpenedBundle,
+  openBundle,
+  openUnpacked,
+} from '../shared/proof/bundle.js';
 import { bundleFiles, ignoredText } from '../shared/proof/bundle-files.js';
+import type * as proof from '../shared/proof/judge-bundle.js';
 import { judgeBundle, StampRefused } from '../shared/proof/judge-bundle.js';
 import { isSame } from '../shared/proof/octets.js';
-import { type TrustMaterial, TrustMaterialError, type TrustStore } from '../shared/rfc3161/index.ts';
-import { openTrust } from './anchors.ts';
-import { type SearchedBundle, tellBrokenBundle, tellBundle, tellFound, tellNotFound } from './bundle-text.ts';
+import { ZipFault } from '../shared/proof/zip-source.js';
+import { firstTokenOf, type TrustStore } from '../shared/rfc3161/index.ts';
+import { openTrust, type TrustOptions } from './anchors.ts';
+import { type BundleJudgement, type SearchedBundle, tellBrokenBundle, tellBundle, tellFound, tellNotFound } from './bundle-text.ts';
 import type { Context } from './command.ts';
-import { digestInput } from './digest-input.ts';
-import { CommandFailure, exitCodes, misuse } from './failure.ts';
-import {
-  asBundleFault,
-  type BundleJudgement,
-  isBundleFolder,
-  isBundlePath,
-  isCertainlyBundle,
-  judgeStampBy,
-  mayBeBundle,
-  withBundle,
-} from './judge-bundle.ts';
+import { asZipFailure, inflate, withZip } from './container.ts';
+import { asFailure, CommandFailure, exitCodes, misuse } from './failure.ts';
+import { judgeStamp, type TokenVerdict, type Trusted } from './judge.ts';
 import type { GivenLists } from './list-files.ts';
-import type { OptionValues } from './options.ts';
-import { stampBeside } from './subject.ts';
-import { countOf, type FileOutcome } from './terminal.ts';
-import { type ToldVerdict, verdictWords } from './verdict-text.ts';
+import { digestInput } from './local-files.ts';
+import { stampBeside } from './operands.ts';
+import { countOf, forEachFile } from './terminal.ts';
+import type { ToldVerdict } from './verdict-text.ts';
+
+const tools: BundleTools = { inflate, sha256, createSha256: () => createHash('sha256') };
 
 /**
- * Finds the evidence bundles among the names: unpacked bundles, and zip files without a stamp beside them. If there are several, a zip file without a closing record counts
- * as an ordinary file, unless all have none. A zip file in a folder counts only if it has a closing record.
+ * Finds the evidence bundles among the names: unpacked bundles, and zip files without a stamp beside them. If there are several, a zip file without a
+ * closing record counts as an ordinary file, unless all have none. A zip file in a folder counts only if it has a closing record.
  */
-export async function bundlesAmong(
-  names: readonly string[],
-  inFolders: ReadonlySet<string>,
-  { token, proof }: OptionValues,
-): Promise<readonly string[]> {
-  if (token !== undefined || proof !== undefined) return [];
+export async function bundlesAmong(names: readonly string[], inFolders: ReadonlySet<string>): Promise<readonly string[]> {
   const zips: string[] = [];
   for (const name of names) {
     if (!isBundlePath(name) || (!isBundleFolder(name) && (await stampBeside(name)) !== undefined)) continue;
-    if (!inFolders.has(name) || (await isCertainlyBundle(name))) zips.push(name);
+    if (!inFolders.has(name) || (await isBundle(name, false))) zips.push(name);
   }
   if (zips.length < 2) return zips;
   const bundles: string[] = [];
-  for (const zip of zips) if (await mayBeBundle(zip)) bundles.push(zip);
+  // A file that cannot be read is reported when it is opened.
+  for (const zip of zips) if (await isBundle(zip, true)) bundles.push(zip);
   return bundles.length > 0 ? bundles : zips;
 }
 
-/** The certificates and revocation lists in a bundle. They help to build chains but are not trusted. */
-async function broughtBy(
-  bundle: OpenedBundle,
-): Promise<{ brought: Pick<TrustMaterial, 'intermediates' | 'crls'>; notes: readonly string[] }> {
-  const read = async (name: string): Promise<string[]> => {
-    const text = Buffer.from(await bundle.bytesOf(name)).toString('latin1');
-    return text.includes('-----BEGIN') ? [text] : [];
+/**
+ * Judges each evidence bundle on its own, and searches all of them for each file. It works offline. It returns the files that are in none of the
+ * bundles but have a stamp beside them. They are not judged here.
+ *
+ * @throws CommandFailure if the user's trust anchors cannot be read
+ */
+export async function verifyBundles(
+  bundles: readonly string[],
+  files: readonly string[],
+  options: TrustOptions & { readonly online?: true },
+  { terminal, stdin, anchorsFolder }: Context,
+  given: GivenLists,
+): Promise<readonly string[]> {
+  if (options.online) throw misuse('--online works for stamps, not for bundles');
+  // Opened here first, so that a fault in the user's trust anchors does not look like a fault in a bundle.
+  await openTrust(anchorsFolder, options);
+  const print = ({ json, line, details, sign }: ToldVerdict) => terminal.result(json, line, details, sign);
+  const count = ({ word, code }: ToldVerdict) => terminal.count(word, code);
+  const digests = new Map<string, string>();
+  await forEachFile(files, terminal, async (file) => {
+    digests.set(file, (await digestInput(file, stdin, { onBytes: terminal.track(file) })).imprint.digest);
+  });
+
+  const searched: SearchedBundle[] = [];
+  const show = (name: string, told: ToldVerdict, judgement?: BundleJudgement) => {
+    print(told);
+    count(told);
+    searched.push({ name, judgement });
   };
-  const isLarge = bundle.sizeOf(bundleFiles.revocationLists) > mostSmallBytes;
-  return {
-    brought: {
-      intermediates: [...(await read(bundleFiles.otherCertificates)), ...(await read(bundleFiles.trustAnchors))],
-      crls: isLarge ? [] : await read(bundleFiles.revocationLists),
-    },
-    notes: isLarge ? ['the revocation lists of the bundle: they are too large; give them with --crl'] : [],
-  };
+  for (const path of bundles) {
+    try {
+      await withBundle(path, async (bundle) => {
+        const { trust, notes } = await trustFor(bundle, options, anchorsFolder);
+        const { lists, notes: listNotes } = await listsFor(bundle, given);
+        const advance = terminal.track(path, (amount) => countOf(amount, 'output'));
+        const judgement = await judgeBundle(bundle, {
+          ...judgeStampsBy({ trust, lists, nowMs: Date.now() }),
+          wanted: new Set(digests.values()),
+          onOutput: () => advance(1, bundle.record.output_count),
+        });
+        const allNotes = [...notes, ...listNotes, ...(await scriptNotes(bundle)), ...ignoredText(bundle.ignored)];
+        show(path, tellBundle(path, judgement, trust, allNotes), judgement);
+      });
+    } catch (error) {
+      const fault = await asBundleFault(path, error);
+      if (fault instanceof BundleFault || fault instanceof StampRefused) show(path, tellBrokenBundle(path, fault));
+      else terminal.problem(path, fault);
+    }
+  }
+  const stamped: string[] = [];
+  const unread = bundles.find((path) => !searched.some(({ name }) => name === path));
+  for (const [file, sha256] of digests) {
+    const found = tellFound(file, sha256, searched);
+    if (found.length === 0 && (await stampBeside(file)) !== undefined) {
+      stamped.push(file);
+      continue;
+    }
+    if (found.length === 0 && unread !== undefined) {
+      const why = `it is in none of the readable bundles, and ${unread} could not be read`;
+      terminal.problem(file, new CommandFailure(exitCodes.file, why));
+      continue;
+    }
+    const [first = tellNotFound(file, sha256, searched), ...others] = found;
+    for (const told of [first, ...others]) print(told);
+    count(first);
+  }
+  return stamped;
 }
 
 const knownScript = new URL('../../views/bundle/verify.py', import.meta.url);
@@ -72,18 +130,26 @@ async function scriptNotes(bundle: OpenedBundle): Promise<readonly string[]> {
   return isKnown ? [] : ['verify.py: it is not the script that this command knows; read it before you run it'];
 }
 
+/** The user's trust anchors, with the certificates and revocation lists in a bundle. Those help to build chains but are not trusted. */
 async function trustFor(
   bundle: OpenedBundle,
-  values: OptionValues,
+  options: TrustOptions,
   anchorsFolder: string,
 ): Promise<{ trust: TrustStore; notes: readonly string[] }> {
-  const { brought, notes } = await broughtBy(bundle);
+  const read = async (name: string): Promise<string[]> => {
+    const text = Buffer.from(await bundle.bytesOf(name)).toString('latin1');
+    return text.includes('-----BEGIN') ? [text] : [];
+  };
+  const isLarge = bundle.sizeOf(bundleFiles.revocationLists) > mostSmallBytes;
+  const intermediates = [...(await read(bundleFiles.otherCertificates)), ...(await read(bundleFiles.trustAnchors))];
+  const crls = isLarge ? [] : await read(bundleFiles.revocationLists);
   try {
-    return { trust: await openTrust(anchorsFolder, values, brought), notes };
+    const trust = await openTrust(anchorsFolder, options, { intermediates, crls });
+    return { trust, notes: isLarge ? ['the revocation lists of the bundle: they are too large; give them with --crl'] : [] };
   } catch (error) {
-    const cause = error instanceof CommandFailure || error instanceof TrustMaterialError ? error.message.replace(/^: /, '') : undefined;
-    if (cause === undefined) throw error;
-    throw new BundleFault('bundle_malformed', `The certificates in the bundle cannot be used: ${cause}`);
+    const failure = asFailure(error);
+    if (!(failure instanceof CommandFailure)) throw error;
+    throw new BundleFault('bundle_malformed', `The certificates in the bundle cannot be used: ${failure.message.replace(/^: /, '')}`);
   }
 }
 
@@ -101,93 +167,62 @@ async function listsFor(bundle: OpenedBundle, given: GivenLists): Promise<{ list
   return { lists, notes: refusals };
 }
 
-interface VerifiedBundles {
-  readonly outcomes: readonly FileOutcome[];
-  /** Files that are in none of the bundles but have a stamp beside them. They are not judged here. */
-  readonly stamped: readonly string[];
+/** Whether a path may be that of a bundle: a zip file, or an unpacked bundle. */
+const isBundlePath = (path: string): boolean => /\.zip$/i.test(path) || isBundleFolder(path);
+
+/** Whether a path is that of a folder with an unpacked bundle. */
+export const isBundleFolder = (path: string): boolean =>
+  [bundleFiles.closingRecord, bundleFiles.sums].every((name) => existsSync(join(path, name)));
+
+/** The files and folders in a folder, as entries of a zip file: a folder has a name that ends with a slash. */
+async function filesInFolder(folder: string): Promise<Map<string, BundleFile>> {
+  const files = new Map<string, BundleFile>();
+  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
+    const path = join(entry.parentPath, entry.name);
+    const name = relative(folder, path).replaceAll(sep, '/');
+    if (files.size === mostEntries) throw new ZipFault(`it has more than ${mostEntries} entries`);
+    if (entry.isDirectory()) files.set(`${name}/`, { size: 0, read: async function* () {} });
+    else if (entry.isFile()) {
+      const { size } = await stat(path);
+      files.set(name, { size, read: () => (size === 0 ? Readable.from([]) : createReadStream(path, { end: size - 1 })) });
+    } else throw new ZipFault(`${name} is neither a file nor a folder`);
+  }
+  return files;
+}
+
+/** Turns an error while reading a bundle into a CommandFailure with one sentence. Faults in its contents are returned unchanged. */
+async function asBundleFault(path: string, error: unknown): Promise<unknown> {
+  if (!(error instanceof ZipFault) || !(await isBundle(path, false)))
+    return asZipFailure('an evidence bundle, and no stamp is beside it', error);
+  const advice = 'get it again with "qstamp workflow bundle ID"';
+  return new CommandFailure(exitCodes.notValid, `this evidence bundle cannot be used: ${error.message}; ${advice}`);
+}
+
+/** Opens an evidence bundle (W22), packed or unpacked, calls `use` with it, and closes it. */
+async function withBundle<Result>(path: string, use: (bundle: OpenedBundle) => Promise<Result>): Promise<Result> {
+  if (isBundleFolder(path)) return use(await openUnpacked(await filesInFolder(path), tools));
+  return withZip(path, async (source) => use(await openBundle(source, tools)));
+}
+
+/** Whether there is an unpacked bundle, or a zip file with a closing record. `otherwise` is the answer for a file that cannot be read. */
+async function isBundle(path: string, otherwise: boolean): Promise<boolean> {
+  return isBundleFolder(path) || (await withZip(path, (source) => hasClosingRecord(source, inflate)).catch(() => otherwise));
 }
 
 /**
- * Judges each evidence bundle on its own, and searches all of them for each file. It works offline.
- *
- * @throws CommandFailure if the user's trust anchors cannot be read
+ * The imprints of a stamped hash. If the content is known, they include other algorithms: an evidence record that was renewed in another algorithm
+ * needs the content's hash in this algorithm.
  */
-export async function verifyBundles(
-  bundles: readonly string[],
-  files: readonly string[],
-  values: OptionValues,
-  { terminal, stdin, anchorsFolder }: Context,
-  given: GivenLists,
-): Promise<VerifiedBundles> {
-  if (values.online) throw misuse('--online works for stamps, not for bundles');
-  // Opened here first, so that a fault in the user's trust anchors does not look like a fault in a bundle.
-  await openTrust(anchorsFolder, values);
-  const outcomes: FileOutcome[] = [];
-  const problem = (name: string, error: unknown) => outcomes.push({ code: terminal.problem(name, error), word: 'failed' });
-  const print = ({ json, line, details, verdict, sign = verdict }: ToldVerdict) => terminal.result(json, line, details, sign);
-  const count = ({ verdict, code }: ToldVerdict) => outcomes.push({ code, word: verdictWords[verdict] });
-  const digests = new Map<string, string>();
-  for (const file of files) {
-    try {
-      digests.set(file, (await digestInput(file, stdin, { onBytes: terminal.track(file) })).imprint.digest);
-    } catch (error) {
-      problem(file, error);
-    }
-  }
+const imprintsOf = ({ sha256, content }: proof.Stamped): readonly Imprint[] => {
+  const others = content === undefined ? [] : imprintAlgorithms.filter((algorithm) => algorithm !== 'sha256');
+  return [
+    sha256Imprint(sha256),
+    ...others.map((algorithm) => ({ algorithm, digest: createHash(algorithm).update(content!).digest('hex') })),
+  ];
+};
 
-  /** Judges one bundle and prints the result. @throws CommandFailure if it cannot be read; BundleFault or StampRefused if it does not verify */
-  const judge = (path: string): Promise<BundleJudgement> =>
-    withBundle(path, async (bundle) => {
-      const { trust, notes } = await trustFor(bundle, values, anchorsFolder);
-      const { lists, notes: listNotes } = await listsFor(bundle, given);
-      const advance = terminal.track(path, (amount) => countOf(amount, 'output'));
-      const onOutput = () => advance(1, bundle.record.output_count);
-      const judgement = await judgeBundle(bundle, {
-        ...judgeStampBy(trust, Date.now(), lists),
-        wanted: new Set(digests.values()),
-        onOutput,
-      });
-      const told = tellBundle(path, judgement, trust, [
-        ...notes,
-        ...listNotes,
-        ...(await scriptNotes(bundle)),
-        ...ignoredText(bundle.ignored),
-      ]);
-      print(told);
-      count(told);
-      return judgement;
-    });
-
-  const searched: SearchedBundle[] = [];
-  for (const path of bundles) {
-    try {
-      searched.push({ name: path, judgement: await judge(path) });
-    } catch (error) {
-      const fault = await asBundleFault(path, error);
-      if (fault instanceof BundleFault || fault instanceof StampRefused) {
-        const told = tellBrokenBundle(path, fault);
-        print(told);
-        count(told);
-        searched.push({ name: path, judgement: undefined });
-      } else problem(path, fault);
-    }
-  }
-  const stamped: string[] = [];
-  const unread = bundles.find((path) => !searched.some(({ name }) => name === path));
-  for (const [file, sha256] of digests) {
-    const found = tellFound(file, sha256, searched);
-    if (found.length === 0 && (await stampBeside(file)) !== undefined) {
-      stamped.push(file);
-      continue;
-    }
-    if (found.length === 0 && unread !== undefined) {
-      const why = `it is in none of the readable bundles, and ${unread} could not be read`;
-      problem(file, new CommandFailure(exitCodes.file, why));
-      continue;
-    }
-    const [first = tellNotFound(file, sha256, searched), ...others] = found;
-    for (const told of [first, ...others]) print(told);
-    count(first);
-  }
-  return { outcomes, stamped };
-}
+/** The functions that verify the time-stamps of a bundle. */
+const judgeStampsBy = (trusted: Trusted): Pick<proof.BundleJudge<TokenVerdict>, 'judgeStamp' | 'firstTokenOf'> => ({
+  firstTokenOf: (record) => firstTokenOf(Buffer.from(record)),
+  judgeStamp: (bytes, stamped) => judgeStamp(Buffer.from(bytes), trusted, sha256Imprint(stamped.sha256), imprintsOf(stamped)),
+});

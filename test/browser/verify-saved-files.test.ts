@@ -1,9 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { expect, test } from 'vitest';
-import { pack } from '../../src/cli/commands/pack.ts';
-import { stamp } from '../../src/cli/commands/stamp.ts';
-import { workflowAdd, workflowStart } from '../../src/cli/commands/workflow.ts';
 import { openPage } from '../support/chromium.ts';
 import { folderWith } from '../support/cli.ts';
 import { type RunningService, sharedService } from '../support/service.ts';
@@ -13,11 +10,7 @@ const start = ['workflow', 'start', '--email', 'client@example.com', '--agent', 
 
 /** A folder with files that the command saved with this service, and the page `/verify` of this service. */
 async function savedWith(service: RunningService, ...lines: string[][]) {
-  const { run, path, json } = folderWith(
-    [pack, stamp, workflowAdd, workflowStart],
-    { 'report.pdf': 'report', 'logo.png': 'png', 'briefing.md': 'a logo' },
-    { url: service.url },
-  );
+  const { run, path, json } = folderWith({ 'report.pdf': 'report', 'logo.png': 'png', 'briefing.md': 'a logo' }, { url: service.url });
   for (const line of lines) expect(await run(line)).toMatchObject({ code: 0, stderr: '' });
   const page = await openPage();
   const sent: string[] = [];

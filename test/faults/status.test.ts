@@ -13,7 +13,7 @@ import { stampOutput, startWorkflow } from '../support/workflows.ts';
 const stamp = (service: Service) => stampInternal(service, { hash: randomHash() });
 const statusOf = async (service: Service) => (await getJson(service, '/api/v1/status')).body;
 
-/** Waits for a state; docs/operators/operations.md promises that a change shows within ten seconds. */
+/** Waits for a state; docs/operators/run.md promises that a change shows within ten seconds. */
 const showsState = (service: Service, state: string, isIt: (body: JsonObject) => unknown = () => true) =>
   eventually(async () => {
     const body = await statusOf(service);

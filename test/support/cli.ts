@@ -5,17 +5,12 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { Writable } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { type RunOptions, runToEnd } from '../../scripts/stack/run.ts';
-import { createClient } from '../../src/cli/client.ts';
-import type { Command } from '../../src/cli/command.ts';
-import { helpFor, parseCommandLine } from '../../src/cli/command-line.ts';
-import { trustAdd } from '../../src/cli/commands/trust.ts';
-import { verify } from '../../src/cli/commands/verify.ts';
-import { createTerminal } from '../../src/cli/terminal.ts';
+import { qstamp as runQstamp } from '../../src/cli/main.ts';
 import type { OperatorCommand } from '../../src/operator/operator-command.ts';
 import { issueMockToken } from '../../src/shared/domain/mock-token.ts';
 import { issueResponse, type SigningIdentity } from '../../src/shared/rfc3161/index.ts';
@@ -52,7 +47,7 @@ interface Surroundings {
 }
 
 /** A folder with these files. Its commands run in this process. */
-export function folderWith(commands: readonly Command[], files: Files, usual: Surroundings = {}) {
+export function folderWith(files: Files, usual: Surroundings = {}) {
   const folder = temporaryFolder(files);
   const path = (name: string) => join(folder, name);
   async function run(line: readonly string[], surroundings: Surroundings = {}) {
@@ -60,42 +55,26 @@ export function folderWith(commands: readonly Command[], files: Files, usual: Su
     const asked: string[] = [];
     const printed = { stdout: '', stderr: '' };
     const sink = (name: keyof typeof printed) => {
-      const take = (text: string) => (printed[name] += text);
-      const stream = new Writable({ write: (chunk, _encoding, done) => done(void take(String(chunk))) });
+      const write = (chunk: unknown, _encoding: BufferEncoding, done: () => void) => {
+        const text = String(chunk);
+        if (text.endsWith('[y/N] ')) asked.push(text);
+        else printed[name] += text;
+        done();
+      };
+      const stream = new Writable({ write });
       return Object.assign(stream, { isTTY: onTerminal !== undefined });
     };
-    const terminal = createTerminal({
-      json: line.includes('--json'),
-      quiet: line.includes('--quiet'),
-      help: helpFor(line, commands),
-      environment: onTerminal ?? {},
-      stdout: sink('stdout'),
-      stderr: sink('stderr'),
+    const environment = { ...onTerminal, QSTAMP_URL: url, QSTAMP_SERVICE_TOKEN: serviceToken, XDG_CONFIG_HOME: path('config') };
+    const input = Object.assign(Readable.from([Buffer.from(answer === undefined ? stdin : `${answer}\n`)]), {
+      isTTY: answer !== undefined,
     });
-    const context = {
-      terminal,
-      connect: () => createClient({ baseUrl: url, serviceToken }),
-      ask: async (question: string) => {
-        asked.push(question);
-        return answer;
-      },
-      stdin: (async function* () {
-        yield Buffer.from(stdin);
-      })(),
-      anchorsFolder: path('config/qstamp/anchors'),
-    };
-    let code: number;
+    process.chdir(folder);
     try {
-      process.chdir(folder);
-      const parsed = parseCommandLine(line, commands);
-      if (parsed.what !== 'run') throw new Error(`${line.join(' ')} asks for ${parsed.what}`);
-      code = await parsed.command.run(parsed.operands, parsed.values, context);
-    } catch (error) {
-      code = terminal.problem(undefined, error);
+      const code = await runQstamp({ args: line, environment, stdin: input, stdout: sink('stdout'), stderr: sink('stderr') });
+      return { code, ...printed, asked };
     } finally {
       process.chdir(checkoutDir);
     }
-    return { code, ...printed, asked };
   }
 
   const json = (name: string) => JSON.parse(readFileSync(path(name), 'utf8'));
@@ -233,7 +212,7 @@ export const mockToken = (content: string) =>
 
 /** A folder with the file `a` and its stamp file with this token. */
 export const folder = (token: string, files: Files = {}, stamped = 'a') =>
-  folderWith([verify, trustAdd], {
+  folderWith({
     a: 'a',
     'a.qstamp.json': recordOf(stamped, token),
     'root.pem': pki.rootPem,

@@ -1,7 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { verify } from '../../src/cli/commands/verify.ts';
-import { workflowBundle } from '../../src/cli/commands/workflow.ts';
 import type { InclusionProofShown } from '../../src/shared/contract/workflow-proof.ts';
 import { issueCrl, pem } from '../../src/tsa/certificate.ts';
 import { createPki, issueSigner } from '../../src/tsa/pki.ts';
@@ -35,7 +33,7 @@ const stampsWith = (line: string) => String(good.files.get('stamps/1.txt')).repl
 
 const inFolder = (files: Files = {}) => {
   const known = { 'root.pem': lab.tsa.pki.rootPem, 'other.pem': stranger.rootPem, a: 'a', b: 'b', x: 'x', brief: 'do it' };
-  return folderWith([verify, workflowBundle], { ...known, 'bundle.zip': good.zip, 'other.zip': other.zip, ...files });
+  return folderWith({ ...known, 'bundle.zip': good.zip, 'other.zip': other.zip, ...files });
 };
 /** The exit code and what is said about each subject; the reason is its code. */
 async function judge(line: string, files: Files = {}, ca = 'root.pem') {

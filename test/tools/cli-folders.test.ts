@@ -1,8 +1,5 @@
 import { symlinkSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { stamp } from '../../src/cli/commands/stamp.ts';
-import { verify } from '../../src/cli/commands/verify.ts';
-import { workflowAdd } from '../../src/cli/commands/workflow.ts';
 import { folderWith, jsonLines, pki, recordOf, tokenOf } from '../support/cli.ts';
 
 /** A folder `docs` with files to take, and files that a folder does not mean. */
@@ -11,7 +8,7 @@ function folderWithDocs() {
   const taken = ['b.txt', 'a.txt', 'sub/c.txt', 'sub/data.zip', 'alone.tsr'];
   const left = ['.hidden', '.git/config', 'empty/.hidden', 'qstamp-workflow.json', 'gone.qstamp.json', 'a.txt.tsr', 'a.txt.asics'];
   const files = Object.fromEntries([...taken, ...left].map((name) => [`docs/${name}`, name]));
-  const folder = folderWith([stamp, verify, workflowAdd], { ...files, outside: 'outside', 'docs/job.json': JSON.stringify(workflow) });
+  const folder = folderWith({ ...files, outside: 'outside', 'docs/job.json': JSON.stringify(workflow) });
   symlinkSync(folder.path('outside'), folder.path('docs/link'));
   symlinkSync(folder.path('docs'), folder.path('docs/loop'));
   return folder;
@@ -54,7 +51,7 @@ test('the verdicts of a folder end with a summary, and --quiet prints only what 
   const record = recordOf('a', tokenOf('a'));
   const stamped = (name: string, content: string) => ({ [`docs/${name}`]: content, [`docs/${name}.qstamp.json`]: record });
   const files = { ...stamped('good', 'a'), ...stamped('bad', 'changed'), ...stamped('also-good', 'a') };
-  const { run } = folderWith([verify], { ...files, 'root.pem': pki.rootPem });
+  const { run } = folderWith({ ...files, 'root.pem': pki.rootPem });
   const { code, stdout } = await run(['verify', '--ca', 'root.pem', 'docs']);
   expect([code, stdout.split('\n').at(-2)]).toEqual([1, '3 files: 2 valid, 1 not valid']);
   const good = await run(['verify', '--ca', 'root.pem', 'docs/good', 'docs/also-good']);

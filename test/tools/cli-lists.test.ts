@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { lists } from '../../src/cli/commands/lists.ts';
 import { pemOf } from '../../src/shared/rfc3161/index.ts';
 import { folderWith, jsonLines } from '../support/cli.ts';
 import { newListSigner } from '../support/list-server.ts';
@@ -54,7 +53,7 @@ const files = {
 };
 
 const inFolder = () => {
-  const { run, path } = folderWith([lists], files);
+  const { run, path } = folderWith(files);
   return { path, run: (line: string) => run(['lists', ...line.split(' ').filter(Boolean)]) };
 };
 
@@ -95,7 +94,7 @@ describe('qstamp lists', () => {
     ['a pivot is not given', '--list-signers signers.pem eu.xml', 1, /list_pivot_broken: .*pivot-1\.xml is not among/],
     ['no list', 'signers.pem', 1, /^signers\.pem: list_malformed: /m],
     ['no such file', 'none.xml', 5, /^none\.xml: there is no such file/m],
-    ['no file', '', 2, /name at least one file/],
+    ['no file', '', 2, /missing required argument 'FILE'/],
     ['a country without signers', 'eu.xml --signers-of se', 5, /names signers for "se"; codes are capitals/],
     ['signers that are none', '--list-signers se.xml eu.xml', 5, /^.*se\.xml: It has no certificate\./m],
   ])('who may sign: %s', async (_, line, exitCode, says) => {

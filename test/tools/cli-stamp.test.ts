@@ -1,6 +1,5 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { stamp } from '../../src/cli/commands/stamp.ts';
 import { type Files, folderWith, nowhere, only, sendJson, startStub, tokenId } from '../support/cli.ts';
 import { sha256 } from '../support/requests.ts';
 
@@ -20,7 +19,7 @@ async function startStamping(files: Files = { a: 'a' }) {
     const { hash, content_b64, tier } = JSON.parse(body);
     sendJson(response, 201, stampOf(hash ?? sha256(Buffer.from(content_b64, 'base64').toString()), tier));
   });
-  const { run, ...folder } = folderWith([stamp], files, { url });
+  const { run, ...folder } = folderWith(files, { url });
   return { ...folder, seen, run: (line: string, surroundings = {}) => run(line.split(' '), surroundings) };
 }
 
@@ -100,7 +99,7 @@ test('E7, E10, E11: retries after 429, 503 and 504, with the same idempotency ke
     if (status === undefined) sendJson(response, 201, stampOf(sha256('a')));
     else sendJson(response, status, refusal, { 'retry-after': '0' });
   });
-  const { run, path } = folderWith([stamp], { a: 'a' });
+  const { run, path } = folderWith({ a: 'a' });
   expect((await run(['stamp', 'a'], { url })).code).toBe(0);
   expect(existsSync(path('a.qstamp.json'))).toBe(true);
   expect(seen).toHaveLength(4);
@@ -128,7 +127,7 @@ test.each([
   ['words that would command the terminal', 500, { detail: 'no\n\x1b[2Jb: stamped' }, 4, '500: no [2Jb: stamped'],
 ])('%s: nothing is saved', async (_name, status, body, code, said, attempts = 1, retryAfter = '0') => {
   const { url, seen } = await startStub((response) => sendJson(response, status, body, { 'retry-after': retryAfter }));
-  const { run, path } = folderWith([stamp], { a: 'a' }, { url });
+  const { run, path } = folderWith({ a: 'a' }, { url });
   const sentence = said.startsWith('URL') ? `the server at ${said.replace('URL', url)}` : `the service answered ${said}`;
   expect(await run(['stamp', 'a'])).toMatchObject({ code, stdout: '', stderr: `a: ${sentence}\n` });
   expect(seen).toHaveLength(attempts);
@@ -137,7 +136,7 @@ test.each([
 
 test('the JSON of a refusal has its status, code and request', async () => {
   const { url } = await startStub((response) => sendJson(response, 413, { ...refusal, code: 'payload_too_large' }));
-  expect(only(await folderWith([stamp], { a: 'a' }, { url }).run(['stamp', '--json', 'a']))).toEqual({
+  expect(only(await folderWith({ a: 'a' }, { url }).run(['stamp', '--json', 'a']))).toEqual({
     subject: 'a',
     error: { message: 'the service answered 413: Not now.', status: 413, code: 'payload_too_large', request_id: 'r' },
   });
@@ -148,7 +147,7 @@ test.each([
   ['a broken connection', 4, /cannot be reached/, () => undefined],
 ])('%s is not saved', async (_what, code, said, answer) => {
   const { url } = await startStub((response) => (answer() ? sendJson(response, 201, answer()) : response.destroy()));
-  const { run, path } = folderWith([stamp], { a: 'a' }, { url });
+  const { run, path } = folderWith({ a: 'a' }, { url });
   expect(await run(['stamp', 'a'])).toMatchObject({ code, stderr: expect.stringMatching(said) });
   expect(existsSync(path('a.qstamp.json'))).toBe(false);
 });

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { readableFingerprint } from '../../src/cli/anchors.ts';
-import { trustAdd, trustList, trustRemove } from '../../src/cli/commands/trust.ts';
 import { pem } from '../../src/tsa/certificate.ts';
 import { createPki, issueRoot } from '../../src/tsa/pki.ts';
 import { folderWith, jsonLines } from '../support/cli.ts';
@@ -13,7 +12,7 @@ const named = { root: another, rootPem: pem('CERTIFICATE', another.certificate) 
 const fingerprintOf = (der: Buffer) => createHash('sha256').update(der).digest('hex');
 const fingerprint = fingerprintOf(one.root.certificate);
 const inFolder = () =>
-  folderWith([trustAdd, trustList, trustRemove], {
+  folderWith({
     'one.pem': one.rootPem,
     'one.der': one.root.certificate,
     'both.pem': one.rootPem + other.rootPem,
@@ -35,7 +34,7 @@ test('shows subject and fingerprint, asks, and keeps the certificate after a yes
 
 test('shows the name of a certificate on one line, without characters that fake several lines', async () => {
   const { certificate } = issueRoot({ algorithm: 'p-256', nowMs: Date.now(), commonName: `x\u2028${' '.repeat(45)}SHA-256 00:00` });
-  const { run } = folderWith([trustAdd, trustList], { 'x.pem': pem('CERTIFICATE', certificate) });
+  const { run } = folderWith({ 'x.pem': pem('CERTIFICATE', certificate) });
   const { asked, stdout } = await run(['trust', 'add', 'x.pem'], { answer: 'y' });
   for (const text of [asked[0], stdout, (await run(['trust', 'list'])).stdout]) expect(text).toMatch(/^CN=x SHA-256 00:00,O=/);
 });

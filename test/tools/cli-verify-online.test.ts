@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { verify } from '../../src/cli/commands/verify.ts';
 import * as cli from '../support/cli.ts';
 import { digestOf, folder, mockToken, only, sendJson, startStub, tokenId, tokenOf } from '../support/cli.ts';
 
@@ -85,7 +84,7 @@ describe('--online', () => {
     const of = { file: 'b', bytes: 1, sha256: digestOf('b').toString('hex'), service: url, workflow_id: tokenId };
     const record = JSON.stringify({ qstamp: 1, kind: 'workflow_output', ...of, output, token: null });
     const judge = async (content: string) => {
-      const { run } = cli.folderWith([verify], { b: content, 'b.qstamp.json': record });
+      const { run } = cli.folderWith({ b: content, 'b.qstamp.json': record });
       const outcome = await run(['verify', '--online', '--json', 'b'], { url });
       return { code: outcome.code, said: only(outcome) };
     };

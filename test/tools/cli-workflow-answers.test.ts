@@ -1,6 +1,5 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { workflowAdd, workflowRedact, workflowResend, workflowStart, workflowStatus } from '../../src/cli/commands/workflow.ts';
 import { type Files, folderWith, nowhere, sendJson, startStub } from '../support/cli.ts';
 import { sha256 } from '../support/requests.ts';
 
@@ -8,9 +7,8 @@ const workflowId = '01890a5d-ac96-774b-bcce-b302099a8057';
 const stampId = '01890a5d-ac96-774b-bcce-b302099a8058';
 const expires_at = '2026-01-09T00:00:00Z';
 const own = { qstamp: 1, kind: 'workflow', service: nowhere, workflow_id: workflowId, workflow_token: 'secret-token', expires_at };
-const commands = [workflowStart, workflowAdd, workflowStatus, workflowResend, workflowRedact];
 const inFolder = (files: Files = {}, url = nowhere) => {
-  const { run, ...folder } = folderWith(commands, { 'qstamp-workflow.json': JSON.stringify(own), ...files }, { url });
+  const { run, ...folder } = folderWith({ 'qstamp-workflow.json': JSON.stringify(own), ...files }, { url });
   return {
     ...folder,
     run: (line: string, answer?: string) => run(['workflow', ...line.split(' ')], answer === undefined ? {} : { answer }),
@@ -107,7 +105,8 @@ describe('add', () => {
       line.endsWith('/stamp') ? sendJson(response, 201, output) : sendJson(response, 500, { detail: 'Broken.' }),
     );
     const { run, json } = inFolder({ 'a.txt': 'a', 'b.txt': 'b' }, url);
-    const said = /^a\.txt: output 3 was stamped and saved, but its time-stamp token .*--online\n$/;
+    const said =
+      /^a\.txt: output 3 was stamped and saved, and --online verifies it, but its time-stamp token .*: the service answered 500: Broken\.\n$/;
     expect(await run('add a.txt b.txt')).toMatchObject({ code: 4, stderr: expect.stringMatching(said) });
     expect(json('a.txt.qstamp.json')).toMatchObject({ output, token: null });
     const again = { code: 5, stderr: expect.stringContaining('stamped as output 3 of a workflow') };
@@ -153,6 +152,6 @@ test('start leaves no file after a refusal, and never overwrites the token of an
 });
 
 test.each(['status', 'resend', 'redact', 'add a'])('%s without a workflow explains how to get one: exit code 5', async (command) => {
-  const outcome = await folderWith(commands, { a: 'a' }).run(['workflow', ...command.split(' ')]);
+  const outcome = await folderWith({ a: 'a' }).run(['workflow', ...command.split(' ')]);
   expect(outcome).toMatchObject({ code: 5, stderr: expect.stringContaining('"qstamp workflow start" makes one') });
 });

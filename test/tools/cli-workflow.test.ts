@@ -1,9 +1,5 @@
 import { statSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { stamp } from '../../src/cli/commands/stamp.ts';
-import { trustAdd } from '../../src/cli/commands/trust.ts';
-import { verify } from '../../src/cli/commands/verify.ts';
-import { workflowAdd, workflowComplete, workflowResend, workflowStart, workflowStatus } from '../../src/cli/commands/workflow.ts';
 import { folderWith, jsonLines, runCommand } from '../support/cli.ts';
 import { mailedService } from '../support/mailed-service.ts';
 import { eventually, sha256 } from '../support/requests.ts';
@@ -15,9 +11,8 @@ const onEnd = () => undefined;
 const tsa = await startTsa({ onEnd });
 const { mail, service } = await mailedService(providersSettings([{ tsa, qualified: true }], onEnd));
 
-const commands = [stamp, trustAdd, verify, workflowAdd, workflowComplete, workflowResend, workflowStart, workflowStatus];
 const inFolder = (files: Record<string, string>) => {
-  const { run, ...folder } = folderWith(commands, { ...files, 'root.pem': tsa.pki.rootPem }, { url: service.url });
+  const { run, ...folder } = folderWith({ ...files, 'root.pem': tsa.pki.rootPem }, { url: service.url });
   return { ...folder, run: (...line: string[]) => run(line), runOffline: (...line: string[]) => run(line, { url: 'http://127.0.0.1:9' }) };
 };
 

@@ -10,9 +10,9 @@ import { serviceToken, sharedService } from '../support/service.ts';
 /** The command in a process of its own, with a real service; stamping itself is tested in cli-stamp.test.ts. */
 const service = await sharedService();
 
-test('the token in the environment names the product, and options may come before the command', async () => {
+test('the token in the environment names the product, and --json may come before the command', async () => {
   const env = { QSTAMP_URL: ` ${service.url}/\n`, QSTAMP_SERVICE_TOKEN: serviceToken };
-  const line = ['--json', '--tier', 'plus', 'stamp', '-'];
+  const line = ['--json', 'stamp', '--tier', 'plus', '-'];
   const outcome = await runCommand(line, { cwd: temporaryFolder(), env, input: 'piped' });
   expect(outcome).toMatchObject({ code: 0, stderr: '' });
   const [saved] = jsonLines(outcome);

@@ -2,11 +2,11 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { clientFiles } from '../../scripts/clients/files.ts';
+import { generatedFiles } from '../../scripts/clients/files.ts';
 import { staleModules } from '../../scripts/clients/python-halves.ts';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 
-test.each([...clientFiles()])('rule 7: %s equals the output of `npm run clients`', (path, content) => {
+test.each([...generatedFiles()])('rule 7: %s equals the output of `npm run clients`', (path, content) => {
   expect(readFileSync(join(checkoutDir, path), 'utf8'), 'run `npm run clients`').toBe(content);
 });
 

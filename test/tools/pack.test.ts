@@ -3,9 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { pack } from '../../src/cli/commands/pack.ts';
-import { verify } from '../../src/cli/commands/verify.ts';
-import { writeContainer } from '../../src/cli/container.ts';
+import { writeContainer } from '../../src/cli/commands/pack.ts';
 import { sha256Imprint } from '../../src/shared/domain/stamp.ts';
 import { createTrustStore, verifyToken } from '../../src/shared/rfc3161/index.ts';
 import { answerFor, folderWith, genTime, genTimeMs, pki, recordOf, stranger, tokenOf } from '../support/cli.ts';
@@ -27,18 +25,18 @@ const token: Member = { name: 'META-INF/timestamp.tst', content: proof };
 
 /** The verdict on a container as JSON. */
 async function judge(container: Uint8Array, ca = 'root.pem') {
-  const { run } = folderWith([verify], { 'x.asics': container, ...anchors });
+  const { run } = folderWith({ 'x.asics': container, ...anchors });
   const outcome = await run(['verify', '--json', '--ca', ca, 'x.asics']);
   return { code: outcome.code, said: only(outcome) };
 }
 
 describe('qstamp pack', () => {
   test('writes a container that verifies by itself, with the same bytes each time', async () => {
-    const { run, path } = folderWith([pack, verify], stamped);
+    const { run, path } = folderWith(stamped);
     expect(await run(['pack', 'a'])).toMatchObject({ code: 0, stdout: 'a: packed with its stamp as a.asics\n' });
     const container = readFileSync(path('a.asics'));
     expect(only(await run(['verify', '--json', '--ca', 'root.pem', 'a.asics']))).toMatchObject({ verdict: 'valid', issued_at: genTime });
-    const again = folderWith([pack], stamped);
+    const again = folderWith(stamped);
     await again.run(['pack', 'a']);
     expect(readFileSync(again.path('a.asics')).equals(container)).toBe(true);
     // EN 319 162-1 A.1: mimetype first, not compressed, without an extra field, so that its content begins at octet 38.
@@ -49,7 +47,7 @@ describe('qstamp pack', () => {
   });
 
   test('other programs can unpack it: file and token are unchanged', async () => {
-    const { run, path } = folderWith([pack], stamped);
+    const { run, path } = folderWith(stamped);
     await run(['pack', 'a']);
     const program = 'import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); assert z.testzip() is None; print(z.namelist(), z.read("a"))';
     const { stdout } = spawnSync('python3', ['-c', program, path('a.asics')], { encoding: 'utf8' });
@@ -57,7 +55,7 @@ describe('qstamp pack', () => {
   });
 
   test('size and CRC-32 of each file come before it, because java.util.zip.ZipInputStream requires this for uncompressed files', async () => {
-    const { run, path } = folderWith([pack], stamped);
+    const { run, path } = folderWith(stamped);
     await run(['pack', 'a']);
     const headers = await headersOf(readFileSync(path('a.asics')));
     expect(headers.map(({ directory }) => directory)).toMatchObject([{}, { bytes: 1, packedBytes: 1, crc32: crc32('a') }, {}]);
@@ -65,15 +63,15 @@ describe('qstamp pack', () => {
   });
 
   test.each(['mimetype', 'a\\b', 'c:d'])('packs no file named %s, which readers of containers refuse', async (name) => {
-    const { run, path } = folderWith([pack], { [name]: 'a', [`${name}.qstamp.json`]: recordOf('a', tokenOf('a')) });
+    const { run, path } = folderWith({ [name]: 'a', [`${name}.qstamp.json`]: recordOf('a', tokenOf('a')) });
     expect(await run(['pack', name])).toMatchObject({ code: 5, stderr: expect.stringContaining('with this name') });
     expect(readdirSync(path('.'))).not.toContain(`${name}.asics`);
   });
 
   test('packs only the stamped file, and only with a time-stamp token', async () => {
-    const { run } = folderWith([pack], { ...stamped, a: 'changed' });
+    const { run } = folderWith({ ...stamped, a: 'changed' });
     expect((await run(['pack', 'a'])).code).toBe(1);
-    const mock = folderWith([pack], { ...stamped, 'a.qstamp.json': recordOf('a', 'cXN0YW1wLW1vY2stdG9rZW4=') });
+    const mock = folderWith({ ...stamped, 'a.qstamp.json': recordOf('a', 'cXN0YW1wLW1vY2stdG9rZW4=') });
     expect((await mock.run(['pack', 'a'])).code).toBe(1);
     expect(await run(['pack', 'missing'])).toMatchObject({ code: 5, stderr: 'missing: there is no such file\n' });
     expect(await run(['pack', '.'])).toMatchObject({ code: 5, stderr: '.: this is a folder; pack takes files\n' });
@@ -86,7 +84,7 @@ describe('a file that changes after it was judged', () => {
 
   test('is not packed, and no partial container is left', async () => {
     for (const now of ['b', 'ab', '']) {
-      const { path } = folderWith([], { a: now });
+      const { path } = folderWith({ a: now });
       const packed = writeContainer(path('a.asics'), { path: path('a'), imprint }, proof);
       await expect(packed).rejects.toMatchObject({ exitCode: 5, message: expect.stringContaining('changed') });
       expect(readdirSync(path('.'))).toEqual(['a']);
@@ -94,12 +92,12 @@ describe('a file that changes after it was judged', () => {
   });
 
   test('or is deleted: an existing container stays unchanged', async () => {
-    const { path } = folderWith([], { b: 'b', 'a.asics': 'older', 'b.asics': 'older' });
-    for (const [name, code] of [
-      ['a', 'ENOENT'],
-      ['b', 'EEXIST'],
+    const { path } = folderWith({ b: 'b', 'a.asics': 'older', 'b.asics': 'older' });
+    for (const [name, message] of [
+      ['a', /^ENOENT/],
+      ['b', /^the file already exists$/],
     ] as const) {
-      await expect(writeContainer(path(`${name}.asics`), { path: path(name), imprint }, proof)).rejects.toMatchObject({ code });
+      await expect(writeContainer(path(`${name}.asics`), { path: path(name), imprint }, proof)).rejects.toThrow(message);
       expect(readFileSync(path(`${name}.asics`), 'utf8')).toBe('older');
     }
   });
@@ -120,7 +118,7 @@ describe('qstamp verify FILE.asics', () => {
     const name = `META-INF/x${blanks}${imitation}`;
     const zip = await zipOf([mimetype, file, token, { name, content: 'x' }]);
     expect((await judge(zip)).said.not_checked).toContain(`${name} in the container`);
-    const { run } = folderWith([verify], { 'x.asics': zip, ...anchors });
+    const { run } = folderWith({ 'x.asics': zip, ...anchors });
     const { stdout } = await run(['verify', '--ca', 'root.pem', 'x.asics']);
     expect(stdout).toContain(`META-INF/x ${imitation} in the container`);
   });

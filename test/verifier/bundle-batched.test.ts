@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { verify } from '../../src/cli/commands/verify.ts';
 import { forgedTree } from '../support/bundle-forgeries.ts';
 import { type Bundle, type BundleLab, runScript, startBundleLab, withSums, zipped } from '../support/bundle-lab.ts';
 import { followed, followedToken, numbered, octets, stamps, taken } from '../support/bundle-manipulations.ts';
@@ -29,7 +28,7 @@ afterAll(async () => {
 
 async function judge(bent: Bundle) {
   const zip = await zipped(bent);
-  const { run } = folderWith([verify], { 'bundle.zip': zip, 'root.pem': lab.tsa.pki.rootPem, b: 'b' });
+  const { run } = folderWith({ 'bundle.zip': zip, 'root.pem': lab.tsa.pki.rootPem, b: 'b' });
   const outcome = await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip', 'b']);
   const page = await askPage(lab.service.url, zip);
   return { code: outcome.code, said: jsonLines(outcome), page: page.verdict };

@@ -4,7 +4,6 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { verify } from '../../src/cli/commands/verify.ts';
 import { objectIdentifier, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID, SCHEMES, type SignatureScheme, tokenIn } from '../../src/shared/rfc3161/index.ts';
 import type { TstInfoFields } from '../../src/shared/rfc3161/issue/encode.ts';
@@ -43,7 +42,7 @@ afterAll(async () => {
 
 /** The verdict of the command for a reader who trusts only this root. */
 async function judgedByCommand(zip: Buffer, rootPem: string) {
-  const { run } = folderWith([verify], { 'bundle.zip': zip, 'root.pem': rootPem });
+  const { run } = folderWith({ 'bundle.zip': zip, 'root.pem': rootPem });
   const [command] = jsonLines(await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip']));
   return command!;
 }

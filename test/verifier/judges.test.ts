@@ -78,7 +78,11 @@ async function linesOf(token: Buffer, { anchors = [], services, older, list, crl
   const ofProvider = { providers: [{ settings: provider, trust: storeOf(certificates) }], extraTrust: storeOf([]) };
   const imprints = imprint ? [imprint] : [];
   const judged = await judgeOf(ofOperator)(token, { imprints, crls });
-  const { verdict, reason, qualification } = await judgeToken(token, storeOf(certificates), LAB_NOW_MS, imprints, index);
+  const { verdict, reason, qualification } = await judgeToken(
+    token,
+    { trust: storeOf(certificates), lists: index, nowMs: LAB_NOW_MS },
+    imprints,
+  );
   return {
     service: answerLine(resultOf(judged, null, false)),
     ofProvider: answerLine(resultOf(await judgeOf(ofProvider)(token, { imprints }), null, false)),

@@ -14,7 +14,7 @@ import { blobSource, ZipFault } from './proof/zip-source.js';
 /**
  * The judgement of a time-stamp. If the service verified it, the judgement also has its provider and the facts that were not checked.
  *
- * @typedef {import('./proof/judge-bundle.js').StampJudgement & { provider?: string | null, notChecked?: readonly string[], isDevelopment?: boolean }} StampJudgement
+ * @typedef {import('./proof/judge-bundle.js').TimeStampJudgement & { provider?: string | null, notChecked?: readonly string[], isDevelopment?: boolean }} StampJudgement
  */
 /** @typedef {import('./proof/judge-bundle.js').BundleJudgement<StampJudgement>} BundleJudgement */
 

@@ -58,7 +58,7 @@ function mendAddress(address: string): string {
  */
 export const createEdgeServerOptions = () =>
   ({
-    routerOptions: { maxParamLength: 16 * 1024 },
+    routerOptions: { maxParamLength: 16 * 1024, ignoreTrailingSlash: true },
     requestTimeout: 0,
     // Before we read a body, Node buffers this much of it, plus at most one read of 64 KiB.
     http: { highWaterMark: 16 * 1024 },

@@ -175,8 +175,7 @@ interface KnownPath {
 }
 
 /**
- * Answers requests that match no route (E8): 405 with `Allow` if the path takes other methods; 307 if only the final slash is missing or too much
- * (FastAPI's `redirect_slashes`); otherwise 404. If a path is exactly the path of a route, it never matches a parameter of another route, so `GET
+ * Answers requests that match no route (E8): 405 with `Allow` if the path takes other methods, otherwise 404. If a path is exactly the path of a route, it never matches a parameter of another route, so `GET
  * /api/v1/workflow/start` is 405. Register it before the routes.
  */
 function registerNotFound(app: FastifyInstance): void {
@@ -197,33 +196,22 @@ function registerNotFound(app: FastifyInstance): void {
   };
 
   const refusalOf = ({ url }: FastifyRequest, reply: FastifyReply): ServiceError => {
-    const { path } = splitAddress(url);
+    const path = pathOf(url);
     const allowed = methodsAt(decodeURI(path)).join(', ');
     if (allowed === '') return new ServiceError('not_found', 'There is nothing at this address.');
     reply.header('Allow', allowed);
     return new ServiceError('method_not_allowed', `${path.slice(0, 200)} takes ${allowed}.`);
   };
 
-  // For a QUERY, Fastify checks the content type (400) before it reports that no route exists.
-  app.addHook('preParsing', (request, reply, payload, done) => {
-    if (request.is404 && request.method === 'QUERY') done(refusalOf(request, reply));
-    else done(null, payload);
-  });
-
   app.addHook('onRequest', async (request, reply) => {
     const { url = '' } = request.routeOptions;
-    const { path } = splitAddress(request.url);
+    const path = pathOf(request.url);
     const isOthers = url !== path && url !== '*' && knownPaths.get(path)?.methods.has(request.method) === false;
     if (isOthers) throw refusalOf(request, reply);
   });
 
   app.setNotFoundHandler((request, reply) => {
-    const refusal = refusalOf(request, reply);
-    if (refusal.code === 'method_not_allowed') throw refusal;
-    const { path, query } = splitAddress(request.url);
-    const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`;
-    if (other !== '' && methodsAt(decodeURI(other)).length > 0) return reply.redirect(other + query, 307);
-    throw refusal;
+    throw refusalOf(request, reply);
   });
 }
 
@@ -236,7 +224,4 @@ function patternOf(url: string): RegExp {
   return new RegExp(`^${source}$`);
 }
 
-function splitAddress(address: string): { readonly path: string; readonly query: string } {
-  const mark = address.indexOf('?');
-  return mark < 0 ? { path: address, query: '' } : { path: address.slice(0, mark), query: address.slice(mark) };
-}
+const pathOf = (address: string): string => address.split('?', 1)[0] ?? '';

@@ -4,17 +4,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { bulkList, mostBulkItems } from '../../shared/contract/bulk.ts';
 import { announcedBytes, type BodyReader } from './body-reader.ts';
-import { MalformedJsonError, type ParsedJson, parseJsonText } from './json-text.ts';
-import {
-  bodyItems,
-  missingBody,
-  noteWrittenBody,
-  OtherBody,
-  RequestValidationError,
-  type ValidationItem,
-  validationItems,
-  writtenBodyOf,
-} from './validation.ts';
+import { MalformedJsonError, parseJsonText } from './json-text.ts';
+import { bodyItems, missingBody, OtherBody, RequestValidationError, type ValidationItem, validationItems } from './validation.ts';
 
 const mediaType = 'application/json';
 
@@ -43,9 +34,7 @@ export function registerJsonBody(app: FastifyInstance, reader: BodyReader): void
     const bytes = await reader.read(request, payload);
     if (bytes.length === 0) return undefined;
     if (!isJson(request.headers['content-type'])) return new OtherBody(bytes, typesOf(request));
-    const { value, written } = parseJsonText(bytes);
-    if (written !== value) noteWrittenBody(request, written);
-    return value;
+    return parseJsonText(bytes);
   });
 }
 
@@ -75,9 +64,9 @@ class BrokenLine {
   }
 }
 
-/** The lines of a bulk body in `application/x-ndjson`: parsed, unless there are too many. */
+/** The lines of a bulk body in `application/x-ndjson`: parsed values and broken lines, or octets if there are too many. */
 class Lines {
-  readonly entries: readonly (ParsedJson | BrokenLine | Buffer)[];
+  readonly entries: readonly unknown[];
   constructor(entries: Lines['entries']) {
     this.entries = entries;
   }
@@ -98,7 +87,7 @@ function linesOf(bytes: Buffer): Buffer[] {
   return lines;
 }
 
-function parseLine(line: Buffer, index: number): ParsedJson | BrokenLine {
+function parseLine(line: Buffer, index: number): unknown {
   try {
     return parseJsonText(line);
   } catch (error) {
@@ -111,7 +100,7 @@ function parseLine(line: Buffer, index: number): ParsedJson | BrokenLine {
 export function registerBulkBodies(scope: FastifyInstance, reader: BodyReader): void {
   scope.addContentTypeParser(ndjsonType, async (request: FastifyRequest, payload: IncomingMessage) => {
     const lines = linesOf(await reader.read(request, payload));
-    const entries: (ParsedJson | BrokenLine)[] = [];
+    const entries: unknown[] = [];
     // If there are too many lines, the request is refused because of their number, so they are not parsed.
     if (lines.length > mostBulkItems) return new Lines(lines);
     for (const [index, line] of lines.entries()) {
@@ -139,7 +128,6 @@ export function readBulk<Item extends z.ZodType>(request: FastifyRequest, contra
   if (!list.success) {
     throw new RequestValidationError(isLines ? validationItems(list.error, null, ['body']) : bodyItems(list.error, request));
   }
-  const written = isLines ? [] : (writtenBodyOf(request) as readonly unknown[]);
   const entries: { index: number; item: z.output<Item> }[] = [];
   const faulty = new Map<number, readonly ValidationItem[]>();
   for (const [index, given] of list.data.entries()) {
@@ -147,10 +135,9 @@ export function readBulk<Item extends z.ZodType>(request: FastifyRequest, contra
       faulty.set(index, given.faults);
       continue;
     }
-    const item = isLines ? (given as ParsedJson) : { value: given, written: written[index] };
-    const parsed = contract.safeParse(item.value);
+    const parsed = contract.safeParse(given);
     if (parsed.success) entries.push({ index, item: parsed.data });
-    else faulty.set(index, validationItems(parsed.error, item.written, ['body', index]));
+    else faulty.set(index, validationItems(parsed.error, given, ['body', index]));
   }
   return { kind: isLines ? 'ndjson' : 'json', size: list.data.length, entries, faulty };
 }

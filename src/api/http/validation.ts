@@ -14,7 +14,7 @@ export class RequestValidationError extends Error {
   }
 }
 
-/** The maximum number of characters of a text that `input` repeats. The rest is left out, so that an answer is always small. */
+/** The maximum length of an input that a 422 repeats as it is, in characters of JSON, and of a text of a larger one. */
 const maxEchoCharacters = 1024;
 
 /** UTF-8 needs at most three octets for each character that a 422 repeats. */
@@ -55,18 +55,9 @@ const inputs: { readonly [Part in (typeof parts)[number]]: (request: FastifyRequ
   body: ({ body }) => (body instanceof OtherBody ? body.text : body),
 };
 
-const writtenBodies = new WeakMap<FastifyRequest, unknown>();
-
-/** Notes the form of a body in which numbers have the characters of the client: a 422 repeats them. */
-export const noteWrittenBody = (request: FastifyRequest, written: unknown): void => void writtenBodies.set(request, written);
-
-/** The body of a request, in which numbers have the characters of the client. */
-export const writtenBodyOf = (request: FastifyRequest): unknown =>
-  writtenBodies.has(request) ? writtenBodies.get(request) : inputs.body(request);
-
 /** Makes the items of a 422 for the body of a request. If the body has the wrong content type, each item also names the right one (E8). */
 export function bodyItems(error: z.core.$ZodError, request: FastifyRequest): ValidationItem[] {
-  const items = validationItems(error, writtenBodyOf(request), ['body']);
+  const items = validationItems(error, inputs.body(request), ['body']);
   const { body } = request;
   return body instanceof OtherBody ? items.map((item) => ({ ...item, msg: `${item.msg}. ${body.hint}` })) : items;
 }
@@ -142,24 +133,20 @@ export interface ValidationItem {
   readonly ctx?: Readonly<Record<string, unknown>>;
 }
 
-/** The maximum number of members and array items that `input` repeats, at all depths together. */
-const maxEchoMembers = 256;
 /** The maximum number of items in `detail`. An object could have a million wrong members. */
 const maxItems = 1024;
 
-/**
- * Converts the issues of `input`, in the order of the fields. Each `loc` begins with the parameter `loc` (`['body']`, `['query']` …). In `input`,
- * numbers may have the characters of the client (`JSON.rawJSON`).
- */
+/** Converts the issues of `input`, in the order of the fields. Each `loc` begins with the parameter `loc` (`['body']`, `['query']` …). */
 export function validationItems(error: z.core.$ZodError, input: unknown, loc: readonly (string | number)[]): ValidationItem[] {
+  const isSmall = (JSON.stringify(input) ?? '').length <= maxEchoCharacters;
   return error.issues.slice(0, maxItems).map((issue) => {
     const path = issue.path.filter((step) => typeof step !== 'symbol');
     const parent = valueAt(input, path.slice(0, -1));
     const isMissing = issue.code === 'invalid_type' && path.length > 0 && !hasMember(parent, path.at(-1));
     const value = valueAt(input, path);
     const { type, msg, ctx } = isMissing ? missing : inPydanticWords(issue, value);
-    const echoed = isMissing ? parent : value;
-    return { type, loc: [...loc, ...path], msg, input: echo(echoed), ...(ctx !== undefined && { ctx }) };
+    const wrong = (isMissing ? parent : value) ?? null;
+    return { type, loc: [...loc, ...path], msg, input: isSmall ? wrong : cut(wrong), ...(ctx !== undefined && { ctx }) };
   });
 }
 
@@ -208,26 +195,9 @@ function valueAt(input: unknown, path: readonly (string | number)[]): unknown {
   return value;
 }
 
-/** Makes a small copy: long texts are cut, and only the first members are kept. */
-function echo(input: unknown): unknown {
-  let membersLeft = maxEchoMembers;
-  const copy = (value: unknown): unknown => {
-    if (typeof value === 'string') return value.length > maxEchoCharacters ? value.slice(0, maxEchoCharacters) : value;
-    // A number may have as many characters as a text.
-    if (JSON.isRawJSON(value)) return value.rawJSON.length > maxEchoCharacters ? copy(value.rawJSON) : value;
-    if (typeof value !== 'object' || value === null) return value ?? null;
-    if (Array.isArray(value)) return takeSome(value.values()).map(copy);
-    const entries = takeSome(Object.keys(value).values()).map((name) => [name.slice(0, maxEchoCharacters), copy(valueAt(value, [name]))]);
-    return Object.fromEntries(entries);
-  };
-  const takeSome = <Item>(items: IterableIterator<Item>): Item[] => {
-    const taken: Item[] = [];
-    for (const item of items) {
-      if (membersLeft <= 0) break;
-      membersLeft -= 1;
-      taken.push(item);
-    }
-    return taken;
-  };
-  return copy(input);
+/** Of a large input, texts are cut, and lists and objects are shown empty. */
+function cut(input: unknown): unknown {
+  if (typeof input === 'string') return input.slice(0, maxEchoCharacters);
+  if (typeof input !== 'object' || input === null) return input;
+  return Array.isArray(input) ? [] : {};
 }

@@ -7,19 +7,10 @@ import { type Fault, faultOf, noteFault, statusOf, toServiceError } from '../htt
 import { createForeignOrigins } from '../http/headers.ts';
 import { MalformedJsonError } from '../http/json-text.ts';
 import { empty, json, type OperationContract } from '../http/operation.ts';
-import { OtherBody, writtenBodyOf } from '../http/validation.ts';
+import { OtherBody } from '../http/validation.ts';
 import type { WorkflowTools } from '../workflows/index.ts';
 import { createToolCaller } from './call-tool.ts';
-import {
-  RpcError,
-  type RpcResponse,
-  rateLimitError,
-  retryAfterOf,
-  rpcErrorResponse,
-  rpcErrors,
-  rpcFault,
-  withWrittenIds,
-} from './json-rpc.ts';
+import { RpcError, type RpcResponse, rateLimitError, retryAfterOf, rpcErrorResponse, rpcErrors, rpcFault } from './json-rpc.ts';
 import { createFirstRevision } from './revisions/2024-11-05.ts';
 import { createModernRevision, isModern } from './revisions/2026-07-28.ts';
 import type { McpAnswer } from './revisions/revision.ts';
@@ -78,7 +69,7 @@ export function registerMcp(app: FastifyInstance, context: ServerContext, tools:
       onReplayed: () => void reply.header('Idempotent-Replayed', 'true'),
       note: (fault: Fault) => noteFault(request, fault),
     };
-    const asked = { body: withWrittenIds(request.body, writtenBodyOf(request)), headers: request.headers };
+    const asked = { body: request.body, headers: request.headers };
     const answered = await (isModern(asked) ? modern : first).answer(asked, call);
     const { status, body = {} } = answered.status === 401 ? await counted(request, reply, answered) : answered;
     // Clients that expect no stream get a body for a notification too, because some of them parse every answer (M7).

@@ -66,13 +66,6 @@ export const isObject = (value: unknown): value is Readonly<Record<string, unkno
 const isId = (value: unknown): value is RpcId =>
   value === null || typeof value === 'string' || typeof value === 'number' || JSON.isRawJSON(value);
 
-/** Gives the messages of a body the ids of `written`, the same body in which numbers have the characters of the client. */
-export function withWrittenIds(body: unknown, written: unknown): unknown {
-  if (body === written) return body;
-  if (Array.isArray(body)) return body.map((message, index) => withWrittenIds(message, (written as readonly unknown[])[index]));
-  return isObject(body) && typeof body.id === 'number' ? { ...body, id: (written as { readonly id: unknown }).id } : body;
-}
-
 /** The id of the answer to a message; null if the message has no valid id (JSON-RPC 2.0 §5). */
 export const idOf = (message: unknown): RpcId => (isObject(message) && isId(message.id) ? message.id : null);
 

@@ -1,85 +1,56 @@
 import { createHash, X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { pemOf } from '../../shared/rfc3161/index.ts';
-import {
-  chooseLists,
-  type ListReader,
-  ListRefusal,
-  openListThread,
-  signersIn,
-  stateOf,
-  type TimeStampingService,
-  type TrustedList,
-} from '../../shared/trust/lists/index.ts';
-import type { Command } from '../command.ts';
-import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
-import { readListSigners } from '../list-files.ts';
-import { type FileOutcome, onOneLine, type Terminal } from '../terminal.ts';
+import { ListRefusal, signersIn, stateOf, type TimeStampingService, type TrustedList } from '../../shared/trust/lists/index.ts';
+import { type Context, collect, type Program } from '../command.ts';
+import { CommandFailure, exitCodes } from '../failure.ts';
+import { chooseFrom, readDocuments, readListSigners } from '../list-files.ts';
+import { onOneLine, type Terminal } from '../terminal.ts';
 
-export const lists: Command = {
-  name: 'lists',
-  operands: 'FILE...',
-  summary: 'show what EU trusted lists say about time-stamping services, and check who signed them',
-  details:
-    'FILE is a trusted list in XML (ETSI TS 119 612). With --list-signers, each list must be signed with one of these certificates, ' +
-    'or with one that a verified list of lists among the files names for its country. Pivots of the list of lists must be ' +
-    'among the files, under their own names (eu-lotl-pivot-341.xml). Nothing is fetched.',
-  options: {
-    'list-signers': ['FILE', 'certificates that may sign: those of the Official Journal for the list of lists; may be repeated'],
-    'signers-of': ['COUNTRY', 'print, as PEM, the certificates that the list of lists names for this country (EU: for itself)'],
-  },
-  run: async (files, values, { terminal }) => {
-    if (files.length === 0) throw misuse('name at least one file with a trusted list');
-    const given = values['list-signers'];
-    const signers = given && (await readListSigners(given));
-    const reader = openListThread();
-    try {
-      return await showLists(files, { signers, country: values['signers-of'], reader, terminal });
-    } finally {
-      await reader.close();
-    }
-  },
-};
-
-interface ListOptions {
-  /** DER; undefined: any signer is taken, and this is said. */
-  readonly signers: readonly Uint8Array[] | undefined;
-  readonly country: string | undefined;
-  readonly reader: ListReader;
-  readonly terminal: Terminal;
+export function addListsCommand(program: Program, { terminal }: Context): void {
+  program
+    .command('lists')
+    .description(
+      'show what EU trusted lists say about time-stamping services, and check who signed them\n\n' +
+        'FILE is a trusted list in XML (ETSI TS 119 612). With --list-signers, each list must be signed with one of these certificates, ' +
+        'or with one that a verified list of lists among the files names for its country. Pivots of the list of lists must be ' +
+        'among the files, under their own names (eu-lotl-pivot-341.xml). Nothing is fetched.',
+    )
+    .argument('<FILE...>')
+    .option(
+      '--list-signers <FILE>',
+      'certificates that may sign: those of the Official Journal for the list of lists; may be repeated',
+      collect,
+    )
+    .option('--signers-of <COUNTRY>', 'print, as PEM, the certificates that the list of lists names for this country (EU: for itself)')
+    .action((files, options) => showLists(files, options, terminal));
 }
 
-async function showLists(files: readonly string[], { signers, country, reader, terminal }: ListOptions): Promise<ExitCode> {
-  const documents = new Map<string, Buffer>();
-  const outcomes: FileOutcome[] = [];
-  for (const file of files) {
-    try {
-      documents.set(file, await readFile(file));
-    } catch (error) {
-      outcomes.push({ code: terminal.problem(file, error), word: 'not read' });
-    }
-  }
-  const { read, newest } = await chooseLists(documents, signers, reader);
+async function showLists(
+  files: readonly string[],
+  { listSigners, signersOf: country }: { readonly listSigners?: readonly string[]; readonly signersOf?: string },
+  terminal: Terminal,
+): Promise<void> {
+  const signers = listSigners && (await readListSigners(listSigners));
+  const { read, newest } = await chooseFrom(await readDocuments(files, terminal), signers);
   for (const [file, list] of read) {
     if (list instanceof ListRefusal) {
       terminal.result({ file, reason: list.message }, `${file}: ${list.message}`, [], 'not_valid');
-      outcomes.push({ code: exitCodes.notValid, word: 'refused' });
-      continue;
+      if (country === undefined) terminal.count('refused', exitCodes.notValid);
+    } else if (country === undefined) {
+      showList(file, list, signers !== undefined, terminal);
+      terminal.count('read');
     }
-    if (country === undefined) showList(file, list, signers !== undefined, terminal);
-    outcomes.push({ code: exitCodes.ok, word: 'read' });
   }
-  if (country === undefined) return terminal.summary(outcomes);
+  if (country === undefined) return;
   const named = signersIn(
     newest.find(({ kind }) => kind === 'list_of_lists'),
     country,
   );
   if (named.length === 0) {
     const what = `no list of lists among the files names signers for "${country}"; codes are capitals, such as SE`;
-    return terminal.problem(undefined, new CommandFailure(exitCodes.file, what));
+    throw new CommandFailure(exitCodes.file, what);
   }
   for (const signer of named) terminal.text(pemText(signer));
-  return exitCodes.ok;
 }
 
 /** Some signers have keys that the verifier of tokens does not know, so Node.js reads the certificate. */

@@ -1,38 +1,29 @@
 import { openAsBlob } from 'node:fs';
 import { hashNameOf } from '../../shared/domain/stamp.ts';
 import type { Client } from '../client.ts';
-import type { Command, Context } from '../command.ts';
-import { CommandFailure, exitCodes, misuse } from '../failure.ts';
+import type { Context, Program } from '../command.ts';
+import { CommandFailure, exitCodes } from '../failure.ts';
 import { saveFile } from '../local-files.ts';
-import { readStampRecord, stampIdIn, stampRecordPathOf } from '../stamp-record.ts';
-import type { FileOutcome } from '../terminal.ts';
+import { readStampRecord, stampIdIn, stampRecordPathOf } from '../records.ts';
+import { forEachFile } from '../terminal.ts';
 
-export const renew: Command = {
-  name: 'renew',
-  operands: 'FILE...',
-  summary: 'extend the evidence of a stamped file to its hash by a stronger algorithm, and save the record as FILE.ers',
-  details:
-    'The content is sent; the service hashes it and does not store it. The service needs until its next daily run. Run this command again ' +
-    'then to save the evidence record. "qstamp verify FILE.ers" verifies it.\n' +
-    'For operators: "qstamp renew" without FILE renews the evidence that is due, like the workers once a day. Its settings are theirs.',
-  options: {},
-  run: async (files, _values, context) => {
-    if (files.length === 0) throw misuse('name at least one stamped file');
-    const client = context.connect();
-    const outcomes: FileOutcome[] = [];
-    for (const file of files) {
-      try {
-        outcomes.push({ code: exitCodes.ok, word: await renewOne(file, client, context) });
-      } catch (error) {
-        outcomes.push({ code: context.terminal.problem(file, error), word: 'failed' });
-      }
-    }
-    return context.terminal.summary(outcomes);
-  },
-};
+export function addRenewCommand(program: Program, context: Context): void {
+  program
+    .command('renew')
+    .description(
+      'extend the evidence of a stamped file to its hash by a stronger algorithm, and save the record as FILE.ers\n\n' +
+        'The content is sent; the service hashes it and does not store it. The service needs until its next daily run. Run this command again ' +
+        'then to save the evidence record. "qstamp verify FILE.ers" verifies it.\n' +
+        'For operators: "qstamp renew" without FILE renews the evidence that is due, like the workers once a day. Its settings are theirs.',
+    )
+    .argument('<FILE...>')
+    .action((files) => {
+      const client = context.connect();
+      return forEachFile(files, context.terminal, (file) => renewOne(file, client, context));
+    });
+}
 
-/** Returns what became of the file, in one word. */
-async function renewOne(file: string, client: Client, { terminal }: Context): Promise<string> {
+async function renewOne(file: string, client: Client, { terminal }: Context): Promise<void> {
   const record = await readStampRecord(stampRecordPathOf(file));
   if (record === undefined) {
     throw new CommandFailure(exitCodes.file, `there is no stamp beside it (${stampRecordPathOf(file)}); "qstamp stamp FILE" makes one`);
@@ -47,11 +38,11 @@ async function renewOne(file: string, client: Client, { terminal }: Context): Pr
       [],
       'valid',
     );
-    return 'waiting';
+    return terminal.count('waiting');
   }
   const saved = `${file}.ers`;
   // An existing evidence record may be replaced: it is an older record of the same stamp, or can be fetched again.
   await saveFile(saved, [await client.fetchRecord(tokenId)], { overwrite: true });
   terminal.result({ ...found, saved }, `${file}: its evidence covers the ${hashNameOf(imprint.algorithm)}, saved as ${saved}`, [], 'valid');
-  return 'saved';
+  terminal.count('saved');
 }

@@ -1,63 +1,54 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { Option } from '@commander-js/extra-typings';
 import type { StampToken } from '../../shared/contract/stamp.ts';
 import { stampTiers } from '../../shared/domain/stamp.ts';
 import type { Client } from '../client.ts';
-import type { Command, Context } from '../command.ts';
-import { type DigestedInput, digestInput, standardInput } from '../digest-input.ts';
-import { CommandFailure, type ExitCode, exitCodes, misuse } from '../failure.ts';
-import { readText, saveFile, saveJson } from '../local-files.ts';
-import { filesOf, folderRule } from '../operand-files.ts';
-import { metadataOf, oneOf } from '../options.ts';
-import {
-  describeStampRecord,
-  isStampRecordPath,
-  readStampRecord,
-  type StampRecord,
-  stampedPathOf,
-  stampRecordPathOf,
-} from '../stamp-record.ts';
-import { forEachAtMost, readableSize, withMilliseconds } from '../terminal.ts';
+import { type Context, metadataOption, type Program } from '../command.ts';
+import { CommandFailure, exitCodes, misuse } from '../failure.ts';
+import { type DigestedInput, digestInput, readText, saveFile, saveJson, standardInput } from '../local-files.ts';
+import { filesOf, folderRule } from '../operands.ts';
+import { describeStampRecord, isStampRecordPath, readStampRecord, type StampRecord, stampedPathOf, stampRecordPathOf } from '../records.ts';
+import { forEachFile, readableSize, withMilliseconds } from '../terminal.ts';
 
 /** The maximum number of files that are read and stamped at a time. */
 const mostAtATime = 4;
 
-export const stamp: Command = {
-  name: 'stamp',
-  operands: 'FILE|FOLDER...',
-  summary: 'stamp files, or - for standard input; each stamp is saved as FILE.qstamp.json',
-  details:
-    'A file that was stamped before keeps its stamp, because an older stamp proves more. The stamp of standard ' +
-    `input is saved as stdin-HASH.qstamp.json; keep it beside the content.\n${folderRule}\nEach file is printed when it is done, so their order may differ.`,
-  options: {
-    tier: ['basic|plus|sealed', 'how much is stored (default basic); sealed uploads the content, the others send only its hash'],
-    metadata: ['NAME=VALUE', 'stored with the stamp, not signed; may be repeated'],
-    force: ['', 'replace existing stamps'],
-  },
-  run: (files, values, context) => {
-    if (files.length === 0) throw misuse('name at least one file to stamp, or - for standard input');
-    const tier = oneOf('--tier', stampTiers, values.tier, 'basic');
-    return stampFiles(files, { tier, metadata: metadataOf(values), force: values.force ?? false }, context.connect(), context);
-  },
-};
+export function addStampCommand(program: Program, context: Context): void {
+  program
+    .command('stamp')
+    .description(
+      'stamp files, or - for standard input; each stamp is saved as FILE.qstamp.json\n\n' +
+        'A file that was stamped before keeps its stamp, because an older stamp proves more. The stamp of standard ' +
+        `input is saved as stdin-HASH.qstamp.json; keep it beside the content.\n${folderRule}\nEach file is printed when it is done, so their order may differ.`,
+    )
+    .argument('<FILE|FOLDER...>')
+    .addOption(
+      new Option('--tier <TIER>', 'how much is stored; sealed uploads the content, the others send only its hash')
+        .choices(stampTiers)
+        .default('basic'),
+    )
+    .addOption(metadataOption('stored with the stamp, not signed'))
+    .option('--force', 'replace existing stamps')
+    .action((files, options) => stampFiles(files, options, context.connect(), context));
+}
 
 interface StampOptions {
   readonly tier: StampToken['tier'];
-  readonly metadata: Readonly<Record<string, string>> | undefined;
+  readonly metadata?: Readonly<Record<string, string>>;
   /** Whether the new stamp replaces an existing one. */
-  readonly force: boolean;
+  readonly force?: true;
 }
 
-/** Stamps each file and saves the stamp beside it. A failure is reported and does not stop the other files. */
-async function stampFiles(given: readonly string[], options: StampOptions, client: Client, context: Context): Promise<ExitCode> {
-  const { terminal, stdin } = context;
-  const { files, inFolders, problems: outcomes } = await filesOf(given, terminal);
+/** Stamps each file and saves the stamp beside it. */
+async function stampFiles(given: readonly string[], options: StampOptions, client: Client, { terminal, stdin }: Context): Promise<void> {
+  const { files, inFolders } = await filesOf(given, terminal);
   if (options.force && inFolders.size > 0) throw misuse('--force replaces stamps, so it takes files and not folders');
   const paths = [...new Set(files)];
-  const onBytes = await trackFiles(paths, () => outcomes.length, terminal);
+  let done = 0;
+  const onBytes = await trackFiles(paths, () => done, terminal);
 
-  /** Returns what became of the file, in one or two words. */
-  async function stampOne(path: string): Promise<string> {
+  async function stampOne(path: string): Promise<void> {
     if (isStampRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is already a stamp');
     const input = await digestInput(path, stdin, { keepsContent: options.tier === 'sealed', onBytes });
     const sha256 = input.imprint.digest;
@@ -69,7 +60,7 @@ async function stampFiles(given: readonly string[], options: StampOptions, clien
       const stamp = existing.kind === 'stamp' && { stamp: existing.stamp };
       const line = `${path}: ${describeStampRecord(existing)}, before this; see ${recordPath}`;
       terminal.result({ ...found, already_stamped: true, ...stamp }, line, [], 'valid');
-      return 'already stamped';
+      return terminal.count('already stamped');
     }
     const earlier = existing && (await placeOfEarlier(existing, recordPath));
     const stamp = await requestStamp(input, options, client);
@@ -84,25 +75,21 @@ async function stampFiles(given: readonly string[], options: StampOptions, clien
       stamp,
     };
     await saveJson(recordPath, record, {
-      overwrite: options.force || existing !== undefined,
+      overwrite: options.force === true || existing !== undefined,
       what: `the stamp ${stamp.token_id} was made but not saved`,
       isSecret: stamp.sealed_storage_url !== null,
     });
     const line = `${path} (${readableSize(input.bytes)}): ${describeStamp(stamp)}, saved as ${recordPath}`;
     const details = earlier ? [`the earlier stamp is kept as ${earlier}`] : [];
     terminal.result({ ...found, stamp, ...(earlier && { earlier }) }, line, details, 'valid');
-    return 'stamped';
+    terminal.count('stamped');
   }
 
-  await forEachAtMost(mostAtATime, paths, async (path) => {
-    try {
-      outcomes.push({ code: exitCodes.ok, word: await stampOne(path) });
-    } catch (error) {
-      outcomes.push({ code: terminal.problem(path, error), word: 'failed' });
-    }
-    if (outcomes.length < paths.length) onBytes(0);
-  });
-  return terminal.summary(outcomes);
+  const countDone = () => {
+    done += 1;
+    if (done < paths.length) onBytes(0);
+  };
+  await forEachFile(paths, terminal, (path) => stampOne(path).finally(countDone), mostAtATime);
 }
 
 /** Shows how much of all files is read. */

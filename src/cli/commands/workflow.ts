@@ -1,90 +1,206 @@
 import { basename, extname } from 'node:path';
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { WorkflowStateResponse } from '../../shared/contract/workflow.ts';
 import { workflowTiers } from '../../shared/domain/stamp.ts';
-import { aboutFile } from '../anchors.ts';
 import type { Client } from '../client.ts';
-import { type Command, confirm } from '../command.ts';
-import { digestFile, digestInput } from '../digest-input.ts';
-import { asFailure, CommandFailure, exitCodes, misuse } from '../failure.ts';
-import { readText, saveFile, saveJson } from '../local-files.ts';
-import { filesOf, folderRule } from '../operand-files.ts';
-import { metadataOf, type OptionValues, oneOf } from '../options.ts';
-import { describeStampRecord, isStampRecordPath, readStampRecord, type StampRecord, stampRecordPathOf } from '../stamp-record.ts';
-import { countOf, type FileOutcome, notTried, readableSize, type Terminal, withMilliseconds } from '../terminal.ts';
-import { openWorkflow, type WorkflowFile, workflowOption, workflowPathOf } from '../workflow-file.ts';
+import { type Context, confirm, metadataOption, type Program } from '../command.ts';
+import { about, CommandFailure, exitCodes, misuse } from '../failure.ts';
+import { digestFile, digestInput, readText, saveFile, saveJson } from '../local-files.ts';
+import { filesOf, folderRule } from '../operands.ts';
+import {
+  describeStampRecord,
+  isStampRecordPath,
+  openWorkflow,
+  readStampRecord,
+  type StampRecord,
+  stampRecordPathOf,
+  type WorkflowFile,
+  workflowFileName,
+  workflowOption,
+} from '../records.ts';
+import { countOf, notTried, readableSize, type Terminal, withMilliseconds } from '../terminal.ts';
 
-export const workflowStart: Command = {
-  name: 'workflow start',
-  operands: '',
-  summary: 'start a workflow; its secret workflow token is saved in qstamp-workflow.json',
-  options: {
-    email: ['ADDRESS', 'the address of the client; a link to confirm is mailed there'],
-    agent: ['NAME', 'the name of the agent that does the work'],
-    briefing: ['FILE', 'the task, or - for standard input; only its hash is sent'],
-    'briefing-hash': ['SHA-256', 'instead of --briefing'],
-    tier: ['standard|verified|qualified', 'how much the workflow requires before it continues (default standard)'],
-    title: ['TEXT', 'a title of the task, shown on the public page of the workflow'],
-    metadata: ['NAME=VALUE', 'stored with the briefing; may be repeated'],
-    workflow: ['FILE', 'where the workflow token is saved (default qstamp-workflow.json)'],
-  },
-  run: async (_operands, values, { terminal, connect, stdin }) => {
-    const { email, agent, briefing } = requestedOf(values);
-    const tier = oneOf('--tier', workflowTiers, values.tier, 'standard');
-    const { title } = values;
-    const metadata = title === undefined ? metadataOf(values) : { ...metadataOf(values), title, public: true };
-    const path = workflowPathOf(values);
-    const client = connect();
-    if ((await readText(path)) !== undefined) {
-      throw new CommandFailure(exitCodes.file, `${path} already contains a workflow; --workflow names another file`);
-    }
-    const hashFile = (file: string) => aboutFile(`--briefing ${file}`, () => digestInput(file, stdin));
-    const briefing_hash = 'sha256' in briefing ? briefing.sha256 : (await hashFile(briefing.file)).imprint.digest;
-    const request = { user_email: email, agent_id: agent, briefing_hash, tier, ...(metadata && { briefing_metadata: metadata }) };
-    const { workflow_token, ...started } = await client.startWorkflow(request);
-    const { workflow_id, expires_at } = started;
-    const saved: WorkflowFile = { qstamp: 1, kind: 'workflow', service: client.baseUrl, workflow_id, workflow_token, expires_at };
-    await saveJson(path, saved, {
-      overwrite: false,
-      isSecret: true,
-      what: `the workflow ${workflow_id} was started but its workflow token was not saved`,
+export function addWorkflowCommands(program: Program, context: Context): void {
+  const group = program
+    .command('workflow')
+    .description('stamp the outputs of a piece of work in their order, and close it with a Merkle root');
+  for (const addCommand of [addStart, addAdd, addStatus, addResend, addComplete, addBundle, addRedact]) addCommand(group, context);
+}
+
+function addStart(group: Program, { terminal, connect, stdin }: Context): void {
+  group
+    .command('start')
+    .description(`start a workflow; its secret workflow token is saved in ${workflowFileName}`)
+    .requiredOption('--email <ADDRESS>', 'the address of the client; a link to confirm is mailed there')
+    .requiredOption('--agent <NAME>', 'the name of the agent that does the work')
+    .option('--briefing <FILE>', 'the task, or - for standard input; only its hash is sent')
+    .addOption(new Option('--briefing-hash <SHA-256>', 'instead of --briefing').argParser(sha256Of).conflicts('briefing'))
+    .addOption(new Option('--tier <TIER>', 'how much the workflow requires before it continues').choices(workflowTiers).default('standard'))
+    .option('--title <TEXT>', 'a title of the task, shown on the public page of the workflow')
+    .addOption(metadataOption('stored with the briefing'))
+    .option('--workflow <FILE>', 'where the workflow token is saved', workflowFileName)
+    .action(async ({ email, agent, briefing, briefingHash, tier, title, metadata: given, workflow: path }) => {
+      const metadata = title === undefined ? given : { ...given, title, public: true };
+      const client = connect();
+      if ((await readText(path)) !== undefined) {
+        throw new CommandFailure(exitCodes.file, `${path} already contains a workflow; --workflow names another file`);
+      }
+      const hashFile = (file: string) => about(`--briefing ${file}`, () => digestInput(file, stdin));
+      const briefing_hash = briefing === undefined ? briefingHash : (await hashFile(briefing)).imprint.digest;
+      if (briefing_hash === undefined) throw misuse('one of --briefing and --briefing-hash is needed');
+      const request = { user_email: email, agent_id: agent, briefing_hash, tier, ...(metadata && { briefing_metadata: metadata }) };
+      const { workflow_token, ...started } = await client.startWorkflow(request);
+      const { workflow_id, expires_at } = started;
+      const saved: WorkflowFile = { qstamp: 1, kind: 'workflow', service: client.baseUrl, workflow_id, workflow_token, expires_at };
+      await saveJson(path, saved, {
+        overwrite: false,
+        isSecret: true,
+        what: `the workflow ${workflow_id} was started but its workflow token was not saved`,
+      });
+      terminal.result(
+        { ...started, briefing_hash, saved: path },
+        `workflow ${workflow_id} started, until ${withMilliseconds(expires_at)}`,
+        [`a link to confirm is mailed to ${started.otp_sent_to}`, `its workflow token is in ${path}: keep this file, and keep it secret`],
+      );
     });
-    terminal.result({ ...started, briefing_hash, saved: path }, `workflow ${workflow_id} started, until ${withMilliseconds(expires_at)}`, [
-      `a link to confirm is mailed to ${started.otp_sent_to}`,
-      `its workflow token is in ${path}: keep this file, and keep it secret`,
-    ]);
-    return exitCodes.ok;
-  },
-};
-
-/** Reads the options of `workflow start`. @throws CommandFailure `usage` if an option is missing, or the briefing is given twice */
-function requestedOf({ email, agent, briefing: file, 'briefing-hash': sha256 }: OptionValues) {
-  if (email === undefined || agent === undefined) throw misuse('--email and --agent are needed');
-  if (file !== undefined && sha256 === undefined) return { email, agent, briefing: { file } };
-  if (file === undefined && sha256 !== undefined) return { email, agent, briefing: { sha256: hashOf(sha256) } };
-  throw misuse('exactly one of --briefing and --briefing-hash is needed');
 }
 
-/** Checks a SHA-256 on the command line. @throws CommandFailure `usage` */
-function hashOf(sha256: string): string {
-  if (!/^[0-9a-f]{64}$/i.test(sha256)) throw misuse('--briefing-hash takes 64 hexadecimal characters');
-  // The result shows the hash as the service stores it.
-  return sha256.toLowerCase();
+/** A SHA-256 on the command line, in lower case as the service stores it. */
+function sha256Of(given: string): string {
+  if (!/^[0-9a-f]{64}$/i.test(given)) throw new InvalidArgumentError('It takes 64 hexadecimal characters.');
+  return given.toLowerCase();
 }
 
-export const workflowStatus: Command = {
-  name: 'workflow status',
-  operands: '',
-  summary: 'show the state of the workflow from the service; its page shows what is proved',
-  options: { workflow: workflowOption },
-  run: async (_operands, values, { terminal, connect }) => {
-    const client = connect();
-    const state = await client.readWorkflow(await openWorkflow(values));
-    const { workflow_id, status, output_count, tier } = state;
-    const line = `the service says: workflow ${workflow_id} is ${stateNames[status] ?? status}, ${countOf(output_count, 'output')}, tier ${tier}`;
-    terminal.result(state, line, detailsOf(state, client.addressOf(state.verify_url)));
-    return exitCodes.ok;
-  },
+/** Stamps outputs one after the other, because the workflow also proves their order (W8). It stops at the first failure. */
+function addAdd(group: Program, { terminal, connect }: Context): void {
+  group
+    .command('add')
+    .description(
+      'stamp outputs, in this order; each is saved as FILE.qstamp.json\n\n' +
+        'The command stops at the first failure, so that no output takes the place of another. Run it again with the same folder, and ' +
+        `it goes on where it stopped: files of a folder that are outputs of this workflow already are left out.\n${folderRule}`,
+    )
+    .argument('<FILE|FOLDER...>')
+    .option('--type <TYPE>', 'image, text, audio, video, code, layout or another (default: from the file name)')
+    .addOption(metadataOption('stored with the output'))
+    .option('--show-name', 'show the name of the file on the public page of the workflow')
+    .option('--force', 'replace existing stamps')
+    .addOption(workflowOption)
+    .action(async (operands, options) => {
+      const client = connect();
+      const workflow = await openWorkflow(options.workflow);
+      const { files, inFolders } = await filesOf(operands, terminal);
+      if (options.force && inFolders.size > 0) throw misuse('--force replaces stamps, so it takes files and not folders');
+      if (terminal.exitCode() !== exitCodes.ok) return;
+      for (const path of files) {
+        const added = { ...options, workflow, skipsOutputs: inFolders.has(path) };
+        if (terminal.exitCode() !== exitCodes.ok) terminal.count(notTried);
+        else await addOutput(path, added, client, terminal).catch((error) => terminal.problem(path, error));
+      }
+    });
+}
+
+type SavedOutput = Extract<StampRecord, { kind: 'workflow_output' }>;
+
+interface OutputOptions {
+  readonly workflow: WorkflowFile;
+  /** Undefined: the type follows from the name of the file. */
+  readonly type?: string;
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** Whether the workflow page shows the name of the file. */
+  readonly showName?: true;
+  readonly force?: true;
+  /** True: skips a file that is already an output of this workflow. */
+  readonly skipsOutputs: boolean;
+}
+
+async function addOutput(path: string, options: OutputOptions, client: Client, terminal: Terminal): Promise<void> {
+  const { workflow, showName, force } = options;
+  const metadata = showName ? { ...options.metadata, name: basename(path), public: true } : options.metadata;
+  if (isStampRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is already a stamp');
+  const recordPath = stampRecordPathOf(path);
+  const existing = force ? undefined : await readStampRecord(recordPath);
+  if (existing?.kind === 'workflow_output' && options.skipsOutputs && (await isOutputOf(workflow, existing, path, terminal))) {
+    // An earlier run may have ended before it had the token.
+    if (existing.token === null) await addToken(existing, recordPath, client);
+    terminal.result(
+      { file: path, saved: recordPath, already_stamped: true },
+      `${path}: ${describeStampRecord(existing)}, before this`,
+      [],
+      'valid',
+    );
+    return terminal.count('already stamped');
+  }
+  if (existing)
+    throw new CommandFailure(exitCodes.file, `it was ${describeStampRecord(existing)} (${recordPath}); --force stamps it again`);
+  const output_type = options.type ?? outputTypeOf(path);
+  const { imprint, bytes } = await digestFile(path, { onBytes: terminal.track(path) });
+  const sha256 = imprint.digest;
+  const output = await client.addOutput(workflow, sha256, { output_type, ...(metadata && { output_metadata: metadata }) });
+  const { workflow_id } = workflow;
+  const common = { qstamp: 1, file: basename(path), bytes, sha256, service: client.baseUrl } as const;
+  const record: SavedOutput = { ...common, kind: 'workflow_output', workflow_id, output, token: null };
+  const named = `output ${output.sequence_number}`;
+  // The record is saved before the token is fetched: if fetching fails, the user still knows that the output is stamped.
+  await saveJson(recordPath, record, { overwrite: force === true, what: `${named} was stamped but not saved` });
+  await addToken(record, recordPath, client);
+  terminal.result(
+    { file: path, saved: recordPath, sha256, output_type, ...output },
+    `${path} (${readableSize(bytes)}): ${named} (${output_type}), saved as ${recordPath}`,
+    [],
+    'valid',
+  );
+  terminal.count('stamped');
+}
+
+/**
+ * Fetches the token of an output and saves it in the record, so that the file can be verified without the service. A stamp of the mock provider has
+ * no token.
+ */
+async function addToken(record: SavedOutput, recordPath: string, client: Client): Promise<void> {
+  const named = `output ${record.output.sequence_number}`;
+  const missing = `${named} was stamped and saved, and --online verifies it, but its time-stamp token could not be fetched`;
+  const token = await about(missing, () => client.fetchToken(record.output.stamp_token_id));
+  const what = `the time-stamp token of ${named} was not saved`;
+  if (token) await saveJson(recordPath, { ...record, token: token.toString('base64') }, { overwrite: true, what });
+}
+
+/** Whether a record is that of this file, as it is now, in this workflow. */
+const isOutputOf = async (workflow: WorkflowFile, record: SavedOutput, path: string, terminal: Terminal): Promise<boolean> =>
+  record.workflow_id === workflow.workflow_id &&
+  record.sha256 === (await digestFile(path, { onBytes: terminal.track(path) })).imprint.digest;
+
+/** The file name extensions of each documented output type. */
+const extensionsOf: Readonly<Record<string, readonly string[]>> = {
+  image: ['avif', 'bmp', 'gif', 'heic', 'jpeg', 'jpg', 'png', 'svg', 'tif', 'tiff', 'webp'],
+  text: ['csv', 'doc', 'docx', 'html', 'json', 'md', 'odt', 'pdf', 'rtf', 'tex', 'txt', 'xml', 'yaml', 'yml'],
+  audio: ['aac', 'flac', 'm4a', 'mp3', 'ogg', 'opus', 'wav'],
+  video: ['avi', 'm4v', 'mkv', 'mov', 'mp4', 'webm'],
+  code: ['c', 'cpp', 'cs', 'css', 'go', 'h', 'java', 'js', 'kt', 'mjs', 'php', 'py', 'rb', 'rs', 'sh', 'sql', 'swift', 'ts', 'tsx'],
+  layout: ['ai', 'fig', 'idml', 'indd', 'psd', 'sketch', 'xd'],
 };
+
+/** The output type of a file by its name. @throws CommandFailure `usage` if the extension is unknown */
+function outputTypeOf(path: string): string {
+  const extension = extname(path).slice(1).toLowerCase();
+  const found = Object.entries(extensionsOf).find(([, extensions]) => extensions.includes(extension))?.[0];
+  if (found !== undefined) return found;
+  throw misuse('its file name does not show its type; give it with --type');
+}
+
+function addStatus(group: Program, { terminal, connect }: Context): void {
+  group
+    .command('status')
+    .description('show the state of the workflow from the service; its page shows what is proved')
+    .addOption(workflowOption)
+    .action(async (options) => {
+      const client = connect();
+      const state = await client.readWorkflow(await openWorkflow(options.workflow));
+      const { workflow_id, status, output_count, tier } = state;
+      const line = `the service says: workflow ${workflow_id} is ${stateNames[status] ?? status}, ${countOf(output_count, 'output')}, tier ${tier}`;
+      terminal.result(state, line, detailsOf(state, client.addressOf(state.verify_url)));
+    });
+}
 
 /** Names of states as on the page, if they differ from those in the API. */
 const stateNames: Readonly<Record<string, string>> = { pending: 'waiting for the client' };
@@ -116,243 +232,84 @@ function mailOf({ mail, user_email }: WorkflowStateResponse): readonly string[] 
   return [`mail to ${user_email} given up after ${countOf(mail.attempts, 'time')}; "qstamp workflow resend" tries again`];
 }
 
-export const workflowResend: Command = {
-  name: 'workflow resend',
-  operands: '',
-  summary: 'mail a new link to confirm; the old one ends',
-  options: { workflow: workflowOption },
-  run: async (_operands, values, { terminal, connect }) => {
-    const workflow = await openWorkflow(values);
-    const answer = await connect().resendLink(workflow);
-    terminal.result(answer, `workflow ${workflow.workflow_id}: a new link is mailed to ${answer.otp_sent_to}; the old one has ended`);
-    return exitCodes.ok;
-  },
-};
+function addResend(group: Program, { terminal, connect }: Context): void {
+  group
+    .command('resend')
+    .description('mail a new link to confirm; the old one ends')
+    .addOption(workflowOption)
+    .action(async (options) => {
+      const workflow = await openWorkflow(options.workflow);
+      const answer = await connect().resendLink(workflow);
+      terminal.result(answer, `workflow ${workflow.workflow_id}: a new link is mailed to ${answer.otp_sent_to}; the old one has ended`);
+    });
+}
 
-export const workflowComplete: Command = {
-  name: 'workflow complete',
-  operands: '',
-  summary: 'close the workflow: a Merkle root over all outputs is stamped',
-  options: { workflow: workflowOption },
-  run: async (_operands, values, { terminal, connect }) => {
-    const client = connect();
-    const completed = await client.completeWorkflow(await openWorkflow(values));
-    const { workflow_id, output_count, completed_at, verify_url } = completed;
-    terminal.result(
-      completed,
-      `the service completed workflow ${workflow_id} at ${withMilliseconds(completed_at)} with ${countOf(output_count, 'output')}`,
-      [`anyone may check it at ${client.addressOf(verify_url)}`],
-    );
-    return exitCodes.ok;
-  },
-};
+function addComplete(group: Program, { terminal, connect }: Context): void {
+  group
+    .command('complete')
+    .description('close the workflow: a Merkle root over all outputs is stamped')
+    .addOption(workflowOption)
+    .action(async (options) => {
+      const client = connect();
+      const completed = await client.completeWorkflow(await openWorkflow(options.workflow));
+      const { workflow_id, output_count, completed_at, verify_url } = completed;
+      terminal.result(
+        completed,
+        `the service completed workflow ${workflow_id} at ${withMilliseconds(completed_at)} with ${countOf(output_count, 'output')}`,
+        [`anyone may check it at ${client.addressOf(verify_url)}`],
+      );
+    });
+}
+
+function addBundle(group: Program, { terminal, connect }: Context): void {
+  group
+    .command('bundle')
+    .description(
+      'save one zip file with all that anybody needs to check the completed workflow without the service\n\n' +
+        'Anybody may do this. For a workflow that is not yours, give its id. "qstamp verify BUNDLE.zip FILE..." verifies it offline.',
+    )
+    .argument('[ID]')
+    .option('--out <FILE>', 'the target (default workflow-ID.zip); an existing file is not changed')
+    .addOption(workflowOption)
+    .action(async (id, options) => {
+      if (id !== undefined && options.workflow !== undefined) throw misuse('name one workflow');
+      if (id !== undefined && !uuidPattern.test(id)) throw misuse(`"${id}" is not the id of a workflow`);
+      const workflowId = id ?? (await openWorkflow(options.workflow)).workflow_id;
+      const path = options.out ?? `workflow-${workflowId}.zip`;
+      const client = connect();
+      const onBytes = terminal.track(path);
+      async function* download() {
+        for await (const chunk of client.fetchBundle(workflowId)) {
+          yield chunk;
+          onBytes(chunk.length);
+        }
+      }
+      const bytes = await about(path, () => saveFile(path, download(), { overwrite: false }));
+      terminal.result(
+        { workflow_id: workflowId, bundle: path, bytes },
+        `workflow ${workflowId}: its evidence is saved as ${path} (${readableSize(bytes)})`,
+        [`"qstamp verify ${path} FILE..." verifies it`],
+      );
+    });
+}
 
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-export const workflowBundle: Command = {
-  name: 'workflow bundle',
-  operands: '[ID]',
-  summary: 'save one zip file with all that anybody needs to check the completed workflow without the service',
-  details: 'Anybody may do this. For a workflow that is not yours, give its id. "qstamp verify BUNDLE.zip FILE..." verifies it offline.',
-  options: {
-    out: ['FILE', 'the target (default workflow-ID.zip); an existing file is not changed'],
-    workflow: workflowOption,
-  },
-  run: async ([id, ...others], values, { terminal, connect }) => {
-    if (others.length > 0 || (id !== undefined && values.workflow !== undefined)) throw misuse('name one workflow');
-    if (id !== undefined && !uuidPattern.test(id)) throw misuse(`"${id}" is not the id of a workflow`);
-    const workflowId = id ?? (await openWorkflow(values)).workflow_id;
-    const path = values.out ?? `workflow-${workflowId}.zip`;
-    const client = connect();
-    const bytes = await save(path, client.fetchBundle(workflowId), terminal.track(path));
-    terminal.result(
-      { workflow_id: workflowId, bundle: path, bytes },
-      `workflow ${workflowId}: its evidence is saved as ${path} (${readableSize(bytes)})`,
-      [`"qstamp verify ${path} FILE..." verifies it`],
-    );
-    return exitCodes.ok;
-  },
-};
-
-/** Saves a download in a new file. Returns its size in bytes. @throws CommandFailure */
-async function save(path: string, chunks: AsyncIterable<Uint8Array>, onBytes: (count: number) => void): Promise<number> {
-  async function* counted() {
-    for await (const chunk of chunks) {
-      yield chunk;
-      onBytes(chunk.length);
-    }
-  }
-  try {
-    return await saveFile(path, counted(), { overwrite: false });
-  } catch (error) {
-    const failure = asFailure(error);
-    const isOfFile = failure instanceof CommandFailure && failure !== error;
-    throw isOfFile ? new CommandFailure(exitCodes.file, `${path}: ${failure.message}`) : failure;
-  }
-}
-
-const whatRedactErases = "the e-mail address, the agent's id and all metadata (also title and file names)";
-
-export const workflowRedact: Command = {
-  name: 'workflow redact',
-  operands: '',
-  summary: "erase e-mail address, agent's id and all metadata permanently; outputs and proofs stay",
-  details: 'Metadata includes the title of the task and the file names that the public page shows. This cannot be undone.',
-  options: {
-    yes: ['', 'do not ask'],
-    workflow: workflowOption,
-  },
-  run: async (_operands, values, { terminal, connect, ask }) => {
-    const workflow = await openWorkflow(values);
-    const { workflow_id } = workflow;
-    const question = `Erase ${whatRedactErases} of workflow ${workflow_id}? This cannot be undone.`;
-    await confirm(values, ask, question);
-    const redacted = await connect().redactWorkflow(workflow);
-    terminal.result(redacted, `workflow ${workflow_id}: the service erased ${whatRedactErases}; outputs and proofs stay`);
-    return exitCodes.ok;
-  },
-};
-
-/** The file name extensions of each documented output type. */
-const extensionsOf: Readonly<Record<string, readonly string[]>> = {
-  image: ['avif', 'bmp', 'gif', 'heic', 'jpeg', 'jpg', 'png', 'svg', 'tif', 'tiff', 'webp'],
-  text: ['csv', 'doc', 'docx', 'html', 'json', 'md', 'odt', 'pdf', 'rtf', 'tex', 'txt', 'xml', 'yaml', 'yml'],
-  audio: ['aac', 'flac', 'm4a', 'mp3', 'ogg', 'opus', 'wav'],
-  video: ['avi', 'm4v', 'mkv', 'mov', 'mp4', 'webm'],
-  code: ['c', 'cpp', 'cs', 'css', 'go', 'h', 'java', 'js', 'kt', 'mjs', 'php', 'py', 'rb', 'rs', 'sh', 'sql', 'swift', 'ts', 'tsx'],
-  layout: ['ai', 'fig', 'idml', 'indd', 'psd', 'sketch', 'xd'],
-};
-
-/** The output type of a file by its name. @throws CommandFailure `usage` if the extension is unknown */
-function outputTypeOf(path: string): string {
-  const extension = extname(path).slice(1).toLowerCase();
-  const found = Object.entries(extensionsOf).find(([, extensions]) => extensions.includes(extension))?.[0];
-  if (found !== undefined) return found;
-  throw misuse('its file name does not show its type; give it with --type');
-}
-
-/** Stamps outputs one after the other, because the workflow also proves their order (W8). It stops at the first failure. */
-export const workflowAdd: Command = {
-  name: 'workflow add',
-  operands: 'FILE|FOLDER...',
-  summary: 'stamp outputs, in this order; each is saved as FILE.qstamp.json',
-  details:
-    'The command stops at the first failure, so that no output takes the place of another. Run it again with the same folder, and ' +
-    `it goes on where it stopped: files of a folder that are outputs of this workflow already are left out.\n${folderRule}`,
-  options: {
-    type: ['TYPE', 'image, text, audio, video, code, layout or another (default: from the file name)'],
-    metadata: ['NAME=VALUE', 'stored with the output; may be repeated'],
-    'show-name': ['', 'show the name of the file on the public page of the workflow'],
-    force: ['', 'replace existing stamps'],
-    workflow: workflowOption,
-  },
-  run: async (operands, values, context) => {
-    const { terminal } = context;
-    if (operands.length === 0) throw misuse('name at least one file to add');
-    const metadata = metadataOf(values);
-    const client = context.connect();
-    const options = {
-      workflow: await openWorkflow(values),
-      type: values.type,
-      metadata,
-      showsName: values['show-name'] ?? false,
-      force: values.force ?? false,
-    };
-    const { files, inFolders, problems } = await filesOf(operands, terminal);
-    if (options.force && inFolders.size > 0) throw misuse('--force replaces stamps, so it takes files and not folders');
-    if (problems.length > 0) return terminal.summary(problems);
-    const outcomes: FileOutcome[] = [];
-    for (const path of files) {
-      try {
-        const word = await addOutput(path, { ...options, skipsOutputs: inFolders.has(path) }, client, terminal);
-        outcomes.push({ code: exitCodes.ok, word });
-      } catch (error) {
-        outcomes.push({ code: terminal.problem(path, error), word: 'failed' });
-        break;
-      }
-    }
-    const left = files.slice(outcomes.length).map(() => ({ code: exitCodes.ok, word: notTried }));
-    return terminal.summary([...outcomes, ...left]);
-  },
-};
-
-type SavedOutput = Extract<StampRecord, { kind: 'workflow_output' }>;
-
-interface AddOptions {
-  readonly workflow: WorkflowFile;
-  /** Undefined: the type follows from the name of each file. */
-  readonly type: string | undefined;
-  readonly metadata: Readonly<Record<string, string>> | undefined;
-  /** Whether the workflow page shows the name of the file. */
-  readonly showsName: boolean;
-  readonly force: boolean;
-  /** True: skips a file that is already an output of this workflow. */
-  readonly skipsOutputs: boolean;
-}
-
-/** Returns what became of the file, in one or two words. */
-async function addOutput(path: string, options: AddOptions, client: Client, terminal: Terminal): Promise<string> {
-  const { workflow, showsName, force } = options;
-  const metadata = showsName ? { ...options.metadata, name: basename(path), public: true } : options.metadata;
-  if (isStampRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is already a stamp');
-  const recordPath = stampRecordPathOf(path);
-  const existing = force ? undefined : await readStampRecord(recordPath);
-  if (existing?.kind === 'workflow_output' && options.skipsOutputs && (await isOutputOf(workflow, existing, path, terminal))) {
-    // An earlier run may have ended before it had the token.
-    if (existing.token === null) await addToken(existing, recordPath, client);
-    terminal.result(
-      { file: path, saved: recordPath, already_stamped: true },
-      `${path}: ${describeStampRecord(existing)}, before this`,
-      [],
-      'valid',
-    );
-    return 'already stamped';
-  }
-  if (existing)
-    throw new CommandFailure(exitCodes.file, `it was ${describeStampRecord(existing)} (${recordPath}); --force stamps it again`);
-  const output_type = options.type ?? outputTypeOf(path);
-  const { imprint, bytes } = await digestFile(path, { onBytes: terminal.track(path) });
-  const sha256 = imprint.digest;
-  const output = await client.addOutput(workflow, sha256, { output_type, ...(metadata && { output_metadata: metadata }) });
-  const { workflow_id } = workflow;
-  const common = { qstamp: 1, file: basename(path), bytes, sha256, service: client.baseUrl } as const;
-  const record: SavedOutput = { ...common, kind: 'workflow_output', workflow_id, output, token: null };
-  const named = `output ${output.sequence_number}`;
-  // The record is saved before the token is fetched: if fetching fails, the user still knows that the output is stamped.
-  await saveJson(recordPath, record, { overwrite: force, what: `${named} was stamped but not saved` });
-  await addToken(record, recordPath, client);
-  terminal.result(
-    { file: path, saved: recordPath, sha256, output_type, ...output },
-    `${path} (${readableSize(bytes)}): ${named} (${output_type}), saved as ${recordPath}`,
-    [],
-    'valid',
-  );
-  return 'stamped';
-}
-
-/** Fetches the token of an output and saves it in the record. */
-async function addToken(record: SavedOutput, recordPath: string, client: Client): Promise<void> {
-  const named = `output ${record.output.sequence_number}`;
-  const token = await fetchTokenOf(record.output.stamp_token_id, named, client);
-  if (token) await saveJson(recordPath, { ...record, token }, { overwrite: true, what: `the time-stamp token of ${named} was not saved` });
-}
-
-/** Whether a record is that of this file, as it is now, in this workflow. */
-async function isOutputOf(workflow: WorkflowFile, record: StampRecord, path: string, terminal: Terminal): Promise<boolean> {
-  if (record.kind !== 'workflow_output' || record.workflow_id !== workflow.workflow_id) return false;
-  return record.sha256 === (await digestFile(path, { onBytes: terminal.track(path) })).imprint.digest;
-}
-
-/**
- * Fetches the token for the record, in base64, so that the file can be verified without the service. Returns undefined for a stamp of the mock
- * provider, which has no token.
- */
-async function fetchTokenOf(stampId: string, named: string, client: Client): Promise<string | undefined> {
-  try {
-    return (await client.fetchToken(stampId))?.toString('base64');
-  } catch (error) {
-    if (!(error instanceof CommandFailure)) throw error;
-    const message = `${named} was stamped and saved, but its time-stamp token could not be fetched (${error.message}); verify it with --online`;
-    throw new CommandFailure(error.exitCode, message, error.details);
-  }
+function addRedact(group: Program, { terminal, connect, ask }: Context): void {
+  const erased = "the e-mail address, the agent's id and all metadata (also title and file names)";
+  group
+    .command('redact')
+    .description(
+      "erase e-mail address, agent's id and all metadata permanently; outputs and proofs stay\n\n" +
+        'Metadata includes the title of the task and the file names that the public page shows. This cannot be undone.',
+    )
+    .option('--yes', 'do not ask')
+    .addOption(workflowOption)
+    .action(async (options) => {
+      const workflow = await openWorkflow(options.workflow);
+      const { workflow_id } = workflow;
+      await confirm(options, ask, `Erase ${erased} of workflow ${workflow_id}? This cannot be undone.`);
+      const redacted = await connect().redactWorkflow(workflow);
+      terminal.result(redacted, `workflow ${workflow_id}: the service erased ${erased}; outputs and proofs stay`);
+    });
 }

@@ -1,9 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { pack } from '../../../src/cli/commands/pack.ts';
-import { stamp } from '../../../src/cli/commands/stamp.ts';
-import { verify } from '../../../src/cli/commands/verify.ts';
-import { workflowAdd, workflowStart } from '../../../src/cli/commands/workflow.ts';
 import { isEvidenceRecord } from '../../../src/shared/rfc3161/index.ts';
 import { folderWith, jsonLines } from '../../support/cli.ts';
 import { callTool } from '../../support/mcp.ts';
@@ -12,7 +8,6 @@ import { serviceToken } from '../../support/service.ts';
 import { sharedTsaService } from '../../support/tsa-service.ts';
 import { completeWorkflow, readPage, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
-const commands = [stamp, verify, pack, workflowAdd, workflowStart];
 const isRecordIn = (token: unknown): boolean => isEvidenceRecord(Buffer.from(String(token), 'base64'));
 
 /** All requests within this window form one batch. */
@@ -21,7 +16,7 @@ const aggregate = { window_ms: 1_000 };
 test('S14: the command and assistants stamp, verify and pack batched stamps like others, without the service', async () => {
   const { service, tsa } = await sharedTsaService({ aggregate });
   const files = { a: 'a', b: 'b', c: 'c', 'd.txt': 'd', 'root.pem': tsa.pki.rootPem };
-  const { run, path, record } = folderWith(commands, files, { url: service.url, serviceToken });
+  const { run, path, record } = folderWith(files, { url: service.url, serviceToken });
   expect((await run(['stamp', 'a', 'b', 'c'])).code).toBe(0);
   const { token, token_id } = record('a').stamp as { token: string; token_id: string };
   expect(isRecordIn(token)).toBe(true);
@@ -74,6 +69,6 @@ test('S14: outputs, root and closing record of a workflow may be leaves; page, p
   };
   expect([status, isRecordIn(root.token), isRecordIn(closing.stamp.token)]).toEqual([200, true, true]);
 
-  const { run } = folderWith(commands, { file: 'output 2', 'proof.json': JSON.stringify(proof), 'root.pem': tsa.pki.rootPem });
+  const { run } = folderWith({ file: 'output 2', 'proof.json': JSON.stringify(proof), 'root.pem': tsa.pki.rootPem });
   expect((await run(['verify', '--ca', 'root.pem', '--proof', 'proof.json', 'file'])).code).toBe(0);
 });

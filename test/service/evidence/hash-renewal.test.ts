@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test, vi } from 'vitest';
-import { renew as renewCommand } from '../../../src/cli/commands/renew.ts';
-import { stamp } from '../../../src/cli/commands/stamp.ts';
-import { verify } from '../../../src/cli/commands/verify.ts';
 import { readEvidenceRecord } from '../../../src/shared/rfc3161/ers/record.ts';
 import { unzip, zipped } from '../../support/bundle-lab.ts';
 import { folderWith } from '../../support/cli.ts';
@@ -184,11 +181,7 @@ test('S17: stamps of the mock provider have no evidence; a larger content takes 
 test('S17: the command sends the file, and saves the record once it covers the new hash', async () => {
   const tsa = await startOldTsa();
   const service = await startRenewable(tsa);
-  const { run, path, record } = folderWith(
-    [renewCommand, stamp, verify],
-    { a: 'a', unstamped: 'b', 'root.pem': tsa.pki.rootPem },
-    { url: service.url },
-  );
+  const { run, path, record } = folderWith({ a: 'a', unstamped: 'b', 'root.pem': tsa.pki.rootPem }, { url: service.url });
   await run(['stamp', 'a']);
   expect(await run(['renew', 'a'])).toMatchObject({
     code: 0,
@@ -229,7 +222,7 @@ test('S17: after the first certificates ended, the bundle proves seals with a ne
   const renewed = await bundleNow();
   for (const name of ['root.ers', 'closing-record.ers']) expect(algorithmsIn(renewed.get(name)!)).toEqual(['sha256', 'sha512']);
   expect(String(renewed.get('certificates/others.pem')).match(/BEGIN CERTIFICATE/g)).toHaveLength(3);
-  const { run } = folderWith([verify], { 'bundle.zip': await zipped(renewed), 'root.pem': tsa.pki.rootPem });
+  const { run } = folderWith({ 'bundle.zip': await zipped(renewed), 'root.pem': tsa.pki.rootPem });
   const judged = async () => JSON.parse((await run(['verify', '--json', '--ca', 'root.pem', 'bundle.zip'])).stdout);
   expect(await judged()).toMatchObject({ verdict: 'valid', own_stamps: { valid: 1 } });
   vi.useFakeTimers({ now: Date.now() + 60 * dayMs, toFake: ['Date'] });

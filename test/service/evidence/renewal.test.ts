@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { verify } from '../../../src/cli/commands/verify.ts';
 import { issueCrl } from '../../../src/tsa/certificate.ts';
 import { runScript, unzip, zipped } from '../../support/bundle-lab.ts';
 import { folderWith } from '../../support/cli.ts';
@@ -217,7 +216,7 @@ test.each([
     const container = await unzip(await zipAt(`${body.sealed_storage_url}/container`));
     expect(tokensIn(container.get('META-INF/evidencerecord.ers')!)).toEqual([2]);
 
-    const { run } = folderWith([verify], {
+    const { run } = folderWith({
       'bundle.zip': await zipped(files),
       'sealed.asics': await zipAt(`${body.sealed_storage_url}/container`),
       'root.pem': tsa.pki.rootPem,

@@ -75,7 +75,7 @@ describe('/metrics', () => {
       [...text.matchAll(among)].map(([name]) => name.replace(/_(bucket|count|sum)$/, ''));
     const { panels } = JSON.parse(await read('deploy/grafana-dashboard.json')) as { panels: { targets: { expr: string }[] }[] };
     const shown = panels.flatMap(({ targets }) => targets.flatMap(({ expr }) => namesIn(expr)));
-    const documented = namesIn(await read('docs/operators/operations.md'), /\bqstamp_\w+/g);
+    const documented = namesIn(await read('docs/operators/run.md'), /\bqstamp_\w+/g);
     const watched = alertsIn(await read('deploy/prometheus-rules.yml')).flatMap(({ expr }) => namesIn(expr));
     expect([shown.length >= panels.length, watched.length > 0]).toEqual([true, true]);
     const served = new Set([...`${await scrape(service)}\n${await scrape(worker())}`.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name));

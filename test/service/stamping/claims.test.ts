@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { verify } from '../../../src/cli/commands/verify.ts';
 import { derOf, parseDer } from '../../../src/shared/rfc3161/asn1/der.ts';
 import {
   addTimeStamp,
@@ -86,7 +85,7 @@ async function page(token: string, given = ''): Promise<string> {
 async function judgeEverywhere(token: string, file = content) {
   const given = createHash('sha256').update(file).digest('hex');
   const anchors = pem('CERTIFICATE', qualified.root.certificate) + pem('CERTIFICATE', plain.root.certificate);
-  const { run } = folderWith([verify], { 'a.txt': file, 'a.txt.tst': token, 'anchors.pem': anchors, 'lists.crl': lists });
+  const { run } = folderWith({ 'a.txt': file, 'a.txt.tst': token, 'anchors.pem': anchors, 'lists.crl': lists });
   const command = ['verify', '--json', '--ca', 'anchors.pem', '--crl', 'lists.crl', 'a.txt'];
   const { body } = await postJson(service, '/api/v1/verify/v1/raw?details=true', { token, hash: given });
   return { api: body, command: only(await run(command)), page: await page(token, given) };

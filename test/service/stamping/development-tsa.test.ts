@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { verify } from '../../../src/cli/commands/verify.ts';
 import { developmentPolicy, developmentSentence } from '../../../src/shared/domain/qualification.ts';
 import { type BundleLab, runScript, startBundleLab } from '../../support/bundle-lab.ts';
 import { folderWith } from '../../support/cli.ts';
@@ -41,7 +40,7 @@ test('a stamp: the answer, its page, the command and the tool of assistants say 
   const { structuredContent } = await callTool(lab.service, 'verify_file_hash', { sha256_hex: sha256('a'), token_id: body.token_id });
   expect(structuredContent).toMatchObject({ verified: false, reason: `development_stamp: ${developmentSentence} ${noThirdParty}` });
 
-  const { run } = folderWith([verify], { a: 'a', 'root.pem': lab.tsa.pki.rootPem });
+  const { run } = folderWith({ a: 'a', 'root.pem': lab.tsa.pki.rootPem });
   const told = await run(['verify', '--ca', 'root.pem', '--token', String(body.token), 'a']);
   expect([told.code, told.stdout]).toEqual([0, expect.stringContaining(`\n  ${developmentSentence}\n`)]);
 
@@ -60,7 +59,7 @@ test('a workflow: its page, its bundle in command, page and verify.py, and the t
   expect(text).not.toContain('This is proved by one time-stamp');
   expect(html).toContain('class="certificate is-test"');
 
-  const { run } = folderWith([verify], { 'bundle.zip': zip, 'root.pem': lab.tsa.pki.rootPem, a: 'a' });
+  const { run } = folderWith({ 'bundle.zip': zip, 'root.pem': lab.tsa.pki.rootPem, a: 'a' });
   const { code, stdout } = await run(['verify', '--ca', 'root.pem', 'bundle.zip', 'a']);
   expect([code, stdout.split(developmentSentence).length]).toEqual([0, 3]);
 

@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { verify } from '../../../src/cli/commands/verify.ts';
 import { unzip } from '../../support/bundle-lab.ts';
 import { folderWith } from '../../support/cli.ts';
 import { headersOf } from '../../support/containers.ts';
@@ -26,7 +25,7 @@ test('S11: a sealed stamp is an ASiC-S container at its secret address, with the
   const files = await unzip(container);
   expect([...files.keys()]).toEqual(['mimetype', `${id}.bin`, 'META-INF/timestamp.tst']);
   expect(String(files.get(`${id}.bin`))).toBe('confidential');
-  const { run, path } = folderWith([verify], { 'root.pem': tsa.pki.rootPem });
+  const { run, path } = folderWith({ 'root.pem': tsa.pki.rootPem });
   writeFileSync(path('sealed.asics'), container);
   expect(await run(['verify', '--ca', 'root.pem', 'sealed.asics'])).toMatchObject({ code: 0 });
 });

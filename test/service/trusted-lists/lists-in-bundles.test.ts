@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { verify } from '../../../src/cli/commands/verify.ts';
 import { checkProviders } from '../../../src/operator/check-providers.ts';
 import { refreshLists } from '../../../src/operator/refresh-lists.ts';
 import { pemOf } from '../../../src/shared/rfc3161/index.ts';
@@ -79,7 +78,7 @@ async function untilInForce(number: number): Promise<void> {
 }
 
 const inFolder = (zip: Uint8Array, more: Record<string, string | Uint8Array> = {}) =>
-  folderWith([verify], {
+  folderWith({
     'bundle.zip': zip,
     'root.pem': lab.tsa.pki.rootPem,
     'se.pem': pemOf('CERTIFICATE', sweden.certificate),

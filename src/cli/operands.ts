@@ -1,27 +1,86 @@
-import { open, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { open, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { looksLikeMockToken } from '../shared/domain/mock-token.ts';
 import { bytesOfTokenText } from '../shared/domain/token.ts';
-import { standardInput } from './digest-input.ts';
 import { CommandFailure, exitCodes, misuse } from './failure.ts';
+import { standardInput } from './local-files.ts';
 import {
   isStampRecordPath,
+  isWorkflowFile,
   readStampRecord,
   type StampRecord,
   stampedPathOf,
   stampIdIn,
   stampRecordPathOf,
   tokenIn,
-} from './stamp-record.ts';
+  workflowFileName,
+} from './records.ts';
+import { forEachFile, type Terminal } from './terminal.ts';
+
+/** The rule of `filesOf`, for the help of the commands that take folders. */
+export const folderRule =
+  'A folder means all files in it and its subfolders, sorted by path, except hidden files and folders, symbolic links, ' +
+  'files that hold a workflow token, and stamps: *.qstamp.json, and FILE.tsr, FILE.tst, FILE.ers and FILE.asics beside FILE.';
+
+/** Whether a folder is judged as a whole, and not file by file. */
+type IsWhole = (folder: string) => boolean;
+
+interface OperandFiles {
+  readonly files: string[];
+  /** Those of `files` that the user did not name. */
+  readonly inFolders: ReadonlySet<string>;
+}
+
+/**
+ * Replaces each folder among the operands by its files, see `folderRule`. Other operands are returned as they are, in the given order. A folder that
+ * has no such file or cannot be read is reported as a problem. A folder for which `isWhole` is true stays one name.
+ */
+export async function filesOf(operands: readonly string[], terminal: Terminal, isWhole: IsWhole = () => false): Promise<OperandFiles> {
+  const files: string[] = [];
+  const inFolders = new Set<string>();
+  await forEachFile(operands, terminal, async (operand) => {
+    const isOne = isWhole(operand) || !(await isFolder(operand));
+    for (const path of isOne ? [operand] : await filesIn(operand, isWhole)) {
+      files.push(path);
+      if (!isOne) inFolders.add(path);
+    }
+  });
+  return { files, inFolders };
+}
+
+/** Anything that is not a folder, for example a token or a file that does not exist, is judged later. */
+const isFolder = async (operand: string): Promise<boolean> =>
+  operand !== standardInput && ((await stat(operand).catch(() => undefined))?.isDirectory() ?? false);
+
+async function filesIn(folder: string, isWhole: IsWhole): Promise<string[]> {
+  const files = (await Array.fromAsync(everyFileIn(folder, isWhole))).filter(
+    (path) => !isStampRecordPath(path) && !isStampOfFileBeside(path),
+  );
+  if (files.length === 0) throw new CommandFailure(exitCodes.file, 'no file in this folder (hidden files, links and stamps do not count)');
+  return files.sort();
+}
+
+async function* everyFileIn(folder: string, isWhole: IsWhole): AsyncGenerator<string> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    if (entry.name.startsWith('.') || entry.name === workflowFileName) continue;
+    const path = join(folder, entry.name);
+    if (entry.isDirectory() && isWhole(path)) yield path;
+    else if (entry.isDirectory()) yield* everyFileIn(path, isWhole);
+    // A workflow file of another name holds a secret too, and nobody means it when naming its folder.
+    else if (entry.isFile() && !(await isWorkflowFile(path))) yield path;
+  }
+}
 
 /** The file, token or id that a name on the command line of `qstamp verify` means, with its stamp. */
 export interface VerifySubject {
   /** The file to compare with the token; `-` is standard input. Undefined: only the token is verified. */
-  readonly input: string | undefined;
+  readonly input?: string | undefined;
   /** Undefined if only an id is known. */
-  readonly token: Buffer | undefined;
-  readonly stampId: string | undefined;
+  readonly token?: Buffer | undefined;
+  readonly stampId?: string | undefined;
   /** The stamp record beside the file. It alone proves nothing. */
-  readonly record: StampRecord | undefined;
+  readonly record?: StampRecord;
   /** The names of other entries in the token's container. They are not verified. */
   readonly unread?: readonly string[];
 }
@@ -43,18 +102,16 @@ const mostTokenBytes = 2 * 1024 * 1024;
  */
 export async function findSubject(subject: string, given: string | undefined): Promise<VerifySubject> {
   if (given !== undefined) {
-    if (subject !== standardInput && !(await exists(subject))) throw noSuchFile();
+    if (subject !== standardInput && !(await exists(subject))) throw new CommandFailure(exitCodes.file, 'there is no such file');
     return { ...(await readProof(given)), input: subject };
   }
   if (subject === standardInput) throw misuse('standard input needs --token with its stamp');
   if (await exists(subject)) return findBeside(subject);
-  if (uuidPattern.test(subject)) return { input: undefined, token: undefined, stampId: subject, record: undefined };
+  if (uuidPattern.test(subject)) return { stampId: subject };
   const token = tokenOf(subject);
-  if (token !== undefined) return { ...tokenOnly(token), input: undefined };
+  if (token !== undefined) return { token };
   throw new CommandFailure(exitCodes.file, 'there is no such file, and this is neither an id nor a token');
 }
-
-const noSuchFile = () => new CommandFailure(exitCodes.file, 'there is no such file');
 
 /**
  * Finds the stamp for an existing file. A stamp record or token file belongs to the file with the same name without the suffix. For any other file,
@@ -86,23 +143,19 @@ export async function stampBeside(path: string): Promise<string | undefined> {
 }
 
 /** Whether a path is that of a token or container for the file beside it, for example `a.tsr` or `a.asics` beside `a`. */
-export function isStampOfFileBeside(path: string, isThere: (path: string) => boolean): boolean {
+function isStampOfFileBeside(path: string): boolean {
   const suffix = [...tokenSuffixes, '.asics'].find((end) => path.toLowerCase().endsWith(end));
-  return suffix !== undefined && isThere(path.slice(0, -suffix.length));
+  return suffix !== undefined && existsSync(path.slice(0, -suffix.length));
 }
 
-type FoundProof = Omit<VerifySubject, 'input'>;
-
-const tokenOnly = (token: Buffer): FoundProof => ({ token, stampId: undefined, record: undefined });
-
-async function readProof(given: string): Promise<FoundProof> {
+async function readProof(given: string): Promise<Omit<VerifySubject, 'input'>> {
   if (!(await exists(given))) {
     const token = tokenOf(given);
-    if (token !== undefined) return tokenOnly(token);
+    if (token !== undefined) return { token };
     throw new CommandFailure(exitCodes.file, `${given}: there is no such file, and this is not a token`);
   }
   const record = isStampRecordPath(given) ? await readStampRecord(given) : undefined;
-  if (record === undefined) return tokenOnly(await readTokenFile(given));
+  if (record === undefined) return { token: await readTokenFile(given) };
   const token = tokenIn(record);
   // Text that is not base64 is passed on unchanged, and verification refuses it.
   return { token: token === null ? undefined : (bytesOfTokenText(token) ?? Buffer.from(token)), stampId: stampIdIn(record), record };
@@ -118,15 +171,11 @@ function tokenOf(text: string): Buffer | undefined {
 
 /** Reads a token file, which contains DER or base64 of DER. */
 async function readTokenFile(path: string): Promise<Buffer> {
-  const file = await open(path, 'r');
-  try {
-    if ((await file.stat()).size > mostTokenBytes) throw new CommandFailure(exitCodes.file, `${path} is too large for a token`);
-    const bytes = await file.readFile();
-    // `bytesOfTokenText` takes a byte order mark for white space.
-    return tokenOf(bytes.toString('utf8')) ?? bytes;
-  } finally {
-    await file.close();
-  }
+  await using file = await open(path, 'r');
+  if ((await file.stat()).size > mostTokenBytes) throw new CommandFailure(exitCodes.file, `${path} is too large for a token`);
+  const bytes = await file.readFile();
+  // `bytesOfTokenText` takes a byte order mark for white space.
+  return tokenOf(bytes.toString('utf8')) ?? bytes;
 }
 
 async function exists(path: string): Promise<boolean> {
