@@ -74,7 +74,7 @@ export function licenceTexts(folder: string): string[] {
   const present = Object.entries(installed.packages).filter(([path, { dev }]) => dev !== true && existsSync(join(folder, path)));
   return present.map(([path, { version, license }]) => {
     const place = join(folder, path);
-    const files = readdirSync(place).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file));
+    const files = readdirSync(place).filter((file) => /^(licen[cs]e|copying|notice)|\.licen[cs]e\.txt$/i.test(file));
     const texts = files.sort().map((file) => readFileSync(join(place, file), 'utf8'));
     return [
       `${path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)} ${version}: ${license ?? 'see below'}`,

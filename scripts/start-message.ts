@@ -50,6 +50,6 @@ Stamp a file and verify the stamp, in another terminal:
   bin/qstamp.mjs stamp README.md
   bin/qstamp.mjs verify README.md ${verifyOptions[provider] ?? '--ca ROOT-OF-YOUR-TSA.pem'}
 
-${url}/docs has a curl command for each operation. Ctrl-C stops everything.
+${url}/docs shows every operation and lets you try it. Ctrl-C stops everything.
 `;
 }

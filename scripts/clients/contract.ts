@@ -1,4 +1,4 @@
-import { createSchemaCollector, type JsonSchema } from '../../src/api/docs/schemas.ts';
+import { createSchemaCollector, type JsonSchema } from '../../src/api/docs/document.ts';
 import { statusOf } from '../../src/api/http/errors.ts';
 import { httpValidationError } from '../../src/shared/contract/error.ts';
 import { acceptedStamp, stampTier, stampToken } from '../../src/shared/contract/stamp.ts';

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../src/api/docs/schemas.ts';
+import type { JsonSchema } from '../../src/api/docs/document.ts';
 
 /** How a programming language writes types. */
 export interface TypeWords {

@@ -60,7 +60,7 @@ export async function buildApp(tools: ApiTools): Promise<FastifyInstance> {
   const context = createContext(app, tools);
   registerJsonBody(app, context.reader);
   await registerViews(app, { operator: operatorOf(config) });
-  registerDocs(app, context);
+  registerDocs(app);
 
   const stampJudge = openStampJudge(tools);
   const stampTools = openStampTools(tools, stampJudge);

@@ -16,12 +16,14 @@ const ofScheme = ['color-contrast', 'link-in-text-block', 'target-size', 'scroll
 
 /**
  * The findings of axe on a page, of any impact. For the same document in another colour scheme or width it checks only the rules
- * that depend on these; in `npm run test:long` it checks all rules.
+ * that depend on these; in `npm run test:long` it checks all rules. `exclude`: selectors of parts that it does not check.
  */
-export async function axeFindings(page: Page): Promise<string[]> {
+export async function axeFindings(page: Page, { exclude = [] }: { exclude?: readonly string[] } = {}): Promise<string[]> {
   const isAgain = (await page.evaluate('typeof axe')) !== 'undefined';
   if (!isAgain) await page.evaluate(source);
   const options = { resultTypes: ['violations'], ...(isAgain && !isLong && { runOnly: { type: 'rule', values: ofScheme } }) };
-  const findings = await page.evaluate<AxeFinding[]>(`axe.run(document, ${JSON.stringify(options)}).then((r) => r.violations)`);
+  const findings = await page.evaluate<AxeFinding[]>(
+    `axe.run({ exclude: ${JSON.stringify(exclude)} }, ${JSON.stringify(options)}).then((r) => r.violations)`,
+  );
   return findings.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`);
 }

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { errorResponse, httpValidationError } from '../../shared/contract/error.ts';
+import { maxMetadataBytes } from '../../shared/contract/fields.ts';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
 import { statusOf } from '../http/errors.ts';
+import { maxNesting } from '../http/json-text.ts';
 import type { AnswerContract, OperationContract } from '../http/operation.ts';
 import { examples } from './examples.ts';
-import { guide } from './guide.ts';
-import { createSchemaCollector, type JsonSchema, type SchemaCollector } from './schemas.ts';
 
 /** A route of the application, with its contract. */
 export interface DescribedRoute {
@@ -15,41 +15,194 @@ export interface DescribedRoute {
   readonly contract: OperationContract;
 }
 
-/** An operation of the OpenAPI document, with the parts that the page `/docs` uses. */
-export interface OperationObject {
-  readonly operationId: string;
-  readonly tags: readonly string[];
-  readonly summary: string;
-  readonly description?: string;
-  /** Empty if no token is needed. */
-  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
-  readonly parameters?: readonly ParameterObject[];
-  readonly requestBody?: { readonly required: true; readonly content: Readonly<Record<string, MediaObject>> };
-  readonly responses: Readonly<Record<string, AnswerObject>>;
-}
-interface ParameterObject {
-  readonly name: string;
-  readonly in: string;
-  readonly required: boolean;
-  readonly description?: string;
-  readonly schema: JsonSchema;
-  readonly example?: unknown;
-}
-interface MediaObject {
-  readonly schema: JsonSchema;
-  readonly example?: unknown;
-}
-interface AnswerObject {
-  readonly description: string;
-  readonly headers?: JsonSchema;
-  readonly content?: Readonly<Record<string, MediaObject>>;
+/** Describes the routes, in their order, as an OpenAPI 3.1 document. */
+export function describeApi(routes: readonly DescribedRoute[], { version }: { version: string }): object {
+  const collector = createSchemaCollector();
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes) {
+    const path = route.url.replace(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(collector, route) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'qstamp', version, description: guide, license: { name: 'MIT', identifier: 'MIT' } },
+    servers: [{ url: '/' }],
+    tags: [...new Set(routes.map(({ contract }) => contract.tag))].map((name) => ({ name })),
+    paths,
+    components: { securitySchemes, schemas: collector.components },
+  };
 }
 
-export interface ApiDocument {
-  readonly openapi: string;
-  readonly info: { readonly title: string; readonly version: string; readonly description: string };
-  readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
+function describeOperation(collector: SchemaCollector, { contract }: DescribedRoute): object {
+  const parameters = [
+    ...describeParameters(collector, 'path', contract.path),
+    ...describeParameters(collector, 'query', contract.query),
+    ...describeParameters(collector, 'header', contract.headers),
+  ];
+  const body = contract.body && collector.schemaOf(contract.body, 'input');
+  const example = body && (contract.bodyExample ?? examples.of(nameOf(body)));
+  return {
+    operationId: contract.id,
+    tags: [contract.tag],
+    summary: contract.summary,
+    ...(contract.description !== undefined && { description: contract.description }),
+    security: describeSecurity(contract),
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && {
+      requestBody: {
+        required: true,
+        content: Object.fromEntries(
+          (contract.bodyTypes ?? ['application/json']).map((type) => [type, { schema: body, ...(example !== undefined && { example }) }]),
+        ),
+      },
+    }),
+    responses: describeAnswers(collector, contract),
+  };
+}
+
+/** Turns the members of an object schema into path, query or header parameters. */
+function describeParameters(collector: SchemaCollector, place: 'path' | 'query' | 'header', schema: z.ZodType | undefined): object[] {
+  if (!(schema instanceof z.ZodObject)) return [];
+  const { properties = {}, required = [] } = collector.schemaOf(schema, 'input') as {
+    properties?: Record<string, JsonSchema>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, { description, ...rest }]) => ({
+    name,
+    in: place,
+    required: place === 'path' || required.includes(name),
+    ...(typeof description === 'string' && { description }),
+    schema: rest,
+    ...(examples.ofParameter(name) !== undefined && { example: examples.ofParameter(name) }),
+  }));
+}
+
+function describeSecurity({ authentication, isTokenOptional }: OperationContract): object[] {
+  if (authentication === undefined) return [];
+  const scheme = authentication === 'service' ? 'ServiceToken' : 'WorkflowToken';
+  return [{ [scheme]: [] }, ...(isTokenOptional ? [{}] : [])];
+}
+
+function describeAnswers(collector: SchemaCollector, contract: OperationContract): object {
+  const byStatus = Map.groupBy(new Set([...impliedErrors(contract), ...(contract.errors ?? [])]), (code) => statusOf[code]);
+  const failures = [...byStatus].map(([status, codes]) => [status, describeFailure(collector, status, codes)]);
+  const readsInput = !contract.isJudgedElsewhere && (contract.path ?? contract.query ?? contract.headers ?? contract.body);
+  const invalid = { description: descriptionOfStatus[422] ?? '', content: { 'application/json': httpValidationError } };
+  return {
+    ...Object.fromEntries(failures),
+    ...(readsInput && { 422: describeContent(collector, invalid) }),
+    ...Object.fromEntries(Object.entries(contract.answers).map(([status, answer]) => [status, describeContent(collector, answer)])),
+    default: describeFailure(collector, 500, ['internal_error', 'bad_request', 'request_timeout']),
+  };
+}
+
+/** The failures that follow from the contract itself: they are possible for every route that needs a token or has a body. */
+function impliedErrors({ body, authentication, isTokenOptional }: OperationContract): ErrorCode[] {
+  return [
+    ...(authentication && !isTokenOptional ? (['unauthorized'] as const) : []),
+    ...(body ? (['payload_too_large', 'unsupported_media_type', 'overloaded'] as const) : []),
+  ];
+}
+
+function describeFailure(collector: SchemaCollector, status: number, codes: readonly ErrorCode[]): object {
+  const headers = headersOfStatus[status];
+  const words = codes.map((code) => `\`${code}\``).join(', ');
+  const answer = {
+    description: `${descriptionOfStatus[status] ?? 'Anything else that goes wrong.'} ${codes.length > 1 ? 'Codes' : 'Code'}: ${words}.`,
+    content: { 'application/json': errorResponse },
+    ...(headers && { headers }),
+  };
+  return describeContent(collector, answer, codes[0]);
+}
+
+const textTypes = ['text/html', 'application/x-ndjson'];
+
+const nameOf = (schema: JsonSchema): string => String(schema.$ref ?? '').slice(refPrefix.length);
+
+/** Describes an answer. Its example belongs to the schema or, for a failure, to `code`. */
+function describeContent(collector: SchemaCollector, answer: AnswerContract, code?: ErrorCode): object {
+  const { content, headers, description } = answer;
+  const media = Object.entries(content ?? {}).map(([type, described]) => {
+    if (described === null) return [type, { schema: textTypes.includes(type) ? { type: 'string' } : { type: 'string', format: 'binary' } }];
+    const schema = collector.schemaOf(described, 'output');
+    const example = code
+      ? {
+          detail: descriptionOfStatus[statusOf[code]]?.replaceAll('`', '') ?? 'Something went wrong.',
+          code,
+          request_id: examples.requestId,
+        }
+      : (answer.example ?? examples.of(nameOf(schema)));
+    return [type, { schema, ...(example !== undefined && { example }) }];
+  });
+  return { description, ...describeHeaders(headers), ...(content && { content: Object.fromEntries(media) }) };
+}
+
+function describeHeaders(headers: Readonly<Record<string, string>> | undefined): { headers?: JsonSchema } {
+  if (!headers) return {};
+  const described = Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }]);
+  return { headers: Object.fromEntries(described) };
+}
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+const refPrefix = '#/components/schemas/';
+
+/** Collects the named schemas of a document while its operations are described. */
+export interface SchemaCollector {
+  /** The JSON Schema of a request (`input`) or an answer (`output`): a reference if the schema has a name. */
+  schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema;
+  readonly components: Readonly<Record<string, JsonSchema>>;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * Makes references point to the components of the document instead of `$defs`. Replaces a list in `type` by an `anyOf` with one type in each branch,
+ * because some code generators do not support such a list.
+ */
+function adapted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(adapted);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => {
+      if (name === '$ref' && typeof member === 'string') return [name, member.replace('#/$defs/', refPrefix)];
+      // Zod writes a list only for types without constraints, so nothing else needs to move into the branches.
+      if (name === 'type' && Array.isArray(member)) return ['anyOf', member.map((type) => ({ type }))];
+      return [name, adapted(member)];
+    }),
+  );
+}
+
+export function createSchemaCollector(): SchemaCollector {
+  const components: Record<string, JsonSchema> = {};
+
+  function convert(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
+    const converted = z.toJSONSchema(schema, {
+      io,
+      target: 'draft-2020-12',
+      unrepresentable: 'any',
+      override: ({ zodSchema, jsonSchema }) => {
+        // A pattern beside a format is redundant. The bounds of safe integers are removed because they do not help a reader.
+        if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+        if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+        if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+        const fallback = z.globalRegistry.get(zodSchema)?.default;
+        if (fallback !== undefined) jsonSchema.default = fallback as typeof jsonSchema.default;
+      },
+    });
+    const { $schema, $defs, id, ...body } = adapted(converted) as Record<string, unknown>;
+    if (isObject($defs)) {
+      for (const [name, definition] of Object.entries($defs)) {
+        if (!isObject(definition)) continue;
+        const { id: definitionId, ...rest } = definition;
+        components[name] ??= rest;
+      }
+    }
+    if (typeof id !== 'string') return body;
+    components[id] ??= body;
+    return { $ref: `${refPrefix}${id}` };
+  }
+  return { schemaOf: convert, components };
 }
 
 const securitySchemes = {
@@ -84,143 +237,35 @@ const headersOfStatus: Readonly<Record<number, Readonly<Record<string, string>>>
   504: { 'Retry-After': 'Seconds.' },
 };
 
-/** The failures that follow from the contract itself: they are possible for every route that needs a token or has a body. */
-function impliedErrors({ body, authentication, isTokenOptional }: OperationContract): ErrorCode[] {
-  return [
-    ...(authentication && !isTokenOptional ? (['unauthorized'] as const) : []),
-    ...(body ? (['payload_too_large', 'unsupported_media_type', 'overloaded'] as const) : []),
-  ];
-}
-
-function describeSecurity({ authentication, isTokenOptional }: OperationContract): OperationObject['security'] {
-  if (authentication === undefined) return [];
-  const scheme = authentication === 'service' ? 'ServiceToken' : 'WorkflowToken';
-  return [{ [scheme]: [] }, ...(isTokenOptional ? [{}] : [])];
-}
-
-function describeHeaders(headers: Readonly<Record<string, string>> | undefined): { headers?: JsonSchema } {
-  if (!headers) return {};
-  const described = Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }]);
-  return { headers: Object.fromEntries(described) };
-}
-
-const textTypes = ['text/html', 'application/x-ndjson'];
-
-const nameOf = (schema: JsonSchema): string => String(schema.$ref ?? '').slice('#/components/schemas/'.length);
-
-/** Describes an answer. Its example belongs to the schema or, for a failure, to `code`. */
-function describeContent(collector: SchemaCollector, answer: AnswerContract, code?: ErrorCode): AnswerObject {
-  const { content, headers, description } = answer;
-  const media = Object.entries(content ?? {}).map(([type, described]) => {
-    if (described === null) return [type, { schema: textTypes.includes(type) ? { type: 'string' } : { type: 'string', format: 'binary' } }];
-    const schema = collector.schemaOf(described, 'output');
-    const example = code
-      ? {
-          detail: descriptionOfStatus[statusOf[code]]?.replaceAll('`', '') ?? 'Something went wrong.',
-          code,
-          request_id: examples.requestId,
-        }
-      : (answer.example ?? examples.of(nameOf(schema)));
-    return [type, { schema, ...(example !== undefined && { example }) }];
-  });
-  return { description, ...describeHeaders(headers), ...(content && { content: Object.fromEntries(media) }) };
-}
-
-function describeFailure(collector: SchemaCollector, status: number, codes: readonly ErrorCode[]): AnswerObject {
-  const headers = headersOfStatus[status];
-  const words = codes.map((code) => `\`${code}\``).join(', ');
-  const answer = {
-    description: `${descriptionOfStatus[status] ?? 'Anything else that goes wrong.'} ${codes.length > 1 ? 'Codes' : 'Code'}: ${words}.`,
-    content: { 'application/json': errorResponse },
-    ...(headers && { headers }),
-  };
-  return describeContent(collector, answer, codes[0]);
-}
-
-function describeAnswers(collector: SchemaCollector, contract: OperationContract): Record<string, AnswerObject> {
-  const byStatus = Map.groupBy(new Set([...impliedErrors(contract), ...(contract.errors ?? [])]), (code) => statusOf[code]);
-  const failures = [...byStatus].map(([status, codes]) => [status, describeFailure(collector, status, codes)]);
-  const readsInput = !contract.isJudgedElsewhere && (contract.path ?? contract.query ?? contract.headers ?? contract.body);
-  const invalid = { description: descriptionOfStatus[422] ?? '', content: { 'application/json': httpValidationError } };
-  return {
-    ...Object.fromEntries(failures),
-    ...(readsInput && { 422: describeContent(collector, invalid) }),
-    ...Object.fromEntries(Object.entries(contract.answers).map(([status, answer]) => [status, describeContent(collector, answer)])),
-    default: describeFailure(collector, 500, ['internal_error', 'bad_request', 'request_timeout']),
-  };
-}
-
-/** Turns the members of an object schema into path, query or header parameters. */
-function describeParameters(
-  collector: SchemaCollector,
-  place: 'path' | 'query' | 'header',
-  schema: z.ZodType | undefined,
-): ParameterObject[] {
-  if (!(schema instanceof z.ZodObject)) return [];
-  const { properties = {}, required = [] } = collector.schemaOf(schema, 'input') as {
-    properties?: Record<string, JsonSchema>;
-    required?: string[];
-  };
-  return Object.entries(properties).map(([name, { description, ...rest }]) => ({
-    name,
-    in: place,
-    required: place === 'path' || required.includes(name),
-    ...(typeof description === 'string' && { description }),
-    schema: rest,
-    ...(examples.ofParameter(name) !== undefined && { example: examples.ofParameter(name) }),
-  }));
-}
-
-function describeOperation(collector: SchemaCollector, { contract }: DescribedRoute): OperationObject {
-  const parameters = [
-    ...describeParameters(collector, 'path', contract.path),
-    ...describeParameters(collector, 'query', contract.query),
-    ...describeParameters(collector, 'header', contract.headers),
-  ];
-  const body = contract.body && collector.schemaOf(contract.body, 'input');
-  const example = body && (contract.bodyExample ?? examples.of(nameOf(body)));
-  return {
-    operationId: contract.id,
-    tags: [contract.tag],
-    summary: contract.summary,
-    ...(contract.description !== undefined && { description: contract.description }),
-    security: describeSecurity(contract),
-    ...(parameters.length > 0 && { parameters }),
-    ...(body && {
-      requestBody: {
-        required: true,
-        content: Object.fromEntries(
-          (contract.bodyTypes ?? ['application/json']).map((type) => [type, { schema: body, ...(example !== undefined && { example }) }]),
-        ),
-      },
-    }),
-    responses: describeAnswers(collector, contract),
-  };
-}
-
-const summary =
-  'Makes time-stamps (RFC 3161) for hashes and content, verifies them, and closes the outputs of a workflow under one Merkle root.';
-
-/** Describes the routes, in their order, as an OpenAPI 3.1 document. */
-export function describeApi(routes: readonly DescribedRoute[], { version }: { version: string }): ApiDocument {
-  const collector = createSchemaCollector();
-  const paths: Record<string, Record<string, OperationObject>> = {};
-  for (const route of routes) {
-    const path = route.url.replace(/:(\w+)/g, '{$1}');
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(collector, route) };
-  }
-  const document = {
-    openapi: '3.1.0',
-    info: {
-      title: 'qstamp',
-      version,
-      description: [summary, ...guide.map(({ title, paragraphs }) => [`## ${title}`, ...paragraphs].join('\n\n'))].join('\n\n'),
-      license: { name: 'MIT', identifier: 'MIT' },
-    },
-    servers: [{ url: '/' }],
-    tags: [...new Set(routes.map(({ contract }) => contract.tag))].map((name) => ({ name })),
-    paths,
-    components: { securitySchemes, schemas: collector.components },
-  };
-  return document;
-}
+/** Rules that apply to many operations, in CommonMark. */
+const guide = [
+  'Makes time-stamps (RFC 3161) for hashes and content, verifies them, and closes the outputs of a workflow under one Merkle root.',
+  'Stamps and verdicts have a few fixed fields. With `?details=true`, or the header `Prefer: return=details`, they also say who calls a stamp ' +
+    'qualified, who signed it, and what was not checked.',
+  '## Authentication',
+  'Operations under `/api/v1/internal/`, and all tools of `/mcp`, need the header `X-Service-Token` with a service ' +
+    'token. The token identifies a product. Each product can list its stamps.',
+  'Operations on a workflow need `Authorization: Workflow <token>`. Only the answer to the start of the workflow contains this token. Agent stamping, ' +
+    'verification, health, status and prices need no token.',
+  'If a service token or workflow token is missing or wrong, the answer is 401 and `WWW-Authenticate` names the scheme. The service does not wait for a body ' +
+    'that is still on its way.',
+  '## Idempotency',
+  'Every POST that stamps or works on a workflow takes the header `Idempotency-Key`: 1 to 255 printable characters without blanks, ' +
+    'preferably a new UUID for each task. Without a service token or workflow token, it has at least 16. In `/mcp` it is `_meta.idempotency_key` of the call.',
+  'If the same caller sends the same key and the same body, it gets the first answer again, with `Idempotent-Replayed: true`, and nothing is ' +
+    'done twice. The same key with another body is 409. Keys are kept for 24 hours. A request with a key may be sent again after ' +
+    '502, 503, 504 or a broken connection.',
+  '## Limits',
+  'Requests, by default: each address may send 600 requests a minute for agent stamping and 600 for verification, start 5 ' +
+    'workflows an hour and read the status page 30 times a minute. Each workflow may have 100 stamps a minute. Answers ' +
+    'carry `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. Beyond the limit: 429 with `Retry-After` in seconds.',
+  'Sizes: sealed content 10 MiB when decoded, by default; a body with a token to verify 3 MiB; a batch 6 MiB; other bodies 64 KiB (413). Metadata ' +
+    `${maxMetadataBytes / 1024} KiB as UTF-8 JSON, with values nested up to ${maxNesting} levels (422). A list shows at most 500 stamps, ` +
+    'from an offset of at most 100 000. A batch of `/mcp` holds at most 100 messages.',
+  '## Errors',
+  '422 says what is wrong with a request: `detail` is a list, each item with `loc`, `msg` and `type`. Every other error is ' +
+    '`{"detail", "code", "request_id"}`: a sentence for people, a word for programs that never changes its meaning, and the id of the ' +
+    'request in our logs.',
+  '502: no provider could make the stamp, and nothing was made. 503: nothing was accepted; come back after `Retry-After` seconds. ' +
+    '504: accepted and not finished in time; the answer contains `token_id` and `verify_url`, where the stamp becomes readable.',
+].join('\n\n');

@@ -1,10 +1,15 @@
 import type { FastifyInstance } from 'fastify';
 import { openApiDocument } from '../../shared/contract/status.ts';
 import { interfaceVersion } from '../../shared/contract/version.ts';
-import type { ServerContext } from '../http/context.ts';
 import { entityTagOf, isFresh, json, type OperationContract, page } from '../http/operation.ts';
-import { docsPageOf } from './docs-page.ts';
-import { type ApiDocument, type DescribedRoute, describeApi } from './document.ts';
+import { type DescribedRoute, describeApi } from './document.ts';
+
+declare module '../http/views.ts' {
+  interface PageModels {
+    /** The page reads `/openapi.json` in the browser. */
+    readonly docs: Readonly<Record<string, never>>;
+  }
+}
 
 const contract: OperationContract = {
   tag: 'Documents',
@@ -21,7 +26,7 @@ const pageContract: OperationContract = {
 };
 
 /** Serves `/openapi.json` and `/docs`. Both describe all routes that are registered after this call. A route without a contract is an error. */
-export function registerDocs(app: FastifyInstance, { baseUrl }: ServerContext): void {
+export function registerDocs(app: FastifyInstance): void {
   const routes: DescribedRoute[] = [];
   app.addHook('onRoute', ({ method, url, config }) => {
     const methods = [method].flat().filter((name) => name !== 'HEAD');
@@ -29,14 +34,9 @@ export function registerDocs(app: FastifyInstance, { baseUrl }: ServerContext): 
     for (const name of methods) if (config?.contract) routes.push({ method: name, url, contract: config.contract });
   });
 
-  let described: ApiDocument | undefined;
-  const document = () => {
-    described ??= describeApi(routes, { version: interfaceVersion });
-    return described;
-  };
   let served: { body: string; etag: string } | undefined;
   const serve = () => {
-    const body = JSON.stringify(document());
+    const body = JSON.stringify(describeApi(routes, { version: interfaceVersion }));
     return { body, etag: entityTagOf(body) };
   };
   app.get('/openapi.json', { config: { contract } }, async (request, reply) => {
@@ -46,9 +46,5 @@ export function registerDocs(app: FastifyInstance, { baseUrl }: ServerContext): 
     return reply.type('application/json; charset=utf-8').send(served.body);
   });
 
-  let model: ReturnType<typeof docsPageOf> | undefined;
-  app.get('/docs', { config: { contract: pageContract } }, async (_request, reply) => {
-    model ??= docsPageOf(document(), baseUrl());
-    return reply.header('Cache-Control', 'public, max-age=300').page('docs', model);
-  });
+  app.get('/docs', { config: { contract: pageContract } }, (_request, reply) => reply.page('docs', {}));
 }

@@ -33,6 +33,8 @@ function readAssets(): ReadonlyMap<string, string> {
   // The npm package has more files, but SHA-2 needs only these four.
   const hashes = dirname(fileURLToPath(import.meta.resolve('@noble/hashes/sha2.js')));
   add('@noble/hashes/', hashes, ['_md.js', '_u64.js', 'sha2.js', 'utils.js']);
+  const viewer = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist')));
+  add('swagger-ui/', viewer, ['swagger-ui-bundle.js', 'swagger-ui.css']);
   // Later parts win.
   const sheetOf = (...own: readonly string[]) =>
     ['base', 'document', 'tones', 'tables', 'forms', ...own, 'print']
