@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { listSources, readImportGraph } from '../support/import-graph.ts';
-import { checkImports, checkSource, findCycles } from '../support/import-rules.ts';
+import { checkImports, checkSource } from '../support/import-rules.ts';
 import { patience } from '../support/pace.ts';
 
 const sources = listSources(checkoutDir, 'src');
@@ -32,10 +32,6 @@ describe('the sources keep the rules of the architecture', () => {
     expect(checkImports(readImportGraph(checkoutDir))).toEqual([]);
   });
 
-  test.each(['scripts', 'bench'])('no cycles in %s either', (folder) => {
-    expect(findCycles(readImportGraph(checkoutDir, folder))).toEqual([]);
-  });
-
   test('rules 3, 7 and 8: the environment, HTTP requests, fields of the interface, secrets of TSAs', () => {
     expect(sources.flatMap((path) => checkSource(path, read(path)))).toEqual([]);
   });
@@ -51,16 +47,15 @@ describe('the check of the rules', () => {
   /** An import that breaks each kind of rule, and the message. */
   const planted: readonly (readonly [from: string, target: string, rule: string])[] = [
     ['src/a.ts', 'src/shared/domain/a.ts', 'rule 1, every source file'],
-    ['src/shared/store/a.ts', 'src/api/stamps/a.ts', 'rule 1, shared may import only'],
-    ['src/shared/rfc3161/asn1/a.ts', 'src/shared/rfc3161/tsp/a.ts', 'rule 1, the library imports downward'],
-    ['src/workers/providers/a.ts', 'src/shared/rfc3161/tsp/a.ts', 'rule 1, by the one door'],
+    ['src/shared/store/a.ts', 'src/api/stamps/a.ts', 'rule 1, shared/store may import only'],
+    ['src/shared/rfc3161/asn1/a.ts', 'src/shared/rfc3161/tsp/a.ts', 'rule 1, shared/rfc3161/asn1'],
+    ['src/workers/providers/a.ts', 'src/shared/rfc3161/tsp/a.ts', 'rule 1, workers/providers'],
     ['src/shared/domain/a.ts', 'zod', 'rule 2'],
     ['src/workers/main.ts', 'fastify', 'rule 3'],
-    ['src/api/stamps/a.ts', 'src/shared/domain/lonely.ts', 'rule 3, what is not imported by two'],
-    ['src/api/mcp/tools/a.ts', 'src/shared/store/a.ts', 'rule 4, a tool'],
-    ['src/api/stamps/a.ts', 'src/api/verification/index.ts', 'rule 1, stamps may import only http'],
-    ['src/workers/stamping/a.ts', 'src/workers/providers/pool.ts', 'rule 1, a capability is entered by its index.ts'],
-    ['src/api/helpers/a.ts', 'zod', 'rule 1, every folder is a capability'],
+    ['src/api/mcp/tools/a.ts', 'src/shared/store/a.ts', 'rule 1, api/mcp'],
+    ['src/api/stamps/a.ts', 'src/api/verification/index.ts', 'rule 1, api/stamps'],
+    ['src/workers/stamping/a.ts', 'src/workers/providers/pool.ts', 'rule 1, workers/stamping'],
+    ['src/cli/a.ts', 'src/shared/store/a.ts', 'rule 1, cli'],
   ];
   test.each(planted)('finds that %s must not import %s', (from, target, rule) => {
     const graph = new Map(Object.entries({ [from]: [target], [target]: [] }));
@@ -73,18 +68,6 @@ describe('the check of the rules', () => {
       ['src/shared/store/a.ts', []],
     ]);
     expect(checkImports(graph)).toEqual([expect.stringContaining('rule 4, what sees a request')]);
-  });
-
-  test('finds a cycle of any length, and a missing file', () => {
-    const at = (name: string) => `src/api/${name}.ts`;
-    const ring = new Map([
-      [at('a'), [at('b')]],
-      [at('b'), [at('c')]],
-      [at('c'), [at('a')]],
-    ]);
-    expect(checkImports(ring)).toEqual([`cycle: ${[at('a'), at('b'), at('c'), at('a')].join(' → ')}`]);
-    expect(checkImports(new Map([[at('a'), [at('a')]]]))).toHaveLength(1);
-    expect(checkImports(new Map([[at('a'), [at('gone')]]]))).toEqual([`${at('a')} imports ${at('gone')}: no such file`]);
   });
 
   test.each([
