@@ -64,12 +64,12 @@ export async function* inChunks(pieces: AsyncIterable<string> | Iterable<string>
   if (waiting.length > 0) yield Buffer.from(waiting.join(''));
 }
 
-const stampShown = ({ kind, bytes }: EvidenceStamp) => ({ kind, token: kind === 'none' ? null : bytes.toString('base64') });
+const tokenShown = ({ kind, bytes }: EvidenceStamp) => ({ kind, token: kind === 'none' ? null : bytes.toString('base64') });
 
 const sealShown = (seal: EvidenceSeal): EvidenceDocument['root']['stamp'] => ({
   stamp_id: seal.stampId,
   issued_at: seal.issuedAt,
-  ...stampShown(seal),
+  ...tokenShown(seal),
   qualified: seal.qualification ? qualifiedShown(seal.qualification) : null,
 });
 
@@ -93,7 +93,7 @@ export function evidenceDocumentOf(evidence: BundleContents): Readable {
         output_type: output.type,
         inclusion_path: [...evidence.pathOf(output.number)],
         stamp_id: output.stampId,
-        ...stampShown(output),
+        ...tokenShown(output),
       };
       yield `${comma}${JSON.stringify(shown)}`;
       comma = ',';

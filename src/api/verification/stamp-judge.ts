@@ -13,8 +13,8 @@ import type { ApiTools } from '../tools.ts';
 export type StampJudgement = Vouched | Pick<Extract<Judgement, { ok: false }>, 'ok' | 'code' | 'stated' | 'claims' | 'qualification'>;
 
 /**
- * With these codes the renewals in an evidence record are not usable now, for example because a certificate is not valid. All other codes mean that
- * the record was changed.
+ * With these codes the renewals in an evidence record are not usable now, for example because a certificate is not valid: then the token alone decides.
+ * All other codes make the stamp not valid, because they mean that the record was changed. A new refusal of a renewal's signer belongs here.
  */
 const renewalsWithoutUse: ReadonlySet<ReasonCode> = new Set([
   'evidence_expired',

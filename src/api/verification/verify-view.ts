@@ -156,7 +156,7 @@ export function verifyViewOf({ verdict, downloads, ...page }: VerifyPage) {
     token: `token${ofRoot} (${file}.tst)`,
     evidence: 'evidence record (.ers)',
   };
-  const stamp = stampOf(verdict);
+  const stamp = provedStampIn(verdict);
   const imprint = stamp?.imprint;
   return {
     ...page,
@@ -169,7 +169,7 @@ export function verifyViewOf({ verdict, downloads, ...page }: VerifyPage) {
 /** Makes the model of the answer to a pasted token. `hash`: empty if none was given. */
 export function verifyFormViewOf({ token, hash, verdict }: { token: string; hash: string; verdict: VerdictShown }) {
   const words = wordsOf(verdict);
-  const stamp = stampOf(verdict);
+  const stamp = provedStampIn(verdict);
   const imprint = stamp?.imprint;
   const compared = { isTest: words.kind === 'test', mayBeOfBatch: stamp?.details?.record === null };
   const isSame = hash === imprint?.digest;
@@ -185,7 +185,7 @@ export function verifyFormViewOf({ token, hash, verdict }: { token: string; hash
   };
 }
 
-const stampOf = (verdict: VerdictShown): ProvedStamp | null => (verdict.kind === 'proved' ? verdict.stamp : null);
+const provedStampIn = (verdict: VerdictShown): ProvedStamp | null => (verdict.kind === 'proved' ? verdict.stamp : null);
 
 function wordsOf(verdict: VerdictShown): VerdictWords {
   const { kind } = verdict;

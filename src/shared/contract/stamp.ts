@@ -197,8 +197,18 @@ export const stampToken = z
   .meta({ id: 'StampToken' });
 export type StampToken = z.output<typeof stampToken>;
 
-/** A stamp with only the fields of interface.md (E15). */
-export const withoutDetails = ({ imprint, qualified, ...fields }: StampToken): StampToken => fields;
+/** A stamp with only the fields of interface.md (E15). A new field is a detail, unless it is listed here. */
+export const withoutDetails = (stamp: StampToken): StampToken => ({
+  token_id: stamp.token_id,
+  issued_at: stamp.issued_at,
+  content_sha256: stamp.content_sha256,
+  token: stamp.token,
+  tier: stamp.tier,
+  tsp_provider: stamp.tsp_provider,
+  is_qualified: stamp.is_qualified,
+  verify_url: stamp.verify_url,
+  sealed_storage_url: stamp.sealed_storage_url,
+});
 
 /** Makes the body of a 201 for a stamp. Its imprint is a SHA-256, as for all stamps over JSON. `sealedUrl`: the secret address of sealed content. */
 export const stampTokenOf = (

@@ -176,7 +176,7 @@ const batchIdsIn = (document: StampDocument): string[] => proofsIn(document).fla
 const certificateSetIdsIn = (document: StampDocument): string[] => proofsIn(document).flatMap((proof) => certificateSetIdIn(proof) ?? []);
 
 /** Reads a stored imprint. If it is missing or damaged, the result has an empty digest, which no token matches. */
-function imprintOf(stored: unknown): Imprint {
+function imprintIn(stored: unknown): Imprint {
   const { algorithm, digest: written } = (stored ?? {}) as Partial<StampDocument['imprint']>;
   const digest = written instanceof Binary ? bytesOf(written).toString('hex') : written;
   const isImprint = typeof digest === 'string' && algorithm !== undefined && Object.hasOwn(digestCharacters, algorithm);
@@ -233,7 +233,7 @@ export function summaryOf(document: StampDocument, batches: ReadonlyMap<string, 
   const { issuedAt, provider, isQualified }: Found = { ...proofs?.[0], ...batches.get(batchIdsIn(document)[0] ?? '') };
   return {
     tokenId,
-    imprint: imprintOf(imprint),
+    imprint: imprintIn(imprint),
     tier,
     caller: callerOf(caller),
     issuedAt: typeof issuedAt === 'string' ? issuedAt : new Date(timeOfId(tokenId) || 0).toISOString(),
@@ -247,7 +247,7 @@ export function stampOf(
   { _id: tokenId, imprint: stored, proofs, evidence, tokenDigest: _, ...rest }: StampDocument,
   { renewalTokens, ...shared }: SharedProofs,
 ): StoredStamp {
-  const imprint = imprintOf(stored);
+  const imprint = imprintIn(stored);
   const [first, ...others] = proofsOf(proofs, imprint, shared);
   return { tokenId, ...rest, caller: callerOf(rest.caller), imprint, proofs: [withEvidence(first), ...others] };
 
