@@ -72,7 +72,8 @@ const homes: readonly { readonly matches: RegExp; readonly places: readonly stri
   { matches: /^libxml2-wasm$/, places: ['src/shared/trust/lists'] },
   { matches: /^(@commander-js\/extra-typings|commander)$/, places: ['src/cli'] },
   // HTTP clients: the workers ask providers. The TSA and the metrics only serve.
-  { matches: /^(node:https|undici)$/, places: ['src/workers'] },
+  { matches: /^undici$/, places: ['src/workers'] },
+  { matches: /^node:https$/, places: [] },
   { matches: /^node:http2?$/, places: ['src/workers', 'src/tsa', 'src/shared/runtime/metrics.ts', 'src/api'] },
 ];
 

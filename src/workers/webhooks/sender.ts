@@ -1,8 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { Resolver } from 'node:dns/promises';
-import { request as httpRequest } from 'node:http';
-import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { Client } from 'undici';
 import { TransientError } from '../../shared/domain/service-error.ts';
 import { isPrivateAddress, isPrivateHost } from '../../shared/runtime/private-address.ts';
 
@@ -85,39 +84,36 @@ export function createWebhookSender(options: {
     if (isPrivateHost(hostname)) throw new WebhookError('the receiver has a private address', { isFinal: true });
   }
 
-  return ({ url: given, id, event, body }) =>
-    new Promise((resolve, reject) => {
-      const url = new URL(given);
-      checkTarget(url);
-      const fail = (error: unknown) =>
-        reject(error instanceof WebhookError ? error : new WebhookError('the receiver could not be reached', { cause: error }));
-      const outgoing = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
-        method: 'POST',
-        // Connections are not reused, so the address of the receiver is checked for every webhook.
-        agent: false,
-        ...(!isOpen && { lookup: publicLookup(nameServer) }),
-        signal: AbortSignal.timeout(answerWithinMs),
-        headers: {
-          ...signedHeaders({ id, body }, secrets, clock()),
-          'content-type': 'application/json',
-          'content-length': Buffer.byteLength(body),
-          'qstamp-event': event,
-          'user-agent': userAgent,
-        },
-      });
-      let interim = 0;
-      outgoing.on('information', () => {
-        interim += 1;
-        if (interim > mostInterim) outgoing.destroy(new WebhookError('the receiver sends only interim answers'));
-      });
-      outgoing.on('error', fail).on('response', (response) => {
-        // Only the status counts; the rest of the answer is not read. Redirections are not followed.
-        const status = response.statusCode ?? 0;
-        response.on('error', () => undefined);
-        outgoing.destroy();
-        if (status >= 200 && status < 300) resolve();
-        else reject(new WebhookError(`the receiver answered ${status}`, { isFinal: status === 410 }));
-      });
-      outgoing.end(body);
-    });
+  return async ({ url: given, id, event, body }) => {
+    const url = new URL(given);
+    checkTarget(url);
+    // A connection for each webhook, so the address of the receiver is checked every time.
+    const client = new Client(url.origin, isOpen ? {} : { connect: { lookup: publicLookup(nameServer) } });
+    const flood = new AbortController();
+    let interim = 0;
+    const onInfo = () => {
+      interim += 1;
+      if (interim > mostInterim) flood.abort(new WebhookError('the receiver sends only interim answers'));
+    };
+    const headers = {
+      ...signedHeaders({ id, body }, secrets, clock()),
+      'content-type': 'application/json',
+      'qstamp-event': event,
+      'user-agent': userAgent,
+    };
+    const signal = AbortSignal.any([AbortSignal.timeout(answerWithinMs), flood.signal]);
+    try {
+      const path = `${url.pathname}${url.search}`;
+      const answer = await client.request({ method: 'POST', path, headers, body, signal, onInfo });
+      // Only the status counts; the rest of the answer is not read. Redirections are not followed.
+      answer.body.on('error', () => undefined);
+      const { statusCode } = answer;
+      if (statusCode >= 200 && statusCode < 300) return;
+      throw new WebhookError(`the receiver answered ${statusCode}`, { isFinal: statusCode === 410 });
+    } catch (error) {
+      throw error instanceof WebhookError ? error : new WebhookError('the receiver could not be reached', { cause: error });
+    } finally {
+      void client.destroy();
+    }
+  };
 }
