@@ -18,8 +18,7 @@ export const rpcErrors = {
 } as const;
 
 type RpcErrorCode = (typeof rpcErrors)[keyof typeof rpcErrors];
-/** A number with other characters than JSON would write is an object made by `JSON.rawJSON`. It comes back with the characters of the client. */
-type RpcId = string | number | { readonly rawJSON: string } | null;
+type RpcId = string | number | null;
 
 /** A fault that is answered with a JSON-RPC error. The client sees `message`: one sentence without internal details. */
 export class RpcError extends Error {
@@ -63,8 +62,7 @@ export interface RpcMessage {
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const isId = (value: unknown): value is RpcId =>
-  value === null || typeof value === 'string' || typeof value === 'number' || JSON.isRawJSON(value);
+const isId = (value: unknown): value is RpcId => value === null || typeof value === 'string' || typeof value === 'number';
 
 /** The id of the answer to a message; null if the message has no valid id (JSON-RPC 2.0 §5). */
 export const idOf = (message: unknown): RpcId => (isObject(message) && isId(message.id) ? message.id : null);
