@@ -3,10 +3,10 @@ import { workflowIdPath } from '../../shared/contract/workflow.ts';
 import type { ApiTools } from '../tools.ts';
 import { createBodyBudget, createBodyReader, stampBodyLimit, tokenBodyLimit } from './body-reader.ts';
 import { createLargeAnswers } from './connections.ts';
+import { createCallbackRule, createMistakes, createProductRule, createServiceTokens } from './credentials.ts';
 import { baseUrlOf } from './headers.ts';
 import { bulkBodyLimit } from './json-body.ts';
 import { addressKey } from './rate-limits.ts';
-import { createCallbackRule, createMistakes, createProductRule, createServiceTokens } from './service-token.ts';
 
 /**
  * Creates the context that the routes of every capability get in addition to their tools: the settings, and everything that all requests share. Call

@@ -6,10 +6,10 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { encodeRequest } from '../../shared/rfc3161/index.ts';
 import type { BodyReader } from '../http/body-reader.ts';
 import type { ServerContext } from '../http/context.ts';
+import { createServicePasswords } from '../http/credentials.ts';
 import { noteFault } from '../http/errors.ts';
 import { bytes, type OperationContract } from '../http/operation.ts';
 import { callerIdOf, type LimitHook } from '../http/rate-limits.ts';
-import { createServicePasswords } from '../http/service-token.ts';
 import type { StampTools } from '../stamps/index.ts';
 import { answerQuery, readCertificateChain } from './tsa-door.ts';
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verifyWebhook } from '../../../clients/typescript/src/webhook.ts';
-import { createCallbackRule } from '../../../src/api/http/service-token.ts';
+import { createCallbackRule } from '../../../src/api/http/credentials.ts';
 import { loadConfig } from '../../../src/shared/runtime/config.ts';
 import { idleService } from '../../support/idle-service.ts';
 import { type MailServer, startMailServer } from '../../support/mail.ts';

@@ -3,7 +3,7 @@ import PostalMime from 'postal-mime';
 import { expect, test } from 'vitest';
 import { createViewEngine } from '../../../src/shared/views/engine.ts';
 import type { Message } from '../../../src/workers/mail/index.ts';
-import { buildCompletionMessage, buildOtpMessage, type CompletionMail } from '../../../src/workers/workflows/client-mail.ts';
+import { buildCompletionMessage, buildOtpMessage, type CompletionMail } from '../../../src/workers/workflows/mails.ts';
 
 const workflowId = '01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10';
 const page = `https://stamps.example/workflow/${workflowId}`;
