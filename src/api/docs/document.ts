@@ -3,7 +3,7 @@ import { errorResponse, httpValidationError } from '../../shared/contract/error.
 import { maxMetadataBytes } from '../../shared/contract/fields.ts';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
 import { statusOf } from '../http/errors.ts';
-import { maxNesting } from '../http/json-text.ts';
+import { maxNesting } from '../http/json-body.ts';
 import type { AnswerContract, OperationContract } from '../http/operation.ts';
 import { examples } from './examples.ts';
 
@@ -148,7 +148,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 const refPrefix = '#/components/schemas/';
 
 /** Collects the named schemas of a document while its operations are described. */
-export interface SchemaCollector {
+interface SchemaCollector {
   /** The JSON Schema of a request (`input`) or an answer (`output`): a reference if the schema has a name. */
   schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema;
   readonly components: Readonly<Record<string, JsonSchema>>;

@@ -5,7 +5,7 @@ import { keepConnection, stampBodyLimit } from '../http/body-reader.ts';
 import type { ServerContext } from '../http/context.ts';
 import { type Fault, faultOf, noteFault, statusOf, toServiceError } from '../http/errors.ts';
 import { createForeignOrigins } from '../http/headers.ts';
-import { MalformedJsonError } from '../http/json-text.ts';
+import { MalformedJsonError } from '../http/json-body.ts';
 import { empty, json, type OperationContract } from '../http/operation.ts';
 import { OtherBody } from '../http/validation.ts';
 import type { WorkflowTools } from '../workflows/index.ts';

@@ -246,7 +246,7 @@ declare global {
 }
 
 /** Whether `JSON.parse` and then `JSON.stringify` change the characters of this number: `123456789012345678`, `1.0`, `1e400`. */
-export const isRewritten = (number: string): boolean => JSON.stringify(Number(number)) !== number;
+const isRewritten = (number: string): boolean => JSON.stringify(Number(number)) !== number;
 
 const asWritten = (_name: string, value: unknown, { source }: { readonly source?: string } = {}): unknown =>
   typeof value === 'number' && source !== undefined && isRewritten(source) ? JSON.rawJSON(source) : value;

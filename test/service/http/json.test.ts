@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { MalformedJsonError, parseJsonText } from '../../../src/api/http/json-text.ts';
+import { MalformedJsonError, parseJsonText } from '../../../src/api/http/json-body.ts';
 import { tries } from '../../support/depth.ts';
 
 function faultOf(text: string | Buffer) {
