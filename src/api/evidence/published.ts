@@ -13,9 +13,7 @@ interface OutputsQuery {
   readonly limit: number;
 }
 
-// The public data from which anyone can recompute a workflow. The data is given as stored and is not verified here.
-
-/** A page of the chain of outputs. @throws ServiceError `store_unavailable` */
+/** A page of the chain of outputs, as it is stored: anyone can recompute it. @throws ServiceError `store_unavailable` */
 export async function readPublishedOutputs(
   { store: { outputs }, clock, addressOf }: WorkflowTools,
   workflow: WorkflowRecord,

@@ -6,7 +6,8 @@ import type { FastifyInstance } from 'fastify';
 import type { ServerContext } from '../http/context.ts';
 import type { ApiTools } from '../tools.ts';
 import { findReplies, type StoredStampJudge } from './idempotency.ts';
-import { registerAgentRoutes, registerBulkRoutes, registerProductRoutes, registerSealedRoutes } from './stamp-routes.ts';
+import { registerSealedRoutes } from './sealed-routes.ts';
+import { registerAgentRoutes, registerBulkRoutes, registerProductRoutes } from './stamp-routes.ts';
 import { openSubmission, type StampTools } from './submission.ts';
 
 /** Opens the tools of the operations on stamps. `lifecycle` closes them again when the process ends. */
@@ -35,7 +36,8 @@ export function registerStamps(app: FastifyInstance, context: ServerContext, too
 export { beginAnswer, sendBulk } from './bulk-answer.ts';
 export { identify, type PassLimit } from './idempotency.ts';
 export { digestsOfSealed } from './sealed-contents.ts';
-export { sealedAddress, sealedOpener, sendAccepted } from './stamp-routes.ts';
+export { sealedAddress, sealedOpener } from './sealed-routes.ts';
+export { sendAccepted } from './stamp-routes.ts';
 export {
   type Answer,
   encryptForStamp,

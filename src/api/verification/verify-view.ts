@@ -40,8 +40,6 @@ export interface VerifyPage {
   readonly shownAt: string;
 }
 
-// The data of a stamp for pages: facts that were verified for this answer (V9), and facts that are only recorded.
-
 /** The result of verifying the stored token for this answer. */
 export type StampVerdict =
   /** The token is valid and agrees with the stored record: provider, time and imprint are as in the token. */

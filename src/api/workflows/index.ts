@@ -7,8 +7,9 @@ import type { ServerContext } from '../http/context.ts';
 import type { StampTools } from '../stamps/index.ts';
 import type { StampJudge } from '../verification/index.ts';
 import { createChainProver } from './chain-proof.ts';
+import { registerPageRoutes, registerStopMailRoutes } from './page-routes.ts';
 import { registerVerifyUserRoutes } from './verify-user-routes.ts';
-import { registerPageRoutes, registerStopMailRoutes, registerWorkflowRoutes } from './workflow-routes.ts';
+import { registerWorkflowRoutes } from './workflow-routes.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 import { markStamp, rememberMarks } from './workflow-tools.ts';
 

@@ -153,8 +153,6 @@ const wrong = ({ challenge }: WorkflowRecord, triesLeft: number): ChallengeOutco
   triesLeft: Math.min(triesLeft, maxWrongTries - (challenge?.wrongTries ?? 0)),
 });
 
-// The people who get mails from the service. Here each is a keyed hash of an address.
-
 /**
  * Returns the hash of a recipient who may get a mail.
  *

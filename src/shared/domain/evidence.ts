@@ -103,7 +103,7 @@ export function leafMarksOf(record: Buffer): LeafMarks | undefined {
 }
 
 /**
- * This module splits the path of a leaf in a hash tree (RFC 4998 §4.2) into two parts for the store: the crown, which is the upper nodes of the
+ * The path of a leaf in a hash tree (RFC 4998 §4.2) is split into two parts for the store: the crown, which is the upper nodes of the
  * tree, once for all leaves; and for each leaf only its blind and the siblings below the crown.
  */
 

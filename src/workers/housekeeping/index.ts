@@ -32,5 +32,3 @@ async function keep<Value>(values: readonly Value[], isKept: (value: Value) => P
   for (const value of values) if (await isKept(value)) kept.push(value);
   return kept;
 }
-
-/** Hourly cleanup. */

@@ -154,5 +154,3 @@ export function withMailRecord(
   };
   return { send, readState: () => state };
 }
-
-/** Sends mail over SMTP. */

@@ -4,12 +4,12 @@ import type { EvidenceTerm } from '../../shared/domain/stamp.ts';
 import { type SubjectKind, subjectKinds, type TermWalk } from '../../shared/store/evidence-terms.ts';
 import { evidenceTermOf } from '../providers/index.ts';
 import type { RenewalTools } from '../tools.ts';
-import { type Candidate, readSubjects, type Subject } from './renewal-subjects.ts';
+import { readSubjects, type Subject } from './renewal-subjects.ts';
 
 const perStep = 1_000;
 
 /** With one of these codes a record stays invalid, even if a missing trust anchor is configured again. */
-const hasEnded: ReadonlySet<ReasonCode> = new Set(['evidence_expired', 'evidence_renewed_late']);
+const endedCodes: ReadonlySet<ReasonCode> = new Set(['evidence_expired', 'evidence_renewed_late']);
 
 /**
  * Finds out when evidence ends, and stores that: after a change of the algorithm policy for all evidence, and in each run for evidence that could not
@@ -24,7 +24,7 @@ export async function findTerms({ store, tokenJudge, log }: RenewalTools): Promi
   async function termOf({ record, renewals, token, provider, imprint, newImprints }: Subject): Promise<EvidenceTerm | 'ended' | 'unknown'> {
     const judged = renewals === 0 ? token : record?.toString('base64');
     const judgement = judged === undefined ? undefined : await tokenJudge.judge(judged, { provider, imprints: [imprint, ...newImprints] });
-    if (judgement?.ok === false && hasEnded.has(judgement.code)) return 'ended';
+    if (judgement?.ok === false && endedCodes.has(judgement.code)) return 'ended';
     if (!judgement?.ok || !judgement.verified) return 'unknown';
     return evidenceTermOf(judgement.verified.record?.tokens.at(-1) ?? judgement.verified);
   }
@@ -68,37 +68,4 @@ export async function findTerms({ store, tokenJudge, log }: RenewalTools): Promi
       await evidenceTerms.writeWalk(walk);
     }
   }
-}
-
-/** The candidates for one tree. All have the same algorithm, and all need a qualified TSA or none does. */
-export interface Gathering {
-  readonly kind: TokenKind;
-  readonly candidates: readonly Candidate[];
-}
-
-export interface TokenKind {
-  readonly algorithm: Candidate['algorithm'];
-  readonly requiresQualified: boolean;
-}
-
-export const keyOf = ({ algorithm, requiresQualified }: TokenKind): string => `${algorithm}${requiresQualified ? ' qualified' : ''}`;
-
-/** Collects candidates for trees of at most `mostLeaves`, and signs each tree as soon as it is full. */
-export function createGatherings(mostLeaves: number, sign: (gathering: Gathering) => Promise<void>) {
-  const open = new Map<string, { readonly kind: TokenKind; readonly candidates: Candidate[] }>();
-  return {
-    add: async (kind: TokenKind, candidate: Candidate): Promise<void> => {
-      const key = keyOf(kind);
-      const gathering = open.get(key) ?? { kind, candidates: [] };
-      open.set(key, gathering);
-      if (gathering.candidates.push(candidate) < mostLeaves) return;
-      open.delete(key);
-      await sign(gathering);
-    },
-    /** Signs the trees that are not full. */
-    signAll: async (): Promise<void> => {
-      for (const gathering of open.values()) await sign(gathering);
-      open.clear();
-    },
-  };
 }

@@ -7,7 +7,6 @@ import type { OpenRenewal } from '../../shared/store/renewals.ts';
 import { canServeQualified } from '../../shared/trust/trusted-providers.ts';
 import { ProviderError } from '../providers/index.ts';
 import type { RenewalTools } from '../tools.ts';
-import { createGatherings, type Gathering, keyOf, type TokenKind } from './find-terms.ts';
 import { type Candidate, isRenewedBy, readSubjects, renewedBy, type Subject, type SubjectRef, signTree } from './renewal-subjects.ts';
 
 const hourMs = 3_600_000;
@@ -17,30 +16,6 @@ const soonestMs = 20 * hourMs;
 const latestMs = 7 * dayMs;
 /** The pause is this share of the remaining time, within the two limits above. */
 const share = 0.1;
-
-/**
- * Tokens that renewed nothing, because the TSA has no better certificates. After such a token, the next token of its kind is requested only after a
- * week, or after a tenth of the remaining time if that is shorter, but not before the next day.
- *
- * @param known the last useless token of each kind
- */
-function createUselessTokens(known: ReadonlyMap<string, UselessToken>, clock: Clock) {
-  const tokens = new Map(known);
-  return {
-    add: (kind: TokenKind, token: Omit<UselessToken, 'boughtAt'>): UselessToken => {
-      const useless = { ...token, boughtAt: new Date(clock()) };
-      tokens.set(keyOf(kind), useless);
-      return useless;
-    },
-    /** Whether the last token of this kind is recent and would be useless for this candidate too. */
-    has: (kind: TokenKind, candidate: Candidate, dueBy: Date): boolean => {
-      const token = tokens.get(keyOf(kind));
-      if (token === undefined || isRenewedBy(token, candidate, dueBy)) return false;
-      const pauseMs = Math.max(soonestMs, Math.min(latestMs, share * (candidate.term.endsAt.getTime() - clock())));
-      return clock() - token.boughtAt.getTime() < pauseMs;
-    },
-  };
-}
 
 /** Evidence that ends before this time is due. */
 export const dueByOf = ({ RENEW_BEFORE_DAYS }: Config, nowMs: number): Date => new Date(nowMs + RENEW_BEFORE_DAYS * dayMs);
@@ -216,3 +191,60 @@ function candidateOf(subject: Subject, nowMs: number, newImprint?: Imprint): Can
 
 const hasEnded = ({ term }: { readonly term: EvidenceTerm | undefined }, nowMs: number): boolean =>
   term !== undefined && term.endsAt.getTime() <= nowMs;
+
+/**
+ * Tokens that renewed nothing, because the TSA has no better certificates. After such a token, the next token of its kind is requested only after a
+ * week, or after a tenth of the remaining time if that is shorter, but not before the next day.
+ *
+ * @param known the last useless token of each kind
+ */
+function createUselessTokens(known: ReadonlyMap<string, UselessToken>, clock: Clock) {
+  const tokens = new Map(known);
+  return {
+    add: (kind: TokenKind, token: Omit<UselessToken, 'boughtAt'>): UselessToken => {
+      const useless = { ...token, boughtAt: new Date(clock()) };
+      tokens.set(keyOf(kind), useless);
+      return useless;
+    },
+    /** Whether the last token of this kind is recent and would be useless for this candidate too. */
+    has: (kind: TokenKind, candidate: Candidate, dueBy: Date): boolean => {
+      const token = tokens.get(keyOf(kind));
+      if (token === undefined || isRenewedBy(token, candidate, dueBy)) return false;
+      const pauseMs = Math.max(soonestMs, Math.min(latestMs, share * (candidate.term.endsAt.getTime() - clock())));
+      return clock() - token.boughtAt.getTime() < pauseMs;
+    },
+  };
+}
+
+/** The candidates for one tree. All have the same algorithm, and all need a qualified TSA or none does. */
+interface Gathering {
+  readonly kind: TokenKind;
+  readonly candidates: readonly Candidate[];
+}
+
+interface TokenKind {
+  readonly algorithm: Candidate['algorithm'];
+  readonly requiresQualified: boolean;
+}
+
+const keyOf = ({ algorithm, requiresQualified }: TokenKind): string => `${algorithm}${requiresQualified ? ' qualified' : ''}`;
+
+/** Collects candidates for trees of at most `mostLeaves`, and signs each tree as soon as it is full. */
+function createGatherings(mostLeaves: number, sign: (gathering: Gathering) => Promise<void>) {
+  const open = new Map<string, { readonly kind: TokenKind; readonly candidates: Candidate[] }>();
+  return {
+    add: async (kind: TokenKind, candidate: Candidate): Promise<void> => {
+      const key = keyOf(kind);
+      const gathering = open.get(key) ?? { kind, candidates: [] };
+      open.set(key, gathering);
+      if (gathering.candidates.push(candidate) < mostLeaves) return;
+      open.delete(key);
+      await sign(gathering);
+    },
+    /** Signs the trees that are not full. */
+    signAll: async (): Promise<void> => {
+      for (const gathering of open.values()) await sign(gathering);
+      open.clear();
+    },
+  };
+}

@@ -45,8 +45,6 @@ export function failureOf(code: RefusalCode): PkiFailure {
   return code.startsWith('imprint_algorithm_') ? 'badAlg' : 'badDataFormat';
 }
 
-/** This module reads a TimeStampResp (RFC 3161 §2.4.2). */
-
 interface GrantedToken {
   /** The ContentInfo of the token. */
   readonly token: Der;
