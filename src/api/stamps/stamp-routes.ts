@@ -33,7 +33,7 @@ import {
   readPrefer,
   wantsDetails,
 } from '../http/operation.ts';
-import { addressKey, type LimitHook } from '../http/rate-limits.ts';
+import { addressKey, callerIdOf, type LimitHook } from '../http/rate-limits.ts';
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
 import { beginAnswer, sendBulk } from './bulk-answer.ts';
 import { listStamps } from './stamp-list.ts';
@@ -87,7 +87,7 @@ export function registerAgentRoutes(app: FastifyInstance, context: ServerContext
       const { query, headers: given, body: order } = parse(request);
       return answerStamp(request, reply, tools, query, order, {
         caller: { kind: 'agent' },
-        callerId: `agent:${addressKey(request)}`,
+        callerId: callerIdOf(request, undefined),
         requestId: request.id,
         idempotencyKey: given['idempotency-key'],
         paymentClaim: given['x-payment-transaction'],
@@ -136,7 +136,7 @@ export function registerProductRoutes(app: FastifyInstance, context: ServerConte
     const { query, headers, body: order } = parseStamp(request);
     return answerStamp(request, reply, tools, query, order, {
       caller: { kind: 'internal', product },
-      callerId: `product:${product}`,
+      callerId: callerIdOf(request, product),
       requestId: request.id,
       idempotencyKey: headers['idempotency-key'],
       paymentClaim: undefined,
@@ -267,7 +267,7 @@ export function registerBulkRoutes(app: FastifyInstance, context: ServerContext,
       const bulk = readOrders(request, agentItem);
       return answer(request, reply, bulk, query, {
         caller: { kind: 'agent' },
-        callerId: `agent:${addressKey(request)}`,
+        callerId: callerIdOf(request, undefined),
         idempotencyKey: headers['idempotency-key'],
         paymentClaim: headers['x-payment-transaction'],
         passLimit: () => agentLimit.items(request, reply, bulk.size),
@@ -283,7 +283,7 @@ export function registerBulkRoutes(app: FastifyInstance, context: ServerContext,
       const bulk = readOrders(request, internalItem);
       return answer(request, reply, bulk, query, {
         caller,
-        callerId: `product:${product}`,
+        callerId: callerIdOf(request, product),
         idempotencyKey: headers['idempotency-key'],
         paymentClaim: undefined,
         passLimit: () => productLimit.items(request, reply, bulk.size),

@@ -110,35 +110,6 @@ export function createTokenJudge(deps: {
   };
 }
 
-function judgeMock(bytes: Buffer, key: KeyObject): Judgement {
-  const read = readMockToken(key, bytes);
-  if (!read.ok) return { ok: false, code: 'mock_token_forged' };
-  const { tokenId, hash, timeMs } = read.claims;
-  return {
-    ok: true,
-    tokenId,
-    issuedAt: new Date(timeMs).toISOString(),
-    imprint: sha256Imprint(hash),
-    provider: mockProviderName,
-    isProviderKnown: true,
-    isTrustedByList: false,
-    qualification: notQualified('mock_provider'),
-    tst: undefined,
-    verified: undefined,
-  };
-}
-
-/** Adds revocation lists to each trust store. The caches of the stores stay in use: whether a chain is revoked is judged each time. */
-function withRevocationLists(trust: TrustSettings, given: readonly Uint8Array[]): TrustSettings {
-  if (given.length === 0) return trust;
-  const { crls } = createTrustStore({ anchors: [], crls: given });
-  const withLists = (store: TrustStore): TrustStore => ({ ...store, crls: [...store.crls, ...crls] });
-  return {
-    providers: trust.providers.map((provider) => ({ ...provider, trust: withLists(provider.trust) })),
-    extraTrust: withLists(trust.extraTrust),
-  };
-}
-
 /** A token or record, and everything by which it is judged. */
 interface Evidence {
   readonly bytes: Buffer;
@@ -175,8 +146,8 @@ async function judgeEvidence(evidence: Evidence, providerName: string | undefine
   const isNamed = named.length > 0;
   const candidates = { name: providerName, providers: isNamed ? named : evidence.trust.providers, isNamed };
   const findings = await verifyBySources(evidence, candidates);
-  const revoked = findings.map(({ result }) => result).find((result) => !result.ok && result.code === 'certificate_revoked');
-  if (revoked?.ok === false) return revoked;
+  const [revoked] = findings.flatMap(({ result }) => (!result.ok && result.code === 'certificate_revoked' ? [result] : []));
+  if (revoked) return revoked;
   const fit = fitPolicy(evidence, findings, candidates);
   if (fit === undefined) return judgeUnproved(evidence, findings, candidates);
   if ('code' in fit) return { ok: false, code: fit.code };
@@ -353,4 +324,33 @@ async function leadsToUnqualified(evidence: Evidence, tried: readonly TrustedPro
     if (result.ok && policyFits(provider, result)) return true;
   }
   return false;
+}
+
+/** Adds revocation lists to each trust store. The caches of the stores stay in use: whether a chain is revoked is judged each time. */
+function withRevocationLists(trust: TrustSettings, given: readonly Uint8Array[]): TrustSettings {
+  if (given.length === 0) return trust;
+  const { crls } = createTrustStore({ anchors: [], crls: given });
+  const withLists = (store: TrustStore): TrustStore => ({ ...store, crls: [...store.crls, ...crls] });
+  return {
+    providers: trust.providers.map((provider) => ({ ...provider, trust: withLists(provider.trust) })),
+    extraTrust: withLists(trust.extraTrust),
+  };
+}
+
+function judgeMock(bytes: Buffer, key: KeyObject): Judgement {
+  const read = readMockToken(key, bytes);
+  if (!read.ok) return { ok: false, code: 'mock_token_forged' };
+  const { tokenId, hash, timeMs } = read.claims;
+  return {
+    ok: true,
+    tokenId,
+    issuedAt: new Date(timeMs).toISOString(),
+    imprint: sha256Imprint(hash),
+    provider: mockProviderName,
+    isProviderKnown: true,
+    isTrustedByList: false,
+    qualification: notQualified('mock_provider'),
+    tst: undefined,
+    verified: undefined,
+  };
 }
