@@ -211,7 +211,10 @@ test('E17: each stored payload has the number of its form: added, scheduled, and
   await scheduleJob(redis, { name: 'qstamp-renew', everyMs: 3_600_000 }, log);
   const renewals = openQueue('renewals', { redis, log });
   onTestFinished(() => renewals.close());
-  expect((await renewals.getJobs()).map(({ data }) => data)).toEqual([{ form: 1 }]);
+  // A job that changes its state meanwhile is listed twice.
+  const scheduled = await renewals.getJobs();
+  expect(scheduled.length).toBeGreaterThan(0);
+  for (const { data } of scheduled) expect(data).toEqual({ form: 1 });
 });
 
 test('E11: only a run that still has its job may replace the payload with the remaining items', async () => {
