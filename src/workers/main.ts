@@ -1,4 +1,5 @@
-import { consumeJobs, scheduleJob, watchOversleepers } from '../shared/queue/consumer.ts';
+import { consumeJobs } from '../shared/queue/consumer.ts';
+import { scheduleJob, watchOversleepers } from '../shared/queue/schedules.ts';
 import { startHeartbeat } from '../shared/redis/heartbeat.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts';

@@ -1,6 +1,6 @@
 import { version } from '../shared/contract/version.ts';
-import type { Schedule } from '../shared/queue/consumer.ts';
 import type { JobProcessors } from '../shared/queue/jobs.ts';
+import type { Schedule } from '../shared/queue/schedules.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { usesTrustedLists } from '../shared/trust/list-sources.ts';
 import { sweep } from './housekeeping/index.ts';

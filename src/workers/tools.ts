@@ -1,7 +1,8 @@
 import { openFailedJobs } from '../shared/queue/failed-jobs.ts';
-import { createHandOver, readContentsUnderWay } from '../shared/queue/queue-state.ts';
+import { createOutputOrder } from '../shared/queue/output-order.ts';
+import { readContentsUnderWay } from '../shared/queue/queue-state.ts';
 import { sendReplies, type WorkerReply } from '../shared/queue/replies.ts';
-import { createJobSender, createOutputOrder } from '../shared/queue/sender.ts';
+import { createHandOver, createJobSender } from '../shared/queue/sender.ts';
 import { connectWorker, disconnect } from '../shared/redis/connection.ts';
 import { openProviderNotes } from '../shared/redis/provider-notes.ts';
 import type { Config } from '../shared/runtime/config.ts';

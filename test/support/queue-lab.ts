@@ -4,8 +4,9 @@ import { openSubmission, type SubmitOptions } from '../../src/api/stamps/submiss
 import { consumeJobs } from '../../src/shared/queue/consumer.ts';
 import { openFailedJobs } from '../../src/shared/queue/failed-jobs.ts';
 import type { JobProcessors, StampJob } from '../../src/shared/queue/jobs.ts';
+import { jobOptionsOf, openQueue } from '../../src/shared/queue/open-queue.ts';
 import { watchQueue } from '../../src/shared/queue/queue-state.ts';
-import { createJobSender, jobOptionsOf, openQueue } from '../../src/shared/queue/sender.ts';
+import { createJobSender } from '../../src/shared/queue/sender.ts';
 import { connectProducer, connectWorker, disconnect, untilReady } from '../../src/shared/redis/connection.ts';
 import { eventually } from './eventually.ts';
 import { freshRedisUrl } from './servers.ts';

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import type { OutputOrder } from '../../src/shared/queue/sender.ts';
+import type { OutputOrder } from '../../src/shared/queue/output-order.ts';
 import { loadConfig } from '../../src/shared/runtime/config.ts';
 import { createMetrics } from '../../src/shared/runtime/metrics.ts';
 import { openStore, type Store } from '../../src/shared/store/store.ts';

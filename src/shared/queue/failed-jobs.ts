@@ -1,10 +1,9 @@
 import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { keyPrefix } from '../redis/connection.ts';
 import type { Logger } from '../runtime/log.ts';
 import { ownFailuresField } from './consumer.ts';
 import { type FailedJob, failedJobOf, keptQueues } from './jobs.ts';
-import { openQueue } from './sender.ts';
+import { jobKeyOf, openQueue } from './open-queue.ts';
 
 /** A job that was given up, as operators see it. */
 export interface ShownJob {
@@ -67,7 +66,7 @@ export function openFailedJobs({ redis, log }: { redis: Redis; log: Logger }): F
       if (!found) return;
       const { queue, job } = found;
       // BullMQ 6.7 does not reset the stalled counter of a job, so it would give the job up again at once.
-      await redis.hdel(`${keyPrefix}:${queue.name}:${id}`, 'stc', 'defa', ownFailuresField);
+      await redis.hdel(jobKeyOf(queue.name, id), 'stc', 'defa', ownFailuresField);
       await job.retry('failed', { resetAttemptsMade: true });
     },
     drop: async (id) => void (await (await findJob(id))?.job.remove()),

@@ -1,10 +1,9 @@
-import { hash } from 'node:crypto';
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
 import { every } from '../runtime/timers.ts';
-import { keptQueues, promisedQueueName, type StampItem, type StampJob, stampQueueName } from './jobs.ts';
-import { jobOptionsOf, openQueue } from './sender.ts';
+import { keptQueues, promisedQueueName, stampQueueName } from './jobs.ts';
+import { openQueue } from './open-queue.ts';
 
 const lookMs = 1_000;
 /** The interval while Redis is silent. It is shorter, so that the service accepts requests again soon after Redis answers. */
@@ -120,25 +119,4 @@ export async function readContentsUnderWay({ redis, log }: { redis: Redis; log: 
     for (const queue of queues) await queue.close();
   }
   return found;
-}
-
-/**
- * Puts the items of a running job into the queue of the stamps that nobody waits for. Resolves when Redis has confirmed them. If the worker dies
- * before it removes them from their old job, they are in both queues. Usually the second run finds the stamps of the first; if both
- * run at once, a TSA is asked twice, and one stamp is kept.
- */
-export type HandOver = (replyTo: string, items: readonly StampItem[]) => Promise<void>;
-
-export function createHandOver({ redis, log }: { redis: Redis; log: Logger }): { handOver: HandOver; close(): Promise<void> } {
-  const queue = openQueue<StampJob>(promisedQueueName, { redis, log });
-  return {
-    handOver: async (replyTo, items) => {
-      // The same items get the same id, so that a repetition adds nothing. Other items of the same job need another id: BullMQ would drop them.
-      const jobId = hash('sha256', items.map(({ tokenId }) => tokenId).join()).slice(0, 32);
-      const job: StampJob = { replyTo, isRepeated: true, items: items.map((item) => ({ ...item, isPromised: true })) };
-      const timestamp = Math.min(...items.map(({ acceptedAt }) => acceptedAt));
-      await queue.add('promised-stamp', job, { ...jobOptionsOf('promised-stamp'), jobId, timestamp });
-    },
-    close: () => queue.close(),
-  };
 }

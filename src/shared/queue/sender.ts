@@ -1,10 +1,11 @@
-import { type Job, Queue } from 'bullmq';
+import { hash } from 'node:crypto';
+import type { Job, Queue } from 'bullmq';
 import { type Redis, ReplyError } from 'ioredis';
 import { ServiceError } from '../domain/service-error.ts';
-import { timeOfId } from '../domain/stamp.ts';
-import { keyPrefix } from '../redis/connection.ts';
 import type { Logger } from '../runtime/log.ts';
-import { inJobForm, type JobName, type JobPayload, jobContracts, type QueueName, type StampItem, stampQueueName } from './jobs.ts';
+import { type JobName, type JobPayload, jobContracts, promisedQueueName, type QueueName, type StampItem, type StampJob } from './jobs.ts';
+import { jobOptionsOf, openQueue } from './open-queue.ts';
+import { announceOutputs } from './output-order.ts';
 
 /** The kinds of jobs that processes send. The other kinds have schedules. */
 type SentJob = Extract<JobName, 'stamp' | 'promised-stamp' | 'otp-mail' | 'completion-mail' | 'workflow-completion' | 'webhook'>;
@@ -60,30 +61,25 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
   };
 }
 
-/** So many attempts that a job is retried until it succeeds: an accepted request is always done once the servers are back. */
-const unlimitedAttempts = 1_000_000;
+/**
+ * Puts the items of a running job into the queue of the stamps that nobody waits for. Resolves when Redis has confirmed them. If the worker dies
+ * before it removes them from their old job, they are in both queues. Usually the second run finds the stamps of the first; if both
+ * run at once, a TSA is asked twice, and one stamp is kept.
+ */
+export type HandOver = (replyTo: string, items: readonly StampItem[]) => Promise<void>;
 
-/** The options of BullMQ for a kind of job. `retryDelayMs` computes the retry pauses. A job that was given up stays until an operator decides. */
-export const jobOptionsOf = (kind: string) => ({
-  attempts: unlimitedAttempts,
-  backoff: { type: kind },
-  removeOnComplete: true,
-  removeOnFail: false,
-});
-
-/** Opens a queue to add or read jobs. Each added payload gets the number of its form. */
-export function openQueue<Payload>(name: QueueName, { redis, log }: { redis: Redis; log: Logger }): Queue<Payload> {
-  const queue = new Queue<Payload>(name, {
-    connection: redis,
-    prefix: keyPrefix,
-    skipWaitingForReady: true,
-    skipVersionCheck: true,
-    streams: { events: { maxLen: 100 } },
-  });
-  const add = queue.add.bind(queue);
-  queue.add = (job, payload, options) => add(job, inJobForm(payload), options);
-  queue.on('error', (error) => log.debug({ err: error }, 'a queue reported an error'));
-  return queue;
+export function createHandOver({ redis, log }: { redis: Redis; log: Logger }): { handOver: HandOver; close(): Promise<void> } {
+  const queue = openQueue<StampJob>(promisedQueueName, { redis, log });
+  return {
+    handOver: async (replyTo, items) => {
+      // The same items get the same id, so that a repetition adds nothing. Other items of the same job need another id: BullMQ would drop them.
+      const jobId = hash('sha256', items.map(({ tokenId }) => tokenId).join()).slice(0, 32);
+      const job: StampJob = { replyTo, isRepeated: true, items: items.map((item) => ({ ...item, isPromised: true })) };
+      const timestamp = Math.min(...items.map(({ acceptedAt }) => acceptedAt));
+      await queue.add('promised-stamp', job, { ...jobOptionsOf('promised-stamp'), jobId, timestamp });
+    },
+    close: () => queue.close(),
+  };
 }
 
 /** Makes the error for a job that Redis does not accept (E10). */
@@ -116,73 +112,4 @@ async function acceptanceOf(redis: Redis, add: () => Promise<unknown>): Promise<
     if (error instanceof ReplyError || (error instanceof Error && error.message.startsWith(neverSent))) throw queueUnavailable(error);
     return 'unanswered';
   }
-}
-
-/** The key of a sorted set: the jobs that have unfinished outputs of a workflow. Their ids begin with a time, so the set sorts by time. */
-const keyOf = (workflowId: string): string => `${keyPrefix}:outputs:${workflowId}`;
-const jobKeyOf = (jobId: string): string => `${keyPrefix}:${stampQueueName}:${jobId}`;
-
-/** Entries that a crash leaves behind expire after this time. */
-const keptForSeconds = 7 * 24 * 3_600;
-
-/**
- * Records that a job has outputs of workflows. Call this before the job is sent, on the same connection. Then the record exists before a worker can
- * take this job or a later one.
- */
-export async function announceOutputs(redis: Redis, jobId: string, items: readonly StampItem[]): Promise<void> {
-  const keys = new Set(items.flatMap(({ output }) => (output ? [keyOf(output.workflowId)] : [])));
-  await Promise.all([...keys].flatMap((key) => [redis.zadd(key, 0, jobId), redis.expire(key, keptForSeconds)]));
-}
-
-/** `ready`: the jobs that no earlier job has to precede. `blockedBy`: the job that the other jobs wait for. */
-interface Turn {
-  readonly ready: readonly string[];
-  readonly blockedBy: string | undefined;
-}
-
-/** The order in which the outputs of a workflow were accepted, for the workers (W8). */
-export interface OutputOrder {
-  /** Tells which of these jobs may append their outputs now. */
-  readTurn(workflowId: string, jobIds: ReadonlySet<string>): Promise<Turn>;
-  /** Resolves to true if outputs that were accepted before `timeMs` (Unix, milliseconds) are still in progress. */
-  hasEarlier(workflowId: string, timeMs: number): Promise<boolean>;
-  /** Removes jobs that have nothing more to append, or that others should not wait for. */
-  leave(workflowId: string, jobIds: readonly string[]): Promise<void>;
-}
-
-export function createOutputOrder(redis: Redis): OutputOrder {
-  async function leave(workflowId: string, jobIds: readonly string[]): Promise<void> {
-    if (jobIds.length > 0) await redis.zrem(keyOf(workflowId), ...jobIds);
-  }
-
-  async function readTurn(workflowId: string, jobIds: ReadonlySet<string>): Promise<Turn> {
-    const key = keyOf(workflowId);
-    for (;;) {
-      // Ask for one job more than `jobIds` has. Then the result includes another job, if there is one.
-      const first = await redis.zrange(key, '0', String(jobIds.size));
-      const blockedBy = first.find((jobId) => !jobIds.has(jobId));
-      if (blockedBy === undefined) return { ready: [...new Set([...first, ...jobIds])], blockedBy };
-      const ready = first.slice(0, first.indexOf(blockedBy));
-      if (ready.length > 0) return { ready, blockedBy };
-      if ((await redis.exists(jobKeyOf(blockedBy))) === 0) {
-        // The blocking job never arrived in the queue, or it ended without leaving the order.
-        await leave(workflowId, [blockedBy]);
-        continue;
-      }
-      // A job that was removed from the order does not wait for other jobs.
-      const places = await redis.zmscore(key, ...jobIds);
-      return { ready: [...jobIds].filter((_, index) => places[index] === null), blockedBy };
-    }
-  }
-
-  async function hasEarlier(workflowId: string, timeMs: number): Promise<boolean> {
-    for (;;) {
-      const [first] = await redis.zrange(keyOf(workflowId), '0', '0');
-      if (first === undefined || timeOfId(first) > timeMs) return false;
-      if ((await redis.exists(jobKeyOf(first))) === 1) return true;
-      await leave(workflowId, [first]);
-    }
-  }
-
-  return { readTurn, hasEarlier, leave };
 }

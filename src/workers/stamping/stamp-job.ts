@@ -8,8 +8,8 @@ import {
   type StampJob,
   type StampReply,
 } from '../../shared/queue/jobs.ts';
-import type { HandOver } from '../../shared/queue/queue-state.ts';
 import { type WorkerReply, workerReplyOf } from '../../shared/queue/replies.ts';
+import type { HandOver } from '../../shared/queue/sender.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import { ProviderError } from '../providers/index.ts';
 import type { WorkerTools } from '../tools.ts';

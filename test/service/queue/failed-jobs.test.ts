@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import { jobs as jobsCommand } from '../../../src/operator/jobs.ts';
 import { type StampItem, stampQueueName } from '../../../src/shared/queue/jobs.ts';
-import { jobOptionsOf } from '../../../src/shared/queue/sender.ts';
+import { jobOptionsOf } from '../../../src/shared/queue/open-queue.ts';
 import { keyPrefix } from '../../../src/shared/redis/connection.ts';
 import { jsonLines, runOperator } from '../../support/cli.ts';
 import { scrape, seriesValue } from '../../support/metrics.ts';

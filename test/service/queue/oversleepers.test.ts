@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { watchOversleepers } from '../../../src/shared/queue/consumer.ts';
-import { openQueue } from '../../../src/shared/queue/sender.ts';
+import { openQueue } from '../../../src/shared/queue/open-queue.ts';
+import { watchOversleepers } from '../../../src/shared/queue/schedules.ts';
 import { createLogger } from '../../../src/shared/runtime/log.ts';
 import { openQueueLab } from '../../support/queue-lab.ts';
 import { eventually, randomHash, stampInternal, verifyById } from '../../support/requests.ts';

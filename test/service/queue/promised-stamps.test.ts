@@ -1,8 +1,9 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { placesOf } from '../../../src/shared/queue/jobs.ts';
-import { createHandOver, readContentsUnderWay } from '../../../src/shared/queue/queue-state.ts';
+import { jobOptionsOf } from '../../../src/shared/queue/open-queue.ts';
+import { readContentsUnderWay } from '../../../src/shared/queue/queue-state.ts';
 import { sendReplies } from '../../../src/shared/queue/replies.ts';
-import { jobOptionsOf } from '../../../src/shared/queue/sender.ts';
+import { createHandOver } from '../../../src/shared/queue/sender.ts';
 import { eventually } from '../../support/eventually.ts';
 import { asker, openQueueLab } from '../../support/queue-lab.ts';
 import { stampItem } from '../../support/stamp-items.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { retryDelayMs } from '../../../src/shared/queue/consumer.ts';
+import { retryDelayMs } from '../../../src/shared/queue/open-queue.ts';
 
 const hourMs = 3_600_000;
-const delays = (kind: string | undefined, random: number) => Array.from({ length: 60 }, (_, i) => retryDelayMs(i + 1, kind, () => random));
+const delays = (kind: string | undefined, random: number) => Array.from({ length: 60 }, (_, i) => retryDelayMs(i + 1, kind, random));
 
 test.each([
   [undefined, 200, 5_000],

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { idInSeries } from '../../../src/shared/domain/stamp.ts';
-import { announceOutputs, createOutputOrder } from '../../../src/shared/queue/sender.ts';
+import { announceOutputs, createOutputOrder } from '../../../src/shared/queue/output-order.ts';
 import { recordFailedStamps } from '../../../src/workers/stamping/stamp-job.ts';
 import { openQueueLab } from '../../support/queue-lab.ts';
 import { stampItem } from '../../support/stamp-items.ts';
