@@ -31,25 +31,58 @@ export class MailError extends TransientError {
   }
 }
 
-interface MailTransport {
+/** The mail of a worker. */
+interface Mail {
   /**
    * Sends a mail. Resolves when the server has accepted it.
    *
    * @throws MailError
    */
   send(message: Message): Promise<void>;
-}
-
-/** The mail of a worker. */
-interface Mail extends MailTransport {
-  /** Whether mail works, as the last mail showed. */
+  /** Whether mail works, as the last mail showed: a server that refuses one mail works; one that cannot be reached or refuses the login does not. */
   readState(): MailState;
 }
 
-/** Opens the mail of a worker. Without `SMTP_URL` it sends nothing. */
-export function openMail({ SMTP_URL }: Config, metrics: Metrics, log: Logger): Mail {
-  if (SMTP_URL === undefined) log.warn({ outcome: 'advice' }, 'SMTP_URL is not set: workflows cannot send e-mail');
-  return withMailRecord(createMailTransport(SMTP_URL), { isConfigured: SMTP_URL !== undefined, onMail: metrics.mailed });
+/**
+ * Opens the mail of a worker: over SMTP, with one connection for each mail. Without `SMTP_URL` sending fails, but a retry may succeed after it is
+ * set. Each outcome is counted: `deferred` is retried, `failed` is not.
+ */
+export function openMail({ SMTP_URL }: Pick<Config, 'SMTP_URL'>, { mailed }: Pick<Metrics, 'mailed'>, log: Logger): Mail {
+  if (SMTP_URL === undefined) {
+    log.warn({ outcome: 'advice' }, 'SMTP_URL is not set: workflows cannot send e-mail');
+    return {
+      send: async () => {
+        mailed('deferred');
+        throw new MailError('SMTP_URL is not set', { isFinal: false, isOfServer: true });
+      },
+      readState: () => 'not_configured',
+    };
+  }
+  const transport = createTransport({
+    ...connectionOf(SMTP_URL),
+    connectionTimeout: dialTimeoutMs,
+    greetingTimeout: dialTimeoutMs,
+    dnsTimeout: dialTimeoutMs,
+    socketTimeout: silenceTimeoutMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  let state: MailState = 'unknown';
+  return {
+    send: async (message) => {
+      try {
+        await transport.sendMail({ ...message, headers: { ...message.headers } });
+      } catch (error) {
+        const fault = mailErrorOf(error);
+        mailed(fault.isFinal ? 'failed' : 'deferred');
+        state = fault.isOfServer ? 'failing' : 'ok';
+        throw fault;
+      }
+      mailed('sent');
+      state = 'ok';
+    },
+    readState: () => state,
+  };
 }
 
 const dialTimeoutMs = 10_000;
@@ -98,59 +131,4 @@ function mailErrorOf(error: unknown): MailError {
     isFinal: responseCode >= 500 && !isOfSession,
     isOfServer: isOfSession || responseCode === serviceNotAvailable,
   });
-}
-
-/** Sends over SMTP, with one connection for each mail. Without `SMTP_URL` sending fails, but a retry may succeed after it is set. */
-export function createMailTransport(smtpUrl: string | undefined): MailTransport {
-  if (smtpUrl === undefined) {
-    return {
-      send: async () => {
-        throw new MailError('SMTP_URL is not set', { isFinal: false, isOfServer: true });
-      },
-    };
-  }
-  const transport = createTransport({
-    ...connectionOf(smtpUrl),
-    connectionTimeout: dialTimeoutMs,
-    greetingTimeout: dialTimeoutMs,
-    dnsTimeout: dialTimeoutMs,
-    socketTimeout: silenceTimeoutMs,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  });
-  return {
-    send: async (message) => {
-      try {
-        await transport.sendMail({ ...message, headers: { ...message.headers } });
-      } catch (error) {
-        throw mailErrorOf(error);
-      }
-    },
-  };
-}
-
-/**
- * Wraps a transport and counts each outcome (`deferred` is retried, `failed` is not). The last outcome shows whether mail works: a server that
- * refuses one mail is working; a server that cannot be reached or refuses the login is not.
- */
-export function withMailRecord(
-  transport: MailTransport,
-  { isConfigured, onMail }: { isConfigured: boolean; onMail: Metrics['mailed'] },
-): Mail {
-  let state: MailState = isConfigured ? 'unknown' : 'not_configured';
-  const note = (next: MailState) => {
-    if (isConfigured) state = next;
-  };
-  const send: MailTransport['send'] = async (message) => {
-    try {
-      await transport.send(message);
-      onMail('sent');
-      note('ok');
-    } catch (error) {
-      onMail(error instanceof MailError && error.isFinal ? 'failed' : 'deferred');
-      note(error instanceof MailError && !error.isOfServer ? 'ok' : 'failing');
-      throw error;
-    }
-  };
-  return { send, readState: () => state };
 }

@@ -1,7 +1,8 @@
 import tls from 'node:tls';
+import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { startMailCatcher } from '../../../scripts/stack/mail-catcher.ts';
-import { createMailTransport, MailError } from '../../../src/workers/mail/index.ts';
+import { MailError, openMail } from '../../../src/workers/mail/index.ts';
 import { eventually } from '../../support/eventually.ts';
 import { smtpReply, startMailServer } from '../../support/mail.ts';
 import { createTlsIdentity } from '../../support/tls-identity.ts';
@@ -16,8 +17,14 @@ const message = {
   headers: {},
 };
 
+/** Mail over this server, with the outcomes that it counts. */
+function mailOver(url: string | undefined) {
+  const counted: string[] = [];
+  return { ...openMail({ SMTP_URL: url }, { mailed: (outcome) => counted.push(outcome) }, pino({ level: 'silent' })), counted };
+}
+
 const failureOf = async (url: string | undefined): Promise<MailError> => {
-  const outcome: unknown = await createMailTransport(url)
+  const outcome: unknown = await mailOver(url)
     .send(message)
     .catch((error: unknown) => error);
   if (outcome instanceof MailError) return outcome;
@@ -58,7 +65,7 @@ test('over TLS the mail goes only to a server with a trusted certificate', async
   const trusted = tls.getCACertificates('default');
   onTestFinished(() => tls.setDefaultCACertificates(trusted));
   tls.setDefaultCACertificates([...trusted, cert]);
-  await createMailTransport(server.url).send(message);
+  await mailOver(server.url).send(message);
   expect(server.mails).toHaveLength(1);
 });
 
@@ -67,7 +74,7 @@ test('a server without STARTTLS gets no mail, unless a setting allows plain SMTP
   const server = await startMailServer({ host: '127.0.0.2' });
   expect(await failureOf(server.url)).toMatchObject({ isFinal: false, isOfServer: true });
   expect(server.mails).toHaveLength(0);
-  await createMailTransport(`${server.url}?plain`).send(message);
+  await mailOver(`${server.url}?plain`).send(message);
   expect(server.mails).toHaveLength(1);
 });
 
@@ -79,6 +86,31 @@ test('the mail catcher of npm start listens at the preferred port, and reports t
   const catcher = await startMailCatcher({ preferredPort: port, onMail: ({ links }) => caught.push(...links) });
   onTestFinished(() => catcher.stop());
   expect(catcher.port).toBe(port);
-  await createMailTransport(gone.url).send({ ...message, text: 'Open https://stamps.example/a?b=c now' });
+  await mailOver(gone.url).send({ ...message, text: 'Open https://stamps.example/a?b=c now' });
   expect(await eventually(async () => caught[0])).toBe('https://stamps.example/a?b=c');
+});
+
+test('the last mail shows whether sending works, and each outcome is counted (W12)', async () => {
+  let refusal: Error | undefined;
+  const gone = await startMailServer({ keep: true });
+  await gone.close();
+  const mail = mailOver(gone.url);
+  const stateAfterMail = async () => {
+    await mail.send(message).catch(() => undefined);
+    return mail.readState();
+  };
+  expect(mail.readState()).toBe('unknown');
+  expect(await stateAfterMail()).toBe('failing');
+  await startMailServer({ port: Number(new URL(gone.url).port), onRcptTo: (_address, _session, done) => done(refusal) });
+  refusal = smtpReply(550, '5.1.1 unknown');
+  expect(await stateAfterMail()).toBe('ok');
+  refusal = undefined;
+  expect(await stateAfterMail()).toBe('ok');
+  expect(mail.counted).toEqual(['deferred', 'failed', 'sent']);
+});
+
+test('without a mail server no mail can be sent, whatever is tried (W19)', async () => {
+  const mail = mailOver(undefined);
+  await expect(mail.send(message)).rejects.toThrow(MailError);
+  expect([mail.readState(), mail.counted]).toEqual(['not_configured', ['deferred']]);
 });
