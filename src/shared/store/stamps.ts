@@ -17,7 +17,6 @@ import {
 import { partsOfAnswer } from '../domain/token.ts';
 import type { BatchStore } from './batches.ts';
 import type { CertificateSetStore } from './certificate-sets.ts';
-import { rememberLast } from './certificate-sets.ts';
 import { bytesOf, inStore, insertNew, maxTimeMS } from './connection.ts';
 import type { RenewalStore } from './renewals.ts';
 import { evidenceOf, ownEvidenceOf, renewalIdsIn, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
@@ -277,8 +276,6 @@ type StoredProof = StoredMockProof | StoredTokenProof | StoredLeafProof;
 /** The digest by which the stamp of a token is found: that of the text, which is not decoded. */
 const textDigestOf = (token: string): string => hash('sha256', token, 'hex');
 
-const uuidOf = rememberLast((id: string) => new UUID(id));
-
 /** Makes the stored form of a proof. @param sets the certificates to store separately are added here, by id */
 function storedProofOf(proof: Proof, sets: Map<string, Buffer>): StoredProof {
   switch (proof.kind) {
@@ -293,7 +290,7 @@ function storedProofOf(proof: Proof, sets: Map<string, Buffer>): StoredProof {
     case 'leaf': {
       const { kind, batch, index, path } = proof;
       const { batchId, leaves } = batch;
-      return { kind, batch: uuidOf(batchId), index, path: new Binary(lowerPathOf({ index, leaves }, path)) };
+      return { kind, batch: new UUID(batchId), index, path: new Binary(lowerPathOf({ index, leaves }, path)) };
     }
   }
 }
@@ -359,14 +356,6 @@ interface StoredAnswer {
   readonly certificates?: { readonly set: string; readonly at: number };
 }
 
-let lastSet: { readonly der: Buffer; readonly id: string } | undefined;
-
-/** Returns the id of a certificate set. Consecutive tokens mostly have the same set, so the last set is not hashed again. */
-function setIdOf(der: Buffer): string {
-  if (!lastSet?.der.equals(der)) lastSet = { der: Buffer.from(der), id: hash('sha256', der, 'hex') };
-  return lastSet.id;
-}
-
 /** Makes the stored form of an answer. @param sets the certificates that are cut out are added here, by id */
 function storedAnswerOf({ token, tsq, tsr }: Pick<TokenProof, 'token' | 'tsq' | 'tsr'>, sets: Map<string, Buffer>): StoredAnswer {
   const spans = partsOfAnswer(tsr);
@@ -376,7 +365,7 @@ function storedAnswerOf({ token, tsq, tsr }: Pick<TokenProof, 'token' | 'tsq' | 
   if (!spans.certificates) return { ...asked, tsr: new Binary(tsr), tokenAt };
   const { start, end } = spans.certificates;
   const der = tsr.subarray(start, end);
-  const set = setIdOf(der);
+  const set = hash('sha256', der, 'hex');
   sets.set(set, der);
   const rest = Buffer.concat([tsr.subarray(0, start), tsr.subarray(end)]);
   return { ...asked, tsr: new Binary(rest), tokenAt, certificates: { set, at: start } };
