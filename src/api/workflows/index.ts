@@ -47,9 +47,9 @@ export function registerWorkflows(app: FastifyInstance, context: ServerContext, 
 
 export { bindAnswer, findWorkflow, openWorkflow, readWorkflowState } from './access.ts';
 export type { RecomputedChain } from './chain-proof.ts';
-export type { Seal } from './closing-proof.ts';
-export { brokenRecord, proveConsistency, proveInclusion, proveInclusionOf, proveSealedChain } from './closing-proof.ts';
 export { requestCompletion, starterIdOf, startWorkflow } from './lifecycle.ts';
 export { createMailLimits } from './mail-limits.ts';
 export { stampOutputs } from './outputs.ts';
+export { brokenRecord, proveSealedChain, type Seal } from './proof.ts';
+export { proveConsistency, proveInclusion, proveInclusionOf } from './tree-proofs.ts';
 export type { WorkflowTools } from './workflow-tools.ts';

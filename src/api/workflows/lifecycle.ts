@@ -15,8 +15,8 @@ import type { Acceptance } from '../../shared/queue/sender.ts';
 import { snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
 import { identify, type PassLimit, startDeadline } from '../stamps/index.ts';
 import { checkState, checkTier, digestOfToken, findWorkflow, tierUnavailable } from './access.ts';
-import { isSealed, readSeals } from './closing-proof.ts';
 import { checkCanMail, mailChallenge } from './mail-links.ts';
+import { isSealed } from './proof.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 const hourMs = 3_600_000;
@@ -191,7 +191,7 @@ async function completedAnswerOf(tools: WorkflowTools, workflow: WorkflowRecord)
   const { addressOf } = tools;
   const { _id: workflowId, root, completedAt } = workflow;
   if (!root || !completedAt) throw new ServiceError('internal_error', 'The workflow is completed without a root.');
-  if (!isSealed(workflow, await readSeals(tools, workflow))) {
+  if (!(await isSealed(tools, workflow))) {
     throw new ServiceError('internal_error', 'The stamps that closed this workflow do not verify. See verify_url for the reason.', {
       members: { verify_url: addressOf(workflowPath(workflowId)) },
     });

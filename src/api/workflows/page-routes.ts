@@ -6,9 +6,8 @@ import { addressKey } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { sendErrorPage } from '../http/views.ts';
 import { isStopToken, stopMails } from './mail-links.ts';
-import { readWorkflowPage } from './page.ts';
+import { outputPagePath, readWorkflowPage, workflowViewOf } from './page.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
-import { outputPagePath, workflowViewOf } from './workflow-view.ts';
 
 const pageContract = {
   tag: 'Workflow',

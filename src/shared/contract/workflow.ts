@@ -25,7 +25,7 @@ import { callbackNeedsService, callbackUrl } from './stamp.ts';
 const workflowTier = z.enum(workflowTiers).meta({ id: 'WorkflowTier' });
 
 /** The output types that the interface documents. Other types are allowed too. */
-const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layout'] as const;
+export const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layout'] as const;
 
 /** Control characters and line breaks. This is no `pattern` in the schema, because not all regular expressions have these escapes. */
 const notOfALine = /[\p{Cc}\u2028\u2029]/u;
