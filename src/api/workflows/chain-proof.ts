@@ -17,13 +17,6 @@ export interface RecomputedChain {
   linkAt(sequenceNumber: number): ChainLink | undefined;
 }
 
-export interface ChainProver {
-  /** Recomputes a chain up to the last stored output. @throws ServiceError `store_unavailable` */
-  recompute(chain: ChainOf): Promise<RecomputedChain>;
-  /** Forgets a recomputed chain, because the stored data was found to differ from it. */
-  forget(workflowId: string): void;
-}
-
 /**
  * The maximum memory for recomputed chains in a process, in bytes. An output takes 128 bytes, and up to twice as much after a buffer was enlarged.
  */
@@ -64,7 +57,7 @@ function take(walk: Walk, { outputHash, sequenceNumber, chainHash }: ChainLink):
  * Recomputes chains and keeps the results, so that the next request reads only new outputs. It keeps only recomputed values, no values that the store
  * only states. Code that shows an output must compare it with `linkAt`.
  */
-export function createChainProver(outputs: OutputStore): ChainProver {
+export function createChainProver(outputs: OutputStore) {
   const walks = new Map<string, Walk>();
 
   /**
@@ -107,12 +100,14 @@ export function createChainProver(outputs: OutputStore): ChainProver {
   }
 
   return {
-    recompute: (chain) => {
+    /** Recomputes a chain up to the last stored output. @throws ServiceError `store_unavailable` */
+    recompute: (chain: ChainOf): Promise<RecomputedChain> => {
       const walk = walkOf(chain);
       const result = walk.walking.then(() => goOn(walk, chain.workflowId));
       walk.walking = result.catch(() => walks.delete(chain.workflowId));
       return result;
     },
-    forget: (workflowId) => void walks.delete(workflowId),
+    /** Forgets a recomputed chain, because the stored data was found to differ from it. */
+    forget: (workflowId: string) => void walks.delete(workflowId),
   };
 }
