@@ -3,7 +3,7 @@ import { errorPageOf, type LookedFor } from '../../src/api/http/views.ts';
 import type { ProvedStamp, StampMark, VerdictShown, VerifyPage } from '../../src/api/verification/verify-view.ts';
 import type { WorkflowPage } from '../../src/api/workflows/page.ts';
 import type { OutputRow } from '../../src/api/workflows/proof.ts';
-import type { VerifyUserFacts } from '../../src/api/workflows/verify-user-routes.ts';
+import type { VerifyUserFacts } from '../../src/api/workflows/verify-user-page.ts';
 import { notQualified, type Qualification } from '../../src/shared/domain/qualification.ts';
 import type { WorkflowTier } from '../../src/shared/domain/stamp.ts';
 

@@ -1,8 +1,7 @@
 /** Workflows: outputs for a client, which are stamped one after the other and closed under one Merkle root. */
 import type { FastifyInstance } from 'fastify';
 import type { ServerContext } from '../http/context.ts';
-import { registerPageRoutes, registerStopMailRoutes } from './page-routes.ts';
-import { registerVerifyUserRoutes } from './verify-user-routes.ts';
+import { registerPageRoutes, registerStopMailRoutes, registerVerifyUserRoutes } from './page-routes.ts';
 import { registerWorkflowRoutes } from './workflow-routes.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
