@@ -3,21 +3,30 @@ import { rpcAnswer, rpcRequests, rpcResponse, rpcResponses } from '../../shared/
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { keepConnection, stampBodyLimit } from '../http/body-reader.ts';
 import type { ServerContext } from '../http/context.ts';
-import { type Fault, faultOf, noteFault, statusOf, toServiceError } from '../http/errors.ts';
+import { faultOf, noteFault, statusOf, toServiceError } from '../http/errors.ts';
 import { createForeignOrigins } from '../http/headers.ts';
 import { MalformedJsonError } from '../http/json-body.ts';
 import { empty, json, type OperationContract } from '../http/operation.ts';
+import { callerIdOf } from '../http/rate-limits.ts';
 import { OtherBody } from '../http/validation.ts';
-import type { WorkflowTools } from '../workflows/index.ts';
-import { createToolCaller } from './call-tool.ts';
-import { RpcError, type RpcResponse, rateLimitError, retryAfterOf, rpcErrorResponse, rpcErrors, rpcFault } from './json-rpc.ts';
-import { createFirstRevision } from './revisions/2024-11-05.ts';
-import { createModernRevision, isModern } from './revisions/2026-07-28.ts';
-import type { McpAnswer } from './revisions/revision.ts';
-import { createStampContentTool, createStampHashTool, createVerifyTokenTool } from './tools/stamp.ts';
-import { createStoryTools } from './tools/story.ts';
-import { createCallGuards } from './tools/tool.ts';
-import { createLinks } from './tools/tool-services.ts';
+import { createMailLimits, type WorkflowTools } from '../workflows/index.ts';
+import type { McpRequest } from './call-tool.ts';
+import {
+  type McpAnswer,
+  RpcError,
+  type RpcResponse,
+  rateLimitError,
+  retryAfterOf,
+  rpcErrorResponse,
+  rpcErrors,
+  rpcFault,
+} from './json-rpc.ts';
+import { answerFirst } from './revisions/2024-11-05.ts';
+import { answerModern, isModern } from './revisions/2026-07-28.ts';
+import { stampContentToolOf, stampFilesTool, stampHashTool, verifyTokenTool } from './tools/stamp.ts';
+import { guardsOf, linksUnder } from './tools/tool.ts';
+import { verifyFileTool } from './tools/verify-file-hash.ts';
+import { workflowBundleTool, workflowCompleteTool, workflowOutputTool, workflowStartTool, workflowStatusTool } from './tools/workflow.ts';
 
 /** The maximum size of a body from a caller without a service token. Only tools need larger bodies, and every tool needs a token. */
 const maxBytesWithoutToken = 64 * 1024;
@@ -29,12 +38,20 @@ const maxBytesWithoutToken = 64 * 1024;
 export function registerMcp(app: FastifyInstance, context: ServerContext, tools: WorkflowTools): void {
   const { config, identifyProduct, requireProduct, mistakes, sealedMaxBytes, baseUrl } = context;
   const isForeign = createForeignOrigins(app, config.PUBLIC_BASE_URL, [...config.MCP_ORIGINS, ...config.CORS_ORIGINS]);
-  const guardsOf = createCallGuards(context, tools);
-  const services = { tools, links: createLinks(baseUrl), baseUrl };
-  const ofContract = [createStampHashTool(services), createStampContentTool(services), createVerifyTokenTool(services)];
-  const offered = [...ofContract, ...createStoryTools(services)];
-  const callTool = createToolCaller(offered);
-  const [first, modern] = [createFirstRevision(offered, callTool), createModernRevision(offered, callTool)];
+  const mailLimits = createMailLimits(context, tools);
+  /** The three tools of the published interface, and then the others in the order in which an assistant needs them (M13). */
+  const offered = [
+    ...[stampHashTool, stampContentToolOf(sealedMaxBytes), verifyTokenTool],
+    ...[
+      stampFilesTool,
+      workflowStartTool,
+      workflowStatusTool,
+      workflowOutputTool,
+      workflowCompleteTool,
+      workflowBundleTool,
+      verifyFileTool,
+    ],
+  ];
 
   const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
     if (isForeign(request)) throw new ServiceError('forbidden', 'Pages of this origin may not use this address.');
@@ -61,16 +78,24 @@ export function registerMcp(app: FastifyInstance, context: ServerContext, tools:
     if (request.body instanceof OtherBody)
       throw new RpcError(rpcErrors.parseError, `Parse error: the body is not declared as JSON. ${request.body.hint}`);
     const { accept, 'idempotency-key': headerKey } = request.headers;
-    const call = {
-      product: identifyProduct(request),
+    const product = identifyProduct(request);
+    const url = baseUrl();
+    const asked: McpRequest = {
+      body: request.body,
+      headers: request.headers,
+      product,
+      callerId: callerIdOf(request, product),
       requestId: request.id,
       headerKey: typeof headerKey === 'string' ? headerKey : undefined,
-      guards: guardsOf(request, reply),
+      guards: guardsOf(context, mailLimits, request, reply),
+      offered,
+      tools,
+      baseUrl: url,
+      links: linksUnder(url),
       onReplayed: () => void reply.header('Idempotent-Replayed', 'true'),
-      note: (fault: Fault) => noteFault(request, fault),
+      note: (fault) => noteFault(request, fault),
     };
-    const asked = { body: request.body, headers: request.headers };
-    const answered = await (isModern(asked) ? modern : first).answer(asked, call);
+    const answered = await (isModern(asked) ? answerModern(asked) : answerFirst(asked));
     const { status, body = {} } = answered.status === 401 ? await counted(request, reply, answered) : answered;
     // Clients that expect no stream get a body for a notification too, because some of them parse every answer (M7).
     if (status === 202 && eventStream.test(accept ?? '')) return reply.code(202).send();

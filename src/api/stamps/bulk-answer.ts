@@ -7,8 +7,7 @@ import { errorBody, faultOf, noteFault, statusOf, toServiceError, validationFaul
 import { type Bulk, ndjsonType } from '../http/json-body.ts';
 import { asyncApplied, readPrefer } from '../http/operation.ts';
 import type { ValidationItem } from '../http/validation.ts';
-import type { Answer } from './stamping.ts';
-import type { Answers } from './submission.ts';
+import type { Answer, Answers } from './request.ts';
 
 /** An answer with more items than this counts as large: with tokens of a TSA it has about 1 MiB. */
 const mostItemsOfSmallAnswer = 100;
@@ -24,8 +23,6 @@ interface Answered {
   readonly state: 'made' | 'accepted' | 'pending' | 'failed';
 }
 
-type Told = Answer<object, object>;
-
 /**
  * The JSON of a result. A token in base64 needs no escapes, so it is inserted unchanged: `JSON.stringify` would check each of its thousands of
  * characters.
@@ -36,7 +33,7 @@ function jsonOf(made: object): string {
   return JSON.stringify({ ...made, token: '' }).replace('"token":""', () => `"token":"${token}"`);
 }
 
-const describe = (told: Told): Answered =>
+const describe = (told: Answer): Answered =>
   'made' in told ? { json: jsonOf(told.made), state: 'made' } : { json: JSON.stringify(told.accepted), state: 'accepted' };
 
 function describeError(index: number, error: ServiceError, request: FastifyRequest): Answered {
@@ -72,7 +69,7 @@ function createNotes(request: FastifyRequest) {
 }
 
 /** The answers to all items of a request in their order, for valid and faulty items. */
-function answersOf(request: FastifyRequest, bulk: Bulk<unknown>, told: readonly Promise<Told>[]): Promise<Answered>[] {
+function answersOf(request: FastifyRequest, bulk: Bulk<unknown>, told: readonly Promise<Answer>[]): Promise<Answered>[] {
   const notes = createNotes(request);
   const answers = new Map<number, Promise<Answered>>();
   for (const [index, faults] of bulk.faulty) {
@@ -113,12 +110,7 @@ async function* textOf(answers: readonly Promise<Answered>[], kind: Bulk<unknown
  * Answers a bulk request in the format of the request (L1). The status is 202 if the client does not wait and an item was accepted: then each
  * accepted item has its address. It is 504 if no item was made and some are not finished in time. Otherwise it is 200, even if items failed.
  */
-export async function sendBulk(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  bulk: Bulk<unknown>,
-  { answers: told, isReplayed }: Answers<Told>,
-) {
+export async function sendBulk(request: FastifyRequest, reply: FastifyReply, bulk: Bulk<unknown>, { answers: told, isReplayed }: Answers) {
   const answers = answersOf(request, bulk, told);
   if (isReplayed) reply.header('Idempotent-Replayed', 'true');
   const statusFor = (states: readonly Answered['state'][]) => {

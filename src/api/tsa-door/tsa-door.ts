@@ -57,7 +57,6 @@ export async function answerQuery(tools: StampTools, { der, product, callerId, r
       callerId,
       requestId,
       idempotencyKey: undefined,
-      paymentClaim: undefined,
       asked: fieldsOf(request),
     });
     const token = Buffer.from(stamp.token, 'base64');

@@ -12,11 +12,12 @@ export function registerWorkflows(app: FastifyInstance, context: ServerContext, 
   registerPageRoutes(app, context, tools);
 }
 
-export { bindAnswer, findWorkflow, openWorkflow, readWorkflowState } from './access.ts';
+export { findWorkflow, openWorkflow } from './access.ts';
 export type { RecomputedChain } from './chain-proof.ts';
-export { requestCompletion, starterIdOf, startWorkflow } from './lifecycle.ts';
-export { createMailLimits } from './mail-limits.ts';
+export { completeWorkflow } from './complete.ts';
+export { readWorkflowState, startWorkflow } from './lifecycle.ts';
 export { stampOutputs } from './outputs.ts';
 export { brokenRecord, proveSealedChain, type Seal } from './proof.ts';
 export { proveConsistency, proveInclusion, proveInclusionOf } from './tree-proofs.ts';
+export { createMailLimits } from './workflow-routes.ts';
 export { createWorkflowTools, type WorkflowTools } from './workflow-tools.ts';

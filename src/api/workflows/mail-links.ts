@@ -190,5 +190,7 @@ export async function checkCanMail({ canSendMail }: WorkflowTools): Promise<void
  */
 export const mailChallenge = (
   { jobs, clock }: WorkflowTools,
-  { workflowId, challengeId, requestId, baseUrl }: { workflowId: string; challengeId: string; requestId: string; baseUrl: string },
+  workflowId: string,
+  challengeId: string,
+  { requestId, baseUrl }: { readonly requestId: string; readonly baseUrl: string },
 ): Promise<Acceptance> => jobs.send('otp-mail', { workflowId, challengeId, acceptedAt: clock(), requestId, baseUrl }, `otp-${challengeId}`);

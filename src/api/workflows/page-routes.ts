@@ -9,7 +9,7 @@ import { type AnswerContract, type OperationContract, page } from '../http/opera
 import { addressKey } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { sendErrorPage, wantsJson } from '../http/views.ts';
-import { challengeError, workflowExists } from './access.ts';
+import { refusalError, workflowExists } from './access.ts';
 import { type ChallengeAttempt, type ChallengeOutcome, isStopToken, lookAtChallenge, stopMails, verifyUser } from './mail-links.ts';
 import { outputPagePath, readWorkflowPage, workflowViewOf } from './page.ts';
 import { verifyUserPageOf } from './verify-user-page.ts';
@@ -151,7 +151,7 @@ export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerCo
       const members = { reason: 'challenge_wrong', tries_left: outcome.triesLeft };
       throw new ServiceError('forbidden', 'The challenge is not the one that was mailed.', { members });
     }
-    if (outcome.kind !== 'verified' && outcome.kind !== 'open') throw challengeError(outcome.kind);
+    if (outcome.kind !== 'verified' && outcome.kind !== 'open') throw refusalError('gone', outcome.kind);
     return { workflow_id: workflowId, status: outcome.kind === 'verified' ? 'active' : 'pending' };
   }
 

@@ -8,7 +8,7 @@ import { type LinkMailState, readStatus } from '../../shared/domain/workflow-sta
 import { linkMailStateOf, snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
 import { count, dateText, qualifiedLine } from '../../shared/views/format.ts';
 import { markOfStamp, type StampMark } from '../verification/index.ts';
-import { isoOf, isTierServed } from './access.ts';
+import { isTierServed } from './access.ts';
 import type { RecomputedChain } from './chain-proof.ts';
 import { type OutputRow, proveWorkflow, type Seal, type WorkflowFault } from './proof.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
@@ -65,18 +65,18 @@ export async function readWorkflowPage(tools: WorkflowTools, workflowId: string,
     isClosing: workflow.status === 'closing',
     tier: workflow.tier,
     makesTestStamps,
-    isTierServed: await isTierServed(workflow, tools),
+    isTierServed: await isTierServed(tools, workflow),
     startedAt: workflow.createdAt.toISOString(),
     expiresAt: workflow.expiresAt.toISOString(),
     // The stamp of the root proves the time of completion. The recorded time is not proved.
     completedAt:
       root?.stamp.verdict.kind === 'proved'
         ? root.stamp.stampedAt
-        : isoOf(workflow.status === 'completed' ? workflow.completedAt : undefined),
+        : (workflow.status === 'completed' && workflow.completedAt?.toISOString()) || null,
     agentId: agentShown(workflow),
     title: publicNameOf(workflow.briefingMetadata, 'title'),
     maskedEmail: workflow.redactedAt ? null : maskEmail(workflow.email),
-    emailVerifiedAt: isoOf(workflow.emailVerifiedAt),
+    emailVerifiedAt: workflow.emailVerifiedAt?.toISOString() ?? null,
     confirmWith: workflow.confirmedWith ?? config.CONFIRM_WITH,
     mail: linkMailStateOf(workflow),
     briefingHash: workflow.briefingHash,

@@ -8,7 +8,6 @@ import {
   anyJson,
   dateTime,
   email,
-  issueOf,
   maxMetadataBytes,
   metadata,
   ruled,
@@ -19,7 +18,7 @@ import {
   valueError,
 } from './fields.ts';
 import { anyUuid, idempotencyHeaders, preferHeaders } from './parameters.ts';
-import { callbackNeedsService, callbackUrl } from './stamp.ts';
+import { callbackUrl } from './stamp.ts';
 
 /** Other values are refused, because each tier changes how a workflow behaves. */
 const workflowTier = z.enum(workflowTiers).meta({ id: 'WorkflowTier' });
@@ -78,18 +77,6 @@ export const workflowStampRequest = z
   })
   .meta({ id: 'WorkflowStampRequest' });
 export type WorkflowStampRequest = z.output<typeof workflowStampRequest>;
-
-/**
- * Like `workflowStampRequest`, and also checks `callback_url`. `judgeCallback` returns why an address is not allowed, or undefined if it is
- * allowed. Without `judgeCallback` the caller cannot use webhooks (N2).
- */
-export const workflowStampRequestFor = (judgeCallback: (url: string) => string | undefined = () => callbackNeedsService) =>
-  workflowStampRequest.transform((fields, context): WorkflowStampRequest => {
-    const fault = typeof fields.callback_url === 'string' ? judgeCallback(fields.callback_url) : undefined;
-    if (fault === undefined) return fields;
-    context.addIssue(issueOf(valueError(fault), ['callback_url']));
-    return z.NEVER;
-  });
 
 export const workflowStampResponse = z
   .object({
