@@ -13,11 +13,11 @@ export function registerStamps(app: FastifyInstance, context: ServerContext, too
   registerSealedRoutes(app, context, tools);
 }
 
-export { beginAnswer, sendBulk } from './bulk-answer.ts';
+export { answerBulk } from './bulk-answer.ts';
 export { identify, type PassLimit } from './idempotency.ts';
 export { type Answers, answerAll, type StampingRequest } from './request.ts';
 export { digestsOfSealed } from './sealed-contents.ts';
 export { sealedAddress, sealedOpener } from './sealed-routes.ts';
 export { sendAccepted } from './stamp-routes.ts';
-export { encryptForStamp, failureOf, madeOf, RequestRefusedError, stampAll, stampOne, TimeNotAvailableError } from './stamping.ts';
+export { encryptForStamp, failureOf, madeOf, ProviderRefusalError, stampAll, stampOne } from './stamping.ts';
 export { openStampTools, type StampTools, startDeadline, storeBefore } from './submission.ts';

@@ -38,7 +38,7 @@ interface Recipe<Order, Made, Addresses> {
   readonly checkReady?: (count: number) => Promise<void>;
   readonly itemOf: (named: NamedOrder<Order>, begunAt: number) => Promise<StampItem>;
   readonly madeOf: (named: NamedOrder<Order>, reply: StampedReply) => Made;
-  readonly failureOf: (tokenId: string, failed: FailedOutcome) => Error;
+  readonly failureOf: (tokenId: string, failed: FailedOutcome) => ServiceError;
   /** Where the outcome can be read later. An address is null if there is none. */
   readonly addressesOf: (named: NamedOrder<Order>) => Addresses;
   /** The sentences for an item that is accepted and not finished in time, and for one that is perhaps accepted. */

@@ -35,7 +35,7 @@ import {
 } from '../http/operation.ts';
 import { addressKey, callerIdOf } from '../http/rate-limits.ts';
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
-import { beginAnswer, sendBulk } from './bulk-answer.ts';
+import { answerBulk } from './bulk-answer.ts';
 import { listStamps } from './stamp-list.ts';
 import { type StampCommand, stampAll } from './stamping.ts';
 import type { StampTools } from './submission.ts';
@@ -235,25 +235,20 @@ function registerBulkRoutes(app: FastifyInstance, context: ServerContext, tools:
   const agentItem = stampRequestFor({ takesNoContent: true });
   const productItem = stampRequestFor({ takesNoContent: true, judgeCallback });
 
-  async function answer(
+  const answer = (
     request: FastifyRequest,
     reply: FastifyReply,
     query: z.output<typeof detailsQuery>,
     bulk: Bulk<StampOrder>,
     caller: Omit<StampCommand, 'entries' | 'isBulk' | 'patienceMs'>,
-  ) {
-    beginAnswer(request, reply, largeAnswers, bulk.size);
-    const entries = bulk.entries.map(({ index, item: order }) => ({ index, order }));
-    const stamped = await stampAll(tools, {
-      ...caller,
-      isBulk: true,
-      entries,
-      patienceMs: patienceMsOf(readPrefer(request.headers.prefer)),
+  ) =>
+    answerBulk(request, reply, largeAnswers, bulk, async (entries) => {
+      const patienceMs = patienceMsOf(readPrefer(request.headers.prefer));
+      const { answers, isReplayed } = await stampAll(tools, { ...caller, isBulk: true, entries, patienceMs });
+      if (wantsDetails(request, query)) return { answers, isReplayed };
+      const brief = answers.map((each) => each.then((one) => ('made' in one ? { made: withoutDetails(one.made) } : one)));
+      return { answers: brief, isReplayed };
     });
-    if (wantsDetails(request, query)) return sendBulk(request, reply, bulk, stamped);
-    const brief = stamped.answers.map((each) => each.then((one) => ('made' in one ? { made: withoutDetails(one.made) } : one)));
-    return sendBulk(request, reply, bulk, { ...stamped, answers: brief });
-  }
 
   app.register(async (scope) => {
     registerBulkBodies(scope, reader);

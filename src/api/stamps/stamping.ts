@@ -24,7 +24,7 @@ export interface StampCommand extends StampingRequest<StampOrder> {
  *
  * If the queue has no room for all stamps of a request, nothing is accepted. Otherwise each answer succeeds or fails on its own. It rejects with
  * ServiceError `provider_failed` (E9); `internal_error` if the stamp could not be made, or is already stored and does not verify; `stamp_pending` if
- * it was accepted, or perhaps was, and is not finished in time (E11); `queue_unavailable`; or RequestRefusedError, only if the command has `asked`.
+ * it was accepted, or perhaps was, and is not finished in time (E11); `queue_unavailable`; or ProviderRefusalError.
  *
  * @throws ServiceError `payload_too_large`, `rate_limited`, `idempotency_key_reused`, `overloaded`, `queue_unavailable`, `store_unavailable`: nothing
  *   was accepted
@@ -123,9 +123,9 @@ const tokenOf = (named: NamedStamp, reply: Parameters<typeof stampTokenOf>[1]): 
   stampTokenOf({ ...named.order, tokenId: named.tokenId }, reply, sealedUrlOf(named));
 
 /** The error for a stamp that will not be made. */
-export function failureOf(tokenId: string, { code, fault }: FailedOutcome): Error {
-  if (fault !== undefined) return new RequestRefusedError(fault);
-  if (code === 'time_unavailable') return new TimeNotAvailableError();
+export function failureOf(tokenId: string, { code, fault }: FailedOutcome): ServiceError {
+  if (fault !== undefined) return new ProviderRefusalError(fault);
+  if (code === 'time_unavailable') return new ProviderRefusalError('timeNotAvailable');
   if (code !== 'stamp_failed') return new ServiceError('provider_failed', 'No provider could make the stamp.');
   return new ServiceError(
     'internal_error',
@@ -142,20 +142,21 @@ export async function encryptForStamp(keys: KeyStore, tokenId: string, said: obj
   return encryptMetadata(cipher, tokenId, JSON.stringify(said));
 }
 
-/** The code is `provider_failed`, and the reason is that nothing confirms the clock. */
-export class TimeNotAvailableError extends ServiceError {
-  constructor() {
-    super('provider_failed', 'No provider could make the stamp: nothing confirms the clock that it needs.');
-  }
-}
+/** No provider could make the stamp, for a reason that RFC 3161 has a code for. */
+export class ProviderRefusalError extends ServiceError {
+  readonly fault: RequestFault | 'timeNotAvailable';
 
-/** No provider accepts the client's TimeStampReq. */
-export class RequestRefusedError extends Error {
-  override readonly name = 'RequestRefusedError';
-  readonly fault: RequestFault;
-
-  constructor(fault: RequestFault) {
-    super(`no provider accepts the request: ${fault}`);
+  constructor(fault: ProviderRefusalError['fault']) {
+    super('provider_failed', refusals[fault]);
     this.fault = fault;
   }
 }
+
+const refusals = {
+  badAlg: 'No provider accepts this hash algorithm.',
+  badRequest: 'No provider accepts this request.',
+  badDataFormat: 'No provider accepts this request.',
+  unacceptedPolicy: 'No provider stamps under this policy.',
+  unacceptedExtension: 'No provider accepts this extension.',
+  timeNotAvailable: 'No provider could make the stamp: nothing confirms the clock that it needs.',
+} as const satisfies Record<ProviderRefusalError['fault'], string>;

@@ -60,11 +60,10 @@ export function openSubmission({ config, store, jobs, queueWatch: watch, log }: 
   const shares = createShares(Math.ceil(maxDepth * shareOfCaller));
   const nextJobId = createJobIds();
   const replyTo = replyStreamOf(randomUUID());
-  const waits = createReplyWaits<StampReply>({ findStored: (tokenIds) => findReplies(store, stampJudge, tokenIds), log });
-  const completions = createReplyWaits<CompletionReply>({
-    findStored: async (ids) =>
-      new Map((await store.workflows.findCompleted(ids)).map((workflowId) => [workflowId, { outcome: 'completed', workflowId }])),
-    log,
+  const waits = createReplyWaits<StampReply>(log, (tokenIds) => findReplies(store, stampJudge, tokenIds));
+  const completions = createReplyWaits<CompletionReply>(log, async (ids) => {
+    const completed = await store.workflows.findCompleted(ids);
+    return new Map(completed.map((workflowId) => [workflowId, { outcome: 'completed', workflowId }]));
   });
   const replies = readReplies({
     redis: connectBlockingReader(redisUrl, log, replyBlockMs),
@@ -76,8 +75,8 @@ export function openSubmission({ config, store, jobs, queueWatch: watch, log }: 
       waits.settle(reply.tokenId, reply);
     },
     onGap: () => {
-      void waits.lookUpAll();
-      void completions.lookUpAll();
+      void waits.lookUp();
+      void completions.lookUp();
     },
   });
 
@@ -161,8 +160,11 @@ export function openSubmission({ config, store, jobs, queueWatch: watch, log }: 
   async function submit(items: readonly StampItem[], options: SubmitOptions): Promise<Promise<Outcome>[]> {
     const { accepted, outcomes } = options.patienceMs === undefined ? submitAwaited(items, options) : submitPromised(items, options);
     outcomes.forEach(handled);
-    if (accepted.size > 0) await untilAny([...accepted.values(), ...outcomes]);
-    return outcomes;
+    if (accepted.size === 0) return outcomes;
+    return Promise.any([...accepted.values(), ...outcomes]).then(
+      () => outcomes,
+      ({ errors }: AggregateError) => Promise.reject(errors[0]),
+    );
   }
 
   /** The caller waits until the deadline. An item that another request waits for is in the queue already. */
@@ -223,15 +225,6 @@ function outcomeOf({ reply, isAccepted }: WaitResult<StampReply>): Outcome {
   if (reply?.outcome === 'stamped') return { state: 'stamped', reply };
   if (reply) return { state: 'failed', code: reply.code, fault: reply.fault };
   return { state: isAccepted ? 'accepted' : 'unconfirmed' };
-}
-
-/** Resolves as soon as one of these resolves. @throws the first error if all reject */
-async function untilAny(promises: readonly Promise<unknown>[]): Promise<void> {
-  try {
-    await Promise.any(promises);
-  } catch (error) {
-    throw error instanceof AggregateError ? error.errors[0] : error;
-  }
 }
 
 /** Returns a function that makes ids of jobs (UUIDs version 7). In one process they sort in order of creation, unless its clock is set back. */
@@ -347,11 +340,8 @@ interface Group {
  * A wait is `sent` until the queue confirms the job, then `accepted`. In both states a worker's reply, or a record found in the store, ends the wait
  * with an answer, and a timeout ends it without one. In `sent`, an error of the queue ends it with this error. After its end, a wait is removed.
  */
-interface Wait<Reply> {
+interface Wait<Reply> extends PromiseWithResolvers<WaitResult<Reply>> {
   state: 'sent' | 'accepted';
-  readonly promise: Promise<WaitResult<Reply>>;
-  readonly resolve: (result: WaitResult<Reply>) => void;
-  readonly reject: (reason: unknown) => void;
   readonly group: Group;
 }
 
@@ -359,11 +349,7 @@ interface Wait<Reply> {
  * Creates the waits of requests for the replies of workers, by the id of what is made. `findStored` reads what exists under these ids from the store,
  * and returns a reply for each by its id.
  */
-export function createReplyWaits<Reply>(options: {
-  findStored: (ids: readonly string[]) => Promise<ReadonlyMap<string, Reply>>;
-  log: Logger;
-}) {
-  const { findStored, log } = options;
+export function createReplyWaits<Reply>(log: Logger, findStored: (ids: readonly string[]) => Promise<ReadonlyMap<string, Reply>>) {
   const waits = new Map<string, Wait<Reply>>();
 
   function take(id: string): Wait<Reply> | undefined {
@@ -379,8 +365,9 @@ export function createReplyWaits<Reply>(options: {
     wait?.resolve({ reply, isAccepted: wait.state === 'accepted' });
   }
 
-  /** Asks the store about these ids, because their reply may be lost, or may have come before the wait. */
-  async function lookUp(ids: readonly string[]): Promise<void> {
+  /** Asks the store about these ids, or all, because their replies may be lost, or may have come before the wait. */
+  async function lookUp(ids: readonly string[] = [...waits.keys()]): Promise<void> {
+    if (ids.length === 0) return;
     try {
       for (const [id, reply] of await findStored(ids)) settle(id, reply);
     } catch (error) {
@@ -423,9 +410,5 @@ export function createReplyWaits<Reply>(options: {
     },
     settle,
     lookUp,
-    /** Asks the store about all ids that requests wait for, because replies may have been lost (docs/reference/architecture.md "Replying"). */
-    lookUpAll: async (): Promise<void> => {
-      if (waits.size > 0) await lookUp([...waits.keys()]);
-    },
   };
 }

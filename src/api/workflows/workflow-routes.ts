@@ -29,7 +29,7 @@ import {
 } from '../http/operation.ts';
 import { callerIdOf } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
-import { beginAnswer, sendAccepted, sendBulk } from '../stamps/index.ts';
+import { answerBulk, sendAccepted } from '../stamps/index.ts';
 import { findWorkflow, openWorkflow } from './access.ts';
 import { completeWorkflow } from './complete.ts';
 import { type Answered, type Asked, readWorkflowState, redactWorkflow, resendLink, startWorkflow } from './lifecycle.ts';
@@ -156,16 +156,10 @@ function registerOutputRoutes(app: FastifyInstance, context: ServerContext, tool
       const workflow = await open(request, reply);
       const idempotencyKey = parseBulk(request).headers['idempotency-key'];
       const bulk = readerOf(request).readItems(request);
-      beginAnswer(request, reply, largeAnswers, bulk.size);
-      const stamped = await stampOutputs(tools, {
-        ...callerOf(request),
-        workflow,
-        isBulk: true,
-        entries: bulk.entries.map(({ index, item }) => ({ index, order: item })),
-        idempotencyKey,
-        passLimit: () => outputLimit.items(request, reply, bulk.size),
-      });
-      return sendBulk(request, reply, bulk, stamped);
+      const passLimit = () => outputLimit.items(request, reply, bulk.size);
+      return answerBulk(request, reply, largeAnswers, bulk, (entries) =>
+        stampOutputs(tools, { ...callerOf(request), workflow, isBulk: true, entries, idempotencyKey, passLimit }),
+      );
     });
   });
 }
