@@ -13,11 +13,10 @@ export function registerStamps(app: FastifyInstance, context: ServerContext, too
   registerSealedRoutes(app, context, tools);
 }
 
-export { answerBulk } from './bulk-answer.ts';
+export { answerBulk, answerOne } from './answers.ts';
 export { identify, type PassLimit } from './idempotency.ts';
 export { type Answers, answerAll, type StampingRequest } from './request.ts';
 export { digestsOfSealed } from './sealed-contents.ts';
 export { sealedAddress, sealedOpener } from './sealed-routes.ts';
-export { sendAccepted } from './stamp-routes.ts';
 export { encryptForStamp, failureOf, madeOf, ProviderRefusalError, stampAll, stampOne } from './stamping.ts';
 export { openStampTools, type StampTools, startDeadline, storeBefore } from './submission.ts';

@@ -24,18 +24,17 @@ import { type Bulk, bulkBodyLimit, readBulk, registerBulkBodies } from '../http/
 import {
   acceptedBulkOf,
   acceptedHeaders,
-  asyncApplied,
   bulkAnswersOf,
   json,
   type OperationContract,
-  type Preferences,
   patienceMsOf,
   readPrefer,
   wantsDetails,
 } from '../http/operation.ts';
 import { addressKey, callerIdOf } from '../http/rate-limits.ts';
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
-import { answerBulk } from './bulk-answer.ts';
+import { answerBulk, answerOne } from './answers.ts';
+import type { Answers } from './request.ts';
 import { listStamps } from './stamp-list.ts';
 import { type StampCommand, stampAll } from './stamping.ts';
 import type { StampTools } from './submission.ts';
@@ -135,7 +134,8 @@ function registerAgentRoutes(app: FastifyInstance, context: ServerContext, tools
         if (caller.idempotencyKey !== undefined) await limited(request, reply);
         if (order.content) await limitedBytes.items(request, reply, order.content.length);
       };
-      return answerStamp(request, reply, tools, query, order, { ...caller, passLimit });
+      const entries = [{ index: 0, order }];
+      return answerOne(request, reply, await stamp(request, tools, query, { ...caller, passLimit, entries }));
     });
   }
 }
@@ -169,7 +169,9 @@ function registerProductRoutes(app: FastifyInstance, context: ServerContext, too
     const product = await requireProduct(request, reply);
     const { query, headers, body: order } = parse(request);
     const passLimit = () => productLimit(request, reply);
-    return answerStamp(request, reply, tools, query, order, { ...productCallerOf(request, product, headers), passLimit });
+    const entries = [{ index: 0, order }];
+    const command = { ...productCallerOf(request, product, headers), passLimit, entries };
+    return answerOne(request, reply, await stamp(request, tools, query, command));
   });
 
   app.get('/api/v1/internal/v1/stamps', { config: { contract: listContract } }, async (request, reply): Promise<StampListResponse> => {
@@ -180,33 +182,18 @@ function registerProductRoutes(app: FastifyInstance, context: ServerContext, too
   });
 }
 
-/** Makes a stamp. If the client prefers not to wait, it only accepts the request and answers 202 with the address of the outcome. */
-async function answerStamp(
+/** Makes the stamps of a request. The answers have details only if the client wants them (E15). */
+async function stamp(
   request: FastifyRequest,
-  reply: FastifyReply,
   tools: StampTools,
   query: z.output<typeof detailsQuery>,
-  order: StampOrder,
-  caller: Omit<StampCommand, 'entries' | 'isBulk' | 'patienceMs'>,
-): Promise<StampToken | AcceptedStamp> {
-  const preferences = readPrefer(request.headers.prefer);
-  const entries = [{ index: 0, order }];
-  const { answers, isReplayed } = await stampAll(tools, { ...caller, entries, patienceMs: patienceMsOf(preferences) });
-  const answer = await answers[0]!;
-  if (isReplayed) reply.header('Idempotent-Replayed', 'true');
-  if ('accepted' in answer) return sendAccepted(reply, answer.accepted, preferences);
-  reply.code(201);
-  return wantsDetails(request, query) ? answer.made : withoutDetails(answer.made);
-}
-
-/** Answers 202 with the address of the outcome (N1). */
-export function sendAccepted<Accepted extends { readonly verify_url: string }>(
-  reply: FastifyReply,
-  accepted: Accepted,
-  preferences: Preferences,
-): Accepted {
-  reply.code(202).header('Preference-Applied', asyncApplied(preferences)).header('Location', accepted.verify_url);
-  return accepted;
+  command: StampCommand,
+): Promise<Answers<StampToken, AcceptedStamp>> {
+  const patienceMs = patienceMsOf(readPrefer(request.headers.prefer));
+  const { answers, isReplayed } = await stampAll(tools, { ...command, patienceMs });
+  if (wantsDetails(request, query)) return { answers, isReplayed };
+  const brief = answers.map((each) => each.then((answer) => ('made' in answer ? { made: withoutDetails(answer.made) } : answer)));
+  return { answers: brief, isReplayed };
 }
 
 const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
@@ -235,21 +222,6 @@ function registerBulkRoutes(app: FastifyInstance, context: ServerContext, tools:
   const agentItem = stampRequestFor({ takesNoContent: true });
   const productItem = stampRequestFor({ takesNoContent: true, judgeCallback });
 
-  const answer = (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    query: z.output<typeof detailsQuery>,
-    bulk: Bulk<StampOrder>,
-    caller: Omit<StampCommand, 'entries' | 'isBulk' | 'patienceMs'>,
-  ) =>
-    answerBulk(request, reply, largeAnswers, bulk, async (entries) => {
-      const patienceMs = patienceMsOf(readPrefer(request.headers.prefer));
-      const { answers, isReplayed } = await stampAll(tools, { ...caller, isBulk: true, entries, patienceMs });
-      if (wantsDetails(request, query)) return { answers, isReplayed };
-      const brief = answers.map((each) => each.then((one) => ('made' in one ? { made: withoutDetails(one.made) } : one)));
-      return { answers: brief, isReplayed };
-    });
-
   app.register(async (scope) => {
     registerBulkBodies(scope, reader);
 
@@ -258,7 +230,8 @@ function registerBulkRoutes(app: FastifyInstance, context: ServerContext, tools:
       const { query, headers } = parseAgentBulk(request);
       const bulk = readOrders(request, agentItem);
       const passLimit = () => agentLimit.items(request, reply, bulk.size);
-      return answer(request, reply, query, bulk, { ...agentCallerOf(request, headers), passLimit });
+      const caller = { ...agentCallerOf(request, headers), passLimit, isBulk: true };
+      return answerBulk(request, reply, largeAnswers, bulk, (entries) => stamp(request, tools, query, { ...caller, entries }));
     });
 
     const productOptions = { bodyLimit: bulkBodyLimit, onRequest: beforeBody(requireProduct), config: { contract: productBulk } };
@@ -267,7 +240,8 @@ function registerBulkRoutes(app: FastifyInstance, context: ServerContext, tools:
       const { query, headers } = parseProductBulk(request);
       const bulk = readOrders(request, productItem);
       const passLimit = () => productLimit.items(request, reply, bulk.size);
-      return answer(request, reply, query, bulk, { ...productCallerOf(request, product, headers), passLimit });
+      const caller = { ...productCallerOf(request, product, headers), passLimit, isBulk: true };
+      return answerBulk(request, reply, largeAnswers, bulk, (entries) => stamp(request, tools, query, { ...caller, entries }));
     });
   });
 }

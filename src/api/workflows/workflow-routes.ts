@@ -29,7 +29,7 @@ import {
 } from '../http/operation.ts';
 import { callerIdOf } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
-import { answerBulk, sendAccepted } from '../stamps/index.ts';
+import { answerBulk, answerOne } from '../stamps/index.ts';
 import { findWorkflow, openWorkflow } from './access.ts';
 import { completeWorkflow } from './complete.ts';
 import { type Answered, type Asked, readWorkflowState, redactWorkflow, resendLink, startWorkflow } from './lifecycle.ts';
@@ -124,9 +124,10 @@ function registerOutputRoutes(app: FastifyInstance, context: ServerContext, tool
   };
   const [ofStranger, ofProduct] = [readersOf(), readersOf(judgeCallback)];
   const readerOf = (request: FastifyRequest) => (identifyProduct(request) === undefined ? ofStranger : ofProduct);
-  const callerOf = (request: FastifyRequest, preferences = readPrefer(request.headers.prefer)) => {
+  const callerOf = (request: FastifyRequest) => {
     const product = identifyProduct(request);
-    return { product, callerId: callerIdOf(request, product), requestId: request.id, patienceMs: patienceMsOf(preferences) };
+    const patienceMs = patienceMsOf(readPrefer(request.headers.prefer));
+    return { product, callerId: callerIdOf(request, product), requestId: request.id, patienceMs };
   };
 
   app.post('/api/v1/workflow/:workflow_id/stamp', { onRequest, config: { contract: outputContract } }, async (request, reply) => {
@@ -136,7 +137,7 @@ function registerOutputRoutes(app: FastifyInstance, context: ServerContext, tool
     if (!workflowIdPath.safeParse(request.params).success) parse(request);
     const workflow = await open(request, reply);
     const { headers, body } = parse(request);
-    const { answers, isReplayed } = await stampOutputs(tools, {
+    const stamped = await stampOutputs(tools, {
       ...callerOf(request),
       workflow,
       entries: [{ index: 0, order: body }],
@@ -144,9 +145,7 @@ function registerOutputRoutes(app: FastifyInstance, context: ServerContext, tool
       idempotencyKey: headers['idempotency-key'],
       passLimit: () => outputLimit(request, reply),
     });
-    const answer = await answers[0]!;
-    if ('made' in answer) return sendAnswer(reply, 201, { answer: answer.made, isReplayed });
-    return sendAccepted(reply, sendAnswer(reply, 202, { answer: answer.accepted, isReplayed }), readPrefer(request.headers.prefer));
+    return answerOne(request, reply, stamped);
   });
 
   app.register(async (scope) => {

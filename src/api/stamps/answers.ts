@@ -7,6 +7,20 @@ import { type Bulk, ndjsonType } from '../http/json-body.ts';
 import { asyncApplied, readPrefer } from '../http/operation.ts';
 import type { Answer, Answers, StampingRequest } from './request.ts';
 
+/** Answers a request for one stamp: 201, or 202 with the address of the outcome if the client prefers not to wait (N1). */
+export async function answerOne<Made, Accepted extends { readonly verify_url: string }>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { answers, isReplayed }: Answers<Made, Accepted>,
+): Promise<Made | Accepted> {
+  const answer = await answers[0]!;
+  if (isReplayed) reply.header('Idempotent-Replayed', 'true');
+  reply.code('made' in answer ? 201 : 202);
+  if ('made' in answer) return answer.made;
+  reply.header('Preference-Applied', asyncApplied(readPrefer(request.headers.prefer))).header('Location', answer.accepted.verify_url);
+  return answer.accepted;
+}
+
 /** An answer with more items than this counts as large: with tokens of a TSA it has about 1 MiB. */
 const mostItemsOfSmallAnswer = 100;
 
