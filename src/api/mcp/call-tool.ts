@@ -5,7 +5,6 @@ import { validationItems } from '../http/validation.ts';
 import { clip, RpcError, rpcErrors } from './json-rpc.ts';
 import type { CallContext, CalledTool, Tool } from './tools/tool.ts';
 
-/** A request to `/mcp`. */
 export interface McpRequest extends CallContext {
   /** The parsed JSON; undefined if the request has no body. */
   readonly body: unknown;

@@ -26,7 +26,7 @@ import { answerModern, isModern } from './revisions/2026-07-28.ts';
 import { stampContentToolOf, stampFilesTool, stampHashTool, verifyTokenTool } from './tools/stamp.ts';
 import { guardsOf, linksUnder } from './tools/tool.ts';
 import { verifyFileTool } from './tools/verify-file-hash.ts';
-import { workflowBundleTool, workflowCompleteTool, workflowOutputTool, workflowStartTool, workflowStatusTool } from './tools/workflow.ts';
+import { workflowTools } from './tools/workflow.ts';
 
 /** The maximum size of a body from a caller without a service token. Only tools need larger bodies, and every tool needs a token. */
 const maxBytesWithoutToken = 64 * 1024;
@@ -42,15 +42,7 @@ export function registerMcp(app: FastifyInstance, context: ServerContext, tools:
   /** The three tools of the published interface, and then the others in the order in which an assistant needs them (M13). */
   const offered = [
     ...[stampHashTool, stampContentToolOf(sealedMaxBytes), verifyTokenTool],
-    ...[
-      stampFilesTool,
-      workflowStartTool,
-      workflowStatusTool,
-      workflowOutputTool,
-      workflowCompleteTool,
-      workflowBundleTool,
-      verifyFileTool,
-    ],
+    ...[stampFilesTool, ...workflowTools, verifyFileTool],
   ];
 
   const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
@@ -143,21 +135,21 @@ const refusalStatuses = [400, 403, 408, 413, 415];
 /** Answers a request without messages: its body was not read, or is not JSON. So the id of the answer is null (JSON-RPC 2.0 §5). */
 function answerUnread(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   keepConnection(error, request, reply);
-  const refuse = (status: number, fault: RpcError) => reply.code(status).send(rpcErrorResponse(null, fault));
   const broken =
     error instanceof MalformedJsonError ? new RpcError(rpcErrors.parseError, `Parse error: ${error.detail[0]?.ctx?.error}`) : error;
   if (broken instanceof RpcError) {
     noteFault(request, rpcFault(broken));
-    return refuse(200, broken);
+    return reply.send(rpcErrorResponse(null, broken));
   }
-  const told = toServiceError(error);
-  const { code, message, retryAfterSeconds } = told;
+  const failure = toServiceError(error);
+  const { code, message, retryAfterSeconds } = failure;
+  noteFault(request, faultOf(failure));
   if (retryAfterSeconds !== undefined) reply.header('Retry-After', String(retryAfterSeconds));
-  noteFault(request, faultOf(told));
-  if (code === 'rate_limited') return refuse(429, rateLimitError(told, request.id));
+  const refuse = (status: number, fault: RpcError) => reply.code(status).send(rpcErrorResponse(null, fault));
+  if (code === 'rate_limited') return refuse(429, rateLimitError(failure, request.id));
   const data = { code, request_id: request.id };
   if (code === 'unauthorized') return refuse(401, new RpcError(rpcErrors.unauthorized, message, data));
-  const status = refusalStatuses.find((known) => known === statusOf[code]);
-  if (status !== undefined) return refuse(status, new RpcError(rpcErrors.invalidRequest, message, data));
+  const status = statusOf[code];
+  if (refusalStatuses.includes(status)) return refuse(status, new RpcError(rpcErrors.invalidRequest, message, data));
   return refuse(200, new RpcError(rpcErrors.internalError, code === 'internal_error' ? 'Internal error' : message, data));
 }

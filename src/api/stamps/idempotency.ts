@@ -11,7 +11,6 @@ import type { ApiTools } from '../tools.ts';
 interface IdentifiedRequest {
   /** The owner of the key. The same key from another caller is a different key. */
   readonly caller: string;
-  /** The `Idempotency-Key`. */
   readonly key: string | undefined;
   readonly operation: string;
   /** Everything that must be equal in a repeated request: its body, or the parsed order. The order of members does not matter. */

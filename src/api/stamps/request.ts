@@ -20,7 +20,6 @@ export interface StampingRequest<Order> {
   readonly patienceMs?: number | undefined;
 }
 
-/** An order with its ids. */
 export interface NamedOrder<Order> {
   readonly order: Order;
   readonly tokenId: string;

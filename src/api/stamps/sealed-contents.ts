@@ -7,7 +7,6 @@ import type { StoredContent } from '../../shared/store/sealed-content.ts';
 import type { Store } from '../../shared/store/store.ts';
 import { createImprintHash } from '../http/body-reader.ts';
 
-/** The content of a sealed stamp, checked. */
 export type OpenedContent = Awaited<ReturnType<typeof openSealed>>;
 
 /**

@@ -116,7 +116,6 @@ async function itemOf(
   };
 }
 
-/** The secret path of sealed content. */
 const sealedUrlOf = ({ order, tokenId, secret }: NamedStamp): string | null => (order.content ? sealedPath(tokenId, secret) : null);
 
 const tokenOf = (named: NamedStamp, reply: Parameters<typeof stampTokenOf>[1]): StampToken =>

@@ -35,7 +35,6 @@ export type Outcome =
 export interface SubmitOptions {
   /** The owner of a share of the queue: a product, or an address. */
   readonly callerId: string;
-  /** When the caller gets an answer at the latest. */
   readonly deadline: Deadline;
   /**
    * Undefined for a caller who waits until the deadline. A number for *promised* items (N1): once they are accepted, the caller waits so many

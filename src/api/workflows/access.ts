@@ -43,7 +43,6 @@ export async function findWorkflow({ store }: WorkflowTools, workflowId: string)
   return workflow;
 }
 
-/** @throws ServiceError `store_unavailable` */
 export const workflowExists = async ({ store }: WorkflowTools, workflowId: string): Promise<boolean> =>
   (await store.workflows.find(workflowId)) !== null;
 

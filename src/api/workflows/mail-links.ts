@@ -30,7 +30,7 @@ export type ChallengeOutcome =
 export type Asker = ReturnType<typeof askerOf>;
 
 /** A text that somebody gives as the challenge of a workflow. */
-export interface ChallengeAttempt {
+interface ChallengeAttempt {
   readonly workflowId: string;
   readonly challenge: string;
   readonly requestId: string;

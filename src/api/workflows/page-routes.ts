@@ -10,7 +10,7 @@ import { addressKey } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { sendErrorPage, wantsJson } from '../http/views.ts';
 import { refusalError, workflowExists } from './access.ts';
-import { type ChallengeAttempt, type ChallengeOutcome, isStopToken, lookAtChallenge, stopMails, verifyUser } from './mail-links.ts';
+import { type ChallengeOutcome, isStopToken, lookAtChallenge, stopMails, verifyUser } from './mail-links.ts';
 import { outputPagePath, readWorkflowPage, workflowViewOf } from './page.ts';
 import { verifyUserPageOf } from './verify-user-page.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
@@ -117,26 +117,17 @@ export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerCo
     return reply.code(status).type('text/html; charset=utf-8').header('Cache-Control', 'no-store').send();
   });
 
-  /** Answers with the outcome of a challenge. `confirmWith`: what the page says that confirms the address. */
-  async function answer(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    confirmWith: ConfirmWith,
-    ask: (attempt: ChallengeAttempt) => Promise<ChallengeOutcome | null>,
-  ) {
+  /** Answers with the outcome of a challenge. `confirmWith`: what confirms the address. */
+  async function answer(request: FastifyRequest, reply: FastifyReply, confirmWith: ConfirmWith) {
     const { path, query } = parseLink(request);
     const workflowId = path.workflow_id;
     reply.header('Cache-Control', 'no-store').header('Vary', 'Accept');
     const isJson = wantsJson(request);
     // Wrong challenges do not count as wrong tokens: each challenge has its own limit of tries (R5, W6).
     mistakes.checkUnknownIds(request, reply);
-    const outcome = await ask({
-      workflowId,
-      challenge: query.challenge,
-      requestId: request.id,
-      address: addressKey(request),
-      tries,
-    });
+    const attempt = { workflowId, challenge: query.challenge, requestId: request.id, address: addressKey(request), tries };
+    const isOnlyOpened = request.method === 'GET' && confirmWith === 'button';
+    const outcome = await (isOnlyOpened ? lookAtChallenge(tools, attempt) : verifyUser(tools, attempt, confirmWith));
     if (!outcome) {
       await mistakes.unknownId(request, reply);
       if (isJson) throw new ServiceError('not_found', unknownWorkflow);
@@ -157,15 +148,10 @@ export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerCo
 
   app.get(address, { exposeHeadRoute: false, config: { contract: openContract } }, async (request, reply) => {
     if (isPrefetch(request)) throw new ServiceError('prefetch_refused', 'This link works only when a person opens it.');
-    const confirmWith = config.CONFIRM_WITH;
-    return answer(request, reply, confirmWith, (attempt) =>
-      confirmWith === 'button' ? lookAtChallenge(tools, attempt) : verifyUser(tools, attempt, confirmWith),
-    );
+    return answer(request, reply, config.CONFIRM_WITH);
   });
 
-  app.post(address, { config: { contract: confirmContract } }, async (request, reply) =>
-    answer(request, reply, 'button', (attempt) => verifyUser(tools, attempt, 'button')),
-  );
+  app.post(address, { config: { contract: confirmContract } }, async (request, reply) => answer(request, reply, 'button'));
 }
 
 const statusOf = ({ kind }: ChallengeOutcome): number => (kind === 'verified' || kind === 'open' ? 200 : kind === 'wrong' ? 403 : 410);

@@ -12,7 +12,6 @@ import {
   workflowStateResponse,
 } from './workflow.ts';
 
-/** Arguments of `service_stamp_hash`. */
 export const stampHashArguments = z.object({
   sha256_hex: sha256HexOfAnyCase('content'),
   // Not `stampTier`: that would become a reference, and several assistants refuse a tool whose input has references.
@@ -56,7 +55,6 @@ export const rpcResponse = z
 
 /** The body of a request: one message, or a batch of messages. */
 export const rpcRequests = z.union([rpcRequest, z.array(rpcRequest)]);
-/** The body of an answer: one message, or a batch of messages. */
 export const rpcResponses = z.union([rpcResponse, z.array(rpcResponse)]);
 /** The body of a 200. It is empty if the request had only notifications. */
 export const rpcAnswer = z.union([rpcResponse, z.array(rpcResponse), z.strictObject({})]);
@@ -73,7 +71,6 @@ const fileName = text({ max: 255 }).describe('your name for the file; returned w
 /** The maximum number of files in one call. The answer lists all of them, and an assistant has to read it. */
 const mostFiles = 500;
 
-/** Arguments of `stamp_file_hashes`. */
 export const stampFilesArguments = z.object({
   files: z
     .array(z.object({ name: fileName.optional(), sha256_hex: sha256HexOfAnyCase('file') }))

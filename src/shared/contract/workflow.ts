@@ -29,7 +29,6 @@ export const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code',
 /** Control characters and line breaks. This is no `pattern` in the schema, because not all regular expressions have these escapes. */
 const notOfALine = /[\p{Cc}\u2028\u2029]/u;
 
-/** Maximum length of an `agent_id`, in characters. */
 const maxAgentIdCharacters = 1024;
 
 /** Caller metadata in which `"public": true` shows one member on the public page, if it can be shown (W24). */
@@ -173,10 +172,8 @@ export type WorkflowStateResponse = z.output<typeof workflowStateResponse>;
 /** The path parameter of the link that stops mails: a hash and its proof. */
 export const stopTokenPath = z.object({ token: z.string().regex(/^[\w-]{43}\.[\w-]{22}$/) });
 
-/** The path parameter of every operation on a workflow. */
 export const workflowIdPath = z.object({ workflow_id: anyUuid });
 
-/** The headers of operations that stamp outputs. */
 export const outputHeaders = idempotencyHeaders.extend(preferHeaders.shape).extend({
   'x-service-token': z.string().optional().describe('the service token of the product, beside the workflow token: `callback_url` needs it'),
 });

@@ -26,7 +26,6 @@ export interface CallContext {
 }
 
 export interface ToolCall extends CallContext {
-  /** The product of the service token. */
   readonly product: string;
   /** `_meta.idempotency_key` of the call, or the header. */
   readonly idempotencyKey: string | undefined;
@@ -35,9 +34,8 @@ export interface ToolCall extends CallContext {
 interface ToolOptions<Schema extends z.ZodType, Answer extends z.ZodType> {
   readonly name: string;
   readonly description: string;
-  readonly annotations: typeof reading & { readonly title: string };
+  readonly annotations: Hints & { readonly title: string };
   readonly arguments: Schema;
-  /** The answer if nothing failed. */
   readonly answer: Answer;
   /**
    * True for the three tools of the published interface. For clients of the first revision their definition must not change, so it has no
@@ -52,19 +50,13 @@ interface ToolOptions<Schema extends z.ZodType, Answer extends z.ZodType> {
   readonly linksOf?: (answer: z.output<Answer>, links: Links) => readonly ResourceLink[];
 }
 
-interface Hints {
-  readonly readOnlyHint: boolean;
-  readonly destructiveHint: boolean;
-  readonly idempotentHint: boolean;
-  readonly openWorldHint: boolean;
-}
+type Hints = Readonly<Record<'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint', boolean>>;
 
 /** Hints to assistants about tools that only read. */
 export const reading: Hints = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
 /** Hints about tools that add data but never delete or change any. The same call twice adds twice. */
 export const adding: Hints = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true };
 
-/** A tool as the revisions of the protocol use it. */
 export type Tool = ReturnType<typeof toolOf>;
 
 /** Makes a tool from its contract. Its JSON Schema is made from the same contract. */

@@ -16,7 +16,7 @@ import { madeOf } from '../../stamps/index.ts';
 import { completeWorkflow, findWorkflow, openWorkflow, readWorkflowState, stampOutputs, startWorkflow } from '../../workflows/index.ts';
 import { adding, reading, toolOf } from './tool.ts';
 
-export const workflowStartTool = toolOf({
+const workflowStartTool = toolOf({
   name: 'workflow_start',
   description:
     'Start a workflow: a piece of work for a client. Its results are time-stamped one after the other and closed under one root. Call it once, before the first result. ' +
@@ -35,7 +35,7 @@ export const workflowStartTool = toolOf({
   linksOf: ({ workflow_id }, links) => [links.workflowPage(workflow_id)],
 });
 
-export const workflowStatusTool = toolOf({
+const workflowStatusTool = toolOf({
   name: 'workflow_status',
   description:
     'Read the state of a workflow: status (`pending` until the client has confirmed the e-mail address, then `active`, `completed` or `expired`), output_count, merkle_root and times. With workflow_token also whether the mail was ' +
@@ -51,7 +51,7 @@ export const workflowStatusTool = toolOf({
   linksOf: ({ workflow_id: id, status }, links) => [links.workflowPage(id), ...(status === 'completed' ? [links.bundle(id)] : [])],
 });
 
-export const workflowOutputTool = toolOf({
+const workflowOutputTool = toolOf({
   name: 'workflow_stamp_output',
   description:
     'Time-stamp one result of a workflow and add it to its chain. Call it for each result when it is finished, one call after the other: the order of the calls is the order in the record (sequence_number 1, 2, 3 …). ' +
@@ -74,7 +74,7 @@ export const workflowOutputTool = toolOf({
   ],
 });
 
-export const workflowCompleteTool = toolOf({
+const workflowCompleteTool = toolOf({
   name: 'workflow_complete',
   description:
     'Close a workflow under one time-stamped Merkle root. Call it once, after the last workflow_stamp_output has answered: nothing can be added afterwards, and it cannot be undone. Calling it again gives the same ' +
@@ -91,7 +91,7 @@ export const workflowCompleteTool = toolOf({
   linksOf: ({ workflow_id: id }, links) => [links.workflowPage(id), links.bundle(id)],
 });
 
-export const workflowBundleTool = toolOf({
+const workflowBundleTool = toolOf({
   name: 'workflow_bundle',
   description:
     'Get the address of the evidence of a completed workflow: one zip with chain, proofs, time-stamps, certificates and a script that checks it without this service. Give bundle_url to everybody who has to keep the ' +
@@ -118,3 +118,6 @@ export const workflowBundleTool = toolOf({
   },
   linksOf: ({ workflow_id: id }, links) => [links.bundle(id), links.workflowPage(id)],
 });
+
+/** In the order in which an assistant needs them. */
+export const workflowTools = [workflowStartTool, workflowStatusTool, workflowOutputTool, workflowCompleteTool, workflowBundleTool];
