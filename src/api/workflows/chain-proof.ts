@@ -5,17 +5,7 @@ import { type ChainEnd, type ChainFault, type ChainLink, chainStart } from '../.
 import type { ChainOf, OutputStore } from '../../shared/store/outputs.ts';
 
 /** A chain of outputs, recomputed from the briefing hash (W8). */
-export interface RecomputedChain {
-  /** The first link that does not follow from the previous link. Later links were not checked. */
-  readonly fault: ChainFault | undefined;
-  readonly end: ChainEnd;
-  /** Merkle root over the outputs up to `end`, lower-case hex. */
-  readonly rootHash: string;
-  /** The tree of the outputs up to `end`, and perhaps of later outputs. So always give its functions a size. */
-  readonly tree: MerkleTree;
-  /** Returns a recomputed link by its number, up to `end`. The hash of its output is part of the root. */
-  linkAt(sequenceNumber: number): ChainLink | undefined;
-}
+export type RecomputedChain = Awaited<ReturnType<ReturnType<typeof createChainProver>['recompute']>>;
 
 /**
  * The maximum memory for recomputed chains in a process, in bytes. An output takes 128 bytes, and up to twice as much after a buffer was enlarged.
@@ -77,7 +67,8 @@ export function createChainProver(outputs: OutputStore) {
     return walk;
   }
 
-  async function goOn(walk: Walk, workflowId: string): Promise<RecomputedChain> {
+  async function goOn(walk: Walk, workflowId: string) {
+    /** The first link that does not follow from the previous link. Later links were not checked. */
     let fault: ChainFault | undefined;
     for await (const link of outputs.scanLinks(workflowId, walk.end.sequenceNumber + 1)) {
       fault = checkLink(walk.end, link);
@@ -89,8 +80,10 @@ export function createChainProver(outputs: OutputStore) {
       fault,
       end,
       rootHash: hexOf(tree.rootAt(end.sequenceNumber)),
+      /** The tree of the outputs up to `end`, and perhaps of later outputs. So always give its functions a size. */
       tree,
-      linkAt: (sequenceNumber) => {
+      /** Returns a recomputed link by its number, up to `end`. The hash of its output is part of the root. */
+      linkAt: (sequenceNumber: number): ChainLink | undefined => {
         if (!(sequenceNumber >= 1 && sequenceNumber <= end.sequenceNumber)) return undefined;
         const at = (sequenceNumber - 1) * linkBytes;
         const outputHash = links.toString('hex', at, at + hashBytes);
@@ -101,7 +94,7 @@ export function createChainProver(outputs: OutputStore) {
 
   return {
     /** Recomputes a chain up to the last stored output. @throws ServiceError `store_unavailable` */
-    recompute: (chain: ChainOf): Promise<RecomputedChain> => {
+    recompute: (chain: ChainOf) => {
       const walk = walkOf(chain);
       const result = walk.walking.then(() => goOn(walk, chain.workflowId));
       walk.walking = result.catch(() => walks.delete(chain.workflowId));

@@ -137,10 +137,8 @@ export function workflowViewOf(page: WorkflowPage) {
     tierText: tiers[page.tier],
     mailText: mails[page.mail],
     isMockShown: [...outputs.rows, ...seals].some(({ provider }) => provider === 'mock'),
-    marks: {
-      root: root && markShownOf(root.stamp, isClaimed),
-      closingRecord: closingRecord && markShownOf(closingRecord.stamp, isClaimed),
-    },
+    root: root && { ...root, mark: markShownOf(root.stamp, isClaimed) },
+    closingRecord: closingRecord && { ...closingRecord, mark: markShownOf(closingRecord.stamp, isClaimed) },
     table: tableOf(page, pageCount, isClaimed),
     faults: proof.kind === 'broken' ? faultsOf(proof.faults) : null,
     qualified: qualifiedOf(page, { isOnePage: pageCount === 1, stamps, unqualified }),
@@ -196,7 +194,6 @@ function tableOf({ workflowId, outputs }: WorkflowPage, pageCount: number, isCla
     range: rangeOf(current),
     days: daysOf(rows),
     sameProvider: isSameProvider ? firstRow : null,
-    columns: isSameProvider ? 5 : 6,
     hasNames: rows.some(({ name }) => name !== null),
     /** Whether some time is earlier than the one before it. */
     goesBack: isClaimed && rows.some((row, i) => Date.parse(row.stampedAt) < Date.parse(rows[i - 1]?.stampedAt ?? '')),

@@ -199,23 +199,19 @@ export function createMailLimits({ config, limits, limitStarts }: ServerContext,
   async function mail(request: FastifyRequest, reply: FastifyReply, address: string): Promise<void> {
     const hash = await admitRecipient(tools, address);
     await perHour.items(request, reply, 1, hash);
-    try {
-      await perDay.items(request, reply, 1, hash);
-    } catch (error) {
-      await perHour.giveBack(request, reply, hash);
-      throw error;
-    }
+    await orGiveBack(perDay.items(request, reply, 1, hash), () => perHour.giveBack(request, reply, hash));
   }
 
   async function start(request: FastifyRequest, reply: FastifyReply, address: string): Promise<void> {
     await limitStarts(request, reply);
-    try {
-      await mail(request, reply, address);
-    } catch (error) {
-      await limitStarts.giveBack(request, reply);
-      throw error;
-    }
+    await orGiveBack(mail(request, reply, address), () => limitStarts.giveBack(request, reply));
   }
+
+  const orGiveBack = (counted: Promise<void>, giveBack: () => Promise<void>) =>
+    counted.catch(async (error) => {
+      await giveBack();
+      throw error;
+    });
 
   return { mail, start };
 }
