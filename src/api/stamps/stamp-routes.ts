@@ -74,19 +74,15 @@ const ofAgents = {
 const ofProducts = { tag: 'Internal', authentication: 'service' } as const;
 const productHeaders = idempotencyHeaders.extend(preferHeaders.shape);
 
-const agentCallerOf = (request: FastifyRequest, headers: z.output<typeof ofAgents.headers>) => ({
-  caller: { kind: 'agent' } as const,
-  callerId: callerIdOf(request, undefined),
-  requestId: request.id,
-  idempotencyKey: headers['idempotency-key'],
-  paymentClaim: headers['x-payment-transaction'],
-});
+type CallerHeaders = z.output<typeof productHeaders> & Partial<z.output<typeof agentHeaders>>;
 
-const productCallerOf = (request: FastifyRequest, product: string, headers: z.output<typeof productHeaders>) => ({
-  caller: { kind: 'internal', product } as const,
+/** A product, or an agent without one. */
+const callerOf = (request: FastifyRequest, headers: CallerHeaders, product?: string) => ({
+  caller: product === undefined ? ({ kind: 'agent' } as const) : ({ kind: 'internal', product } as const),
   callerId: callerIdOf(request, product),
   requestId: request.id,
   idempotencyKey: headers['idempotency-key'],
+  paymentClaim: headers['x-payment-transaction'],
 });
 
 const meanings = {
@@ -129,7 +125,7 @@ function registerAgentRoutes(app: FastifyInstance, context: ServerContext, tools
     const options = { bodyLimit: stampBodyLimit(sealedMaxBytes), onRequest, config: { contract } };
     app.post(`/api/v1/agent/v1/stamp/${tier}`, options, async (request, reply) => {
       const { query, headers, body: order } = parse(request);
-      const caller = agentCallerOf(request, headers);
+      const caller = callerOf(request, headers);
       const passLimit = async () => {
         if (caller.idempotencyKey !== undefined) await limited(request, reply);
         if (order.content) await limitedBytes.items(request, reply, order.content.length);
@@ -170,7 +166,7 @@ function registerProductRoutes(app: FastifyInstance, context: ServerContext, too
     const { query, headers, body: order } = parse(request);
     const passLimit = () => productLimit(request, reply);
     const entries = [{ index: 0, order }];
-    const command = { ...productCallerOf(request, product, headers), passLimit, entries };
+    const command = { ...callerOf(request, headers, product), passLimit, entries };
     return answerOne(request, reply, await stamp(request, tools, query, command));
   });
 
@@ -230,7 +226,7 @@ function registerBulkRoutes(app: FastifyInstance, context: ServerContext, tools:
       const { query, headers } = parseAgentBulk(request);
       const bulk = readOrders(request, agentItem);
       const passLimit = () => agentLimit.items(request, reply, bulk.size);
-      const caller = { ...agentCallerOf(request, headers), passLimit, isBulk: true };
+      const caller = { ...callerOf(request, headers), passLimit, isBulk: true };
       return answerBulk(request, reply, largeAnswers, bulk, (entries) => stamp(request, tools, query, { ...caller, entries }));
     });
 
@@ -240,7 +236,7 @@ function registerBulkRoutes(app: FastifyInstance, context: ServerContext, tools:
       const { query, headers } = parseProductBulk(request);
       const bulk = readOrders(request, productItem);
       const passLimit = () => productLimit.items(request, reply, bulk.size);
-      const caller = { ...productCallerOf(request, product, headers), passLimit, isBulk: true };
+      const caller = { ...callerOf(request, headers, product), passLimit, isBulk: true };
       return answerBulk(request, reply, largeAnswers, bulk, (entries) => stamp(request, tools, query, { ...caller, entries }));
     });
   });

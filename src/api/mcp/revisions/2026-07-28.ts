@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { version } from '../../../shared/contract/version.ts';
 import { callTool, type McpRequest, productOf } from '../call-tool.ts';
 import { answerFailure, isObject, type McpAnswer, RpcError, type RpcMessage, readMessage, resultResponse, rpcErrors } from '../json-rpc.ts';
@@ -77,12 +78,7 @@ function decodedHeader(value: string): string | undefined {
   const encoded = /^=\?base64\?(.*)\?=$/.exec(value)?.[1];
   if (encoded === undefined) return value;
   const bytes = Buffer.from(encoded, 'base64');
-  if (bytes.toString('base64') !== encoded) return undefined;
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
+  return bytes.toString('base64') === encoded && isUtf8(bytes) ? bytes.toString() : undefined;
 }
 
 /**
