@@ -40,10 +40,7 @@ export function registerMcp(app: FastifyInstance, context: ServerContext, tools:
   const isForeign = createForeignOrigins(app, config.PUBLIC_BASE_URL, [...config.MCP_ORIGINS, ...config.CORS_ORIGINS]);
   const mailLimits = createMailLimits(context, tools);
   /** The three tools of the published interface, and then the others in the order in which an assistant needs them (M13). */
-  const offered = [
-    ...[stampHashTool, stampContentToolOf(sealedMaxBytes), verifyTokenTool],
-    ...[stampFilesTool, ...workflowTools, verifyFileTool],
-  ];
+  const offered = [stampHashTool, stampContentToolOf(sealedMaxBytes), verifyTokenTool, stampFilesTool, ...workflowTools, verifyFileTool];
 
   const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
     if (isForeign(request)) throw new ServiceError('forbidden', 'Pages of this origin may not use this address.');

@@ -17,7 +17,6 @@ export type { RecomputedChain } from './chain-proof.ts';
 export { completeWorkflow } from './complete.ts';
 export { readWorkflowState, startWorkflow } from './lifecycle.ts';
 export { stampOutputs } from './outputs.ts';
-export { brokenRecord, proveSealedChain, type Seal } from './proof.ts';
-export { proveConsistency, proveInclusion, proveInclusionOf } from './tree-proofs.ts';
+export { brokenRecord, proveConsistency, proveInclusion, proveInclusionOf, proveSealedChain, type Seal } from './proof.ts';
 export { createMailLimits } from './workflow-routes.ts';
 export { createWorkflowTools, type WorkflowTools } from './workflow-tools.ts';

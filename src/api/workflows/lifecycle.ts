@@ -162,10 +162,7 @@ export async function redactWorkflow(
   return { answer, isReplayed: (await identifyFor(tools, workflow, 'redact', asked)).isRepeated };
 }
 
-/**
- * Finds out whether a request for this operation had the same idempotency key. An operation that anyone may repeat calls it at its end, so that a
- * failed request does not use up the key.
- */
+/** Identifies a request for one workflow. Operations that may be repeated do this at their end, so that a failed request does not use up its key. */
 export const identifyFor = (
   tools: WorkflowTools,
   { _id }: WorkflowRecord,

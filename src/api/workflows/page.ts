@@ -131,8 +131,12 @@ export function workflowViewOf(page: WorkflowPage) {
   const unqualified = Math.max(pageCount > 1 ? outputs.unqualifiedTotal : 0, countUnqualified(outputs.rows)) + countUnqualified(seals);
   return {
     ...page,
-    ...{ isClaimed, isTest, isDevelopment: isTest && trials.includes('development') },
-    ...{ stamps, unqualified, pageCount },
+    isClaimed,
+    isTest,
+    isDevelopment: isTest && trials.includes('development'),
+    stamps,
+    unqualified,
+    pageCount,
     state: { name, ...(isTest && name === 'completed' ? completedInTest : states[name]) },
     tierText: tiers[page.tier],
     mailText: mails[page.mail],

@@ -35,7 +35,10 @@ export function createWorkflowTools(tools: StampTools, stampJudge: StampJudge, c
 
   return {
     ...tools,
-    ...{ stampJudge, canSendMail, makesTestStamps, servesQualified },
+    stampJudge,
+    canSendMail,
+    makesTestStamps,
+    servesQualified,
     /** Makes a path absolute if `PUBLIC_BASE_URL` is set (W13). */
     addressOf: addressesUnder(config.PUBLIC_BASE_URL),
     chains: createChainProver(store.outputs),

@@ -51,7 +51,11 @@ function answerOfStamp({ links }: ToolCall, hash: string, result: VerificationRe
   const { token_id, issued_at, tsp_provider, is_qualified, qualified, not_checked } = result;
   const reason = reasonAgainst(hash, result);
   return {
-    ...{ verified: result.valid && reason === null, reason, issued_at, tsp_provider, is_qualified },
+    verified: result.valid && reason === null,
+    reason,
+    issued_at,
+    tsp_provider,
+    is_qualified,
     qualified: qualified ? { status: qualified.status, basis: qualified.basis, reason: qualified.reason } : null,
     token_id,
     sequence_number: null,

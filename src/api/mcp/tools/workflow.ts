@@ -109,7 +109,10 @@ const workflowBundleTool = toolOf({
     }
     return {
       answer: {
-        ...{ workflow_id: id, output_count, merkle_root, completed_at },
+        workflow_id: id,
+        output_count,
+        merkle_root,
+        completed_at,
         bundle_url: absolute(evidencePath(id, 'zip')),
         evidence_url: absolute(evidencePath(id, 'json')),
         page_url: absolute(workflowPath(id)),
