@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { workflowViewOf } from '../../src/api/workflows/workflow-view.ts';
+import { workflowViewOf } from '../../src/api/workflows/page.ts';
 import { briefing, contentOf, sha256Of, workflowSamples } from '../support/page-samples.ts';
 import { createPageServer } from '../support/page-server.ts';
 import { mainText } from '../support/page-text.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { workflowViewOf } from '../../src/api/workflows/workflow-view.ts';
+import { workflowViewOf } from '../../src/api/workflows/page.ts';
 import { contentOf, sha256Of, workflowSamples } from '../support/page-samples.ts';
 import { createPageServer } from '../support/page-server.ts';
 import { mainText, plainText } from '../support/page-text.ts';

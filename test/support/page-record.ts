@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import type { StampedHash, WorkflowPage } from '../../src/api/workflows/workflow-view.ts';
+import type { WorkflowPage } from '../../src/api/workflows/page.ts';
+import type { Seal } from '../../src/api/workflows/proof.ts';
 import { createTreeHeadBuilder, extendChain, hashOfClosingText } from '../../src/shared/domain/proofs.ts';
 import { canonicalTextOf, closingRecordOf } from '../../src/shared/proof/closing-record.js';
 import { hexOf } from '../../src/shared/proof/octets.js';
@@ -70,8 +71,7 @@ export function tokenFor(hash: string, stampedAt: string): Buffer {
 }
 
 /** An evidence record (RFC 4998) over such a token. */
-export const evidenceFor = ({ hash, stamp }: StampedHash): Buffer =>
-  encodeEvidenceRecord('sha256', { token: tokenFor(hash, stamp.stampedAt) });
+export const evidenceFor = ({ hash, stamp }: Seal): Buffer => encodeEvidenceRecord('sha256', { token: tokenFor(hash, stamp.stampedAt) });
 
 /** Serves the published data of a sample at `path`; returns the page with these addresses. */
 export function servePublished(app: FastifyInstance, path: string, model: WorkflowPage, hashes: readonly string[]): WorkflowPage {
@@ -81,7 +81,7 @@ export function servePublished(app: FastifyInstance, path: string, model: Workfl
     return { outputs: outputs.slice(first - 1, first + 999) };
   });
   app.get(`${path}/closing-record.json`, (_, reply) => reply.type('application/json').send(closingTextOf(model, hashes)));
-  const served = (name: string, seal: StampedHash | null): StampedHash | null => {
+  const served = (name: string, seal: Seal | null): Seal | null => {
     if (!seal) return null;
     app.get(`${path}/${name}/evidence`, (_, reply) => reply.type('application/octet-stream').send(evidenceFor(seal)));
     return { ...seal, stamp: { ...seal.stamp, verifyUrl: `${path}/${name}` } };

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { errorPageOf, type LookedFor } from '../../src/api/http/views.ts';
 import type { ProvedStamp, StampMark, VerdictShown, VerifyPage } from '../../src/api/verification/verify-view.ts';
-import type { VerifyUserFacts } from '../../src/api/workflows/verify-user-routes.ts';
-import type { OutputRow, WorkflowPage } from '../../src/api/workflows/workflow-view.ts';
+import type { WorkflowPage } from '../../src/api/workflows/page.ts';
+import type { OutputRow } from '../../src/api/workflows/proof.ts';
+import type { VerifyUserFacts } from '../../src/api/workflows/verify-user-page.ts';
 import { notQualified, type Qualification } from '../../src/shared/domain/qualification.ts';
 import type { WorkflowTier } from '../../src/shared/domain/stamp.ts';
 
@@ -109,8 +110,8 @@ function closed(
     ...facts,
     tier,
     outputs,
-    root: { hash: hashes.root, stamp: { ...mark(99, isQualified), stampedAt: '2026-11-21T10:02:30.482Z' } },
-    closingRecord: { hash: hashes.closingRecord, stamp: { ...mark(98, isQualified), stampedAt: '2026-11-21T10:02:30.501Z' } },
+    root: { hash: hashes.root, stamp: { ...mark(99, isQualified), stampedAt: '2026-11-21T10:02:30.482Z' }, stored: null },
+    closingRecord: { hash: hashes.closingRecord, stamp: { ...mark(98, isQualified), stampedAt: '2026-11-21T10:02:30.501Z' }, stored: null },
   } satisfies WorkflowPage;
 }
 

@@ -4,9 +4,8 @@ import { registerViews } from '../../src/api/http/views.ts';
 import { statusPageOf } from '../../src/api/status/status-page.ts';
 import { startPageOf } from '../../src/api/status/status-routes.ts';
 import { verifyFormViewOf, verifyViewOf } from '../../src/api/verification/verify-view.ts';
-import { verifyUserPageOf } from '../../src/api/workflows/verify-user-routes.ts';
-import type { WorkflowPage } from '../../src/api/workflows/workflow-view.ts';
-import { workflowViewOf } from '../../src/api/workflows/workflow-view.ts';
+import { type WorkflowPage, workflowViewOf } from '../../src/api/workflows/page.ts';
+import { verifyUserPageOf } from '../../src/api/workflows/verify-user-page.ts';
 import { servePublished } from './page-record.ts';
 import {
   contentOf,

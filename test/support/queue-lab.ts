@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { openSubmission, type SubmitOptions } from '../../src/api/stamps/submission.ts';
+import type { ApiTools } from '../../src/api/tools.ts';
 import { consumeJobs } from '../../src/shared/queue/consumer.ts';
 import { openFailedJobs } from '../../src/shared/queue/failed-jobs.ts';
 import type { JobProcessors, StampJob } from '../../src/shared/queue/jobs.ts';
@@ -26,15 +27,10 @@ export async function openApiEnd(redisUrl: string, maxDepth: number, as: typeof 
   onTestFinished(() => watch.stop());
   const jobs = createJobSender({ redis, log });
   onTestFinished(() => jobs.close());
-  const submission = openSubmission({
-    redisUrl,
-    jobs,
-    watch,
-    findStamps: async () => new Map(),
-    findCompleted: async () => [],
-    maxDepth,
-    log,
-  });
+  const store = { stamps: { findMany: async () => [] }, workflows: { findCompleted: async () => [] } };
+  const config = { REDIS_URL: redisUrl, QUEUE_MAX_DEPTH: maxDepth };
+  const tools = { config, store, jobs, queueWatch: watch, log } as unknown as ApiTools;
+  const submission = openSubmission(tools, { storedReplyOf: async () => undefined });
   onTestFinished(() => submission.close());
   return { watch, submission };
 }

@@ -3,19 +3,35 @@ import { callToolParams } from '../../shared/contract/mcp.ts';
 import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
 import { validationItems } from '../http/validation.ts';
 import { clip, RpcError, rpcErrors } from './json-rpc.ts';
-import type { RpcContext } from './revisions/revision.ts';
-import type { CalledTool, Tool } from './tools/tool.ts';
+import type { CallContext, CalledTool, Tool } from './tools/tool.ts';
+
+export interface McpRequest extends CallContext {
+  /** The parsed JSON; undefined if the request has no body. */
+  readonly body: unknown;
+  /** Their names are in lower case. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** The product of the service token; undefined without a valid token. */
+  readonly product: string | undefined;
+  /** The header `Idempotency-Key`. */
+  readonly headerKey: string | undefined;
+  readonly offered: readonly Tool[];
+}
 
 /** `tools/call` is the same in all revisions. @throws RpcError −32602, −32029 beyond a rate limit, −32000 without a valid service token (M7, M14) */
-export type CallTool = (params: unknown, context: RpcContext) => Promise<CalledTool>;
+export async function callTool(params: unknown, request: McpRequest): Promise<CalledTool> {
+  const product = productOf(request);
+  const { name, arguments: given = {}, _meta } = parsed(callToolParams, params, 'params');
+  const tool = request.offered.find((offered) => offered.name === name);
+  if (!tool) throw new RpcError(rpcErrors.invalidParams, `Unknown tool: ${clip(name)}`);
+  const idempotencyKey = keyOf(_meta?.idempotency_key ?? undefined, request.headerKey);
+  return tool.call(given ?? {}, { ...request, product, idempotencyKey });
+}
 
-const invalidParams = (why: string) => new RpcError(rpcErrors.invalidParams, `Invalid params: ${why}`);
-
-function parsed<Schema extends z.ZodType>(schema: Schema, given: unknown, place: string): z.output<Schema> {
-  const result = schema.safeParse(given);
-  if (result.success) return result.data;
-  const faults = validationItems(result.error, given, [place]).map(({ loc, msg }) => `${loc.join('.')}: ${msg}`);
-  throw invalidParams(clip(faults.join('; ')));
+/** The product of the service token. Every call needs one, even a call that is a notification. @throws RpcError −32000 (M14) */
+export function productOf({ product, requestId }: McpRequest): string {
+  if (product !== undefined) return product;
+  const data = { code: 'unauthorized', request_id: requestId };
+  throw new RpcError(rpcErrors.unauthorized, 'A valid service token is required in the header X-Service-Token.', data);
 }
 
 /** The idempotency key of a call, from `_meta` or from the header. If both are given, they must be equal. */
@@ -28,23 +44,11 @@ function keyOf(inMeta: string | undefined, headerKey: string | undefined): strin
   return inMeta ?? inHeader;
 }
 
-/** The product of the service token. Every call needs one, even a call that is a notification. @throws RpcError −32000 (M14) */
-export function productOf({ product, requestId }: RpcContext): string {
-  if (product !== undefined) return product;
-  const data = { code: 'unauthorized', request_id: requestId };
-  throw new RpcError(rpcErrors.unauthorized, 'A valid service token is required in the header X-Service-Token.', data);
+function parsed<Schema extends z.ZodType>(schema: Schema, given: unknown, place: string): z.output<Schema> {
+  const result = schema.safeParse(given);
+  if (result.success) return result.data;
+  const faults = validationItems(result.error, given, [place]).map(({ loc, msg }) => `${loc.join('.')}: ${msg}`);
+  throw invalidParams(clip(faults.join('; ')));
 }
 
-export function createToolCaller(tools: readonly Tool[]): CallTool {
-  const byName = new Map(tools.map((tool) => [tool.definition.name, tool]));
-
-  return async (params, context) => {
-    const product = productOf(context);
-    const { name, arguments: given = {}, _meta } = parsed(callToolParams, params, 'params');
-    const tool = byName.get(name);
-    if (!tool) throw new RpcError(rpcErrors.invalidParams, `Unknown tool: ${clip(name)}`);
-    const { requestId, headerKey, guards, onReplayed, note } = context;
-    const idempotencyKey = keyOf(_meta?.idempotency_key ?? undefined, headerKey);
-    return tool.call(given ?? {}, { product, requestId, idempotencyKey, guards, onReplayed, note });
-  };
-}
+const invalidParams = (why: string) => new RpcError(rpcErrors.invalidParams, `Invalid params: ${why}`);

@@ -3,21 +3,30 @@ import { rpcAnswer, rpcRequests, rpcResponse, rpcResponses } from '../../shared/
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { keepConnection, stampBodyLimit } from '../http/body-reader.ts';
 import type { ServerContext } from '../http/context.ts';
-import { type Fault, faultOf, noteFault, statusOf, toServiceError } from '../http/errors.ts';
+import { faultOf, noteFault, statusOf, toServiceError } from '../http/errors.ts';
 import { createForeignOrigins } from '../http/headers.ts';
 import { MalformedJsonError } from '../http/json-body.ts';
 import { empty, json, type OperationContract } from '../http/operation.ts';
+import { callerIdOf } from '../http/rate-limits.ts';
 import { OtherBody } from '../http/validation.ts';
-import type { WorkflowTools } from '../workflows/index.ts';
-import { createToolCaller } from './call-tool.ts';
-import { RpcError, type RpcResponse, rateLimitError, retryAfterOf, rpcErrorResponse, rpcErrors, rpcFault } from './json-rpc.ts';
-import { createFirstRevision } from './revisions/2024-11-05.ts';
-import { createModernRevision, isModern } from './revisions/2026-07-28.ts';
-import type { McpAnswer } from './revisions/revision.ts';
-import { createStampContentTool, createStampHashTool, createVerifyTokenTool } from './tools/stamp.ts';
-import { createStoryTools } from './tools/story.ts';
-import { createCallGuards } from './tools/tool.ts';
-import { createLinks } from './tools/tool-services.ts';
+import { createMailLimits, type WorkflowTools } from '../workflows/index.ts';
+import type { McpRequest } from './call-tool.ts';
+import {
+  type McpAnswer,
+  RpcError,
+  type RpcResponse,
+  rateLimitError,
+  retryAfterOf,
+  rpcErrorResponse,
+  rpcErrors,
+  rpcFault,
+} from './json-rpc.ts';
+import { answerFirst } from './revisions/2024-11-05.ts';
+import { answerModern, isModern } from './revisions/2026-07-28.ts';
+import { stampContentToolOf, stampFilesTool, stampHashTool, verifyTokenTool } from './tools/stamp.ts';
+import { guardsOf, linksUnder } from './tools/tool.ts';
+import { verifyFileTool } from './tools/verify-file-hash.ts';
+import { workflowTools } from './tools/workflow.ts';
 
 /** The maximum size of a body from a caller without a service token. Only tools need larger bodies, and every tool needs a token. */
 const maxBytesWithoutToken = 64 * 1024;
@@ -29,12 +38,9 @@ const maxBytesWithoutToken = 64 * 1024;
 export function registerMcp(app: FastifyInstance, context: ServerContext, tools: WorkflowTools): void {
   const { config, identifyProduct, requireProduct, mistakes, sealedMaxBytes, baseUrl } = context;
   const isForeign = createForeignOrigins(app, config.PUBLIC_BASE_URL, [...config.MCP_ORIGINS, ...config.CORS_ORIGINS]);
-  const guardsOf = createCallGuards(context, tools);
-  const services = { tools, links: createLinks(baseUrl), baseUrl };
-  const ofContract = [createStampHashTool(services), createStampContentTool(services), createVerifyTokenTool(services)];
-  const offered = [...ofContract, ...createStoryTools(services)];
-  const callTool = createToolCaller(offered);
-  const [first, modern] = [createFirstRevision(offered, callTool), createModernRevision(offered, callTool)];
+  const mailLimits = createMailLimits(context, tools);
+  /** The three tools of the published interface, and then the others in the order in which an assistant needs them (M13). */
+  const offered = [stampHashTool, stampContentToolOf(sealedMaxBytes), verifyTokenTool, stampFilesTool, ...workflowTools, verifyFileTool];
 
   const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
     if (isForeign(request)) throw new ServiceError('forbidden', 'Pages of this origin may not use this address.');
@@ -61,16 +67,24 @@ export function registerMcp(app: FastifyInstance, context: ServerContext, tools:
     if (request.body instanceof OtherBody)
       throw new RpcError(rpcErrors.parseError, `Parse error: the body is not declared as JSON. ${request.body.hint}`);
     const { accept, 'idempotency-key': headerKey } = request.headers;
-    const call = {
-      product: identifyProduct(request),
+    const product = identifyProduct(request);
+    const url = baseUrl();
+    const asked: McpRequest = {
+      body: request.body,
+      headers: request.headers,
+      product,
+      callerId: callerIdOf(request, product),
       requestId: request.id,
       headerKey: typeof headerKey === 'string' ? headerKey : undefined,
-      guards: guardsOf(request, reply),
+      guards: guardsOf(context, mailLimits, request, reply),
+      offered,
+      tools,
+      baseUrl: url,
+      links: linksUnder(url),
       onReplayed: () => void reply.header('Idempotent-Replayed', 'true'),
-      note: (fault: Fault) => noteFault(request, fault),
+      note: (fault) => noteFault(request, fault),
     };
-    const asked = { body: request.body, headers: request.headers };
-    const answered = await (isModern(asked) ? modern : first).answer(asked, call);
+    const answered = await (isModern(asked) ? answerModern(asked) : answerFirst(asked));
     const { status, body = {} } = answered.status === 401 ? await counted(request, reply, answered) : answered;
     // Clients that expect no stream get a body for a notification too, because some of them parse every answer (M7).
     if (status === 202 && eventStream.test(accept ?? '')) return reply.code(202).send();
@@ -118,21 +132,21 @@ const refusalStatuses = [400, 403, 408, 413, 415];
 /** Answers a request without messages: its body was not read, or is not JSON. So the id of the answer is null (JSON-RPC 2.0 §5). */
 function answerUnread(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   keepConnection(error, request, reply);
-  const refuse = (status: number, fault: RpcError) => reply.code(status).send(rpcErrorResponse(null, fault));
   const broken =
     error instanceof MalformedJsonError ? new RpcError(rpcErrors.parseError, `Parse error: ${error.detail[0]?.ctx?.error}`) : error;
   if (broken instanceof RpcError) {
     noteFault(request, rpcFault(broken));
-    return refuse(200, broken);
+    return reply.send(rpcErrorResponse(null, broken));
   }
-  const told = toServiceError(error);
-  const { code, message, retryAfterSeconds } = told;
+  const failure = toServiceError(error);
+  const { code, message, retryAfterSeconds } = failure;
+  noteFault(request, faultOf(failure));
   if (retryAfterSeconds !== undefined) reply.header('Retry-After', String(retryAfterSeconds));
-  noteFault(request, faultOf(told));
-  if (code === 'rate_limited') return refuse(429, rateLimitError(told, request.id));
+  const refuse = (status: number, fault: RpcError) => reply.code(status).send(rpcErrorResponse(null, fault));
+  if (code === 'rate_limited') return refuse(429, rateLimitError(failure, request.id));
   const data = { code, request_id: request.id };
   if (code === 'unauthorized') return refuse(401, new RpcError(rpcErrors.unauthorized, message, data));
-  const status = refusalStatuses.find((known) => known === statusOf[code]);
-  if (status !== undefined) return refuse(status, new RpcError(rpcErrors.invalidRequest, message, data));
+  const status = statusOf[code];
+  if (refusalStatuses.includes(status)) return refuse(status, new RpcError(rpcErrors.invalidRequest, message, data));
   return refuse(200, new RpcError(rpcErrors.internalError, code === 'internal_error' ? 'Internal error' : message, data));
 }

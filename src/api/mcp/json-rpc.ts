@@ -22,7 +22,7 @@ type RpcId = string | number | null;
 
 /** A fault that is answered with a JSON-RPC error. The client sees `message`: one sentence without internal details. */
 export class RpcError extends Error {
-  override readonly name = 'RpcError';
+  override readonly name: string = 'RpcError';
   readonly code: RpcErrorCode;
   readonly data: Readonly<Record<string, unknown>> | undefined;
 
@@ -65,7 +65,7 @@ export const isObject = (value: unknown): value is Readonly<Record<string, unkno
 const isId = (value: unknown): value is RpcId => value === null || typeof value === 'string' || typeof value === 'number';
 
 /** The id of the answer to a message; null if the message has no valid id (JSON-RPC 2.0 §5). */
-export const idOf = (message: unknown): RpcId => (isObject(message) && isId(message.id) ? message.id : null);
+const idOf = (message: unknown): RpcId => (isObject(message) && isId(message.id) ? message.id : null);
 
 /**
  * Reads a value as a request or notification (JSON-RPC 2.0 §4).
@@ -84,10 +84,29 @@ export function readMessage(value: unknown): RpcMessage {
   return { id, method, params };
 }
 
+/** The answer to a request to `/mcp`, by one revision of the protocol. */
+export interface McpAnswer {
+  readonly status: number;
+  /** Undefined if the request had only notifications. */
+  readonly body?: RpcResponse | readonly RpcResponse[];
+}
+
 export const resultResponse = (id: RpcId, result: object): RpcResponse => ({ jsonrpc: '2.0', id, result });
 
 export function rpcErrorResponse(id: RpcId, { code, message, data }: RpcError): RpcResponse {
   return { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } };
+}
+
+/** The answer to a message that failed, for the log too. An error of ours is not shown. */
+export function answerFailure(message: unknown, error: unknown, request: { requestId: string; note: (fault: Fault) => void }): RpcResponse {
+  const { requestId, note } = request;
+  if (error instanceof RpcError) {
+    note(rpcFault(error));
+    return rpcErrorResponse(idOf(message), error);
+  }
+  note({ outcome: 'failed', code: 'internal_error', err: error });
+  const data = { code: 'internal_error', request_id: requestId };
+  return rpcErrorResponse(idOf(message), new RpcError(rpcErrors.internalError, 'Internal error', data));
 }
 
 /** The seconds to wait before all requests of these answers may be sent again. */

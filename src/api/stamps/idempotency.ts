@@ -2,7 +2,7 @@ import { createHash, createHmac, randomBytes, randomUUIDv7 } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { verifyPath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { type OutputPlace, type StampedReply, stampedReplyOf } from '../../shared/queue/jobs.ts';
+import { type StampedReply, stampedReplyOf } from '../../shared/queue/jobs.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { Store } from '../../shared/store/store.ts';
 import type { ApiTools } from '../tools.ts';
@@ -11,7 +11,6 @@ import type { ApiTools } from '../tools.ts';
 interface IdentifiedRequest {
   /** The owner of the key. The same key from another caller is a different key. */
   readonly caller: string;
-  /** The `Idempotency-Key`. */
   readonly key: string | undefined;
   readonly operation: string;
   /** Everything that must be equal in a repeated request: its body, or the parsed order. The order of members does not matter. */
@@ -101,46 +100,40 @@ export async function findReplies(
   tokenIds: readonly string[],
 ): Promise<ReadonlyMap<string, StampedReply>> {
   const stored = await stamps.findMany(tokenIds);
-  const ofWorkflows = stored.filter(({ caller }) => caller.kind === 'workflow').map(({ tokenId }) => tokenId);
-  const numbered = ofWorkflows.length > 0 ? await outputs.findByTokens(ofWorkflows) : [];
-  const places = new Map(numbered.map(({ tokenId, outputId, sequenceNumber }) => [tokenId, { outputId, sequenceNumber }]));
-  const replies = new Map<string, StampedReply>();
-  for (const stamp of stored) {
-    const reply = await replyOf(stampJudge, stamp, places.get(stamp.tokenId));
-    if (reply) replies.set(stamp.tokenId, reply);
-  }
-  return replies;
-}
-
-async function replyOf(
-  stampJudge: StoredStampJudge,
-  stamp: StoredStamp,
-  output: OutputPlace | undefined,
-): Promise<StampedReply | undefined> {
-  if (stamp.caller.kind === 'workflow') return output && { ...stampedReplyOf(stamp), output };
-  // There may be many stamps and each verification takes time, so other work gets a turn before each.
-  await turn();
-  return stampJudge.storedReplyOf(stamp);
+  const ofWorkflows = new Map(stored.filter(({ caller }) => caller.kind === 'workflow').map((stamp) => [stamp.tokenId, stamp]));
+  const numbered = ofWorkflows.size > 0 ? await outputs.findByTokens([...ofWorkflows.keys()]) : [];
+  const replies = numbered.map(({ tokenId, outputId, sequenceNumber }) => ({
+    ...stampedReplyOf(ofWorkflows.get(tokenId)!),
+    output: { outputId, sequenceNumber },
+  }));
+  const judged = judgeAll(
+    stampJudge,
+    stored.filter(({ tokenId }) => !ofWorkflows.has(tokenId)),
+  );
+  return new Map([...replies, ...(await Promise.all(judged))].flatMap((reply) => (reply ? [[reply.tokenId, reply]] : [])));
 }
 
 /**
- * The replies for stamps that an earlier request made, in their order. They are verified again (V9), one after the other, because each verification
- * takes time.
+ * The replies for stamps that an earlier request made, in their order. They are verified again (V9).
  *
  * @throws ServiceError `internal_error` for a stamp that does not verify, as the rejection of its promise
  */
-export function repliesOfStored(stampJudge: StoredStampJudge, stored: readonly StoredStamp[]): Promise<StampedReply>[] {
+export const repliesOfStored = (stampJudge: StoredStampJudge, stored: readonly StoredStamp[]): Promise<StampedReply>[] =>
+  judgeAll(stampJudge, stored).map(async (judged, place) => {
+    const reply = await judged;
+    if (reply) return reply;
+    const { tokenId } = stored[place]!;
+    throw new ServiceError('internal_error', 'The stored stamp does not verify. See verify_url for the reason.', {
+      members: { token_id: tokenId, verify_url: verifyPath(tokenId) },
+    });
+  });
+
+/** Judges stamps one after the other, because each takes time. Other work gets a turn before each. */
+function judgeAll(stampJudge: StoredStampJudge, stored: readonly StoredStamp[]): Promise<StampedReply | undefined>[] {
   let before: Promise<unknown> = Promise.resolve();
   return stored.map((stamp) => {
-    const judged = before.then(turn).then(async () => {
-      const reply = await stampJudge.storedReplyOf(stamp);
-      if (reply) return reply;
-      const { tokenId } = stamp;
-      throw new ServiceError('internal_error', 'The stored stamp does not verify. See verify_url for the reason.', {
-        members: { token_id: tokenId, verify_url: verifyPath(tokenId) },
-      });
-    });
-    before = judged.catch(() => undefined);
-    return judged;
+    const reply = before.then(turn).then(() => stampJudge.storedReplyOf(stamp));
+    before = reply.catch(() => undefined);
+    return reply;
   });
 }

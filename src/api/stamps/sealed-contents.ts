@@ -4,43 +4,26 @@ import { type Cipher, decryptParts, encrypt, keyBytes, nonceBytes, tagBytes } fr
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type Imprint, imprintAlgorithms, isSameImprint } from '../../shared/domain/stamp.ts';
 import type { StoredContent } from '../../shared/store/sealed-content.ts';
-import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { Store } from '../../shared/store/store.ts';
 import { createImprintHash } from '../http/body-reader.ts';
 
-/**
- * The content of a sealed stamp. It was read once to check its hash. `read` reads it again in parts, so that the whole content is never in memory.
- */
-export interface OpenedContent {
-  readonly stamp: StoredStamp;
-  readonly size: number;
-  readonly crc32: number;
-  read(): AsyncGenerator<Buffer>;
-}
+export type OpenedContent = Awaited<ReturnType<typeof openSealed>>;
 
 /**
- * Opens the content of a sealed stamp, for a caller who knows its secret URL, and checks its hash.
+ * Opens the content of a sealed stamp, for a caller who knows its secret URL: reads it once to check its hash, and to hash it in `algorithms` too.
  *
  * @throws ServiceError `not_found` for an unknown id, a wrong secret, and a stamp without content; `internal_error` if the content is damaged
  */
-export const openSealed = (store: Store, tokenId: string, secret: string): Promise<OpenedContent> => check(store, tokenId, secret, []);
-
-/** The hashes of sealed content in every algorithm. @throws the same ServiceErrors as `openSealed` */
-export const digestsOfSealed = async (store: Store, tokenId: string, secret: string): Promise<readonly Imprint[]> =>
-  (await check(store, tokenId, secret, imprintAlgorithms)).imprints;
-
-const notFound = () => new ServiceError('not_found', 'There is no content at this address.');
-const damaged = () => new ServiceError('internal_error', 'The stored content does not match its stamp and is not sent.');
-
-/** Reads and checks the content, and hashes it in the stamp's algorithm and in `algorithms`. */
-async function check(
+export async function openSealed(
   { stamps, sealedContents }: Store,
   tokenId: string,
   secret: string,
-  algorithms: readonly Imprint['algorithm'][],
-): Promise<OpenedContent & { readonly imprints: readonly Imprint[] }> {
+  algorithms: readonly Imprint['algorithm'][] = [],
+) {
   const stamp = await stamps.find(tokenId);
-  if (!stamp?.sealed || !timingSafeEqual(Buffer.from(digestOfSecret(secret)), Buffer.from(stamp.sealed.secretSha256))) throw notFound();
+  if (!stamp?.sealed || !timingSafeEqual(Buffer.from(digestOfSecret(secret)), Buffer.from(stamp.sealed.secretSha256))) {
+    throw new ServiceError('not_found', 'There is no content at this address.');
+  }
   const stored = await sealedContents.open(stamp.sealed.contentId);
   if (stored === null) throw damaged();
   const hash = createImprintHash([...new Set([stamp.imprint.algorithm, ...algorithms])]);
@@ -57,8 +40,16 @@ async function check(
   }
   const imprints = hash.imprints();
   if (!imprints.some((imprint) => isSameImprint(imprint, stamp.imprint))) throw damaged();
-  return { stamp, imprints, size, crc32: checksum, read: () => openContent(secret, tokenId, stored) };
+  /** Reads the content again in parts, so that the whole content is never in memory. */
+  const read = () => openContent(secret, tokenId, stored);
+  return { stamp, imprints, size, crc32: checksum, read };
 }
+
+/** The hashes of sealed content in every algorithm. @throws the same ServiceErrors as `openSealed` */
+export const digestsOfSealed = async (store: Store, tokenId: string, secret: string): Promise<readonly Imprint[]> =>
+  (await openSealed(store, tokenId, secret, imprintAlgorithms)).imprints;
+
+const damaged = () => new ServiceError('internal_error', 'The stored content does not match its stamp and is not sent.');
 
 /**
  * The key and nonce for sealed content (AES-256-GCM). Both are derived from the secret in its URL (S11). The database has only the ciphertext and the

@@ -2,25 +2,25 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/promises';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { idInSeries, mostIdsInSeries, timeOfId } from '../../shared/domain/stamp.ts';
-import {
-  type JobPayload,
-  maxItemsPerJob,
-  type StampedReply,
-  type StampItem,
-  type StampJob,
-  type StampReply,
-} from '../../shared/queue/jobs.ts';
-import type { QueueWatch } from '../../shared/queue/queue-state.ts';
+import { maxItemsPerJob, type StampedReply, type StampItem, type StampJob, type StampReply } from '../../shared/queue/jobs.ts';
 import { type CompletionReply, readReplies, replyBlockMs, replyStreamOf } from '../../shared/queue/replies.ts';
-import { type Acceptance, type JobSender, queueUnavailable } from '../../shared/queue/sender.ts';
+import { type Acceptance, queueUnavailable } from '../../shared/queue/sender.ts';
 import { connectBlockingReader } from '../../shared/redis/connection.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { createMicroBatcher } from '../../shared/runtime/micro-batcher.ts';
 import { answerWithin, TooLateError, within } from '../../shared/runtime/timers.ts';
 import type { ApiTools } from '../tools.ts';
-import type { StoredStampJudge } from './idempotency.ts';
+import { findReplies, type StoredStampJudge } from './idempotency.ts';
 
-type FailedReply = Extract<StampReply, { outcome: 'failed' }>;
+/** The tools of the operations on stamps: those of the API, the way of a stamp to its outcome, and the judge of stored stamps. */
+export type StampTools = ReturnType<typeof openStampTools>;
+
+/** Opens the tools of the operations on stamps. `lifecycle` closes them again when the process ends. */
+export function openStampTools(tools: ApiTools, stampJudge: StoredStampJudge) {
+  const submission = openSubmission(tools, stampJudge);
+  tools.lifecycle.onClose('submission', () => submission.close());
+  return { ...tools, stampJudge, submission };
+}
 
 /**
  * What became of an item. `stamped`: a worker has made the stamp, or the store has it. `failed`: it will not be made. `accepted`: it is in the queue
@@ -28,53 +28,19 @@ type FailedReply = Extract<StampReply, { outcome: 'failed' }>;
  */
 export type Outcome =
   | { readonly state: 'stamped'; readonly reply: StampedReply }
-  | ({ readonly state: 'failed' } & Pick<FailedReply, 'code' | 'fault'>)
-  | { readonly state: 'accepted' }
-  | { readonly state: 'unconfirmed' };
+  | ({ readonly state: 'failed' } & Pick<Extract<StampReply, { outcome: 'failed' }>, 'code' | 'fault'>)
+  | { readonly state: 'accepted' | 'unconfirmed' };
 
 /** Whose items they are, and how long they are waited for. */
 export interface SubmitOptions {
   /** The owner of a share of the queue: a product, or an address. */
   readonly callerId: string;
-  /** When the caller gets an answer at the latest. */
   readonly deadline: Deadline;
   /**
-   * For a caller who does not wait: how long it still waits once the items are accepted (N1), in milliseconds. Workers then make the stamps however
-   * long that takes. Undefined for a caller who waits until the deadline.
+   * Undefined for a caller who waits until the deadline. A number for *promised* items (N1): once they are accepted, the caller waits so many
+   * milliseconds more, or not at all if it is 0. Workers then make the stamps however long that takes.
    */
   readonly patienceMs?: number | undefined;
-}
-
-/** The way of jobs whose outcome a request waits for: the share of its caller, the depth of the queue, the job, Redis's confirmation, the reply. */
-interface Submission {
-  /**
-   * Checks in advance whether `submit` would take this many items of a caller, before anything is stored for a request.
-   *
-   * @throws ServiceError `rate_limited` if too many items of this caller are unanswered, `overloaded` if too many stamps wait, `queue_unavailable`
-   *   while Redis does not answer
-   */
-  checkCapacity(callerId: string, items: number): void;
-  /**
-   * Accepts all items or none. The jobs sort in the order of the items (W8). Resolves when Redis has confirmed one of the items; each outcome resolves
-   * by the deadline, or about a second later. If the job of an item certainly did not reach Redis although another job did, its outcome
-   * rejects with `queue_unavailable`. If Redis does not confirm a job, it is sent again under its id as long as a caller waits for one of its items.
-   *
-   * @throws ServiceError see `checkCapacity`: nothing was accepted
-   */
-  submit(items: readonly StampItem[], options: SubmitOptions): Promise<Promise<Outcome>[]>;
-  /**
-   * Queues the completion of a workflow, unless it is queued already, and waits for its outcome. Undefined: it is not finished in time.
-   *
-   * @throws ServiceError `queue_unavailable` if the job certainly did not reach Redis
-   */
-  complete(job: JobPayload<'workflow-completion'>, deadline: Deadline): Promise<CompletionReply | undefined>;
-  close(): Promise<void>;
-}
-
-/** The tools of the operations on stamps: those of the API, the way of a stamp to its outcome, and the judge of stored stamps. */
-export interface StampTools extends ApiTools {
-  readonly submission: Submission;
-  readonly stampJudge: StoredStampJudge;
 }
 
 /** The pause before a job is sent again, in milliseconds. If Redis did take the job, its replies arrive within this time. */
@@ -87,26 +53,16 @@ interface Entering {
   readonly isWaitedFor: () => boolean;
 }
 
-/** Opens the way for an API process. `maxDepth`: if this many stamps wait, more are refused. */
-export function openSubmission(options: {
-  redisUrl: string;
-  jobs: JobSender;
-  watch: QueueWatch;
-  /** Reads stamps from the store: returns a reply for each that exists, by its id. */
-  findStamps: (tokenIds: readonly string[]) => Promise<ReadonlyMap<string, StampedReply>>;
-  /** Returns those of these workflows that are completed. */
-  findCompleted: (workflowIds: readonly string[]) => Promise<readonly string[]>;
-  maxDepth: number;
-  log: Logger;
-}): Submission {
-  const { redisUrl, jobs, watch, findStamps, findCompleted, maxDepth, log } = options;
+/** Opens the way of jobs whose outcome a request waits for: the share of its caller, the depth of the queue, the job, Redis's confirmation, the reply. */
+export function openSubmission({ config, store, jobs, queueWatch: watch, log }: ApiTools, stampJudge: StoredStampJudge) {
+  const { REDIS_URL: redisUrl, QUEUE_MAX_DEPTH: maxDepth } = config;
   const shares = createShares(Math.ceil(maxDepth * shareOfCaller));
   const nextJobId = createJobIds();
   const replyTo = replyStreamOf(randomUUID());
-  const waits = createReplyWaits<StampReply>({ findStored: findStamps, log });
-  const completions = createReplyWaits<CompletionReply>({
-    findStored: async (ids) => new Map((await findCompleted(ids)).map((workflowId) => [workflowId, { outcome: 'completed', workflowId }])),
-    log,
+  const waits = createReplyWaits<StampReply>(log, (tokenIds) => findReplies(store, stampJudge, tokenIds));
+  const completions = createReplyWaits<CompletionReply>(log, async (ids) => {
+    const completed = await store.workflows.findCompleted(ids);
+    return new Map(completed.map((workflowId) => [workflowId, { outcome: 'completed', workflowId }]));
   });
   const replies = readReplies({
     redis: connectBlockingReader(redisUrl, log, replyBlockMs),
@@ -118,8 +74,8 @@ export function openSubmission(options: {
       waits.settle(reply.tokenId, reply);
     },
     onGap: () => {
-      void waits.lookUpAll();
-      void completions.lookUpAll();
+      void waits.lookUp();
+      void completions.lookUp();
     },
   });
 
@@ -128,6 +84,12 @@ export function openSubmission(options: {
     if (watch.isSilent()) throw queueUnavailable('silent');
   }
 
+  /**
+   * Checks in advance whether `submit` would take this many items of a caller, before anything is stored for a request.
+   *
+   * @throws ServiceError `rate_limited` if too many items of this caller are unanswered, `overloaded` if too many stamps wait, `queue_unavailable`
+   *   while Redis does not answer
+   */
   function checkCapacity(callerId: string, items: number): void {
     checkAnswers();
     shares.check(callerId, items);
@@ -187,91 +149,67 @@ export function openSubmission(options: {
     }
   }
 
-  async function submit(given: readonly StampItem[], { callerId, deadline, patienceMs }: SubmitOptions): Promise<Promise<Outcome>[]> {
-    const isPromise = patienceMs !== undefined;
-    const items = isPromise ? given.map((item) => ({ ...item, isPromised: true })) : given;
-    const isWaitedFor = ({ tokenId }: StampItem) => (isPromise ? deadline.leftMs() > 0 : waits.isWaitedFor(tokenId));
-    // An item that a request waits for is in the queue already. A promise is queued again: that job may give the item up.
-    const unheard = items.filter(({ tokenId }) => !waits.isWaitedFor(tokenId));
-    const fresh = isPromise ? items : unheard;
-    checkCapacity(callerId, fresh.length);
-    const accepted = new Map(fresh.map((item) => [item.tokenId, enter(callerId, { item, isWaitedFor: () => isWaitedFor(item) })]));
-    const results = patienceMs === 0 ? [] : waits.waitForAll(idsOf(items), deadline.leftMs());
-    for (const { tokenId } of unheard) {
+  /**
+   * Accepts all items or none. The jobs sort in the order of the items (W8). Resolves when Redis has confirmed one of the items; each outcome resolves
+   * by the deadline, or about a second later. If the job of an item certainly did not reach Redis although another job did, its outcome
+   * rejects with `queue_unavailable`. If Redis does not confirm a job, it is sent again under its id as long as a caller waits for one of its items.
+   *
+   * @throws ServiceError see `checkCapacity`: nothing was accepted
+   */
+  async function submit(items: readonly StampItem[], options: SubmitOptions): Promise<Promise<Outcome>[]> {
+    const { accepted, outcomes } = options.patienceMs === undefined ? submitAwaited(items, options) : submitPromised(items, options);
+    outcomes.forEach(handled);
+    if (accepted.size === 0) return outcomes;
+    return Promise.any([...accepted.values(), ...outcomes]).then(
+      () => outcomes,
+      ({ errors }: AggregateError) => Promise.reject(errors[0]),
+    );
+  }
+
+  /** The caller waits until the deadline. An item that another request waits for is in the queue already. */
+  function submitAwaited(items: readonly StampItem[], { callerId, deadline }: SubmitOptions) {
+    const fresh = items.filter(isUnheard);
+    const accepted = enterAll(callerId, fresh, waits.isWaitedFor);
+    const results = waits.waitForAll(idsOf(items), deadline.leftMs());
+    informWaits(fresh, accepted);
+    return { accepted, outcomes: results.map((result) => result.then(outcomeOf)) };
+  }
+
+  /** A promised item is queued even if another request waits for it: the job of that request may give the item up. */
+  function submitPromised(given: readonly StampItem[], { callerId, deadline, patienceMs }: SubmitOptions) {
+    const items = given.map((item) => ({ ...item, isPromised: true }));
+    const unheard = items.filter(isUnheard);
+    const accepted = enterAll(callerId, items, () => deadline.leftMs() > 0);
+    const results = patienceMs ? waits.waitForAll(idsOf(items), deadline.leftMs()) : [];
+    informWaits(unheard, accepted);
+    const over = patienceMs ? delay(patienceMs, undefined, { ref: false }) : undefined;
+    const outcomes = items.map(async ({ tokenId }, place) => {
+      // The wait may be that of another request, which fails if its own job is not accepted.
+      const result = over && Promise.race([results[place]!.catch(() => undefined), over]);
+      const [acceptance, known] = await Promise.all([accepted.get(tokenId), result]);
+      return outcomeOf({ reply: known?.reply, isAccepted: acceptance === 'acknowledged' });
+    });
+    return { accepted, outcomes };
+  }
+
+  const isUnheard = ({ tokenId }: StampItem): boolean => !waits.isWaitedFor(tokenId);
+
+  function enterAll(callerId: string, items: readonly StampItem[], isWaitedFor: (tokenId: string) => boolean) {
+    checkCapacity(callerId, items.length);
+    return new Map(items.map((item) => [item.tokenId, enter(callerId, { item, isWaitedFor: () => isWaitedFor(item.tokenId) })]));
+  }
+
+  /** Lets the waits for these items know whether the queue has them. */
+  function informWaits(items: readonly StampItem[], accepted: ReadonlyMap<string, Promise<Acceptance>>): void {
+    for (const { tokenId } of items) {
       accepted.get(tokenId)!.then(
         (acceptance) => acceptance === 'acknowledged' && waits.accepted(tokenId),
         (error) => waits.fail(tokenId, error),
       );
     }
-    const over = patienceMs && delay(patienceMs, undefined, { ref: false });
-    const promised = async ({ tokenId }: StampItem, place: number): Promise<Outcome> => {
-      // The wait may be that of another request, which fails if its own job is not accepted.
-      const result = over && Promise.race([results[place]!.catch(() => undefined), over]);
-      const [acceptance, known] = await Promise.all([accepted.get(tokenId), result]);
-      return outcomeOf({ reply: known ? known.reply : undefined, isAccepted: acceptance === 'acknowledged' });
-    };
-    const outcomes = (isPromise ? items.map(promised) : results.map((result) => result.then(outcomeOf))).map(handled);
-    if (accepted.size > 0) await untilAny([...accepted.values(), ...outcomes]);
-    return outcomes;
   }
 
-  async function complete(job: JobPayload<'workflow-completion'>, deadline: Deadline): Promise<CompletionReply | undefined> {
-    const ids = [job.workflowId];
-    let [result] = completions.waitForAll(ids, deadline.leftMs());
-    await jobs.send('workflow-completion', job, `completion-${job.workflowId}`);
-    // The job may have ended before this wait began.
-    void completions.lookUp(ids);
-    for (;;) {
-      const { reply } = await result!;
-      if (reply || deadline.leftMs() === 0) return reply;
-      // It was the wait of an earlier caller, whose time is up.
-      [result] = completions.waitForAll(ids, deadline.leftMs());
-    }
-  }
-
-  return { checkCapacity, submit, complete, close: () => replies.stop() };
-}
-
-/** A place in the answer to a request: an earlier request has filled it, or its item has to be submitted. */
-type AnswerPlace<Answer> = { readonly known: Promise<Answer> } | { readonly item: StampItem };
-
-/** The answers to a request, in its order. Each promise settles as soon as its answer is known. */
-export interface Answers<Answer> {
-  readonly answers: readonly Promise<Answer>[];
-  /** Whether an earlier request had the same idempotency key. */
-  readonly isReplayed: boolean;
-}
-
-/**
- * Answers a request for one stamp or many: it begins the request, submits its missing items, and turns each outcome into an answer.
- *
- * @throws ServiceError `store_unavailable` if `begin` takes too long; the errors of `begin` and `submit`. Those of `answerOf` reject its answer
- */
-export async function answerAll<Answer>(
-  tools: StampTools,
-  request: {
-    readonly callerId: string;
-    /** The time that the request has spent before; it counts as waiting. */
-    readonly spentMs?: number | undefined;
-    readonly patienceMs?: number | undefined;
-    /** Identifies the request, finds what an earlier one with the same key has made, and makes the other items. All this needs the store. */
-    readonly begin: (begunAt: number) => Promise<{ readonly places: readonly AnswerPlace<Answer>[]; readonly isReplayed: boolean }>;
-    readonly answerOf: (item: StampItem, outcome: Outcome) => Answer;
-  },
-): Promise<Answers<Answer>> {
-  const { callerId, spentMs, patienceMs, begin, answerOf } = request;
-  const deadline = startDeadline(tools, spentMs);
-  const { places, isReplayed } = await storeBefore(deadline, () => begin(deadline.begunAt));
-  const items = places.flatMap((place) => ('item' in place ? place.item : []));
-  const outcomes = items.length > 0 ? await tools.submission.submit(items, { callerId, deadline, patienceMs }) : [];
-  let submitted = 0;
-  const answers = places.map((place) => {
-    if ('known' in place) return handled(storeBefore(deadline, () => place.known));
-    const outcome = outcomes[submitted]!;
-    submitted += 1;
-    return handled(outcome.then((known) => answerOf(place.item, known)));
-  });
-  return { answers, isReplayed };
+  return { checkCapacity, submit, completions, close: () => replies.stop() };
 }
 
 /** Marks a promise as handled: if the request fails as a whole, nobody reads the answers to its places. */
@@ -286,15 +224,6 @@ function outcomeOf({ reply, isAccepted }: WaitResult<StampReply>): Outcome {
   if (reply?.outcome === 'stamped') return { state: 'stamped', reply };
   if (reply) return { state: 'failed', code: reply.code, fault: reply.fault };
   return { state: isAccepted ? 'accepted' : 'unconfirmed' };
-}
-
-/** Resolves as soon as one of these resolves. @throws the first error if all reject */
-async function untilAny(promises: readonly Promise<unknown>[]): Promise<void> {
-  try {
-    await Promise.any(promises);
-  } catch (error) {
-    throw error instanceof AggregateError ? error.errors[0] : error;
-  }
 }
 
 /** Returns a function that makes ids of jobs (UUIDs version 7). In one process they sort in order of creation, unless its clock is set back. */
@@ -410,11 +339,8 @@ interface Group {
  * A wait is `sent` until the queue confirms the job, then `accepted`. In both states a worker's reply, or a record found in the store, ends the wait
  * with an answer, and a timeout ends it without one. In `sent`, an error of the queue ends it with this error. After its end, a wait is removed.
  */
-interface Wait<Reply> {
+interface Wait<Reply> extends PromiseWithResolvers<WaitResult<Reply>> {
   state: 'sent' | 'accepted';
-  readonly promise: Promise<WaitResult<Reply>>;
-  readonly resolve: (result: WaitResult<Reply>) => void;
-  readonly reject: (reason: unknown) => void;
   readonly group: Group;
 }
 
@@ -422,11 +348,7 @@ interface Wait<Reply> {
  * Creates the waits of requests for the replies of workers, by the id of what is made. `findStored` reads what exists under these ids from the store,
  * and returns a reply for each by its id.
  */
-export function createReplyWaits<Reply>(options: {
-  findStored: (ids: readonly string[]) => Promise<ReadonlyMap<string, Reply>>;
-  log: Logger;
-}) {
-  const { findStored, log } = options;
+export function createReplyWaits<Reply>(log: Logger, findStored: (ids: readonly string[]) => Promise<ReadonlyMap<string, Reply>>) {
   const waits = new Map<string, Wait<Reply>>();
 
   function take(id: string): Wait<Reply> | undefined {
@@ -442,8 +364,9 @@ export function createReplyWaits<Reply>(options: {
     wait?.resolve({ reply, isAccepted: wait.state === 'accepted' });
   }
 
-  /** Asks the store about these ids, because their reply may be lost, or may have come before the wait. */
-  async function lookUp(ids: readonly string[]): Promise<void> {
+  /** Asks the store about these ids, or all, because their replies may be lost, or may have come before the wait. */
+  async function lookUp(ids: readonly string[] = [...waits.keys()]): Promise<void> {
+    if (ids.length === 0) return;
     try {
       for (const [id, reply] of await findStored(ids)) settle(id, reply);
     } catch (error) {
@@ -486,9 +409,5 @@ export function createReplyWaits<Reply>(options: {
     },
     settle,
     lookUp,
-    /** Asks the store about all ids that requests wait for, because replies may have been lost (docs/reference/architecture.md "Replying"). */
-    lookUpAll: async (): Promise<void> => {
-      if (waits.size > 0) await lookUp([...waits.keys()]);
-    },
   };
 }

@@ -10,7 +10,7 @@ import {
   type TimeStampRequest,
   withoutCertificates,
 } from '../../shared/rfc3161/index.ts';
-import { RequestRefusedError, type StampTools, stampOne, TimeNotAvailableError } from '../stamps/index.ts';
+import { ProviderRefusalError, type StampTools, stampOne } from '../stamps/index.ts';
 import type { ApiTools } from '../tools.ts';
 
 /** A request from a time-stamp client, with its sender. */
@@ -57,7 +57,6 @@ export async function answerQuery(tools: StampTools, { der, product, callerId, r
       callerId,
       requestId,
       idempotencyKey: undefined,
-      paymentClaim: undefined,
       asked: fieldsOf(request),
     });
     const token = Buffer.from(stamp.token, 'base64');
@@ -104,19 +103,10 @@ const rejected = (failure: PkiFailure, detail: string): DoorAnswer => ({
   failure,
 });
 
-const refusalTexts = {
-  badAlg: 'No provider accepts this hash algorithm.',
-  badRequest: 'No provider accepts this request.',
-  badDataFormat: 'No provider accepts this request.',
-  unacceptedPolicy: 'No provider stamps under this policy.',
-  unacceptedExtension: 'No provider accepts this extension.',
-} as const;
-
 /** The answer to a request that got no token. @throws the error if no TimeStampResp can express it, for example `overloaded` */
 function refusalOf(error: unknown): DoorAnswer {
-  if (error instanceof RequestRefusedError) return rejected(error.fault, refusalTexts[error.fault]);
+  if (error instanceof ProviderRefusalError) return rejected(error.fault, error.message);
   if (!(error instanceof ServiceError)) throw error;
-  if (error instanceof TimeNotAvailableError) return rejected('timeNotAvailable', error.message);
   if (error.code === 'provider_failed' || error.code === 'internal_error') return rejected('systemFailure', error.message);
   const tokenId = error.members.token_id;
   if (error.code !== 'stamp_pending' || typeof tokenId !== 'string') throw error;

@@ -5,24 +5,7 @@ import { type ChainEnd, type ChainFault, type ChainLink, chainStart } from '../.
 import type { ChainOf, OutputStore } from '../../shared/store/outputs.ts';
 
 /** A chain of outputs, recomputed from the briefing hash (W8). */
-export interface RecomputedChain {
-  /** The first link that does not follow from the previous link. Later links were not checked. */
-  readonly fault: ChainFault | undefined;
-  readonly end: ChainEnd;
-  /** Merkle root over the outputs up to `end`, lower-case hex. */
-  readonly rootHash: string;
-  /** The tree of the outputs up to `end`, and perhaps of later outputs. So always give its functions a size. */
-  readonly tree: MerkleTree;
-  /** Returns a recomputed link by its number, up to `end`. The hash of its output is part of the root. */
-  linkAt(sequenceNumber: number): ChainLink | undefined;
-}
-
-export interface ChainProver {
-  /** Recomputes a chain up to the last stored output. @throws ServiceError `store_unavailable` */
-  recompute(chain: ChainOf): Promise<RecomputedChain>;
-  /** Forgets a recomputed chain, because the stored data was found to differ from it. */
-  forget(workflowId: string): void;
-}
+export type RecomputedChain = Awaited<ReturnType<ReturnType<typeof createChainProver>['recompute']>>;
 
 /**
  * The maximum memory for recomputed chains in a process, in bytes. An output takes 128 bytes, and up to twice as much after a buffer was enlarged.
@@ -64,7 +47,7 @@ function take(walk: Walk, { outputHash, sequenceNumber, chainHash }: ChainLink):
  * Recomputes chains and keeps the results, so that the next request reads only new outputs. It keeps only recomputed values, no values that the store
  * only states. Code that shows an output must compare it with `linkAt`.
  */
-export function createChainProver(outputs: OutputStore): ChainProver {
+export function createChainProver(outputs: OutputStore) {
   const walks = new Map<string, Walk>();
 
   /**
@@ -84,7 +67,8 @@ export function createChainProver(outputs: OutputStore): ChainProver {
     return walk;
   }
 
-  async function goOn(walk: Walk, workflowId: string): Promise<RecomputedChain> {
+  async function goOn(walk: Walk, workflowId: string) {
+    /** The first link that does not follow from the previous link. Later links were not checked. */
     let fault: ChainFault | undefined;
     for await (const link of outputs.scanLinks(workflowId, walk.end.sequenceNumber + 1)) {
       fault = checkLink(walk.end, link);
@@ -96,8 +80,10 @@ export function createChainProver(outputs: OutputStore): ChainProver {
       fault,
       end,
       rootHash: hexOf(tree.rootAt(end.sequenceNumber)),
+      /** The tree of the outputs up to `end`, and perhaps of later outputs. So always give its functions a size. */
       tree,
-      linkAt: (sequenceNumber) => {
+      /** Returns a recomputed link by its number, up to `end`. The hash of its output is part of the root. */
+      linkAt: (sequenceNumber: number): ChainLink | undefined => {
         if (!(sequenceNumber >= 1 && sequenceNumber <= end.sequenceNumber)) return undefined;
         const at = (sequenceNumber - 1) * linkBytes;
         const outputHash = links.toString('hex', at, at + hashBytes);
@@ -107,12 +93,14 @@ export function createChainProver(outputs: OutputStore): ChainProver {
   }
 
   return {
-    recompute: (chain) => {
+    /** Recomputes a chain up to the last stored output. @throws ServiceError `store_unavailable` */
+    recompute: (chain: ChainOf) => {
       const walk = walkOf(chain);
       const result = walk.walking.then(() => goOn(walk, chain.workflowId));
       walk.walking = result.catch(() => walks.delete(chain.workflowId));
       return result;
     },
-    forget: (workflowId) => void walks.delete(workflowId),
+    /** Forgets a recomputed chain, because the stored data was found to differ from it. */
+    forget: (workflowId: string) => void walks.delete(workflowId),
   };
 }

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { parseAsWritten } from '../../shared/contract/fields.ts';
 import type {
-  WorkflowCompleteResponse,
   WorkflowRedactResponse,
   WorkflowResendResponse,
   WorkflowStartRequest,
   WorkflowStartResponse,
+  WorkflowStateResponse,
 } from '../../shared/contract/workflow.ts';
 import { workflowPath, workflowStatePath } from '../../shared/domain/addresses.ts';
 import { redactedEmail } from '../../shared/domain/recipient.ts';
@@ -12,31 +13,36 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { needsVerifiedEmail } from '../../shared/domain/stamp.ts';
 import { readStatus } from '../../shared/domain/workflow-state.ts';
 import type { Acceptance } from '../../shared/queue/sender.ts';
-import { snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
-import { identify, type PassLimit, startDeadline } from '../stamps/index.ts';
-import { checkState, checkTier, digestOfToken, findWorkflow, tierUnavailable } from './access.ts';
-import { isSealed, readSeals } from './closing-proof.ts';
+import { linkMailStateOf, snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
+import { identify, type PassLimit } from '../stamps/index.ts';
+import { checkState, digestOfToken } from './access.ts';
 import { checkCanMail, mailChallenge } from './mail-links.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 const hourMs = 3_600_000;
 
-interface StartCommand {
-  readonly request: WorkflowStartRequest;
-  /** The product of the caller, if it asks for webhooks. */
-  readonly product?: string | undefined;
-  /** The owner of the idempotency keys. */
-  readonly callerId: string;
+/** A request that changes a workflow. */
+export interface Asked {
   readonly requestId: string;
   readonly idempotencyKey: string | undefined;
-  readonly passLimit: PassLimit;
-  /** The base URL of the service, for the link in the mail: `PUBLIC_BASE_URL`, or the origin on which it listens. */
+  /** The base URL of the service, for links in mails: `PUBLIC_BASE_URL`, or the origin on which it listens. */
   readonly baseUrl: string;
 }
 
-/** The owner of the idempotency keys of a start. The keys of a product are its own, also if strangers share its address. */
-export const starterIdOf = (product: string | undefined, address = ''): string =>
-  product === undefined ? `workflow-start:${address}` : `workflow-start-of-product:${product}`;
+/** An answer, and whether an earlier request with the same idempotency key got it. */
+export interface Answered<Answer> {
+  readonly answer: Answer;
+  readonly isReplayed: boolean;
+}
+
+interface StartCommand extends Asked {
+  readonly request: WorkflowStartRequest;
+  /** The product of the caller, if it asks for webhooks. */
+  readonly product?: string | undefined;
+  /** The owner of the idempotency key: a product, or an address. */
+  readonly callerId: string;
+  readonly passLimit: PassLimit;
+}
 
 /**
  * Starts a workflow. Before the answer, the workflow is stored and the mail with its challenge is durably queued (W12). The token is returned once
@@ -45,12 +51,9 @@ export const starterIdOf = (product: string | undefined, address = ''): string =
  * @throws ServiceError `mail_unavailable` in the tiers that need a confirmed address; `rate_limited`, `queue_unavailable`, `store_unavailable`,
  *   `idempotency_key_reused`; `mail_pending` if the workflow is started but the queue did not confirm the mail
  */
-export async function startWorkflow(
-  tools: WorkflowTools,
-  command: StartCommand,
-): Promise<{ answer: WorkflowStartResponse; isReplayed: boolean }> {
+export async function startWorkflow(tools: WorkflowTools, command: StartCommand): Promise<Answered<WorkflowStartResponse>> {
   const { config, store, jobs, clock, addressOf } = tools;
-  const { request, product, callerId: caller, idempotencyKey: key, requestId, passLimit, baseUrl } = command;
+  const { request, product, callerId: caller, idempotencyKey: key, passLimit } = command;
   jobs.checkConnection();
   if (needsVerifiedEmail(request.tier)) await checkCanMail(tools);
   const identity = await identify(tools, { caller, key, operation: 'workflow_start', content: request, passLimit });
@@ -73,7 +76,7 @@ export async function startWorkflow(
   });
   let mail: Acceptance = 'acknowledged';
   try {
-    if (!stored.mail?.sentAt) mail = await mailChallenge(tools, { workflowId, challengeId: stored.challengeId, requestId, baseUrl });
+    if (!stored.mail?.sentAt) mail = await mailChallenge(tools, workflowId, stored.challengeId, command);
   } catch (error) {
     if (isNew && key === undefined) await takeBack(tools, workflowId);
     throw error;
@@ -110,15 +113,6 @@ async function takeBack({ store, log }: WorkflowTools, workflowId: string): Prom
   }
 }
 
-interface ResendCommand {
-  readonly workflow: WorkflowRecord;
-  readonly requestId: string;
-  readonly idempotencyKey: string | undefined;
-  readonly passLimit: PassLimit;
-  /** The base URL of the service, for the link in the mail. */
-  readonly baseUrl: string;
-}
-
 /**
  * Mails a new link and makes the old link invalid (W6). This also works if the old link has expired or was tried too often.
  *
@@ -127,82 +121,25 @@ interface ResendCommand {
  */
 export async function resendLink(
   tools: WorkflowTools,
-  command: ResendCommand,
-): Promise<{ answer: WorkflowResendResponse; isReplayed: boolean }> {
+  workflow: WorkflowRecord,
+  asked: Asked & { readonly passLimit: PassLimit },
+): Promise<Answered<WorkflowResendResponse>> {
   const { store, clock, addressOf } = tools;
-  const { workflow, requestId, idempotencyKey: key, passLimit, baseUrl } = command;
+  const { _id: workflowId } = workflow;
   const now = clock();
   checkState('resend', workflow, now);
   await checkCanMail(tools);
-  const caller = `workflow:${workflow._id}`;
-  const identity = await identify(tools, { caller, key, operation: 'workflow_resend', content: null, passLimit });
-  const { resourceId: challengeId, isRepeated } = identity;
-  const current = await store.workflows.replaceChallenge(workflow._id, challengeId, new Date(now));
+  const { resourceId: challengeId, isRepeated } = await identifyFor(tools, workflow, 'resend', asked);
+  const current = await store.workflows.replaceChallenge(workflowId, challengeId, new Date(now));
   if (current) checkState('resend', current, now);
-  const mail = await mailChallenge(tools, { workflowId: workflow._id, challengeId, requestId, baseUrl });
+  const mail = await mailChallenge(tools, workflowId, challengeId, asked);
   if (mail === 'unanswered') {
     throw new ServiceError('mail_pending', 'The old link has ended, but the queue did not confirm the mail with the new one.', {
       retryAfterSeconds: 5,
-      members: { status_url: addressOf(workflowStatePath(workflow._id)) },
+      members: { status_url: addressOf(workflowStatePath(workflowId)) },
     });
   }
-  return { answer: { workflow_id: workflow._id, otp_sent_to: workflow.email, status: 'pending' }, isReplayed: isRepeated };
-}
-
-/**
- * Completes a workflow. A worker closes it; several callers may wait for the same completion. Completing again gives the same answer (W4).
- *
- * @throws ServiceError `conflict`, `gone`, `tier_unavailable`, `provider_failed` if the root could not be stamped, `internal_error` if the stamps
- *   that closed it do not verify, `completion_pending` if the workflow is not completed in time, or the queue did not confirm the job (complete it
- *   again to continue), `queue_unavailable`, `store_unavailable`
- */
-export async function requestCompletion(
-  tools: WorkflowTools,
-  workflow: WorkflowRecord,
-  { requestId, baseUrl }: { requestId: string; baseUrl: string },
-): Promise<WorkflowCompleteResponse> {
-  const { submission, clock, addressOf } = tools;
-  const now = clock();
-  if (checkState('complete', workflow, now) === 'again') return completedAnswerOf(tools, workflow);
-  await checkTier(workflow, tools);
-  const { _id: workflowId } = workflow;
-  const deadline = startDeadline(tools);
-  const reply = await submission.complete({ workflowId, acceptedAt: now, requestId, baseUrl }, deadline);
-  const pending = (cause?: unknown) =>
-    new ServiceError('completion_pending', 'The workflow is being completed. Ask again for the result.', {
-      retryAfterSeconds: 5,
-      members: { status_url: addressOf(workflowStatePath(workflowId)), verify_url: addressOf(workflowPath(workflowId)) },
-      cause,
-    });
-  if (!reply) throw pending();
-  if (reply.outcome === 'not_completed') {
-    if (reply.code === 'tier_unavailable') throw tierUnavailable();
-    throw new ServiceError('provider_failed', 'No provider could stamp the root. Complete the workflow again.');
-  }
-  try {
-    return await completedAnswerOf(tools, await findWorkflow(tools, workflowId));
-  } catch (error) {
-    // The workflow is completed, so the caller must not get 503 (E11).
-    throw error instanceof ServiceError && error.code === 'store_unavailable' ? pending(error) : error;
-  }
-}
-
-async function completedAnswerOf(tools: WorkflowTools, workflow: WorkflowRecord): Promise<WorkflowCompleteResponse> {
-  const { addressOf } = tools;
-  const { _id: workflowId, root, completedAt } = workflow;
-  if (!root || !completedAt) throw new ServiceError('internal_error', 'The workflow is completed without a root.');
-  if (!isSealed(workflow, await readSeals(tools, workflow))) {
-    throw new ServiceError('internal_error', 'The stamps that closed this workflow do not verify. See verify_url for the reason.', {
-      members: { verify_url: addressOf(workflowPath(workflowId)) },
-    });
-  }
-  return {
-    workflow_id: workflowId,
-    status: 'completed',
-    output_count: root.outputCount,
-    verify_url: addressOf(workflowPath(workflowId)),
-    completed_at: completedAt.toISOString(),
-  };
+  return { answer: { workflow_id: workflowId, otp_sent_to: workflow.email, status: 'pending' }, isReplayed: isRepeated };
 }
 
 /**
@@ -211,9 +148,60 @@ async function completedAnswerOf(tools: WorkflowTools, workflow: WorkflowRecord)
  *
  * @throws ServiceError `store_unavailable`
  */
-export async function redactWorkflow({ store, clock }: WorkflowTools, workflow: WorkflowRecord): Promise<WorkflowRedactResponse> {
+export async function redactWorkflow(
+  tools: WorkflowTools,
+  workflow: WorkflowRecord,
+  asked: Asked,
+): Promise<Answered<WorkflowRedactResponse>> {
+  const { store, clock } = tools;
   const { _id: workflowId } = workflow;
   await store.workflows.redact(workflowId, new Date(clock()));
   await store.outputs.forgetMetadata(workflowId);
-  return { workflow_id: workflowId, status: readStatus(snapshotOf(workflow), clock()), user_email: redactedEmail };
+  const status = readStatus(snapshotOf(workflow), clock());
+  const answer = { workflow_id: workflowId, status, user_email: redactedEmail } as const;
+  return { answer, isReplayed: (await identifyFor(tools, workflow, 'redact', asked)).isRepeated };
 }
+
+/** Identifies a request for one workflow. Operations that may be repeated do this at their end, so that a failed request does not use up its key. */
+export const identifyFor = (
+  tools: WorkflowTools,
+  { _id }: WorkflowRecord,
+  operation: 'complete' | 'redact' | 'resend',
+  { idempotencyKey: key, passLimit }: Pick<Asked, 'idempotencyKey'> & { readonly passLimit?: PassLimit },
+) => identify(tools, { caller: `workflow:${_id}`, key, operation: `workflow_${operation}`, content: null, passLimit });
+
+/**
+ * The state of a workflow (W16): the public facts of its page and, for the holder of its token, private facts.
+ *
+ * @throws ServiceError `store_unavailable`
+ */
+export async function readWorkflowState(
+  { store: { outputs }, clock, addressOf }: WorkflowTools,
+  workflow: WorkflowRecord,
+  isHolder: boolean,
+): Promise<WorkflowStateResponse> {
+  const end = await outputs.findEnd(workflow._id);
+  const { mail, briefingMetadata, salts } = workflow;
+  return {
+    workflow_id: workflow._id,
+    status: readStatus(snapshotOf(workflow), clock()),
+    tier: workflow.tier,
+    created_at: workflow.createdAt.toISOString(),
+    expires_at: workflow.expiresAt.toISOString(),
+    confirmed_at: isoOf(workflow.emailVerifiedAt),
+    completed_at: isoOf(workflow.completedAt),
+    output_count: end?.sequenceNumber ?? 0,
+    chain_hash: end?.chainHash ?? workflow.briefingHash,
+    merkle_root: workflow.status === 'completed' ? (workflow.root?.hash ?? null) : null,
+    verify_url: addressOf(workflowPath(workflow._id)),
+    ...(isHolder && {
+      agent_id: workflow.agentId,
+      user_email: workflow.email,
+      briefing_metadata: briefingMetadata === undefined ? null : (parseAsWritten(briefingMetadata) as Record<string, unknown>),
+      commitment_salts: salts ? { user_email: salts.email, agent_id: salts.agent } : null,
+      mail: { status: linkMailStateOf(workflow), attempts: mail?.attempts ?? 0, sent_at: isoOf(mail?.sentAt) },
+    }),
+  };
+}
+
+const isoOf = (date: Date | undefined): string | null => date?.toISOString() ?? null;

@@ -17,24 +17,20 @@ import type { WorkflowTools } from './workflow-tools.ts';
 
 type FinalRefusal = ChallengeRefusal | 'workflow_expired' | 'workflow_closed' | 'email_redacted';
 
-/** Who asks the client to confirm his address, in the names that the agent chose. */
-export interface Asker {
-  /** Empty if the name is not safe to quote. */
-  readonly agentName: string;
-  /** The public title of the briefing; null if there is none, or it is not safe to quote. */
-  readonly taskTitle: string | null;
-}
-
-/** The outcome when someone answers a challenge. After `wrong` the caller may try again; the other refusals are final. */
+/**
+ * The outcome when someone answers a challenge. `open`: the challenge is right, and was not used. After `wrong` the caller may try again; the other
+ * refusals are final.
+ */
 export type ChallengeOutcome =
-  | { readonly kind: 'verified'; readonly asker: Asker }
-  /** The challenge is right, and was not used: nothing changed. */
-  | { readonly kind: 'open'; readonly asker: Asker }
+  | { readonly kind: 'verified' | 'open'; readonly asker: Asker }
   | { readonly kind: 'wrong'; readonly triesLeft: number }
   | { readonly kind: FinalRefusal };
 
+/** Who asks the client to confirm his address, in the names that the agent chose. */
+export type Asker = ReturnType<typeof askerOf>;
+
 /** A text that somebody gives as the challenge of a workflow. */
-export interface ChallengeAttempt {
+interface ChallengeAttempt {
   readonly workflowId: string;
   readonly challenge: string;
   readonly requestId: string;
@@ -42,36 +38,6 @@ export interface ChallengeAttempt {
   readonly address: string;
   /** Counts the wrong tries of each address for each challenge. */
   readonly tries: Tries;
-}
-
-/** Calls within the same period of this length share one job. It is much shorter than the time that the job waits for the confirmation. */
-const announcedTogetherMs = 10_000;
-
-/** Returns why this text is refused even if it is the current challenge; undefined if the current challenge would be accepted. */
-function refusalOf(workflow: WorkflowRecord, digest: string, nowMs: number): FinalRefusal | undefined {
-  const answer = answerTo('verify_user', snapshotOf(workflow), nowMs);
-  if (typeof answer === 'object' && answer.kind === 'gone') return answer.reason;
-  const { challenge, formerChallenges = [] } = workflow;
-  if (formerChallenges.includes(digest)) return 'challenge_replaced';
-  if (!challenge) return undefined;
-  const { expiresAt, usedAt, wrongTries } = challenge;
-  return challengeRefusal({ expiresAtMs: expiresAt.getTime(), isUsed: usedAt !== undefined, wrongTries }, nowMs);
-}
-
-/**
- * Checks a challenge and changes nothing, not even the number of tries. Returns null if there is no such workflow.
- *
- * @throws ServiceError `store_unavailable`
- */
-export async function lookAtChallenge(
-  { store: { workflows }, clock }: WorkflowTools,
-  { workflowId, challenge, address, tries }: ChallengeAttempt,
-): Promise<ChallengeOutcome | null> {
-  const workflow = await workflows.find(workflowId);
-  if (!workflow) return null;
-  const digest = digestOfChallenge(challenge);
-  const outcome = explain(workflow, digest, clock(), await tries.left(triesKey(workflow, address)));
-  return outcome.kind === 'wrong' && workflow.challenge?.digest === digest ? { kind: 'open', asker: askerOf(workflow) } : outcome;
 }
 
 /**
@@ -85,13 +51,10 @@ export async function verifyUser(
   attempt: ChallengeAttempt,
   confirmWith: ConfirmWith,
 ): Promise<ChallengeOutcome | null> {
-  const {
-    store: { workflows },
-    clock,
-  } = tools;
+  const { workflows } = tools.store;
   const { workflowId, challenge: given, requestId, tries } = attempt;
   const digest = digestOfChallenge(given);
-  const nowMs = clock();
+  const nowMs = tools.clock();
   const workflow = await workflows.find(workflowId);
   if (!workflow) return null;
   const key = triesKey(workflow, attempt.address);
@@ -113,6 +76,25 @@ export async function verifyUser(
 }
 
 /**
+ * Checks a challenge and changes nothing, not even the number of tries. Returns null if there is no such workflow.
+ *
+ * @throws ServiceError `store_unavailable`
+ */
+export async function lookAtChallenge(
+  { store: { workflows }, clock }: WorkflowTools,
+  { workflowId, challenge, address, tries }: ChallengeAttempt,
+): Promise<ChallengeOutcome | null> {
+  const workflow = await workflows.find(workflowId);
+  if (!workflow) return null;
+  const digest = digestOfChallenge(challenge);
+  const outcome = explain(workflow, digest, clock(), await tries.left(triesKey(workflow, address)));
+  return outcome.kind === 'wrong' && workflow.challenge?.digest === digest ? { kind: 'open', asker: askerOf(workflow) } : outcome;
+}
+
+/** Calls within the same period of this length share one job. It is much shorter than the time that the job waits for the confirmation. */
+const announcedTogetherMs = 10_000;
+
+/**
  * Queues the webhook if this is the right challenge. This happens before the challenge is used, because it can be used only once. The job finds out
  * whether the challenge was accepted.
  *
@@ -131,27 +113,39 @@ async function announceConfirmed(
   await jobs.send('webhook', job, `confirmed-${workflowId}-${Math.floor(acceptedAt / announcedTogetherMs)}`);
 }
 
-/** Why a text is refused to a client with so many tries left. `wrong`: the workflow waits for an answer, but this text is not it. */
+/**
+ * Why a text is refused to a client with so many tries left. `wrong`: the workflow waits for an answer, but this text is not it. While the mail is not
+ * sent, nobody can know the challenge, so the workflow counts no try.
+ */
 function explain(workflow: WorkflowRecord, digest: string, nowMs: number, triesLeft: number): ChallengeOutcome {
   const kind = refusalOf(workflow, digest, nowMs) ?? (triesLeft > 0 ? undefined : 'challenge_exhausted');
-  if (kind) return { kind };
-  // If the mail is not sent yet, nobody can know the challenge, so the try is not counted.
-  return wrong(workflow, triesLeft);
+  return kind ? { kind } : wrong(workflow, triesLeft);
 }
 
-/** Only the right challenge gets this far, so these names are shown to nobody but the reader of the mail. */
-const askerOf = ({ agentId, briefingMetadata }: WorkflowRecord): Asker => ({
+/** Returns why this text is refused even if it is the current challenge; undefined if the current challenge would be accepted. */
+function refusalOf(workflow: WorkflowRecord, digest: string, nowMs: number): FinalRefusal | undefined {
+  const answer = answerTo('verify_user', snapshotOf(workflow), nowMs);
+  if (typeof answer === 'object' && answer.kind === 'gone') return answer.reason;
+  const { challenge, formerChallenges = [] } = workflow;
+  if (formerChallenges.includes(digest)) return 'challenge_replaced';
+  if (!challenge) return undefined;
+  const { expiresAt, usedAt, wrongTries } = challenge;
+  return challengeRefusal({ expiresAtMs: expiresAt.getTime(), isUsed: usedAt !== undefined, wrongTries }, nowMs);
+}
+
+const wrong = ({ challenge }: WorkflowRecord, triesLeft: number): ChallengeOutcome => ({
+  kind: 'wrong',
+  triesLeft: Math.min(triesLeft, maxWrongTries - (challenge?.wrongTries ?? 0)),
+});
+
+/** Only the right challenge gets this far, so these names are shown to nobody but the reader of the mail. A name that is not safe to quote is left out. */
+const askerOf = ({ agentId, briefingMetadata }: WorkflowRecord) => ({
   agentName: quotableName(agentId),
   taskTitle: quotableName(publicNameOf(briefingMetadata, 'title') ?? '') || null,
 });
 
 /** A new link gives every client new tries. */
 const triesKey = ({ _id, challengeId }: WorkflowRecord, address: string): string => `${_id} ${challengeId} ${address}`;
-
-const wrong = ({ challenge }: WorkflowRecord, triesLeft: number): ChallengeOutcome => ({
-  kind: 'wrong',
-  triesLeft: Math.min(triesLeft, maxWrongTries - (challenge?.wrongTries ?? 0)),
-});
 
 /**
  * Returns the hash of a recipient who may get a mail.
@@ -190,5 +184,7 @@ export async function checkCanMail({ canSendMail }: WorkflowTools): Promise<void
  */
 export const mailChallenge = (
   { jobs, clock }: WorkflowTools,
-  { workflowId, challengeId, requestId, baseUrl }: { workflowId: string; challengeId: string; requestId: string; baseUrl: string },
+  workflowId: string,
+  challengeId: string,
+  { requestId, baseUrl }: { readonly requestId: string; readonly baseUrl: string },
 ): Promise<Acceptance> => jobs.send('otp-mail', { workflowId, challengeId, acceptedAt: clock(), requestId, baseUrl }, `otp-${challengeId}`);

@@ -8,44 +8,19 @@ import {
 } from '../../shared/contract/workflow.ts';
 import { verifyPath, workflowStatePath } from '../../shared/domain/addresses.ts';
 import { encryptMetadata, nonceBytes } from '../../shared/domain/encryption.ts';
-import { ServiceError } from '../../shared/domain/service-error.ts';
-import { idInSeries, needsQualifiedProvider, sha256Imprint } from '../../shared/domain/stamp.ts';
+import { needsQualifiedProvider, sha256Imprint } from '../../shared/domain/stamp.ts';
 import type { OutputPlace, StampItem } from '../../shared/queue/jobs.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
-import {
-  type Answer,
-  type Answers,
-  answerAll,
-  encryptForStamp,
-  identify,
-  type Outcome,
-  type PassLimit,
-  stampFailed,
-} from '../stamps/index.ts';
+import { type Answers, answerAll, encryptForStamp, failureOf, type StampingRequest } from '../stamps/index.ts';
 import { checkState, checkTier, refusalError, tierUnavailable } from './access.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 /** A request for one output of a workflow or many. */
-interface StampOutputsCommand {
+interface StampOutputsCommand extends StampingRequest<WorkflowStampRequest> {
   readonly workflow: WorkflowRecord;
-  /** The outputs in their order, each with its index in the request. In a bulk request, the ids of the stamps are derived from its id and these indexes. */
-  readonly entries: readonly { readonly index: number; readonly request: WorkflowStampRequest }[];
-  /** `workflow_stamps` for a bulk request. Each kind of request has its own idempotency keys. */
-  readonly operation: 'workflow_stamp' | 'workflow_stamps';
   /** The product of the caller, if it asks for a webhook. */
   readonly product?: string | undefined;
-  /** The owner of a share of the queue: a product, or an address. */
-  readonly callerId: string;
-  readonly requestId: string;
-  /** The time that the request has spent before; it counts as waiting. */
-  readonly spentMs?: number;
-  readonly idempotencyKey: string | undefined;
-  readonly passLimit: PassLimit;
-  /** For a caller who does not wait: see `SubmitOptions`. */
-  readonly patienceMs?: number | undefined;
 }
-
-type OutputAnswer = Answer<WorkflowStampResponse, AcceptedOutput>;
 
 /**
  * Stamps outputs of a workflow and gives them numbers in the given order (L4). After Redis has acknowledged a job, workers finish it even if this
@@ -55,31 +30,57 @@ type OutputAnswer = Answer<WorkflowStampResponse, AcceptedOutput>;
  * @throws ServiceError `conflict`, `gone`, `tier_unavailable`, `rate_limited`, `overloaded`, `queue_unavailable`, `store_unavailable`,
  *   `idempotency_key_reused`: nothing was accepted
  */
-export function stampOutputs(tools: WorkflowTools, command: StampOutputsCommand): Promise<Answers<OutputAnswer>> {
-  const { workflow, callerId, spentMs, patienceMs } = command;
-  return answerAll(tools, {
-    callerId,
-    spentMs,
-    patienceMs,
-    begin: (begunAt) => begin(tools, command, begunAt),
-    answerOf: ({ tokenId }, outcome) => outputAnswerOf(tools, workflow._id, tokenId, outcome, patienceMs !== undefined),
+export function stampOutputs(tools: WorkflowTools, command: StampOutputsCommand): Promise<Answers<WorkflowStampResponse, AcceptedOutput>> {
+  const { workflow, entries, isBulk, callerId } = command;
+  const { store, submission, writes, clock, addressOf } = tools;
+  const madeAt = (tokenId: string, { outputId, sequenceNumber }: OutputPlace) =>
+    workflowStampResponseOf({ workflowId: workflow._id, tokenId, outputId, sequenceNumber }, addressOf);
+  return answerAll(tools, command, {
+    identity: {
+      caller: `workflow:${workflow._id}`,
+      operation: isBulk ? 'workflow_stamps' : 'workflow_stamp',
+      content: entries,
+    },
+    findMade: async (named) => {
+      const made = await store.outputs.findByTokens(named.map(({ tokenId }) => tokenId));
+      return new Map(made.map((output) => [output.tokenId, Promise.resolve(madeAt(output.tokenId, output))]));
+    },
+    checkReady: async (count) => {
+      checkState('stamp', workflow, clock());
+      await checkTier(tools, workflow);
+      submission.checkCapacity(callerId, count);
+      writes.checkStore();
+    },
+    itemOf: ({ order, tokenId }, begunAt) => itemOf(tools, command, order, tokenId, begunAt),
+    // A reply about an output always has its number.
+    madeOf: ({ tokenId }, reply) => madeAt(tokenId, reply.output!),
+    failureOf: (tokenId, failed) => {
+      if (failed.code === 'workflow_closed') return refusalError('conflict', 'workflow_closed');
+      return failed.code === 'tier_unavailable' ? tierUnavailable() : failureOf(tokenId, failed);
+    },
+    addressesOf: ({ tokenId }) => ({
+      verify_url: addressOf(verifyPath(tokenId)),
+      status_url: addressOf(workflowStatePath(workflow._id)),
+    }),
+    pending: {
+      accepted: 'The output was accepted and is not numbered yet. Its stamp will be readable at verify_url.',
+      unconfirmed: 'The queue did not confirm the output. If it has the output, its stamp will be readable at verify_url.',
+    },
   });
 }
 
 async function itemOf(
   { store: { keys } }: WorkflowTools,
-  command: StampOutputsCommand,
-  request: WorkflowStampRequest,
-  begunAt: number,
+  { workflow, product, requestId }: StampOutputsCommand,
+  { output_hash, output_type, output_metadata: metadata, callback_url: url }: WorkflowStampRequest,
   tokenId: string,
+  begunAt: number,
 ): Promise<StampItem> {
-  const { workflow, product, requestId } = command;
   const { wordsKey: key } = workflow;
-  const { output_metadata: metadata, callback_url: url } = request;
   const callback = url && product && (await encryptForStamp(keys, tokenId, { url, sealed_storage_url: null, product } satisfies Callback));
   return {
     tokenId,
-    imprint: sha256Imprint(request.output_hash),
+    imprint: sha256Imprint(output_hash),
     tier: 'basic',
     caller: { kind: 'workflow' },
     acceptedAt: begunAt,
@@ -90,72 +91,9 @@ async function itemOf(
       workflowId: workflow._id,
       briefingHash: workflow.briefingHash,
       outputId: randomUUIDv7(),
-      type: request.output_type,
+      type: output_type,
       // Metadata that comes after the redaction is not stored: it might contain the e-mail address again.
       ...(metadata && key && { metadata: encryptMetadata({ key, nonce: randomBytes(nonceBytes) }, tokenId, JSON.stringify(metadata)) }),
     },
   };
-}
-
-const madeAt = (
-  { addressOf }: WorkflowTools,
-  workflowId: string,
-  tokenId: string,
-  { outputId, sequenceNumber }: OutputPlace,
-): OutputAnswer => ({
-  made: workflowStampResponseOf({ workflowId, tokenId, outputId, sequenceNumber }, addressOf),
-});
-
-function outputAnswerOf(tools: WorkflowTools, workflowId: string, tokenId: string, outcome: Outcome, mayBeAccepted: boolean): OutputAnswer {
-  const { addressOf } = tools;
-  if (outcome.state === 'failed') throw failureOf(tokenId, outcome);
-  if (outcome.state === 'stamped' && outcome.reply.output) return madeAt(tools, workflowId, tokenId, outcome.reply.output);
-  const addresses = { verify_url: addressOf(verifyPath(tokenId)), status_url: addressOf(workflowStatePath(workflowId)) };
-  if (outcome.state === 'accepted' && mayBeAccepted) return { accepted: { token_id: tokenId, status: 'accepted', ...addresses } };
-  const detail =
-    outcome.state === 'accepted'
-      ? 'The output was accepted and is not numbered yet. Its stamp will be readable at verify_url.'
-      : 'The queue did not confirm the output. If it has the output, its stamp will be readable at verify_url.';
-  throw new ServiceError('stamp_pending', detail, { retryAfterSeconds: 5, members: { token_id: tokenId, ...addresses } });
-}
-
-/** Checks whether `count` outputs can be accepted now. @throws ServiceError if not */
-async function checkReady(tools: WorkflowTools, workflow: WorkflowRecord, callerId: string, count: number): Promise<void> {
-  const { submission, writes, clock } = tools;
-  checkState('stamp', workflow, clock());
-  await checkTier(workflow, tools);
-  submission.checkCapacity(callerId, count);
-  writes.checkStore();
-}
-
-/** Identifies the request, finds the outputs that an earlier one with the same key has made, and makes the items of the others. All needs the store. */
-async function begin(tools: WorkflowTools, command: StampOutputsCommand, begunAt: number) {
-  const { workflow, entries, operation, callerId, idempotencyKey: key, passLimit } = command;
-  const { resourceId, isRepeated } = await identify(tools, {
-    caller: `workflow:${workflow._id}`,
-    key,
-    operation,
-    content: entries,
-    passLimit,
-  });
-  const tokenIds = entries.map(({ index }) => (operation === 'workflow_stamps' ? idInSeries(resourceId, index) : resourceId));
-  const existing = new Map((isRepeated ? await tools.store.outputs.findByTokens(tokenIds) : []).map((output) => [output.tokenId, output]));
-  if (existing.size < entries.length || entries.length === 0) await checkReady(tools, workflow, callerId, entries.length - existing.size);
-  const places = await Promise.all(
-    entries.map(async ({ request }, place) => {
-      const tokenId = tokenIds[place]!;
-      const output = existing.get(tokenId);
-      if (output) return { known: Promise.resolve(madeAt(tools, workflow._id, tokenId, output)) };
-      return { item: await itemOf(tools, command, request, begunAt, tokenId) };
-    }),
-  );
-  return { places, isReplayed: isRepeated };
-}
-
-/** The error for an output that will not be made. */
-function failureOf(tokenId: string, { code }: Extract<Outcome, { state: 'failed' }>): ServiceError {
-  if (code === 'workflow_closed') return refusalError({ kind: 'conflict', reason: 'workflow_closed' });
-  if (code === 'tier_unavailable') return tierUnavailable();
-  if (code === 'stamp_failed') return stampFailed(tokenId);
-  return new ServiceError('provider_failed', 'No provider could make the stamp.');
 }

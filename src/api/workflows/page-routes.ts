@@ -1,17 +1,25 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { stopTokenPath, workflowIdPath, workflowPageQuery } from '../../shared/contract/workflow.ts';
+import { errorResponse } from '../../shared/contract/error.ts';
+import { stopTokenPath, verifyUserQuery, verifyUserResponse, workflowIdPath, workflowPageQuery } from '../../shared/contract/workflow.ts';
+import { workflowPath } from '../../shared/domain/addresses.ts';
+import { type ConfirmWith, maxWrongTriesOfClient } from '../../shared/domain/challenge.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { ServerContext } from '../http/context.ts';
-import { type OperationContract, page } from '../http/operation.ts';
+import { type AnswerContract, type OperationContract, page } from '../http/operation.ts';
 import { addressKey } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
-import { sendErrorPage } from '../http/views.ts';
-import { isStopToken, stopMails } from './mail-links.ts';
-import { readWorkflowPage } from './page.ts';
+import { sendErrorPage, wantsJson } from '../http/views.ts';
+import { refusalError, workflowExists } from './access.ts';
+import { type ChallengeOutcome, isStopToken, lookAtChallenge, stopMails, verifyUser } from './mail-links.ts';
+import { outputPagePath, readWorkflowPage, workflowViewOf } from './page.ts';
+import { verifyUserPageOf } from './verify-user-page.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
-import { outputPagePath, workflowViewOf } from './workflow-view.ts';
+
+const tag = 'Workflow';
+const unknownWorkflow = 'There is no workflow with this id.';
 
 const pageContract = {
-  tag: 'Workflow',
+  tag,
   id: 'showWorkflowPage',
   summary: 'The public page of a workflow',
   path: workflowIdPath,
@@ -19,7 +27,7 @@ const pageContract = {
   answers: {
     200: page('The evidence of the workflow: its outputs, the Merkle root and their stamps.'),
     303: { description: 'Redirects to the page with the requested output.' },
-    404: page('There is no workflow with this id.'),
+    404: page(unknownWorkflow),
   },
   errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;
@@ -44,8 +52,114 @@ export function registerPageRoutes(app: FastifyInstance, { config, limits, mista
     const model = await readWorkflowPage(tools, path.workflow_id, { ...query, passLimit, baseUrl: baseUrl() });
     if (model) return reply.page('workflow', workflowViewOf(model));
     await mistakes.unknownId(request, reply);
-    return sendErrorPage(request, reply, { status: 404, detail: 'There is no workflow with this id.', retryAfterSeconds: null });
+    return sendErrorPage(request, reply, { status: 404, detail: unknownWorkflow, retryAfterSeconds: null });
   });
+}
+
+const pageOrJson = (description: string, schema: typeof errorResponse | typeof verifyUserResponse): AnswerContract => ({
+  description,
+  content: { 'text/html': null, 'application/json': schema },
+});
+
+const linkInput = { path: workflowIdPath, query: verifyUserQuery } as const;
+
+const answersOf = (description: string): OperationContract['answers'] => ({
+  200: pageOrJson(description, verifyUserResponse),
+  403: pageOrJson('The challenge is wrong; more tries are left.', errorResponse),
+  404: pageOrJson(unknownWorkflow, errorResponse),
+  410: pageOrJson('The challenge has expired, was used, or was attempted too often.', errorResponse),
+});
+
+const openContract = {
+  ...linkInput,
+  tag,
+  id: 'verifyWorkflowUser',
+  summary: 'Open the link in the mail',
+  description:
+    'The answer is a page, or JSON for a request with `Accept: application/json`. If the service has `CONFIRM_WITH=button`, this changes nothing: the page ' +
+    'has a button that confirms the address, and the JSON says `pending`.',
+  answers: answersOf('Somebody with access to the mailbox opened the link.'),
+  errors: ['rate_limited', 'prefetch_refused', 'store_unavailable'],
+} satisfies OperationContract;
+
+const confirmContract = {
+  ...linkInput,
+  tag,
+  id: 'completeWorkflowVerification',
+  summary: 'Press the button behind the link in the mail',
+  description:
+    'Confirms the address, whatever `CONFIRM_WITH` is. The answer is a page, or JSON for a request with `Accept: application/json`. A body is ignored.',
+  answers: answersOf('Somebody with access to the mailbox confirmed the address.'),
+  errors: ['rate_limited', 'store_unavailable'],
+} satisfies OperationContract;
+
+const parseLink = createRequestParser(linkInput);
+
+/**
+ * Serves the link in the mail, and the button behind it (W6): a page, or JSON on request. Neither HEAD nor a prefetch consumes the challenge, and with
+ * `CONFIRM_WITH=button` no GET does.
+ */
+export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerContext, tools: WorkflowTools): void {
+  const address = '/api/v1/workflow/:workflow_id/verify-user';
+  const { config, limits, mistakes } = context;
+  const tries = limits.tries({
+    name: 'wrong-challenge',
+    points: maxWrongTriesOfClient,
+    durationSeconds: config.OTP_TTL_MINUTES * 60,
+  });
+
+  app.head(address, async (request, reply) => {
+    const { path } = parseLink(request);
+    mistakes.checkUnknownIds(request, reply);
+    const isKnown = await workflowExists(tools, path.workflow_id);
+    if (!isKnown) await mistakes.unknownId(request, reply);
+    const status = isKnown ? 200 : 404;
+    return reply.code(status).type('text/html; charset=utf-8').header('Cache-Control', 'no-store').send();
+  });
+
+  /** Answers with the outcome of a challenge. `confirmWith`: what confirms the address. */
+  async function answer(request: FastifyRequest, reply: FastifyReply, confirmWith: ConfirmWith) {
+    const { path, query } = parseLink(request);
+    const workflowId = path.workflow_id;
+    reply.header('Cache-Control', 'no-store').header('Vary', 'Accept');
+    const isJson = wantsJson(request);
+    // Wrong challenges do not count as wrong tokens: each challenge has its own limit of tries (R5, W6).
+    mistakes.checkUnknownIds(request, reply);
+    const attempt = { workflowId, challenge: query.challenge, requestId: request.id, address: addressKey(request), tries };
+    const isOnlyOpened = request.method === 'GET' && confirmWith === 'button';
+    const outcome = await (isOnlyOpened ? lookAtChallenge(tools, attempt) : verifyUser(tools, attempt, confirmWith));
+    if (!outcome) {
+      await mistakes.unknownId(request, reply);
+      if (isJson) throw new ServiceError('not_found', unknownWorkflow);
+      return sendErrorPage(request, reply, { status: 404, detail: unknownWorkflow, retryAfterSeconds: null });
+    }
+    if (!isJson) {
+      const { makesTestStamps } = tools;
+      const facts = { outcome, confirmWith, workflowId, workflowUrl: workflowPath(workflowId), makesTestStamps };
+      return reply.code(statusOf(outcome)).page('verify-user', verifyUserPageOf(facts));
+    }
+    if (outcome.kind === 'wrong') {
+      const members = { reason: 'challenge_wrong', tries_left: outcome.triesLeft };
+      throw new ServiceError('forbidden', 'The challenge is not the one that was mailed.', { members });
+    }
+    if (outcome.kind !== 'verified' && outcome.kind !== 'open') throw refusalError('gone', outcome.kind);
+    return { workflow_id: workflowId, status: outcome.kind === 'verified' ? 'active' : 'pending' };
+  }
+
+  app.get(address, { exposeHeadRoute: false, config: { contract: openContract } }, async (request, reply) => {
+    if (isPrefetch(request)) throw new ServiceError('prefetch_refused', 'This link works only when a person opens it.');
+    return answer(request, reply, config.CONFIRM_WITH);
+  });
+
+  app.post(address, { config: { contract: confirmContract } }, async (request, reply) => answer(request, reply, 'button'));
+}
+
+const statusOf = ({ kind }: ChallengeOutcome): number => (kind === 'verified' || kind === 'open' ? 200 : kind === 'wrong' ? 403 : 410);
+
+/** Whether a browser or mail program only prefetches the link, according to `Sec-Purpose` (Fetch Standard) or older headers. */
+function isPrefetch({ headers }: FastifyRequest): boolean {
+  const purposes = [headers['sec-purpose'], headers.purpose, headers['x-purpose'], headers['x-moz']].flat();
+  return purposes.some((purpose) => /\b(prefetch|prerender|preview)\b/i.test(purpose ?? ''));
 }
 
 declare module '../http/views.ts' {
@@ -54,44 +168,36 @@ declare module '../http/views.ts' {
   }
 }
 
-const address = '/mail/stop/:token';
-const tag = 'Workflow';
-const unknown = 'This link is not one of ours. Open the whole link from the mail.';
+const stopShared = { tag, path: stopTokenPath, errors: ['rate_limited', 'store_unavailable'] } as const;
+const unknownLink = page('The service did not make this link.');
 
 const askContract = {
-  tag,
+  ...stopShared,
   id: 'showMailStop',
   summary: 'A page to stop the mails to an address',
   description: 'Changes nothing, because programs that check mails open links.',
-  path: stopTokenPath,
-  answers: { 200: page('A page with one button.'), 404: page('The service did not make this link.') },
-  errors: ['rate_limited', 'store_unavailable'],
+  answers: { 200: page('A page with one button.'), 404: unknownLink },
 } satisfies OperationContract;
 
 const stopContract = {
-  tag,
+  ...stopShared,
   id: 'stopMails',
   summary: 'Stop the mails to an address',
   description: 'The button of the page, and the one-click link of mail programs (RFC 8058). The body is not read.',
-  path: stopTokenPath,
-  answers: { 200: page('No more mails are sent to this address.'), 404: page('The service did not make this link.') },
-  errors: ['rate_limited', 'store_unavailable'],
+  answers: { 200: page('No more mails are sent to this address.'), 404: unknownLink },
 } satisfies OperationContract;
 
-const parseStopMail = createRequestParser(askContract);
+const parseStop = createRequestParser(askContract);
 
 /** Serves the link *Stop these mails*, which works without an account. */
 export function registerStopMailRoutes(app: FastifyInstance, { limitVerifying: onRequest }: ServerContext, tools: WorkflowTools): void {
-  const answer = (request: FastifyRequest, reply: FastifyReply, isKnown: boolean, isStopped: boolean) => {
+  const handlerOf = (ask: typeof isStopToken, isStopped: boolean) => async (request: FastifyRequest, reply: FastifyReply) => {
+    const isKnown = await ask(tools, parseStop(request).path.token);
     reply.header('Cache-Control', 'no-store');
-    if (!isKnown) return sendErrorPage(request, reply, { status: 404, detail: unknown, retryAfterSeconds: null });
-    return reply.page('stop-mail', { isStopped });
+    if (isKnown) return reply.page('stop-mail', { isStopped });
+    const detail = 'This link is not one of ours. Open the whole link from the mail.';
+    return sendErrorPage(request, reply, { status: 404, detail, retryAfterSeconds: null });
   };
-
-  app.get(address, { onRequest, config: { contract: askContract } }, async (request, reply) =>
-    answer(request, reply, await isStopToken(tools, parseStopMail(request).path.token), false),
-  );
-  app.post(address, { onRequest, config: { contract: stopContract } }, async (request, reply) =>
-    answer(request, reply, await stopMails(tools, parseStopMail(request).path.token), true),
-  );
+  app.get('/mail/stop/:token', { onRequest, config: { contract: askContract } }, handlerOf(isStopToken, false));
+  app.post('/mail/stop/:token', { onRequest, config: { contract: stopContract } }, handlerOf(stopMails, true));
 }

@@ -1,14 +1,22 @@
+import { documentedOutputTypes } from '../../shared/contract/workflow.ts';
 import { closingRecordPath, evidencePath, outputsPath, workflowPath } from '../../shared/domain/addresses.ts';
 import { publicNameOf } from '../../shared/domain/public-name.ts';
+import { laterStatusSentence, trialOf } from '../../shared/domain/qualification.ts';
 import { maskEmail, redactedEmail } from '../../shared/domain/recipient.ts';
-import { readStatus } from '../../shared/domain/workflow-state.ts';
+import type { WorkflowTier } from '../../shared/domain/stamp.ts';
+import { type LinkMailState, readStatus } from '../../shared/domain/workflow-state.ts';
 import { linkMailStateOf, snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
-import { isoOf, isTierServed } from './access.ts';
+import { count, dateText, qualifiedLine } from '../../shared/views/format.ts';
+import { markOfStamp, type StampMark } from '../verification/index.ts';
+import { isTierServed } from './access.ts';
 import type { RecomputedChain } from './chain-proof.ts';
-import { proveWorkflow } from './proof.ts';
+import { type OutputRow, proveWorkflow, type Seal, type WorkflowFault } from './proof.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
-import { type FindResult, outputsPerPage as pageSize, type WorkflowPage } from './workflow-view.ts';
 
+/** The number of outputs on one page. */
+const outputsPerPage = 1_000;
+
+/** The most numbers of outputs in the answer to `?find=`. */
 const mostFound = 100;
 
 interface PageQuery {
@@ -22,79 +30,323 @@ interface PageQuery {
   readonly baseUrl: string;
 }
 
-/** The name that the agent gave itself. If it contains the client's e-mail address, the address is masked, like everywhere on the page. */
-function agentShown({ agentId, email, redactedAt }: WorkflowRecord): string | null {
-  if (redactedAt) return agentId === redactedEmail ? null : agentId;
-  const at = agentId.toLowerCase().indexOf(email.toLowerCase());
-  return at < 0 ? agentId : agentId.slice(0, at) + maskEmail(email) + agentId.slice(at + email.length);
-}
+/** The facts of a workflow's public page. */
+export type WorkflowPage = NonNullable<Awaited<ReturnType<typeof readWorkflowPage>>>;
 
 /**
- * Returns the data of a workflow's public page, or null if there is no such workflow. Nothing in it is secret.
+ * Returns the facts of a workflow's public page, or null if there is no such workflow. Nothing in them is secret.
  *
  * @throws ServiceError `store_unavailable`; the errors of `passLimit`
  */
-export async function readWorkflowPage(tools: WorkflowTools, workflowId: string, query: PageQuery): Promise<WorkflowPage | null> {
+export async function readWorkflowPage(tools: WorkflowTools, workflowId: string, query: PageQuery) {
   const { config, makesTestStamps, clock } = tools;
   const { workflows, outputs } = tools.store;
   const found = await workflows.find(workflowId);
   if (!found) return null;
-  const { passLimit, baseUrl } = query;
   const end = await outputs.findEnd(workflowId);
   // If the chain is closed, the workflow may have been completed since it was read, so it is read again.
   const workflow = (end?.isClosed && found.status !== 'completed' && (await workflows.find(workflowId))) || found;
   const total = end?.sequenceNumber ?? 0;
-  const page = Math.min(Math.max(1, query.page), Math.max(1, Math.ceil(total / pageSize)));
-  const firstNumber = (page - 1) * pageSize + 1;
-  const lastNumber = Math.min(page * pageSize, total);
-  await passLimit(Math.max(0, lastNumber - firstNumber + 1));
-  const listed = await outputs.list(workflowId, firstNumber, pageSize);
+  const page = Math.min(Math.max(1, query.page), Math.max(1, Math.ceil(total / outputsPerPage)));
+  const firstNumber = (page - 1) * outputsPerPage + 1;
+  const lastNumber = Math.min(page * outputsPerPage, total);
+  await query.passLimit(Math.max(0, lastNumber - firstNumber + 1));
+  const listed = await outputs.list(workflowId, firstNumber, outputsPerPage);
   // The total was read before the list. Outputs that were added between are not shown.
   const records = listed.filter(({ sequenceNumber }) => sequenceNumber <= total);
   const { proof, rows, root, closingRecord, chain } = await proveWorkflow(tools, { workflow, end, firstNumber, lastNumber, rows: records });
-  const unknown = query.find === undefined ? null : { hash: query.find, sequenceNumbers: [] };
-  const find = chain ? await findOutputs(tools, workflowId, query.find, chain) : unknown;
   const now = clock();
   return {
     workflowId,
-    address: `${baseUrl}${workflowPath(workflowId)}`,
+    /** It is printed on paper, with a QR code. */
+    address: `${query.baseUrl}${workflowPath(workflowId)}`,
     proof,
     status: readStatus(snapshotOf(workflow), now),
     isClosing: workflow.status === 'closing',
     tier: workflow.tier,
     makesTestStamps,
-    isTierServed: await isTierServed(workflow, tools),
+    isTierServed: await isTierServed(tools, workflow),
     startedAt: workflow.createdAt.toISOString(),
     expiresAt: workflow.expiresAt.toISOString(),
     // The stamp of the root proves the time of completion. The recorded time is not proved.
     completedAt:
       root?.stamp.verdict.kind === 'proved'
         ? root.stamp.stampedAt
-        : isoOf(workflow.status === 'completed' ? workflow.completedAt : undefined),
+        : (workflow.status === 'completed' && workflow.completedAt?.toISOString()) || null,
     agentId: agentShown(workflow),
     title: publicNameOf(workflow.briefingMetadata, 'title'),
     maskedEmail: workflow.redactedAt ? null : maskEmail(workflow.email),
-    emailVerifiedAt: isoOf(workflow.emailVerifiedAt),
+    emailVerifiedAt: workflow.emailVerifiedAt?.toISOString() ?? null,
     confirmWith: workflow.confirmedWith ?? config.CONFIRM_WITH,
     mail: linkMailStateOf(workflow),
     briefingHash: workflow.briefingHash,
-    outputs: { rows, total, unqualifiedTotal: end?.unqualifiedTotal ?? 0, page, pageSize },
+    /** `unqualifiedTotal` is as recorded, for all pages. For the rows of this page, the verified values count instead. */
+    outputs: { rows, total, unqualifiedTotal: end?.unqualifiedTotal ?? 0, page, pageSize: outputsPerPage },
     root,
     closingRecord,
     published: { outputsUrl: outputsPath(workflowId), closingRecordUrl: closingRecord && closingRecordPath(workflowId) },
     evidence: closingRecord && { jsonUrl: evidencePath(workflowId, 'json'), zipUrl: evidencePath(workflowId, 'zip') },
-    find,
+    find: query.find === undefined ? null : { hash: query.find, sequenceNumbers: await findOutputs(tools, workflowId, query.find, chain) },
     shownAt: new Date(now).toISOString(),
   };
 }
 
-async function findOutputs(
-  { store: { outputs } }: WorkflowTools,
-  workflowId: string,
-  hash: string | undefined,
-  chain: RecomputedChain,
-): Promise<FindResult | null> {
-  if (hash === undefined) return null;
-  const recorded = await outputs.findNumbers(workflowId, hash, mostFound);
-  return { hash, sequenceNumbers: recorded.filter((number) => chain.linkAt(number)?.outputHash === hash) };
+/** The name that the agent gave itself; null if redaction removed it. If it contains the client's e-mail address, the address is masked. */
+function agentShown({ agentId, email, redactedAt }: WorkflowRecord): string | null {
+  if (redactedAt) return agentId === redactedEmail ? null : agentId;
+  const at = agentId.toLowerCase().indexOf(email.toLowerCase());
+  return at < 0 ? agentId : agentId.slice(0, at) + maskEmail(email) + agentId.slice(at + email.length);
+}
+
+/** The numbers of the outputs with this hash, on all pages. There are none while the chain is being recomputed. */
+async function findOutputs({ store: { outputs } }: WorkflowTools, workflowId: string, hash: string, chain: RecomputedChain | undefined) {
+  const recorded = chain ? await outputs.findNumbers(workflowId, hash, mostFound) : [];
+  return recorded.filter((number) => chain?.linkAt(number)?.outputHash === hash);
+}
+
+/** The path of an output: the page that shows it, and its place on this page. A browser does not send the fragment, so the page is in the query. */
+export const outputPagePath = (workflowId: string, sequenceNumber: number): string =>
+  `${workflowPath(workflowId)}?page=${Math.ceil(sequenceNumber / outputsPerPage)}#output-${sequenceNumber}`;
+
+declare module '../http/views.ts' {
+  interface PageModels {
+    readonly workflow: ReturnType<typeof workflowViewOf>;
+  }
+}
+
+/** Makes the model of the page: the facts, and what the page says about them. */
+export function workflowViewOf(page: WorkflowPage) {
+  const { outputs, root, closingRecord, proof } = page;
+  // If the facts are not proved for this answer, the page shows them as recorded and claims none of them (V9).
+  const isClaimed = proof.kind === 'proved' || proof.kind === 'open';
+  const seals = [root, closingRecord].flatMap((seal) => seal?.stamp ?? []);
+  // Root and closing record cover all outputs: if their stamps are real, the record proves something.
+  const trials = (root ? seals : outputs.rows).map(({ qualification }) => trialOf(qualification));
+  const isTest = isClaimed && (trials.some((trial) => trial !== null) || (page.makesTestStamps && outputs.total === 0));
+  const name = isClaimed ? page.status : proof.kind;
+  const pageCount = Math.max(1, Math.ceil(outputs.total / outputs.pageSize));
+  const countUnqualified = (marks: readonly StampMark[]) => marks.filter(({ isQualified }) => !isQualified).length;
+  const stamps = outputs.total + seals.length;
+  // The rows were verified just now. Recorded facts count only for outputs on other pages.
+  const unqualified = Math.max(pageCount > 1 ? outputs.unqualifiedTotal : 0, countUnqualified(outputs.rows)) + countUnqualified(seals);
+  return {
+    ...page,
+    isClaimed,
+    isTest,
+    isDevelopment: isTest && trials.includes('development'),
+    stamps,
+    unqualified,
+    pageCount,
+    state: { name, ...(isTest && name === 'completed' ? completedInTest : states[name]) },
+    tierText: tiers[page.tier],
+    mailText: mails[page.mail],
+    isMockShown: [...outputs.rows, ...seals].some(({ provider }) => provider === 'mock'),
+    root: root && { ...root, mark: markShownOf(root.stamp, isClaimed) },
+    closingRecord: closingRecord && { ...closingRecord, mark: markShownOf(closingRecord.stamp, isClaimed) },
+    table: tableOf(page, pageCount, isClaimed),
+    faults: proof.kind === 'broken' ? faultsOf(proof.faults) : null,
+    qualified: qualifiedOf(page, { isOnePage: pageCount === 1, stamps, unqualified }),
+    found: page.find && foundOf(page, page.find, { isClaimed, isTest }),
+    checked: checkedFor(page, pageCount),
+    hasRecordOwnWords: differsFromRoot(page),
+    compared: comparedOf(page),
+  };
+}
+
+/** A proved stamp has no mark if the page claims nothing. */
+const markShownOf = (stamp: StampMark, isClaimed: boolean) => (isClaimed || stamp.verdict.kind !== 'proved' ? markOfStamp(stamp) : null);
+
+const states = {
+  pending: { icon: 'pending', label: 'Waiting for the client' },
+  active: { icon: 'active', label: 'Active' },
+  completed: { icon: 'check', label: 'Completed' },
+  expired: { icon: 'cross', label: 'Expired' },
+  broken: { icon: 'cross', label: 'Does not hold' },
+  not_proved: { icon: 'warning', label: 'Not proved' },
+  unfinished: { icon: 'pending', label: 'Being checked' },
+} as const;
+
+const completedInTest = { icon: 'warning', label: 'Completed, with test stamps' };
+
+const tiers: Readonly<Record<WorkflowTier, string>> = {
+  standard: 'Standard: outputs may be stamped before the address is confirmed',
+  verified: 'Verified: outputs wait until the address is confirmed',
+  qualified: 'Qualified: the address must be confirmed first, and every stamp must come from a qualified provider',
+};
+
+const mails: Readonly<Record<LinkMailState, string>> = {
+  waiting: 'Not confirmed; the mail with the link has not gone out yet',
+  sent: 'Not confirmed; the mail with the link was sent',
+  failed: 'Not confirmed; the mail with the link could not be delivered',
+};
+
+/** The outputs of this page as a table, and the links to other pages, without some in the middle. */
+function tableOf({ workflowId, outputs }: WorkflowPage, pageCount: number, isClaimed: boolean) {
+  const { page: current, pageSize, total } = outputs;
+  const rows = outputs.rows.map((row) => ({ ...row, icon: iconOf(row.type), mark: markShownOf(row, isClaimed) }));
+  const [firstRow = null] = rows;
+  // The provider is written once if all rows have the same, with the same verdict.
+  const isSameProvider = new Set(rows.map(providerOf)).size === 1;
+  const rangeOf = (page: number): string => {
+    const [first, last] = [(page - 1) * pageSize + 1, Math.min(page * pageSize, total)];
+    return first === last ? count(first) : `${count(first)}–${count(last)}`;
+  };
+  const pages = Array.from({ length: pageCount }, (_, i) => i + 1).filter(
+    (page) => pageCount <= 8 || page === 1 || page === pageCount || Math.abs(page - current) <= 2,
+  );
+  return {
+    range: rangeOf(current),
+    days: daysOf(rows),
+    sameProvider: isSameProvider ? firstRow : null,
+    hasNames: rows.some(({ name }) => name !== null),
+    /** Whether some time is earlier than the one before it. */
+    goesBack: isClaimed && rows.some((row, i) => Date.parse(row.stampedAt) < Date.parse(rows[i - 1]?.stampedAt ?? '')),
+    links: pages.map((page, i) => ({
+      ...{ url: `${pageUrl(workflowId, page)}#outputs`, range: rangeOf(page), isCurrent: page === current },
+      isAfterGap: page > (pages[i - 1] ?? 0) + 1,
+    })),
+  };
+}
+
+const iconOf = (type: string): string => documentedOutputTypes.find((known) => known === type) ?? 'other';
+
+const providerOf = ({ provider, isQualified, qualification, verdict }: OutputRow): string =>
+  JSON.stringify([provider, isQualified, qualification?.basis, verdict.kind]);
+
+/** Groups rows by the day of their stamps, in their order, so that each day is written once. */
+function daysOf<Row extends OutputRow>(rows: readonly Row[]) {
+  const days: { readonly day: string; readonly rows: Row[] }[] = [];
+  for (const row of rows) {
+    const day = dateText(row.stampedAt);
+    const last = days.at(-1);
+    if (last?.day === day) last.rows.push(row);
+    else days.push({ day, rows: [row] });
+  }
+  return days;
+}
+
+const pageUrl = (workflowId: string, page: number): string => `${workflowPath(workflowId)}${page > 1 ? `?page=${page}` : ''}`;
+
+const mostFaults = 20;
+
+const faultsOf = (faults: readonly WorkflowFault[]) => ({
+  shown: faults.slice(0, mostFaults).map((fault) => ({ sentence: faultText(fault), reason: 'reason' in fault ? fault.reason : null })),
+  more: Math.max(0, faults.length - mostFaults),
+});
+
+function faultText(fault: WorkflowFault): string {
+  switch (fault.kind) {
+    case 'chain_hash_mismatch':
+      return `The chain breaks at output ${count(fault.sequenceNumber)}: its hash, its number or the link before was changed.`;
+    case 'number_out_of_order':
+      return `Output ${count(fault.sequenceNumber)} is missing, or in the wrong place.`;
+    case 'output_count_mismatch': {
+      const recorded = fault.recorded === 1 ? '1 output is' : `${count(fault.recorded)} outputs are`;
+      const found = fault.found === 0 ? 'none is' : fault.found === 1 ? '1 is' : `${count(fault.found)} are`;
+      return `${recorded} recorded as closed, but ${found} there.`;
+    }
+    case 'root_mismatch':
+      return 'The Merkle root of these outputs differs from the recorded one.';
+    case 'closing_record_mismatch': {
+      const { member } = fault;
+      return `The ${members.get(member) ?? member.replaceAll('_', ' ')} on this page differs from the one at the closing of the workflow.`;
+    }
+    case 'root_stamp':
+      return 'The stamp of the Merkle root does not verify.';
+    case 'closing_record_stamp':
+      return 'The stamp of the closing record does not verify.';
+    case 'output_stamp':
+      return `The stamp of output ${count(fault.sequenceNumber)} does not verify.`;
+  }
+}
+
+/** Members of the closing record that have another name for people. */
+const members = new Map([
+  ['created_at', 'start'],
+  ['confirmed_at', 'confirmation of the address'],
+  ['completed_at', 'completion'],
+  ['output_count', 'number of outputs'],
+  ['email_commitment', 'client'],
+  ['agent_commitment', 'agent'],
+]);
+
+function qualifiedOf(
+  { outputs, root }: WorkflowPage,
+  { isOnePage, stamps, unqualified }: { isOnePage: boolean; stamps: number; unqualified: number },
+) {
+  // The root covers all outputs, so its stamp speaks for the record. Without a root the stamps of this page speak, if all say the same.
+  const speaking = root ? [root.stamp] : outputs.rows;
+  const sentences = new Set(speaking.map(({ qualification }) => qualification && qualifiedLine(qualification)));
+  const common = (sentences.size === 1 && speaking[0]?.qualification) || null;
+  const isOne = isOnePage && outputs.total === 1;
+  const stampsText = !isOnePage ? 'the stamps on this page' : isOne ? 'the stamp of the file itself' : 'the stamps of the single files';
+  const isSame = outputs.rows.every(({ qualification }) => qualification?.basis === common?.basis);
+  return {
+    common,
+    summary: unqualified === 0 ? 'Qualified' : unqualified === stamps ? 'Not qualified' : 'Not all are qualified',
+    later: common && laterStatusSentence(common.listed),
+    /** About the stamps of the outputs, beside that of the root. */
+    ofOutputs: !isSame
+      ? `See the marks for ${stampsText}.`
+      : common?.basis === 'list'
+        ? `T${stampsText.slice(1)} ${isOne ? 'is' : 'are'} qualified too.`
+        : `The same is claimed for ${stampsText}.`,
+  };
+}
+
+/** The answer to `?find=`. */
+function foundOf(
+  { workflowId, outputs, briefingHash, proof }: WorkflowPage,
+  { hash, sequenceNumbers }: NonNullable<WorkflowPage['find']>,
+  { isClaimed, isTest }: { isClaimed: boolean; isTest: boolean },
+) {
+  const isBriefing = hash === briefingHash;
+  const isFound = isBriefing || sequenceNumbers.length > 0;
+  // Only a part of the chain of a broken or unfinished record was read, so another output may have the hash.
+  const isUnknown = !isFound && (proof.kind === 'broken' || proof.kind === 'unfinished');
+  const numbered = sequenceNumbers.map((number) => ({
+    number,
+    url: `${pageUrl(workflowId, Math.ceil(number / outputs.pageSize))}#output-${number}`,
+  }));
+  const answer = { hash, isBriefing, isFound, isUnknown, outputs: numbered };
+  if (isUnknown) return { ...answer, icon: 'warning', title: 'It is not known' };
+  if (!isFound) return { ...answer, icon: 'cross', title: 'No match.' };
+  if (!isClaimed) return { ...answer, icon: 'warning', title: 'Not proved.' };
+  return { ...answer, icon: isTest ? 'warning' : 'check', title: 'Match.' };
+}
+
+/** Everything that was checked for this page. */
+function checkedFor({ outputs, proof, closingRecord }: WorkflowPage, pageCount: number): string[] {
+  const [isOne, isMany] = [outputs.total === 1, outputs.total > 1];
+  return [
+    isMany && 'the chain of all outputs',
+    isOne && 'the place of the one output in its chain',
+    proof.kind === 'proved' && 'the Merkle root and its stamp',
+    closingRecord && 'the closing record and its stamp',
+    pageCount > 1 && 'the stamps of the outputs on this page',
+    pageCount === 1 && isMany && 'the stamp of every output',
+    pageCount === 1 && isOne && 'the stamp of the output',
+  ].filter((text) => typeof text === 'string');
+}
+
+/** Whether the closing record is qualified in other words than the root, and so has a sentence of its own. */
+function differsFromRoot({ root, closingRecord }: WorkflowPage): boolean {
+  const [ofRoot, ofRecord] = [root?.stamp.qualification, closingRecord?.stamp.qualification];
+  return Boolean(ofRoot && ofRecord && qualifiedLine(ofRoot) !== qualifiedLine(ofRecord));
+}
+
+/** The facts that the script of the page compares with the published data. */
+function comparedOf({ outputs, root, closingRecord, published, ...facts }: WorkflowPage) {
+  const { workflowId, status, tier, briefingHash, startedAt, emailVerifiedAt, completedAt } = facts;
+  const sealOf = ({ hash, stamp }: Seal) => ({
+    ...{ hash, stampedAt: stamp.stampedAt },
+    evidenceUrl: stamp.provider === 'mock' ? null : `${stamp.verifyUrl}/evidence`,
+  });
+  return {
+    ...{ workflowId, status, tier, briefingHash, startedAt, confirmedAt: emailVerifiedAt, completedAt, total: outputs.total },
+    rows: outputs.rows.map(({ sequenceNumber, hash }) => ({ number: sequenceNumber, hash })),
+    outputsUrl: published.outputsUrl,
+    root: root && sealOf(root),
+    closingRecord: closingRecord && { ...sealOf(closingRecord), url: published.closingRecordUrl },
+  };
 }

@@ -1,32 +1,49 @@
 import { hash } from 'node:crypto';
 import { serialize } from 'node:v8';
 import { LRUCache } from 'lru-cache';
-import { verifyPath } from '../../shared/domain/addresses.ts';
+import { addressesUnder, verifyPath } from '../../shared/domain/addresses.ts';
 import { isQualified } from '../../shared/domain/qualification.ts';
 import { reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
+import { answerWithin } from '../../shared/runtime/timers.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
+import { canServeQualified } from '../../shared/trust/trusted-providers.ts';
 import type { StampTools } from '../stamps/index.ts';
-import type { StampJudge, StampJudgement, StampMark, StampVerdict } from '../verification/index.ts';
-import type { ChainProver } from './chain-proof.ts';
+import type { StampJudge, StampJudgement, StampMark } from '../verification/index.ts';
+import { createChainProver } from './chain-proof.ts';
 
 /** The tools of the operations on workflows: those of stamps, and what is remembered about workflows. */
-export interface WorkflowTools extends StampTools {
-  readonly stampJudge: StampJudge;
-  /** Whether mail can be sent. False only if a mail server is certainly not configured. */
-  readonly canSendMail: () => Promise<boolean>;
+export type WorkflowTools = ReturnType<typeof createWorkflowTools>;
+
+/** How long the state of the workers is waited for, in milliseconds. */
+const longestLookMs = 500;
+
+/** `canSendMail` returns false only if a mail server is certainly not configured. */
+export function createWorkflowTools(tools: StampTools, stampJudge: StampJudge, canSendMail: () => Promise<boolean>) {
+  const { config, store, trust, readHeartbeats, clock } = tools;
   /** Whether the mock provider is the only one. */
-  readonly makesTestStamps: boolean;
+  const makesTestStamps = trust.providers.length === 0;
+
   /**
    * Whether a qualified stamp may be made now: the settings allow it, and by its last token a provider of some worker may be qualified. True also for
    * the mock provider alone, so that the tier can be tried (W2), and while no worker says anything.
    */
-  readonly servesQualified: () => Promise<boolean>;
-  /** Makes a path absolute if `PUBLIC_BASE_URL` is set (W13). */
-  readonly addressOf: (path: string) => string;
-  /** The chains that this process has recomputed. */
-  readonly chains: ChainProver;
-  /** Verifies the stamp of an output. Proved marks are remembered. */
-  readonly markOutput: MarkStamp;
+  async function servesQualified(): Promise<boolean> {
+    if (makesTestStamps || !canServeQualified(trust)) return makesTestStamps;
+    const heartbeats = (await answerWithin(longestLookMs, () => readHeartbeats(clock()))) ?? [];
+    return heartbeats.length === 0 || heartbeats.some(({ providers }) => providers.some(({ mayBeQualified }) => mayBeQualified));
+  }
+
+  return {
+    ...tools,
+    stampJudge,
+    canSendMail,
+    makesTestStamps,
+    servesQualified,
+    /** Makes a path absolute if `PUBLIC_BASE_URL` is set (W13). */
+    addressOf: addressesUnder(config.PUBLIC_BASE_URL),
+    chains: createChainProver(store.outputs),
+    markOutput: rememberMarks((claim, stamp) => markStamp(stampJudge, claim, stamp)),
+  };
 }
 
 /** The facts about a stamp that are recorded in the workflow, outside the stamp. */
@@ -40,17 +57,22 @@ interface StampClaim {
 /** Verifies the token of a stamp in a workflow's record for this answer, and returns the facts that a page may state (V9). */
 export async function markStamp(stampJudge: StampJudge, claim: StampClaim, stamp: StoredStamp | null): Promise<StampMark> {
   const judgement = await judgeClaim(stampJudge, claim, stamp);
-  const { tokenId, stampedAt } = claim;
-  const shown = { tokenId, stampedAt, verifyUrl: verifyPath(tokenId) };
-  if (judgement.ok) {
-    const { isProviderKnown, qualification, verified } = judgement;
-    // If the provider is not configured, its recorded name is not proved, so the name in the signer's certificate is shown.
-    const provider = isProviderKnown || !verified ? claim.provider : verified.signer.subject;
-    return { ...shown, provider, isQualified: isQualified(qualification), qualification, verdict: { kind: 'proved' } };
+  const { tokenId, stampedAt, provider } = claim;
+  const shown = { tokenId, stampedAt, provider, verifyUrl: verifyPath(tokenId) };
+  if (!judgement.ok) {
+    const reason = reasonOf(judgement.code);
+    const isNotProved = verdictOf(judgement.code) === 'not_proved';
+    return {
+      ...shown,
+      isQualified: false,
+      qualification: null,
+      verdict: isNotProved ? { kind: 'not_proved' } : { kind: 'refused', reason },
+    };
   }
-  const reason = reasonOf(judgement.code);
-  const verdict: StampVerdict = verdictOf(judgement.code) === 'not_proved' ? { kind: 'not_proved' } : { kind: 'refused', reason };
-  return { ...shown, provider: claim.provider, isQualified: false, qualification: null, verdict };
+  const { isProviderKnown, qualification, verified } = judgement;
+  // If the provider is not configured, its recorded name is not proved, so the name in the signer's certificate is shown.
+  const proved = isProviderKnown || !verified ? provider : verified.signer.subject;
+  return { ...shown, provider: proved, isQualified: isQualified(qualification), qualification, verdict: { kind: 'proved' } };
 }
 
 async function judgeClaim(stampJudge: StampJudge, claim: StampClaim, stamp: StoredStamp | null): Promise<StampJudgement> {

@@ -12,7 +12,6 @@ import {
   workflowStateResponse,
 } from './workflow.ts';
 
-/** Arguments of `service_stamp_hash`. */
 export const stampHashArguments = z.object({
   sha256_hex: sha256HexOfAnyCase('content'),
   // Not `stampTier`: that would become a reference, and several assistants refuse a tool whose input has references.
@@ -26,17 +25,22 @@ export const stampContentArguments = z.object({
   metadata: metadata(text()).nullish(),
 });
 
-/** Arguments of `service_verify_token`: exactly one of `token_id` and `token` (M4). */
-export const verifyTokenArguments = z
-  .object({
+/** Adds the rule that exactly one of these members is given. */
+const exactlyOne = <Body extends z.ZodType<object>>(body: Body, names: readonly (keyof z.output<Body>)[], words: string): Body =>
+  body.check(({ value, issues }) => {
+    const given = names.filter((name) => typeof value[name] === 'string');
+    if (given.length !== 1) issues.push({ ...issueOf(valueError(`exactly one of ${words} must be given`)), input: value });
+  });
+
+/** Arguments of `service_verify_token` (M4). */
+export const verifyTokenArguments = exactlyOne(
+  z.object({
     token_id: anyUuid.nullish().describe('id of a stamp from this service'),
     token: text().nullish().describe('the opaque token, or base64 of an RFC 3161 token'),
-  })
-  .check(({ value, issues }) => {
-    const given = [value.token_id, value.token].filter((member) => typeof member === 'string');
-    if (given.length !== 1) issues.push({ ...issueOf(valueError('exactly one of token_id and token must be given')), input: value });
-  })
-  .describe('exactly one of token_id and token');
+  }),
+  ['token_id', 'token'],
+  'token_id and token',
+).describe('exactly one of token_id and token');
 
 const rpcId = z.union([z.string(), z.number(), z.null()]);
 
@@ -56,7 +60,6 @@ export const rpcResponse = z
 
 /** The body of a request: one message, or a batch of messages. */
 export const rpcRequests = z.union([rpcRequest, z.array(rpcRequest)]);
-/** The body of an answer: one message, or a batch of messages. */
 export const rpcResponses = z.union([rpcResponse, z.array(rpcResponse)]);
 /** The body of a 200. It is empty if the request had only notifications. */
 export const rpcAnswer = z.union([rpcResponse, z.array(rpcResponse), z.strictObject({})]);
@@ -73,7 +76,6 @@ const fileName = text({ max: 255 }).describe('your name for the file; returned w
 /** The maximum number of files in one call. The answer lists all of them, and an assistant has to read it. */
 const mostFiles = 500;
 
-/** Arguments of `stamp_file_hashes`. */
 export const stampFilesArguments = z.object({
   files: z
     .array(z.object({ name: fileName.optional(), sha256_hex: sha256HexOfAnyCase('file') }))
@@ -135,19 +137,16 @@ export const workflowBundleAnswer = z.object({
 });
 
 /** Arguments of `verify_file_hash`: the hash, and exactly one thing to compare it with. */
-export const verifyFileArguments = z
-  .object({
+export const verifyFileArguments = exactlyOne(
+  z.object({
     sha256_hex: sha256HexOfAnyCase('file'),
     token_id: anyUuid.nullish().describe('id of a stamp from this service'),
     token: text().nullish().describe('an opaque token, or base64 of an RFC 3161 token'),
     workflow_id: anyUuid.nullish().describe('id of a workflow that may have the file as an output'),
-  })
-  .check(({ value, issues }) => {
-    const given = [value.token_id, value.token, value.workflow_id].filter((member) => typeof member === 'string');
-    if (given.length !== 1)
-      issues.push({ ...issueOf(valueError('exactly one of token_id, token and workflow_id must be given')), input: value });
-  })
-  .describe('sha256_hex, and exactly one of token_id, token and workflow_id');
+  }),
+  ['token_id', 'token', 'workflow_id'],
+  'token_id, token and workflow_id',
+).describe('sha256_hex, and exactly one of token_id, token and workflow_id');
 
 export const verifyFileAnswer = z.object({
   verified: z

@@ -55,8 +55,18 @@ export const callbackUrl = text({ min: 1, max: 2048 }).describe(
   'receives a signed webhook when it is done: only for callers with a service token; https, and not a private address',
 );
 
-/** The error for a caller that sends `callback_url` without a service token. */
-export const callbackNeedsService = 'callback_url is taken from callers with a service token';
+/** Returns why an address is not allowed for a webhook, or undefined if it is allowed. */
+export type CallbackRule = (url: string) => string | undefined;
+
+/** Adds a rule for `callback_url` to the schema of a body. Without a rule the caller cannot use webhooks (N2). */
+export const withCallbackRule = <Body extends z.ZodType<{ callback_url?: string | null | undefined }>>(
+  body: Body,
+  rule: CallbackRule = () => 'callback_url is taken from callers with a service token',
+): Body =>
+  body.check(({ value: { callback_url: url }, issues }) => {
+    const fault = typeof url === 'string' ? rule(url) : undefined;
+    if (fault !== undefined) issues.push({ ...issueOf(valueError(fault), ['callback_url']), input: url });
+  });
 
 /** The body of a stamp operation as the client sends it. `stampRequestFor` checks the rules over several fields. */
 export const stampFields = z
@@ -89,22 +99,17 @@ export interface StampRules {
   readonly sealedMaxBytes?: number;
   /** If set, content is refused in every tier. */
   readonly takesNoContent?: true;
-  /** Returns why an address is not allowed for a webhook, or undefined if it is allowed. If absent, the caller cannot use webhooks. */
-  readonly judgeCallback?: (url: string) => string | undefined;
+  /** If absent, the caller cannot use webhooks. */
+  readonly judgeCallback?: CallbackRule;
 }
 
 type JudgedFields = { readonly order: StampOrder } | { readonly issue: PydanticIssue; readonly path: string[] };
 
 function judge(fields: z.output<typeof stampFields>, rules: StampRules): JudgedFields {
   const tier = rules.tier ?? fields.tier;
-  const { hash, content_b64: encoded } = fields;
-  const { callback_url: callbackUrl } = fields;
+  const { hash, content_b64: encoded, callback_url: callbackUrl } = fields;
   const order = { tier, metadata: fields.metadata ?? undefined, ...(typeof callbackUrl === 'string' && { callbackUrl }) };
   const refuse = (sentence: string, path: string[] = []): JudgedFields => ({ issue: valueError(sentence), path });
-  const { judgeCallback = () => callbackNeedsService } = rules;
-  const fault = typeof callbackUrl === 'string' ? judgeCallback(callbackUrl) : undefined;
-  if (fault !== undefined) return refuse(fault, ['callback_url']);
-
   if (typeof encoded !== 'string') {
     if (typeof hash === 'string') return { order: { ...order, imprint: sha256Imprint(hash), content: undefined } };
     return refuse('either hash or content_b64 must be given');
@@ -124,7 +129,7 @@ function judge(fields: z.output<typeof stampFields>, rules: StampRules): JudgedF
 
 /** Makes the schema for the body of a stamp operation (S1). Parsing throws ServiceError `payload_too_large` if the content is too large. */
 export function stampRequestFor(rules: StampRules = {}) {
-  return stampFields.transform((fields, context): StampOrder => {
+  return withCallbackRule(stampFields, rules.judgeCallback).transform((fields, context): StampOrder => {
     const judged = judge(fields, rules);
     if ('order' in judged) return judged.order;
     context.addIssue(issueOf(judged.issue, judged.path));

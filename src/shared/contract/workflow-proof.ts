@@ -91,10 +91,8 @@ export const consistencyQuery = z.object({
   second: queryInteger({ low: 0, high: Number.MAX_SAFE_INTEGER, fallback: 0 }).describe('number of outputs later; 0: the current number'),
 });
 
-/** The maximum number of outputs in one answer. */
 export const mostOutputsListed = 1_000;
 
-/** The query parameters of a workflow's published chain. */
 export const workflowOutputsQuery = z.object({
   first: queryInteger({ low: 1, high: Number.MAX_SAFE_INTEGER, fallback: 1 }).describe('the first number to list'),
   limit: queryInteger({ low: 1, high: mostOutputsListed, fallback: mostOutputsListed }),

@@ -8,7 +8,6 @@ import {
   anyJson,
   dateTime,
   email,
-  issueOf,
   maxMetadataBytes,
   metadata,
   ruled,
@@ -19,18 +18,17 @@ import {
   valueError,
 } from './fields.ts';
 import { anyUuid, idempotencyHeaders, preferHeaders } from './parameters.ts';
-import { callbackNeedsService, callbackUrl } from './stamp.ts';
+import { callbackUrl } from './stamp.ts';
 
 /** Other values are refused, because each tier changes how a workflow behaves. */
 const workflowTier = z.enum(workflowTiers).meta({ id: 'WorkflowTier' });
 
 /** The output types that the interface documents. Other types are allowed too. */
-const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layout'] as const;
+export const documentedOutputTypes = ['image', 'text', 'audio', 'video', 'code', 'layout'] as const;
 
 /** Control characters and line breaks. This is no `pattern` in the schema, because not all regular expressions have these escapes. */
 const notOfALine = /[\p{Cc}\u2028\u2029]/u;
 
-/** Maximum length of an `agent_id`, in characters. */
 const maxAgentIdCharacters = 1024;
 
 /** Caller metadata in which `"public": true` shows one member on the public page, if it can be shown (W24). */
@@ -78,18 +76,6 @@ export const workflowStampRequest = z
   })
   .meta({ id: 'WorkflowStampRequest' });
 export type WorkflowStampRequest = z.output<typeof workflowStampRequest>;
-
-/**
- * Like `workflowStampRequest`, and also checks `callback_url`. `judgeCallback` returns why an address is not allowed, or undefined if it is
- * allowed. Without `judgeCallback` the caller cannot use webhooks (N2).
- */
-export const workflowStampRequestFor = (judgeCallback: (url: string) => string | undefined = () => callbackNeedsService) =>
-  workflowStampRequest.transform((fields, context): WorkflowStampRequest => {
-    const fault = typeof fields.callback_url === 'string' ? judgeCallback(fields.callback_url) : undefined;
-    if (fault === undefined) return fields;
-    context.addIssue(issueOf(valueError(fault), ['callback_url']));
-    return z.NEVER;
-  });
 
 export const workflowStampResponse = z
   .object({
@@ -186,10 +172,8 @@ export type WorkflowStateResponse = z.output<typeof workflowStateResponse>;
 /** The path parameter of the link that stops mails: a hash and its proof. */
 export const stopTokenPath = z.object({ token: z.string().regex(/^[\w-]{43}\.[\w-]{22}$/) });
 
-/** The path parameter of every operation on a workflow. */
 export const workflowIdPath = z.object({ workflow_id: anyUuid });
 
-/** The headers of operations that stamp outputs. */
 export const outputHeaders = idempotencyHeaders.extend(preferHeaders.shape).extend({
   'x-service-token': z.string().optional().describe('the service token of the product, beside the workflow token: `callback_url` needs it'),
 });

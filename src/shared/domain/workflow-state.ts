@@ -5,7 +5,7 @@ export type StoredWorkflowStatus = 'pending' | 'active' | 'closing' | 'completed
 
 /** The states that readers see. `expired` is never stored; it follows from the time (W5). */
 export const workflowStatuses = ['pending', 'active', 'completed', 'expired'] as const;
-export type WorkflowStatus = (typeof workflowStatuses)[number];
+type WorkflowStatus = (typeof workflowStatuses)[number];
 
 /** The state of the mail with the link (W12). */
 export const linkMailStates = ['waiting', 'sent', 'failed'] as const;

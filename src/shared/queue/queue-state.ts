@@ -20,7 +20,7 @@ interface QueueState {
   readonly failedJobs: number;
 }
 
-export interface QueueWatch {
+interface QueueWatch {
   /** Records the number of stamps in a job that this process has sent. */
   sent(items: number): void;
   /** The number of waiting stamps at the last check, usually at most a second ago. */

@@ -10,7 +10,7 @@ import { announceOutputs } from './output-order.ts';
 /** The kinds of jobs that processes send. The other kinds have schedules. */
 type SentJob = Extract<JobName, 'stamp' | 'promised-stamp' | 'otp-mail' | 'completion-mail' | 'workflow-completion' | 'webhook'>;
 
-export interface JobSender {
+interface JobSender {
   /** Checks that Redis is connected. @throws ServiceError `queue_unavailable` if it is not */
   checkConnection(): void;
   /**

@@ -26,6 +26,7 @@ async function callBroken(failure: Error) {
     requireProduct: async () => 'test',
     mistakes: { wrongToken: unlimited },
     sealedMaxBytes: 100,
+    baseUrl: () => '',
   } as unknown as ServerContext;
   const tools = { config: { SEALED_MAX_BYTES: 100 }, stampJudge: { judgeToken: fail } } as unknown as WorkflowTools;
   registerMcp(app, context, tools);

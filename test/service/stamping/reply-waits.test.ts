@@ -6,7 +6,7 @@ afterEach(() => void vi.useRealTimers());
 
 test('if the store hangs, a caller waits half a second longer than its time at most (E11)', async () => {
   vi.useFakeTimers();
-  const waits = createReplyWaits({ findStored: () => new Promise<never>(() => {}), log: pino({ level: 'silent' }) });
+  const waits = createReplyWaits(pino({ level: 'silent' }), () => new Promise<never>(() => {}));
   const ended = vi.fn();
   void waits.waitForAll(['a'], 10_000)[0]!.then(ended);
   await vi.advanceTimersByTimeAsync(10_499);

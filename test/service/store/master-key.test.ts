@@ -41,7 +41,7 @@ test('the database and the idempotency keys of callers alone open no workflow, s
     idempotency: [{}, {}],
   });
   expect(JSON.stringify(dump)).not.toContain('a secret draft');
-  const known = { callers: ['product:test', 'workflow-start:127.0.0.1'], idempotencyKeys: ['order-of-2026-11-26'] };
+  const known = { callers: ['product:test', 'agent:127.0.0.1'], idempotencyKeys: ['order-of-2026-11-26'] };
   expect(openedBy(keysIn(dump), dump, known)).toEqual(new Set());
 
   // The test thief works: with the keys of a service process it opens everything.

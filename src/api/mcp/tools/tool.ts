@@ -1,190 +1,205 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { evidencePath, verifyPath, workflowPath } from '../../../shared/domain/addresses.ts';
+import { mockProviderName } from '../../../shared/domain/mock-token.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import type { ServerContext } from '../../http/context.ts';
 import { errorBody, type Fault, faultOf, statusOf, validationFault } from '../../http/errors.ts';
-import { type ValidationItem, validationItems } from '../../http/validation.ts';
-import { createMailLimits, type WorkflowTools } from '../../workflows/index.ts';
+import { validationItems } from '../../http/validation.ts';
+import type { createMailLimits, WorkflowTools } from '../../workflows/index.ts';
 import { rateLimitError } from '../json-rpc.ts';
 
-/** The caller of a tool, and everything in the call except the arguments. */
-export interface ToolCall {
-  /** The product of the service token. */
-  readonly product: string;
+/** Everything about a request that the tools use. */
+export interface CallContext {
+  readonly tools: WorkflowTools;
   readonly requestId: string;
-  /** `_meta.idempotency_key` of the call, or the header. */
-  readonly idempotencyKey: string | undefined;
+  /** The owner of a share of the queue, and of idempotency keys. */
+  readonly callerId: string;
   readonly guards: CallGuards;
-  /**
-   * The tool calls this if an earlier call with the same key did the work. The answer is then the same, and a response header says that it is
-   * repeated.
-   */
+  readonly links: Links;
+  /** The public base URL of the service, without a final slash. */
+  readonly baseUrl: string;
+  /** Called if an earlier call with the same key did the work. The answer is then the same, and a response header says that it is repeated. */
   readonly onReplayed: () => void;
-  /** Records why the call was refused or failed. */
+  /** Records why a call was refused or failed, for the log and the metrics. */
   readonly note: (fault: Fault) => void;
 }
 
-/**
- * The result of `tools/call` (M5): the same object twice, as text for the assistant and as data for the program. An error is only text: clients check
- * data against the tool's `outputSchema`, and would hide the reason.
- */
-export interface ToolResult {
-  readonly content: readonly [{ readonly type: 'text'; readonly text: string }];
-  readonly structuredContent?: Readonly<Record<string, unknown>>;
-  readonly isError: boolean;
+export interface ToolCall extends CallContext {
+  readonly product: string;
+  /** `_meta.idempotency_key` of the call, or the header. */
+  readonly idempotencyKey: string | undefined;
 }
 
-/** A page or file that belongs to a result, with an absolute address. */
-export interface ResourceLink {
-  readonly uri: string;
-  readonly name: string;
-  readonly mimeType: string;
-}
-
-/** A result, and its links, for revisions that support them. */
-export interface CalledTool {
-  readonly result: ToolResult;
-  readonly links: readonly ResourceLink[];
-}
-
-/** A tool as `tools/list` shows it. */
-interface ToolDefinition {
+interface ToolOptions<Schema extends z.ZodType, Answer extends z.ZodType> {
   readonly name: string;
   readonly description: string;
-  readonly inputSchema: Readonly<Record<string, unknown>>;
-  readonly outputSchema?: Readonly<Record<string, unknown>>;
-  readonly annotations: {
-    readonly title: string;
-    readonly readOnlyHint: boolean;
-    readonly destructiveHint: boolean;
-    readonly idempotentHint: boolean;
-    readonly openWorldHint: boolean;
-  };
-}
-
-export interface Tool {
-  /** For clients of the first revision. */
-  readonly definition: ToolDefinition;
-  /** The definition for clients of later revisions, always with `outputSchema`. */
-  readonly modernDefinition: ToolDefinition;
-  /**
-   * Runs the tool. If a failure has a reason that the assistant can use, it becomes a result with `isError`.
-   *
-   * @throws RpcError −32029 beyond a rate limit; every unexpected error
-   */
-  call(given: unknown, call: ToolCall): Promise<CalledTool>;
-}
-
-interface ToolOptions<Schema extends z.ZodType, Answer extends z.ZodType>
-  extends Pick<ToolDefinition, 'name' | 'description' | 'annotations'> {
+  readonly annotations: Hints & { readonly title: string };
   readonly arguments: Schema;
-  /** The answer if nothing failed. */
   readonly answer: Answer;
   /**
    * True for the three tools of the published interface. For clients of the first revision their definition must not change, so it has no
    * `outputSchema`.
    */
   readonly isOfContract?: true;
-  readonly run: (given: z.output<Schema>, call: ToolCall) => Promise<z.output<Answer> & object>;
-  readonly links?: (answer: z.output<Answer>) => readonly ResourceLink[];
+  readonly run: (
+    given: z.output<Schema>,
+    call: ToolCall,
+  ) => Promise<{ readonly answer: z.output<Answer> & object; readonly isReplayed?: boolean }>;
+  /** Pages and files that belong to an answer. */
+  readonly linksOf?: (answer: z.output<Answer>, links: Links) => readonly ResourceLink[];
 }
 
-/** Creates a tool. The contract of its arguments checks them, and the JSON Schema is made from the same contract. */
-export function createTool<Schema extends z.ZodType, Answer extends z.ZodType>(options: ToolOptions<Schema, Answer>): Tool {
-  const { name, description, annotations, arguments: contract, answer, isOfContract, run, links = () => [] } = options;
+type Hints = Readonly<Record<'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint', boolean>>;
+
+/** Hints to assistants about tools that only read. */
+export const reading: Hints = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
+/** Hints about tools that add data but never delete or change any. The same call twice adds twice. */
+export const adding: Hints = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true };
+
+export type Tool = ReturnType<typeof toolOf>;
+
+/** Makes a tool from its contract. Its JSON Schema is made from the same contract. */
+export function toolOf<Schema extends z.ZodType, Answer extends z.ZodType>(options: ToolOptions<Schema, Answer>) {
+  const { name, description, annotations, arguments: contract, answer: answerContract, isOfContract, run, linksOf = () => [] } = options;
   const inputSchema = inputSchemaOf(contract);
-  const modernDefinition = { name, description, inputSchema, outputSchema: answerSchemaOf(answer), annotations };
+  const modernDefinition = { name, description, inputSchema, outputSchema: answerSchemaOf(answerContract), annotations };
   return {
+    name,
+    /** For clients of the first revision. */
     definition: isOfContract ? { name, description, inputSchema, annotations } : modernDefinition,
+    /** For clients of later revisions. */
     modernDefinition,
-    call: async (given, call) => {
+    /**
+     * Runs the tool. If a failure has a reason that the assistant can use, it becomes a result with `isError`.
+     *
+     * @throws RpcError −32029 beyond a rate limit; every unexpected error
+     */
+    call: async (given: unknown, call: ToolCall): Promise<CalledTool> => {
+      const { requestId, note, onReplayed } = call;
       try {
         const parsed = contract.safeParse(given);
         if (!parsed.success) {
-          const detail = faultsOf(parsed.error, given);
-          call.note(validationFault(detail));
+          // The same items as in a 422 of the REST API, but without `input`: the assistant knows its input, and each word costs it money.
+          const detail = validationItems(parsed.error, given, ['arguments']).map(({ input, ...item }) => item);
+          note(validationFault(detail));
           return failed({ detail });
         }
-        const answered = await run(parsed.data, call);
-        const text = JSON.stringify(answered);
-        const structuredContent = answered as Readonly<Record<string, unknown>>;
-        return { result: { content: [{ type: 'text', text }], structuredContent, isError: false }, links: links(answered) };
+        const { answer, isReplayed } = await run(parsed.data, call);
+        if (isReplayed) onReplayed();
+        const structuredContent = answer as Readonly<Record<string, unknown>>;
+        return { result: { content: contentOf(answer), structuredContent, isError: false }, links: linksOf(answer, call.links) };
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
-        if (statusOf[error.code] === 429) throw rateLimitError(error, call.requestId);
-        return failed(failureOf(error, call));
+        if (statusOf[error.code] === 429) throw rateLimitError(error, requestId);
+        note(faultOf(error));
+        const { retryAfterSeconds: wait } = error;
+        return failed({ ...errorBody(error, requestId), ...(wait !== undefined && { retry_after_seconds: wait }) });
       }
     },
   };
 }
 
-const failed = (reason: Readonly<Record<string, unknown>>): CalledTool => ({
-  result: { content: [{ type: 'text', text: JSON.stringify(reason) }], isError: true },
-  links: [],
-});
-
-/** The same items as in a 422 of the REST API, but without `input`: the assistant knows its input, and each word costs it money. */
-function faultsOf(error: z.ZodError, given: unknown): Omit<ValidationItem, 'input'>[] {
-  return validationItems(error, given, ['arguments']).map(({ input, ...item }) => item);
-}
-
-/** The error body of the REST API, and the number of seconds that REST sends in `Retry-After`. */
-function failureOf(error: ServiceError, { requestId, note }: ToolCall): Readonly<Record<string, unknown>> {
-  const { retryAfterSeconds } = error;
-  note(faultOf(error));
-  return { ...errorBody(error, requestId), ...(retryAfterSeconds !== undefined && { retry_after_seconds: retryAfterSeconds }) };
-}
-
-type Schema = Readonly<Record<string, unknown>>;
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** Replaces each reference by the schema that it names, and removes the names (`id`): several assistants refuse a tool with references or names. */
-function inlined({ $schema, $defs, ...schema }: Schema): Schema {
-  const definitions = isObject($defs) ? $defs : {};
-  const inline = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(inline);
-    if (!isObject(value)) return value;
-    const { $ref, id, ...rest } = value;
-    // Some clients do not support a list in `type`, so it becomes an `anyOf` with one type in each branch.
-    if (Array.isArray(rest.type)) {
-      rest.anyOf = rest.type.map((type) => ({ type }));
-      delete rest.type;
-    }
-    const named = typeof $ref === 'string' ? definitions[$ref.slice('#/$defs/'.length)] : undefined;
-    // An empty schema means the same as `true`, and more clients accept `true`.
-    if (isObject(rest.additionalProperties) && Object.keys(rest.additionalProperties).length === 0) rest.additionalProperties = true;
-    const whole = { ...(isObject(named) && (inline(named) as object)), ...rest, ...(typeof id !== 'string' && id !== undefined && { id }) };
-    return Object.fromEntries(
-      Object.entries(whole).map(([name, member]) => [name, name === 'properties' ? members(member) : inline(member)]),
-    );
+/** A result (M5), and its links, for revisions that support them. */
+export interface CalledTool {
+  /**
+   * The same object twice, as text for the assistant and as data for the program. An error is only text: clients check data against the tool's
+   * `outputSchema`, and would hide the reason.
+   */
+  readonly result: {
+    readonly content: ReturnType<typeof contentOf>;
+    readonly structuredContent?: Readonly<Record<string, unknown>>;
+    readonly isError: boolean;
   };
-  /** The keys of `properties` are names of arguments, so a property named `id` is kept. */
-  const members = (properties: unknown): unknown =>
-    isObject(properties) ? Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, inline(member)])) : properties;
-  return inline(schema) as Schema;
+  readonly links: readonly ResourceLink[];
 }
+
+const contentOf = (said: object) => [{ type: 'text', text: JSON.stringify(said) }] as const;
+const failed = (reason: object): CalledTool => ({ result: { content: contentOf(reason), isError: true }, links: [] });
+
+/** A page or file that belongs to a result, with an absolute address. */
+interface ResourceLink {
+  readonly uri: string;
+  readonly name: string;
+  readonly mimeType: string;
+}
+
+export type Links = ReturnType<typeof linksUnder>;
+
+/** Makes the URLs in the answers of tools. They are absolute, because an assistant may show them anywhere. */
+export function linksUnder(baseUrl: string) {
+  const absolute = (path: string) => (path.startsWith('/') ? `${baseUrl}${path}` : path);
+  const link = (path: string, name: string, mimeType: string): ResourceLink => ({ uri: absolute(path), name, mimeType });
+  return {
+    absolute,
+    page: (path: string, name: string) => link(path, name, 'text/html'),
+    workflowPage: (id: string) => link(workflowPath(id), `Page of workflow ${id}`, 'text/html'),
+    bundle: (id: string) => link(evidencePath(id, 'zip'), `workflow-${id}.zip`, 'application/zip'),
+    /** The page of a stamp, and its evidence record if the provider is known and is not the mock, whose stamps have none. */
+    stamp: (tokenId: string, provider: string | null) => [
+      link(verifyPath(tokenId), `Page of stamp ${tokenId}`, 'text/html'),
+      ...(provider === mockProviderName || provider === null
+        ? []
+        : [link(`${verifyPath(tokenId)}/evidence`, `${tokenId}.ers`, 'application/octet-stream')]),
+    ],
+  };
+}
+
+type CallGuards = ReturnType<typeof guardsOf>;
+
+/** The rate limits of the REST API, for a tool call. They use the same counters. A product's verifications are not counted. */
+export const guardsOf = (
+  { mistakes, productLimit, outputLimit }: ServerContext,
+  mailLimits: ReturnType<typeof createMailLimits>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) => ({
+  /** Counts stamps of the product. @throws ServiceError `rate_limited` */
+  stamps: (count: number) => productLimit.items(request, reply, count),
+  /** Counts the start of a workflow, and the mail to its client. @throws ServiceError `rate_limited`, and see `createMailLimits` */
+  start: (email: string) => mailLimits.start(request, reply, email),
+  /** Counts outputs of a workflow. @throws ServiceError `rate_limited` */
+  outputs: (workflowId: string, count: number) => outputLimit.items(request, reply, count, workflowId),
+  /** Runs `work`, and counts a mistake if it fails because of a wrong workflow token or an unknown id (R5). */
+  lookUp: <Answer>(work: () => Promise<Answer>) => mistakes.guard(request, reply, work),
+});
 
 /**
  * The JSON Schema of a tool's arguments, only with keywords that all assistants know: without `$schema`, and without `null` beside another type.
  * Optional arguments may be null, but several assistants refuse a tool whose schema says so.
  */
-function inputSchemaOf(contract: z.ZodType): Schema {
-  return inlined(z.toJSONSchema(contract, { io: 'input', override: ({ jsonSchema }) => dropNull(jsonSchema) }));
-}
+const inputSchemaOf = (contract: z.ZodType) => schemaOf(contract, { io: 'input', override: ({ jsonSchema }) => dropNull(jsonSchema) });
 
 /** The JSON Schema (2020-12) of a tool's answer. Later releases may add members. */
-function answerSchemaOf(contract: z.ZodType): Schema {
-  return inlined(
-    z.toJSONSchema(contract, {
-      io: 'output',
-      unrepresentable: 'any',
-      override: ({ jsonSchema }) => {
-        if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
-        if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
-      },
-    }),
-  );
+const answerSchemaOf = (contract: z.ZodType) =>
+  schemaOf(contract, {
+    io: 'output',
+    unrepresentable: 'any',
+    override: ({ jsonSchema }) => {
+      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+      if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+    },
+  });
+
+/** Describes schemas without their names (`id`): several assistants refuse a tool with names or references. */
+const unnamed = Object.assign(new z.core.$ZodRegistry<z.core.GlobalMeta>(), {
+  get: (schema: z.core.$ZodType) => {
+    const { id, ...described } = z.globalRegistry.get(schema) ?? {};
+    return described;
+  },
+});
+
+function schemaOf(contract: z.ZodType, params: z.core.ToJSONSchemaParams): Readonly<Record<string, unknown>> {
+  const { $schema, ...schema } = z.toJSONSchema(contract, { metadata: unnamed, ...params });
+  return JSON.parse(JSON.stringify(schema), (name, value) => {
+    // Some clients do not support a list in `type`, so it becomes an `anyOf` with one type in each branch.
+    if (Array.isArray(value?.type)) {
+      const { type, ...rest } = value;
+      return { ...rest, anyOf: type.map((one: unknown) => ({ type: one })) };
+    }
+    // An empty schema means the same as `true`, and more clients accept `true`.
+    return name === 'additionalProperties' && Object.keys(value).length === 0 ? true : value;
+  });
 }
 
 function dropNull(schema: z.core.JSONSchema.BaseSchema): void {
@@ -194,28 +209,4 @@ function dropNull(schema: z.core.JSONSchema.BaseSchema): void {
   if (branches?.length !== 1 || typeof only !== 'object') return;
   delete schema.anyOf;
   Object.assign(schema, { ...only, ...schema });
-}
-
-/** The rate limits of the REST API, applied to a tool call. Each function may throw ServiceError `rate_limited`. */
-export interface CallGuards {
-  /** Counts stamps of the product. */
-  stamps(count: number): Promise<void>;
-  /** Counts the start of a workflow, and the mail to its client. */
-  start(email: string): Promise<void>;
-  /** Counts outputs of a workflow. */
-  outputs(workflowId: string, count: number): Promise<void>;
-  /** Runs `work`, and counts a mistake if it fails because of a wrong workflow token or an unknown id (R5). */
-  lookUp<Answer>(work: () => Promise<Answer>): Promise<Answer>;
-}
-
-/** Creates the guards of a call. They use the same counters as the REST API. A product's verifications are not counted. */
-export function createCallGuards(context: ServerContext, tools: WorkflowTools) {
-  const { mistakes, productLimit, outputLimit } = context;
-  const mailLimits = createMailLimits(context, tools);
-  return (request: FastifyRequest, reply: FastifyReply): CallGuards => ({
-    stamps: (count) => productLimit.items(request, reply, count),
-    start: (email) => mailLimits.start(request, reply, email),
-    outputs: (workflowId, count) => outputLimit.items(request, reply, count, workflowId),
-    lookUp: (work) => mistakes.guard(request, reply, work),
-  });
 }
