@@ -1,8 +1,8 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { registerSecurityHeaders } from '../../src/api/http/headers.ts';
 import { registerViews } from '../../src/api/http/views.ts';
+import { startPageOf } from '../../src/api/status/site-pages.ts';
 import { statusPageOf } from '../../src/api/status/status-page.ts';
-import { startPageOf } from '../../src/api/status/status-routes.ts';
 import { verifyFormViewOf, verifyViewOf } from '../../src/api/verification/verify-view.ts';
 import { verifyUserPageOf } from '../../src/api/workflows/verify-user-routes.ts';
 import type { WorkflowPage } from '../../src/api/workflows/workflow-view.ts';
@@ -77,7 +77,7 @@ export async function createPageServer(): Promise<FastifyInstance> {
     const { token, hash = '' } = request.body;
     return reply.page('verify-form', verifyFormViewOf({ token, hash, verdict: verdictOf(token) }));
   });
-  app.get('/', (_, reply) => reply.page('start', startPageOf(startSample)));
+  app.get('/', (_, reply) => reply.page('start', startPageOf(...startSample)));
   const longPath = `/workflow/${workflowSamples.long.workflowId}`;
   const long = servePublished(app, longPath, workflowSamples.long, hashesOf(longTotal));
   app.get<{ Querystring: { page?: string; find?: string } }>(longPath, (request, reply) =>
