@@ -3,7 +3,7 @@ import { registerSecurityHeaders } from '../../src/api/http/headers.ts';
 import { registerViews } from '../../src/api/http/views.ts';
 import { startPageOf } from '../../src/api/status/site-pages.ts';
 import { statusPageOf } from '../../src/api/status/status-page.ts';
-import { verifyFormViewOf, verifyViewOf } from '../../src/api/verification/verify-view.ts';
+import { verifyFormViewOf, verifyViewOf } from '../../src/api/verification/stamp-pages.ts';
 import { verifyUserPageOf } from '../../src/api/workflows/verify-user-routes.ts';
 import type { WorkflowPage } from '../../src/api/workflows/workflow-view.ts';
 import { workflowViewOf } from '../../src/api/workflows/workflow-view.ts';
@@ -12,11 +12,11 @@ import {
   contentOf,
   errorSamples,
   hashesOf,
+  judgementOf,
   outputsPage,
   sha256Of,
   startSample,
   statusSamples,
-  verdictOf,
   verifySamples,
   verifyUserSamples,
   workflowSamples,
@@ -75,7 +75,7 @@ export async function createPageServer(): Promise<FastifyInstance> {
   );
   app.post<{ Body: { token: string; hash?: string } }>('/verify', (request, reply) => {
     const { token, hash = '' } = request.body;
-    return reply.page('verify-form', verifyFormViewOf({ token, hash, verdict: verdictOf(token) }));
+    return reply.page('verify-form', verifyFormViewOf({ token, hash, judgement: judgementOf(token) }));
   });
   app.get('/', (_, reply) => reply.page('start', startPageOf(...startSample)));
   const longPath = `/workflow/${workflowSamples.long.workflowId}`;

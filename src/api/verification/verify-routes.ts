@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { detailsQuery, preferHeaders } from '../../shared/contract/parameters.ts';
 import {
@@ -18,9 +18,8 @@ import { json, type OperationContract, page, readPrefer, wantsDetails } from '..
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
 import { varyByBrowser, wantsPage } from '../http/views.ts';
 import type { VerificationTools } from './stamp-judge.ts';
-import { judgePasted, readStampPage } from './stamp-pages.ts';
-import { createOutcomeWait, isUnknownId, verifyRaw } from './verification.ts';
-import { verifyFormViewOf, verifyViewOf } from './verify-view.ts';
+import { verifyFormViewOf, verifyViewOf } from './stamp-pages.ts';
+import { createOutcomeWait, isUnknown, isUnknownId, judgePasted, readStampPage, verifyRaw } from './verification.ts';
 
 const tag = 'Verification';
 const errors = ['rate_limited', 'store_unavailable'] as const;
@@ -89,23 +88,22 @@ export function registerVerifyRoutes(app: FastifyInstance, context: ServerContex
   const { mistakes, requireProduct, limitVerifying: onRequest, baseUrl } = context;
   const untilKnown = createOutcomeWait(tools);
 
-  const countUnknown = async (request: FastifyRequest, reply: FastifyReply, isUnknown: boolean) => {
-    if (isUnknown) await mistakes.unknownId(request, reply);
-  };
   app.get('/api/v1/verify/v1/token/:token_id', { onRequest, config: { contract: byIdContract } }, async (request, reply) => {
-    const { path, query } = parseById(request);
-    const { token_id } = path;
+    const {
+      path: { token_id },
+      query,
+    } = parseById(request);
     reply.header('Vary', varyByBrowser);
     if (!wantsPage(request)) {
       const { waitSeconds } = readPrefer(request.headers.prefer);
       if (waitSeconds > 0) reply.header('Preference-Applied', `wait=${waitSeconds}`);
       const result = await untilKnown(token_id, waitSeconds, () => request.raw.destroyed || reply.raw.destroyed);
-      await countUnknown(request, reply, isUnknownId(result));
+      if (isUnknownId(result)) await mistakes.unknownId(request, reply);
       return shownTo(request, query, result);
     }
     reply.header('X-Robots-Tag', 'noindex, nofollow');
     const shown = await readStampPage(tools, token_id, baseUrl());
-    await countUnknown(request, reply, shown.verdict.kind === 'unknown');
+    if (isUnknown(shown.judgement)) await mistakes.unknownId(request, reply);
     return reply.page('verify', verifyViewOf(shown));
   });
   app.post('/api/v1/verify/v1/raw', { onRequest, bodyLimit: tokenBodyLimit, config: { contract: rawContract } }, async (request, reply) => {
@@ -169,7 +167,7 @@ export function registerVerifyForm(
     scope.post('/verify', { onRequest, bodyLimit, config: { contract: sendContract } }, async (request, reply) => {
       const { token, hash } = parse(request).body;
       reply.header('Cache-Control', 'no-store');
-      return reply.page('verify-form', verifyFormViewOf({ token, hash, verdict: await judgePasted(tools, token, hash) }));
+      return reply.page('verify-form', verifyFormViewOf({ token, hash, judgement: await judgePasted(tools, token, hash) }));
     });
   });
 }
