@@ -111,24 +111,20 @@ export function boundPipelines(server: Server): void {
     else nextTurn.push(exchange);
   }
 
-  function admit(connection: Connection, exchange: PipelinedRequest): void {
-    const [{ socket }, response] = exchange;
-    connection.unanswered += 1;
-    response.once('close', () => {
-      connection.unanswered -= 1;
-      admitWaiting(socket, connection);
-    });
-    beginInTurn(exchange);
-  }
-
+  /** Begins as many requests of a connection as may be unanswered. */
   function admitWaiting(socket: Socket, connection: Connection): void {
-    if (connection.waiting.length === 0) return;
     while (connection.unanswered < mostUnanswered && connections.has(socket)) {
       const next = connection.waiting.shift();
       if (next === undefined) break;
-      admit(connection, next);
+      connection.unanswered += 1;
+      next[1].once('close', () => {
+        connection.unanswered -= 1;
+        if (connection.waiting.length === 0) return;
+        admitWaiting(socket, connection);
+        if (connection.waiting.length === 0) socket.resume();
+      });
+      beginInTurn(next);
     }
-    if (connection.waiting.length === 0) socket.resume();
   }
 
   server.on('connection', (socket) => {
@@ -143,12 +139,9 @@ export function boundPipelines(server: Server): void {
     const { socket } = exchange[0];
     const connection = connections.get(socket);
     if (!connection) return;
-    if (connection.unanswered < mostUnanswered && connection.waiting.length === 0) {
-      admit(connection, exchange);
-    } else {
-      connection.waiting.push(exchange);
-      socket.pause();
-    }
+    connection.waiting.push(exchange);
+    admitWaiting(socket, connection);
+    if (connection.waiting.length > 0) socket.pause();
   });
 }
 
@@ -160,17 +153,10 @@ const mostForOneAddress = 8;
  */
 const mostIdleMs = 30_000;
 
-/** Limits how many large answers a process sends at once: sealed content, evidence bundles, and bulk answers with more than a hundred items. */
-export interface LargeAnswers {
-  /**
-   * Counts this answer until it is sent, and aborts it if its client reads nothing for 30 s.
-   *
-   * @throws ServiceError `overloaded` if there are 64 already, or 8 for this address; `bad_request` if the client has left
-   */
-  begin(request: FastifyRequest, reply: FastifyReply): void;
-}
+export type LargeAnswers = ReturnType<typeof createLargeAnswers>;
 
-export function createLargeAnswers(): LargeAnswers {
+/** Limits how many large answers a process sends at once: sealed content, evidence bundles, and bulk answers with more than a hundred items. */
+export function createLargeAnswers() {
   const ofAddress = new Map<string, number>();
   let underWay = 0;
   const count = (address: string, change: 1 | -1) => {
@@ -180,7 +166,12 @@ export function createLargeAnswers(): LargeAnswers {
     underWay += change;
   };
   return {
-    begin(request, reply) {
+    /**
+     * Counts this answer until it is sent, and aborts it if its client reads nothing for 30 s.
+     *
+     * @throws ServiceError `overloaded` if there are 64 already, or 8 for this address; `bad_request` if the client has left
+     */
+    begin(request: FastifyRequest, reply: FastifyReply): void {
       const address = addressKey(request);
       if (reply.raw.destroyed) throw new ServiceError('bad_request', 'The client left before its answer was made.');
       if (underWay >= mostAtOnce || (ofAddress.get(address) ?? 0) >= mostForOneAddress) {
