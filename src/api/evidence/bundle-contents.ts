@@ -102,12 +102,9 @@ export function evidenceDocumentOf(evidence: BundleContents): Readable {
       certificates: evidence.certificates().map(({ role, subject, fingerprint, pem }) => ({ role, subject, sha256: fingerprint, pem })),
       revocation_lists: [...evidence.revocationLists()],
       ...(lists && {
-        trusted_lists: lists.map(({ territory, number, sha256 }) => ({
-          territory,
-          list_number: number,
-          sha256,
-          address: `/trusted-lists/${sha256}`,
-        })),
+        trusted_lists: lists.map(({ territory, number: list_number, sha256 }) => {
+          return { territory, list_number, sha256, address: `/trusted-lists/${sha256}` };
+        }),
       }),
     };
     yield `],${JSON.stringify(tail).slice(1)}`;
@@ -129,16 +126,6 @@ export interface BundledCertificate {
   readonly pem: string;
 }
 
-/** Collects the certificate chains of many tokens, each certificate once, and the revocation lists of their issuers. */
-interface CertificateCollector {
-  /** Adds the certificates of some evidence. It is verified only if its first signer or one of its renewals is new. */
-  add(evidenced: Evidenced): Promise<void>;
-  /** Trust anchors first. Each group is sorted by fingerprint, so that the order is the same each time. */
-  certificates(): readonly BundledCertificate[];
-  /** PEM. */
-  revocationLists(): readonly string[];
-}
-
 /**
  * The maximum number of pieces of evidence that are verified for one bundle. The certificates of further signers are left out; a TSA has few signers.
  */
@@ -146,7 +133,8 @@ const mostJudged = 64;
 
 const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-export function createCertificateCollector({ stampJudge, trust }: WorkflowTools): CertificateCollector {
+/** Collects the certificate chains of many tokens, each certificate once, and the revocation lists of their issuers. */
+export function createCertificateCollector({ stampJudge, trust }: WorkflowTools) {
   const revocationLists = trust.providers.flatMap(({ settings: { crl } }) => crl ?? []);
   const signers: Buffer[] = [];
   const anchors = new Map<string, CertificateIdentity>();
@@ -167,7 +155,8 @@ export function createCertificateCollector({ stampJudge, trust }: WorkflowTools)
       .sort((a, b) => byText(a.fingerprint, b.fingerprint));
 
   return {
-    add: async ({ bytes, first, renewalIds, newImprints, provider, imprint }) => {
+    /** Adds the certificates of some evidence. It is verified only if its first signer or one of its renewals is new. */
+    add: async ({ bytes, first, renewalIds, newImprints, provider, imprint }: Evidenced): Promise<void> => {
       const isKnown = () => signers.some((signer) => first.includes(signer)) && renewalIds.every((id) => renewals.has(id));
       if (judged >= mostJudged || isKnown()) return;
       judged += 1;
@@ -176,11 +165,13 @@ export function createCertificateCollector({ stampJudge, trust }: WorkflowTools)
       for (const { chain } of judgement.verified.record?.tokens ?? [judgement.verified]) keep(chain);
       for (const id of renewalIds) renewals.add(id);
     },
-    certificates: () => [
+    /** Trust anchors first. Each group is sorted by fingerprint, so that the order is the same each time. */
+    certificates: (): readonly BundledCertificate[] => [
       ...shown('trust_anchor', anchors),
       ...shown('other', new Map([...others].filter(([fingerprint]) => !anchors.has(fingerprint)))),
     ],
-    revocationLists: () => {
+    /** PEM. */
+    revocationLists: (): readonly string[] => {
       const found = [...anchors.values(), ...others.values()].map(({ der }) => der);
       const { certificates } = createTrustStore({ anchors: found });
       const { crls } = createTrustStore({ anchors: [], crls: revocationLists });

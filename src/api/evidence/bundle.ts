@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { ZipFile } from 'yazl';
-import { type OutputLine, outputLineOf, proofLineOf, stampLineOf } from '../../shared/contract/evidence-bundle.ts';
+import type { OutputLine } from '../../shared/contract/evidence-bundle.ts';
 import { sha256 } from '../../shared/domain/proofs.ts';
 import { qualifiedSentence } from '../../shared/domain/qualification.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
@@ -139,27 +139,13 @@ async function gather(tools: WorkflowTools, workflow: WorkflowRecord, { withList
 }
 
 const engine = createViewEngine();
-let script: string | undefined;
-
-/** Reads `verify.py`, which checks a bundle with `openssl` and Python's standard library. */
-function verifyScript(): string {
-  script ??= readFileSync(join(viewsFolder, 'bundle/verify.py'), 'utf8');
-  return script;
-}
-
 /** Makes `README.txt`, for people who know neither hashes nor this service. It states only facts that were verified for this bundle (V9). */
-function readmeOf({ record, root, closing, lists, certificates }: BundleContents, fingerprintShown: (hex: string) => string): string {
-  const anchors = certificates().filter(({ role }) => role === 'trust_anchor');
-  const others = certificates().filter(({ role }) => role === 'other');
+function readmeOf({ record, root, closing, lists, certificates }: BundleContents): string {
   return engine.render('/bundle/readme', {
-    record,
-    root,
-    closing,
-    anchors,
-    others,
+    ...{ record, root, closing, lists, fingerprintShown },
+    anchors: certificates().filter(({ role }) => role === 'trust_anchor'),
+    others: certificates().filter(({ role }) => role === 'other'),
     treeRoot: treeRootOf(root),
-    fingerprintShown,
-    lists,
     qualified: lists && qualifiedText(root, closing),
   });
 }
@@ -204,18 +190,20 @@ function sealParts(name: SealName, { kind, bytes }: EvidenceSeal): BundleFile[] 
 
 async function* stampLines(evidence: BundleContents, first: number): AsyncGenerator<string> {
   for await (const { number, kind, bytes } of evidence.stamps(first, first + blockSize - 1)) {
-    yield stampLineOf(number, kind, bytes.toString('base64'));
+    yield kind === 'none' ? `${number} none\n` : `${number} ${kind} ${bytes.toString('base64')}\n`;
   }
 }
 
 function* proofLines({ record, pathOf }: BundleContents, first: number): Generator<string> {
   for (let number = first; number < first + blockSize && number <= record.output_count; number += 1) {
-    yield proofLineOf(number, pathOf(number));
+    yield `${[number, ...pathOf(number)].join(' ')}\n`;
   }
 }
 
 async function* outputLines(evidence: BundleContents): AsyncGenerator<string> {
-  for await (const output of evidence.outputs()) yield outputLineOf(output);
+  for await (const { number, outputHash, chainHash, type, stampId } of evidence.outputs()) {
+    yield `${number} ${outputHash} ${chainHash} ${type} ${stampId}\n`;
+  }
 }
 
 /** The files of a bundle in order, without the list of their hashes, which comes last. */
@@ -225,10 +213,11 @@ function filesOf(evidence: BundleContents): readonly BundleFile[] {
   const text = (name: string, content: () => string): BundleFile => ({ name, read: () => [Buffer.from(content())] });
   const ofRole = (role: BundledCertificate['role']) => pemText(evidence.certificates().filter((each) => each.role === role));
   // Rendered before any stamp is read, so it names only the certificates of the seals.
-  const readme = readmeOf(evidence, fingerprintShown);
+  const readme = readmeOf(evidence);
   return [
     text(bundleFiles.readme, () => readme),
-    { ...text(bundleFiles.script, verifyScript), mode: 0o100755 },
+    // It checks a bundle with `openssl` and Python's standard library.
+    { ...text(bundleFiles.script, () => readFileSync(join(viewsFolder, 'bundle/verify.py'), 'utf8')), mode: 0o100755 },
     text(bundleFiles.closingRecord, () => recordText),
     ...sealParts('closing-record', closing),
     { name: bundleFiles.rootPreimage, read: () => [rootPreimage] },

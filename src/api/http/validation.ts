@@ -148,6 +148,7 @@ export const missingBody: ValidationItem = { type: 'missing', loc: ['body'], msg
 const wrongTypes: Readonly<Record<string, PydanticIssue>> = {
   string: { type: 'string_type', msg: 'Input should be a valid string' },
   array: { type: 'list_type', msg: 'Input should be a valid list' },
+  stringbool: { type: 'bool_parsing', msg: 'Input should be a valid boolean, unable to interpret input' },
   record: { type: 'dict_type', msg: 'Input should be a valid dictionary' },
   object: { type: 'model_attributes_type', msg: 'Input should be a valid dictionary or object to extract fields from' },
 };
@@ -155,6 +156,7 @@ const wrongTypes: Readonly<Record<string, PydanticIssue>> = {
 function inPydanticWords(issue: z.core.$ZodIssue, value: unknown): PydanticIssue {
   const carried = pydanticIssueOf(issue);
   if (carried) return carried;
+  if (issue.code === 'invalid_value' && 'expected' in issue) return wrongTypes.stringbool!;
   if (issue.code === 'invalid_value') {
     const expected = listOf(issue.values.map((value) => `'${String(value)}'`));
     return { type: 'enum', msg: `Input should be ${expected}`, ctx: { expected } };
