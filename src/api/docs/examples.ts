@@ -42,7 +42,7 @@ interface ObjectSchema {
   readonly enum: readonly unknown[];
 }
 
-export const byFormat: Readonly<Record<string, string>> = { uuid: tokenId, 'date-time': '2026-11-21T12:00:00.000Z', date: '2026-11-21' };
+const byFormat: Readonly<Record<string, string>> = { uuid: tokenId, 'date-time': '2026-11-21T12:00:00.000Z', date: '2026-11-21' };
 
 /** Examples of members and parameters, where one with their name says more than any value of their type. */
 export const byField: Readonly<Record<string, unknown>> = {

@@ -156,7 +156,6 @@ export type HealthResponse = z.output<typeof healthResponse>;
 
 /** The answer of `/health/live`: the process is running. It does not depend on Redis or MongoDB. */
 export const livenessResponse = z.object({ status: z.literal('ok') }).meta({ id: 'Liveness' });
-export type LivenessResponse = z.output<typeof livenessResponse>;
 
 /** The answer of `/health/ready`: whether the service can serve requests. If it cannot, the status is 503 and the body has the same form. */
 export const readinessResponse = z

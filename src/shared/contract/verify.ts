@@ -9,7 +9,6 @@ import { imprintShown, qualifiedBrief, qualifiedBriefOf } from './stamp.ts';
 const token = text().meta({ description: 'the opaque token that a stamp operation returned' });
 
 export const verifyRequest = z.object({ token }).meta({ id: 'VerifyRequest' });
-export type VerifyRequest = z.output<typeof verifyRequest>;
 
 const lengths = Object.values(digestCharacters);
 const oneDigest = lengths.map((length) => `[0-9a-f]{${length}}`).join('|');
