@@ -1,9 +1,11 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorResponse } from '../../shared/contract/error.ts';
-import { type Credential, type ErrorCode, ServiceError } from '../../shared/domain/service-error.ts';
+import { type Credential, type ErrorCode, ServiceError, statusOf } from '../../shared/domain/service-error.ts';
 import { keepConnection } from './body-reader.ts';
 import { RequestValidationError } from './validation.ts';
 import { sendErrorPage, wantsPage } from './views.ts';
+
+export { statusOf };
 
 /** For statuses that ask the client to try again: the seconds to wait if the error itself does not say. */
 const defaultRetryAfterSeconds: Readonly<Record<number, number>> = { 429: 1, 503: 2, 504: 1 };
@@ -138,36 +140,6 @@ export function faultsOf(request: FastifyRequest, status: number): readonly Faul
 
 /** The most serious fault of a request: the first failure, or the first refusal if there is no failure. */
 export const worstOf = (faults: readonly Fault[]): Fault | undefined => faults.find(({ outcome }) => outcome === 'failed') ?? faults[0];
-
-/** The HTTP status of every expected error. The type checks that the list is complete. */
-export const statusOf = {
-  bad_request: 400,
-  unauthorized: 401,
-  forbidden: 403,
-  recipient_blocked: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  request_timeout: 408,
-  conflict: 409,
-  idempotency_key_reused: 409,
-  gone: 410,
-  payload_too_large: 413,
-  unsupported_media_type: 415,
-  rate_limited: 429,
-  recipient_limited: 429,
-  internal_error: 500,
-  provider_failed: 502,
-  tier_unavailable: 502,
-  mail_unavailable: 503,
-  tsa_unavailable: 503,
-  queue_unavailable: 503,
-  store_unavailable: 503,
-  overloaded: 503,
-  prefetch_refused: 503,
-  stamp_pending: 504,
-  completion_pending: 504,
-  mail_pending: 504,
-} as const satisfies Record<ErrorCode, number>;
 
 interface KnownPath {
   readonly pattern: RegExp;
