@@ -17,7 +17,8 @@ import { bytes, json, type OperationContract } from '../http/operation.ts';
 import { createRequestParser } from '../http/validation.ts';
 import type { ApiTools } from '../tools.ts';
 import { findWorkflow, proveConsistency, proveInclusion, proveInclusionOf, type WorkflowTools } from '../workflows/index.ts';
-import { documentBundle, zipBundle } from './bundle.ts';
+import { evidenceDocumentOf, zipOf } from './bundle.ts';
+import { gatherEvidence } from './bundle-contents.ts';
 import { coseHeadersOf, readPublicKey } from './cose.ts';
 import { findListFile, publishedRecordOf, readPublishedOutputs } from './published.ts';
 
@@ -166,18 +167,18 @@ export function registerBundleRoutes(app: FastifyInstance, context: ServerContex
     const workflow = await findPublic(request, reply, path.workflow_id);
     context.largeAnswers.begin(request, reply);
     unlisted(reply);
-    return { workflow, choice: { withLists: query.lists } };
+    return { workflowId: path.workflow_id, evidence: await gatherEvidence(tools, workflow, query.lists) };
   }
 
   const of = (contract: OperationContract) => ({ exposeHeadRoute: false, ...limited(context, contract) });
   app.get('/workflow/:workflow_id/evidence.zip', of(contracts.zip), async (request, reply) => {
-    const { workflow, choice } = await find(request, reply);
-    reply.header('Content-Disposition', `attachment; filename="workflow-${workflow._id}.zip"`);
-    return reply.type('application/zip').send(await zipBundle(tools, workflow, choice));
+    const { workflowId, evidence } = await find(request, reply);
+    reply.header('Content-Disposition', `attachment; filename="workflow-${workflowId}.zip"`);
+    return reply.type('application/zip').send(zipOf(evidence));
   });
   app.get('/workflow/:workflow_id/evidence.json', of(contracts.document), async (request, reply) => {
-    const { workflow, choice } = await find(request, reply);
-    return reply.type('application/json; charset=utf-8').send(await documentBundle(tools, workflow, choice));
+    const { evidence } = await find(request, reply);
+    return reply.type('application/json; charset=utf-8').send(evidenceDocumentOf(evidence));
   });
 }
 

@@ -38,28 +38,28 @@ const byIdContract = {
   errors,
 } satisfies OperationContract;
 
-const rawContract = {
-  tag,
-  id: 'verifyRawToken',
+const ofToken = {
   summary: 'Verify a token',
-  description: 'Any token of this service, any RFC 3161 token and any evidence record (RFC 4998) that leads to a configured trust anchor.',
   query: detailsQuery,
   headers: preferHeaders,
-  body: rawVerifyRequest,
   answers: { 200: json('Whether it is valid, and why not.', verificationResult) },
   errors,
+} as const;
+
+const rawContract = {
+  ...ofToken,
+  tag,
+  id: 'verifyRawToken',
+  description: 'Any token of this service, any RFC 3161 token and any evidence record (RFC 4998) that leads to a configured trust anchor.',
+  body: rawVerifyRequest,
 } satisfies OperationContract;
 
 const productContract = {
+  ...ofToken,
   tag: 'Internal',
   authentication: 'service',
   id: 'verifyInternal',
-  summary: 'Verify a token',
-  query: detailsQuery,
-  headers: preferHeaders,
   body: verifyRequest,
-  answers: { 200: json('Whether it is valid, and why not.', verificationResult) },
-  errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;
 
 /** The maximum size of the revocation lists in a request. Reading a list takes longer than reading a token of this size. */
@@ -149,7 +149,7 @@ const sendContract = {
   bodyTypes: [formType],
   body: verifyForm,
   answers: { 200: page('Whether the token is valid, and its contents.') },
-  errors: ['rate_limited', 'store_unavailable'],
+  errors,
 } satisfies OperationContract;
 
 const parse = createRequestParser(sendContract);

@@ -13,14 +13,6 @@ import { qualifiedVerdict, qualifiedVerdictOf } from './verify.ts';
 const stampKinds = ['token', 'record', 'none'] as const;
 export type StampKind = (typeof stampKinds)[number];
 
-export interface OutputLine {
-  readonly number: number;
-  readonly outputHash: string;
-  readonly chainHash: string;
-  readonly type: string;
-  readonly stampId: string;
-}
-
 const kind = z
   .enum(stampKinds)
   .describe('`token`: an RFC 3161 token; `record`: an evidence record (RFC 4998); `none`: this bundle contains neither');
