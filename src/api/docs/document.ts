@@ -7,7 +7,6 @@ import { maxNesting } from '../http/json-body.ts';
 import type { AnswerContract, OperationContract } from '../http/operation.ts';
 import { byField, exampleOf, type JsonSchema } from './examples.ts';
 
-/** A route of the application, with its contract. */
 export interface DescribedRoute {
   readonly method: string;
   /** In Fastify's notation: `/token/:token_id`. */

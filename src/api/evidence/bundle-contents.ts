@@ -167,7 +167,6 @@ function createCertificateCollector({ stampJudge, trust }: WorkflowTools) {
       ...shown('trust_anchor', anchors),
       ...shown('other', new Map([...others].filter(([fingerprint]) => !anchors.has(fingerprint)))),
     ],
-    /** PEM. */
     revocationLists: (): readonly string[] => {
       const found = [...anchors.values(), ...others.values()].map(({ der }) => der);
       const { certificates } = createTrustStore({ anchors: found });
@@ -178,7 +177,6 @@ function createCertificateCollector({ stampJudge, trust }: WorkflowTools) {
   };
 }
 
-/** A trusted list in a bundle, as it was signed. */
 interface BundledList {
   readonly name: string;
   readonly territory: string;

@@ -18,12 +18,10 @@ const sign1Tag = 18;
 /** The bytes before the seed of an Ed25519 key in PKCS #8 (RFC 8410 §7). */
 const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** The key that signs receipts. */
 interface ReceiptKey {
   readonly privateKey: KeyObject;
   /** SHA-256 of the public key's SubjectPublicKeyInfo. */
   readonly kid: Buffer;
-  /** PEM of the public key. */
   readonly publicPem: string;
 }
 

@@ -93,7 +93,6 @@ function holdsUntil({ verified }: Vouched, { proofs: [proof] }: StoredStamp): nu
   return Math.min(...verified.chain.map(({ notAfter }) => notAfter.getTime()));
 }
 
-/** The public evidence of a stamp. */
 export interface HeldEvidence {
   /** DER of a TimeStampToken or an EvidenceRecord. */
   readonly bytes: Buffer;

@@ -96,10 +96,8 @@ export function createMistakes({ config, limits }: ApiTools) {
     }
   }
   return {
-    /** Counts a wrong or missing token. */
     wrongToken: wrongTokens.count,
     checkUnknownIds: unknownIds.check,
-    /** Counts an unknown id or secret. */
     unknownId: unknownIds.count,
     count,
     /** Like `count`, but does not run `work` if the address is beyond a limit. */

@@ -39,7 +39,6 @@ export function registerJsonBody(app: FastifyInstance, reader: BodyReader): void
 /** Whether a route reads a body. If its contract has no body, a body is ignored. */
 const takesBody = ({ routeOptions: { config } }: FastifyRequest): boolean => !config.contract || config.contract.body !== undefined;
 
-/** The content types that a route accepts. */
 const typesOf = ({ routeOptions: { config }, server }: FastifyRequest): readonly string[] =>
   config.contract?.bodyTypes ?? [mediaType, ...(server.hasContentTypeParser(ndjsonType) ? [ndjsonType] : [])];
 

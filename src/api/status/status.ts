@@ -31,7 +31,6 @@ export interface DayFigures {
   readonly failed: number;
 }
 
-/** The maximum age of the figures. */
 const maxAgeMs = 2_000;
 /** How long a part may take to answer before it counts as down. */
 const partTimeoutMs = 1_500;

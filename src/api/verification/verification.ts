@@ -139,14 +139,6 @@ export function resultOf(judgement: StampJudgement, tokenId: string | null, isFi
 /** Whether a result means that no stamp has the requested id. */
 export const isUnknownId = ({ reason }: VerificationResult): boolean => reason === reasonOf('unknown_token_id');
 
-/**
- * Waits until a stamp is stored or the time is up, then verifies it by its id (N1). `hasLeft`: whether the client has closed the connection.
- *
- * @throws ServiceError `store_unavailable`
- */
-type UntilKnown = (tokenId: string, waitSeconds: number, hasLeft: () => boolean) => Promise<VerificationResult>;
-
-/** The longest wait, in seconds. */
 const longestSeconds = 30;
 /** The maximum number of waits in a process at once. Further requests are answered immediately. */
 const mostWaiting = 512;
@@ -156,7 +148,11 @@ const youngMs = 24 * 3_600_000;
 const firstLookMs = 50;
 const longestLookMs = 500;
 
-export function createOutcomeWait(tools: VerificationTools): UntilKnown {
+/**
+ * Creates a function that waits until a stamp is stored or the time is up, then verifies it by its id (N1). `hasLeft`: whether the client has closed
+ * the connection.
+ */
+export function createOutcomeWait(tools: VerificationTools) {
   const { store, clock } = tools;
   let waiting = 0;
 
@@ -167,7 +163,7 @@ export function createOutcomeWait(tools: VerificationTools): UntilKnown {
     }
   }
 
-  return async (tokenId, waitSeconds, hasLeft) => {
+  return async (tokenId: string, waitSeconds: number, hasLeft: () => boolean): Promise<VerificationResult> => {
     const result = await verifyById(tools, tokenId);
     const age = clock() - timeOfId(tokenId);
     const isExpected = isUnknownId(result) && age < youngMs && age > -youngMs;

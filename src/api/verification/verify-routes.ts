@@ -12,7 +12,7 @@ import {
   verifyRequest,
 } from '../../shared/contract/verify.ts';
 import { TrustMaterialError } from '../../shared/rfc3161/index.ts';
-import { type BodyReader, beforeBody, tokenBodyLimit } from '../http/body-reader.ts';
+import { beforeBody, tokenBodyLimit } from '../http/body-reader.ts';
 import type { ServerContext } from '../http/context.ts';
 import { json, type OperationContract, page, readPrefer, wantsDetails } from '../http/operation.ts';
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
@@ -89,31 +89,27 @@ export function registerVerifyRoutes(app: FastifyInstance, context: ServerContex
   const untilKnown = createOutcomeWait(tools);
 
   app.get('/api/v1/verify/v1/token/:token_id', { onRequest, config: { contract: byIdContract } }, async (request, reply) => {
-    const {
-      path: { token_id },
-      query,
-    } = parseById(request);
+    const { path, query } = parseById(request);
     reply.header('Vary', varyByBrowser);
     if (!wantsPage(request)) {
       const { waitSeconds } = readPrefer(request.headers.prefer);
       if (waitSeconds > 0) reply.header('Preference-Applied', `wait=${waitSeconds}`);
-      const result = await untilKnown(token_id, waitSeconds, () => request.raw.destroyed || reply.raw.destroyed);
+      const result = await untilKnown(path.token_id, waitSeconds, () => request.raw.destroyed || reply.raw.destroyed);
       if (isUnknownId(result)) await mistakes.unknownId(request, reply);
       return shownTo(request, query, result);
     }
     reply.header('X-Robots-Tag', 'noindex, nofollow');
-    const shown = await readStampPage(tools, token_id, baseUrl());
+    const shown = await readStampPage(tools, path.token_id, baseUrl());
     if (isUnknown(shown.judgement)) await mistakes.unknownId(request, reply);
     return reply.page('verify', verifyViewOf(shown));
   });
   app.post('/api/v1/verify/v1/raw', { onRequest, bodyLimit: tokenBodyLimit, config: { contract: rawContract } }, async (request, reply) => {
     const { query, body } = parseRaw(request);
-    const { token, hash, hashes, revocation_lists } = body;
-    const crls = (revocation_lists ?? []).map((list) => Buffer.from(list, 'base64'));
+    const crls = (body.revocation_lists ?? []).map((list) => Buffer.from(list, 'base64'));
     const bytes = crls.reduce((sum, { length }) => sum + length, 0);
     if (bytes > mostCrlBytes) throw listsRefused('should have at most 256 KiB in all');
     if (bytes > 0) await onRequest.items(request, reply, Math.ceil(bytes / crlBytesOfVerification));
-    const result = await verifyRaw(tools, token, hash, hashes, crls).catch((error: unknown) => {
+    const result = await verifyRaw(tools, body.token, body.hash, body.hashes, crls).catch((error: unknown) => {
       throw error instanceof TrustMaterialError ? listsRefused(`cannot be used: ${error.message}`) : error;
     });
     return shownTo(request, query, result);
@@ -163,19 +159,13 @@ export function registerVerifyForm(
   app.get('/verify', { config: { contract: openContract } }, async (_request, reply) => reply.page('verify-form', { asked: null }));
   // The route has its own scope, because no other route accepts a form.
   app.register(async (scope) => {
-    registerFormBody(scope, reader);
+    scope.addContentTypeParser(formType, async (request: FastifyRequest, payload: IncomingMessage) =>
+      Object.fromEntries(new URLSearchParams((await reader.read(request, payload)).toString())),
+    );
     scope.post('/verify', { onRequest, bodyLimit, config: { contract: sendContract } }, async (request, reply) => {
       const { token, hash } = parse(request).body;
       reply.header('Cache-Control', 'no-store');
       return reply.page('verify-form', verifyFormViewOf({ token, hash, judgement: await judgePasted(tools, token, hash) }));
     });
-  });
-}
-
-/** Lets a scope's routes accept form bodies. Each body becomes an object of its fields. */
-function registerFormBody(scope: FastifyInstance, reader: BodyReader): void {
-  scope.addContentTypeParser(formType, async (request: FastifyRequest, payload: IncomingMessage) => {
-    const bytes = await reader.read(request, payload);
-    return Object.fromEntries(new URLSearchParams(bytes.toString()));
   });
 }

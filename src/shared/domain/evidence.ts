@@ -107,11 +107,9 @@ export function leafMarksOf(record: Buffer): LeafMarks | undefined {
  * tree, once for all leaves; and for each leaf only its blind and the siblings below the crown.
  */
 
-/** The position of a leaf in its tree. */
 interface LeafPlace {
   /** The number of the leaf, from 0. */
   readonly index: number;
-  /** Number of leaves in the tree. */
   readonly leaves: number;
 }
 

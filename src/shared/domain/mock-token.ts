@@ -10,7 +10,6 @@ import { type StampTier, stampTiers } from './stamp.ts';
  * 93 bytes are 124 base64 characters without padding or spare bits, so every changed bit changes a byte that is checked.
  */
 
-/** The provider name of mock stamps. */
 export const mockProviderName = 'mock';
 
 const magic = Buffer.from('QSM\x01', 'latin1');

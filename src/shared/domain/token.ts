@@ -52,7 +52,6 @@ function notCheckedOf({ revocation, certificatesEndedAt, unchecked }: Verified):
   ];
 }
 
-/** Returns the imprint of a token, with its digest in hexadecimal. */
 export const imprintOf = ({ imprint: { algorithm, digest } }: Pick<Verified, 'imprint'>): Imprint => ({
   algorithm,
   digest: digest.toString('hex'),
