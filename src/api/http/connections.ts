@@ -6,12 +6,11 @@ import { type ErrorCode, ServiceError } from '../../shared/domain/service-error.
 import { addressKey } from './rate-limits.ts';
 import { createSampledLog } from './request-log.ts';
 
-/** The status of the answer for some of Node's errors about bytes that are not a valid request. For all others it is 400. */
-const statusOfFault: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
-
-/** The message of the answer for some of these errors. For all others it is the name of the status. */
-const detailOfFault: Readonly<Record<string, string>> = {
-  HPE_INVALID_EOF_STATE: 'The connection ended before the request was complete. Nothing was done.',
+/** The answers for some of Node's errors about bytes that are not a valid request. For all others it is 400. Without `detail` it is the name of the status. */
+const faults: Readonly<Record<string, { readonly status: number; readonly detail?: string }>> = {
+  HPE_HEADER_OVERFLOW: { status: 431 },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408 },
+  HPE_INVALID_EOF_STATE: { status: 400, detail: 'The connection ended before the request was complete. Nothing was done.' },
 };
 
 /** Creates the handler that answers bytes that are not a valid request. If many have the same status, only some are logged. */
@@ -22,10 +21,10 @@ function createFaultAnswer() {
       socket.destroy();
       return;
     }
-    const status = statusOfFault[error.code ?? ''] ?? 400;
+    const { status = 400, detail = `${STATUS_CODES[status]}.` } = faults[error.code ?? ''] ?? {};
     const code: ErrorCode = status === 408 ? 'request_timeout' : 'bad_request';
     sampled(status, (left) => this.log.info({ status, outcome: 'refused', code, fault: error.code, ...left }, 'refused'));
-    const body = JSON.stringify({ detail: detailOfFault[error.code ?? ''] ?? `${STATUS_CODES[status]}.`, code, request_id: randomUUID() });
+    const body = JSON.stringify({ detail, code, request_id: randomUUID() });
     const head = [
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
       'Content-Type: application/json; charset=utf-8',

@@ -5,7 +5,6 @@ import { type ClockState, type MailState, type ServiceState, serviceStates } fro
 import type { Heartbeat, ProviderHealth } from '../../shared/redis/heartbeat.ts';
 import { answerWithin } from '../../shared/runtime/timers.ts';
 import type { ActivityTotals } from '../../shared/store/counters.ts';
-import type { EvidenceState } from '../../shared/store/evidence-terms.ts';
 import type { ListInForce } from '../../shared/store/trusted-lists.ts';
 import { usesTrustedLists } from '../../shared/trust/list-sources.ts';
 import { LIST_FAULTS, stateOf } from '../../shared/trust/lists/index.ts';
@@ -38,7 +37,7 @@ export const shownDays = 30;
 
 /** Creates the function that reads the figures. They are at most two seconds old. */
 export function createStatusReader(tools: ApiTools): () => Promise<StatusFigures> {
-  const { config, store, trust, writes, queueWatch, readHeartbeats, readDurability, clock } = tools;
+  const { config, trust, writes, queueWatch, readHeartbeats, readDurability, clock } = tools;
   const startedAt = performance.now();
   const sinceOf = createChangeMemory();
   /** The last known state of the providers. */
@@ -46,33 +45,15 @@ export function createStatusReader(tools: ApiTools): () => Promise<StatusFigures
     merge([{ ...provider, mayBeQualified: false, status: 'outage', lastSuccessAt: null, p50: null, p95: null }]),
   );
   /** The last figures of the store. */
-  let stored: {
-    readonly totals?: { readonly last24h: ActivityTotals; readonly lifetime: ActivityTotals };
-    readonly evidence?: EvidenceState | undefined;
-    readonly days: readonly DayFigures[];
-    readonly lists: readonly ListInForce[];
-  } = { days: [], lists: [] };
-
-  async function readStore(now: number): Promise<true> {
-    const [totals, rows, evidence, lists] = await Promise.all([
-      store.counters.totals(now),
-      store.counters.daily(shownDays, now),
-      store.evidenceTerms.readState(),
-      usesTrustedLists(config) ? store.trustedLists.readInForce() : [],
-    ]);
-    const days = [...Map.groupBy(rows, ({ date }) => date)].map(([date, ofDay]) => ({
-      date,
-      stamps: ofDay.reduce((sum, row) => sum + row.stamps, 0),
-      failed: ofDay.reduce((sum, row) => sum + row.failed, 0),
-    }));
-    stored = { totals, days, evidence, lists };
-    return true;
-  }
+  let stored: Partial<Awaited<ReturnType<typeof readStore>>> = {};
 
   return readAtMostEvery(maxAgeMs, async () => {
     const now = clock();
     const [isStoreUp = false, workers, queue, durability = 'unknown'] = await Promise.all([
-      answerWithin(partTimeoutMs, () => readStore(now)),
+      answerWithin(partTimeoutMs, async () => {
+        stored = await readStore(tools, now);
+        return true;
+      }),
       answerWithin(partTimeoutMs, () => readHeartbeats(now)),
       answerWithin(partTimeoutMs, queueWatch.read),
       answerWithin(partTimeoutMs, readDurability),
@@ -83,7 +64,7 @@ export function createStatusReader(tools: ApiTools): () => Promise<StatusFigures
       queue: queue && { oldestAgeMs },
     });
     known = providers;
-    const { totals, evidence, lists, days } = stored;
+    const { totals, evidence, lists = [], days = [] } = stored;
     const time = new Date(now).toISOString();
     return {
       status: {
@@ -109,6 +90,21 @@ export function createStatusReader(tools: ApiTools): () => Promise<StatusFigures
       days,
     };
   });
+}
+
+async function readStore({ config, store }: ApiTools, now: number) {
+  const [totals, rows, evidence, lists] = await Promise.all([
+    store.counters.totals(now),
+    store.counters.daily(shownDays, now),
+    store.evidenceTerms.readState(),
+    usesTrustedLists(config) ? store.trustedLists.readInForce() : [],
+  ]);
+  const days = [...Map.groupBy(rows, ({ date }) => date)].map(([date, ofDay]) => ({
+    date,
+    stamps: ofDay.reduce((sum, row) => sum + row.stamps, 0),
+    failed: ofDay.reduce((sum, row) => sum + row.failed, 0),
+  }));
+  return { totals, evidence, lists, days };
 }
 
 /** Makes a function that reads at most once in `ms` milliseconds, even if many requests come. */
