@@ -1,4 +1,5 @@
-import { createSchemaCollector, type JsonSchema } from '../../src/api/docs/document.ts';
+import { createSchemaCollector } from '../../src/api/docs/document.ts';
+import type { JsonSchema } from '../../src/api/docs/examples.ts';
 import { statusOf } from '../../src/api/http/errors.ts';
 import { httpValidationError } from '../../src/shared/contract/error.ts';
 import { acceptedStamp, stampTier, stampToken } from '../../src/shared/contract/stamp.ts';

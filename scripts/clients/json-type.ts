@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../src/api/docs/document.ts';
+import type { JsonSchema } from '../../src/api/docs/examples.ts';
 
 /** How a programming language writes types. */
 export interface TypeWords {

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../src/api/docs/document.ts';
+import type { JsonSchema } from '../../src/api/docs/examples.ts';
 import type { ClientContract } from './contract.ts';
 import { membersOf, type TypeWords, typeOf } from './json-type.ts';
 

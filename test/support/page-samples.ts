@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto';
 import { errorPageOf, type LookedFor } from '../../src/api/http/views.ts';
-import type { ProvedStamp, StampMark, VerdictShown, VerifyPage } from '../../src/api/verification/verify-view.ts';
+import type { StampJudgement, StampMark } from '../../src/api/verification/stamp-judge.ts';
+import type { StampPage } from '../../src/api/verification/stamp-pages.ts';
 import type { WorkflowPage } from '../../src/api/workflows/page.ts';
 import type { OutputRow } from '../../src/api/workflows/proof.ts';
 import type { VerifyUserFacts } from '../../src/api/workflows/verify-user-page.ts';
 import { notQualified, type Qualification } from '../../src/shared/domain/qualification.ts';
+import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
 import type { WorkflowTier } from '../../src/shared/domain/stamp.ts';
-
+import type { Verified } from '../../src/shared/rfc3161/index.ts';
+import type { Vouched } from '../../src/shared/trust/judge.ts';
 import { sealHashes } from './page-record.ts';
 
 export { startSample, statusSamples } from './status-samples.ts';
@@ -215,89 +218,84 @@ export const verifyUserSamples: readonly VerifyUserFacts[] = [
   ...withButton.map((outcome) => verifyUserFacts(outcome, 'button')),
 ];
 
-const list = { issuer: 'CN=Acme Time CA', this_update: '2026-11-20T00:00:00Z', next_update: '2026-11-27T00:00:00Z' };
-const notRevoked = { status: 'good', list, revoked_at: null, invalid_since: null, reason: null } as const;
-const notKnown = { ...notRevoked, status: 'unknown', list: null, reason: 'no revocation list of its issuer is available' } as const;
-
-const certificate = (subject: string, revocation: typeof notRevoked | typeof notKnown = notKnown) => ({
-  subject,
-  fingerprint: sha256Of(subject),
-  validFrom: '2025-01-01T00:00:00Z',
-  validUntil: '2035-01-01T00:00:00Z',
-  revocation: { subject, sha256: sha256Of(subject), ...revocation },
+const certificate = (subject: string) => ({
+  ...{ subject, issuer: 'CN=Acme Root,O=Acme Trust Services,C=LU', serialHex: '01', fingerprint: sha256Of(subject) },
+  ...{ notBefore: new Date('2025-01-01T00:00:00Z'), notAfter: new Date('2035-01-01T00:00:00Z'), der: Buffer.alloc(0) },
 });
+const chain = [
+  certificate('CN=Acme TSU 7,O=Acme Trust Services'),
+  certificate('CN=Acme Time CA'),
+  certificate('CN=Acme Root,O=Acme Trust Services,C=LU'),
+];
+const crl = { issuer: 'CN=Acme Time CA', thisUpdate: new Date('2026-11-20T00:00:00Z'), nextUpdate: new Date('2026-11-27T00:00:00Z') };
 
-const provedStamp: ProvedStamp = {
-  stampedAt: '2026-11-21T09:31:01.482Z',
+/** The members of a verified token that pages show. */
+const verified = {
+  policy: '1.3.6.1.4.1.99999.1.2',
+  accuracyMicroseconds: 500_000n,
+  serial: '8734561298734561298734',
+  ...{ signer: chain[0], chain },
+  revocation: [
+    { certificate: chain[0], status: 'good', list: crl },
+    { certificate: chain[1], status: 'unknown', why: 'no_list' },
+  ],
+  certificatesEndedAt: undefined,
+  unchecked: [],
+  record: { tokens: [{}, {}], holdsUntil: new Date('2031-11-21T09:31:01.000Z') },
+} as unknown as Verified;
+
+const provedStamp: Vouched = {
+  ...{ ok: true, tokenId: undefined, tst: undefined, isProviderKnown: true, isTrustedByList: false },
+  issuedAt: '2026-11-21T09:31:01.482Z',
   provider: 'acme-qtsa',
   qualification: byList,
   imprint: { algorithm: 'sha256', digest: sha256Of(contentOf(1)) },
-  details: {
-    policy: '1.3.6.1.4.1.99999.1.2',
-    accuracySeconds: 0.5,
-    serial: '8734561298734561298734',
-    chain: [
-      certificate('CN=Acme TSU 7,O=Acme Trust Services', notRevoked),
-      certificate('CN=Acme Time CA'),
-      { ...certificate('CN=Acme Root,O=Acme Trust Services,C=LU'), revocation: null },
-    ],
-    notChecked: ['whether CN=Acme Time CA was revoked: no revocation list of its issuer is available'],
-    certificatesEndedAt: null,
-    record: { tokens: 2, holdsUntil: '2031-11-21T09:31:01.000Z' },
-  },
+  verified,
 };
 
-const proved = (changed: Partial<ProvedStamp> = {}): VerdictShown => ({ kind: 'proved', stamp: { ...provedStamp, ...changed } });
-const verifyPage = (verdict: VerdictShown): VerifyPage => ({
-  tokenId: tokenIdOf(1),
-  address: `https://stamps.example/api/v1/verify/v1/token/${tokenIdOf(1)}`,
-  verdict,
-  downloads:
-    verdict.kind === 'unknown'
-      ? []
-      : (['tsr', 'tsq', 'token', 'evidence'] as const).map((name) => ({ name, url: `/api/v1/verify/v1/token/x/${name}` })),
-  isBatched: false,
-  shownAt: '2026-11-21T11:46:07.204Z',
+const proved = (changed: Partial<Vouched> = {}): Vouched => ({ ...provedStamp, ...changed });
+const stampPage = (judgement: StampJudgement, proofKind: StampPage['proofKind'] = 'token'): StampPage => ({
+  ...{ tokenId: tokenIdOf(1), address: `https://stamps.example/api/v1/verify/v1/token/${tokenIdOf(1)}` },
+  ...{ judgement, proofKind, shownAt: '2026-11-21T11:46:07.204Z' },
 });
 
-const untrusted = 'untrusted_root: The signer’s certificate does not lead to a trust anchor.';
-const refusal = { reason: untrusted, advice: null, qualification: null };
-const stolen = 'whether a key was stolen after its certificate expired at 2030-01-01T00:00:00Z: nobody reports that any more';
-const details = (changed: Partial<NonNullable<ProvedStamp['details']>>) => proved({ details: { ...provedStamp.details!, ...changed } });
+const refused = (code: ReasonCode, qualification?: Qualification): StampJudgement => ({
+  ok: false,
+  code,
+  ...(qualification && { qualification }),
+});
+const withToken = (changed: Partial<Verified>, without?: 'record') =>
+  proved({ verified: { ...verified, ...changed, ...(without && { record: undefined }) } as Verified });
 const sha512 = { algorithm: 'sha512', digest: createHash('sha512').update(contentOf(1)).digest('hex') } as const;
-const mock = proved({ qualification: notQualified('mock_provider'), provider: 'mock', details: null });
+const mock = proved({ qualification: notQualified('mock_provider'), provider: 'mock', verified: undefined });
 
 export const verifySamples = {
   ...(Object.fromEntries(
-    Object.entries(qualifications).map(([name, qualification]) => [name, verifyPage(proved({ qualification }))]),
-  ) as Record<keyof typeof qualifications, VerifyPage>),
-  sha512: verifyPage(proved({ qualification: qualifications.not_listed, imprint: sha512 })),
-  mock: { ...verifyPage(mock), downloads: [] },
-  batched: { ...verifyPage(proved()), isBatched: true },
-  ended: verifyPage(details({ certificatesEndedAt: '2030-01-01T00:00:00Z', notChecked: [stolen], record: null })),
-  refused: verifyPage({ ...refusal, kind: 'refused', reason }),
-  unknown: verifyPage({ kind: 'unknown' }),
-  not_proved: verifyPage({ ...refusal, kind: 'not_proved' }),
+    Object.entries(qualifications).map(([name, qualification]) => [name, stampPage(proved({ qualification }))]),
+  ) as Record<keyof typeof qualifications, StampPage>),
+  sha512: stampPage(proved({ qualification: qualifications.not_listed, imprint: sha512 })),
+  mock: stampPage(mock, 'mock'),
+  batched: stampPage(proved(), 'leaf'),
+  ended: stampPage(withToken({ certificatesEndedAt: new Date('2030-01-01T00:00:00Z') }, 'record')),
+  refused: stampPage(refused('record_mismatch')),
+  unknown: { ...stampPage(refused('unknown_token_id')), proofKind: undefined },
+  not_proved: stampPage(refused('untrusted_root')),
   // The list has the service, so its word is known although no trust anchor covers the token.
-  not_granted: verifyPage({ ...refusal, kind: 'not_proved', qualification: withdrawn }),
-} satisfies Record<string, VerifyPage>;
+  not_granted: stampPage(refused('untrusted_root', withdrawn)),
+} satisfies Record<string, StampPage>;
 
 /** The answers of `/verify` to these tokens, which are evidence records except `plain`, `development` and `mock`. Any other token is refused. */
-const pasted: Readonly<Record<string, VerdictShown>> = {
-  good: proved({ provider: null, qualification: notQualified('provider_not_qualified') }),
-  second: proved({
-    imprint: { algorithm: 'sha256', digest: sha256Of(contentOf(2)) },
-    details: { ...provedStamp.details!, accuracySeconds: null },
-  }),
-  plain: details({ record: null }),
-  development: proved({ qualification: notQualified('development_tsa'), details: { ...provedStamp.details!, record: null } }),
+const pasted: Readonly<Record<string, StampJudgement>> = {
+  good: proved({ isProviderKnown: false, qualification: notQualified('provider_not_qualified') }),
+  second: { ...withToken({ accuracyMicroseconds: undefined }), imprint: { algorithm: 'sha256', digest: sha256Of(contentOf(2)) } },
+  plain: withToken({}, 'record'),
+  development: { ...withToken({}, 'record'), qualification: notQualified('development_tsa') },
   mock,
-  not_proved: { ...refusal, kind: 'not_proved' },
-  not_granted: { ...refusal, kind: 'not_proved', qualification: withdrawn },
+  not_proved: refused('untrusted_root'),
+  not_granted: refused('untrusted_root', withdrawn),
 };
 
-export const verdictOf = (token: string): VerdictShown =>
-  pasted[token] ?? { ...refusal, kind: 'refused', reason: 'not_base64: The token is not canonical base64.' };
+export const judgementOf = (token: string): StampJudgement => pasted[token] ?? refused('not_base64');
 
 const errorPage = (what: LookedFor, status: number, detail = '', retryAfterSeconds: number | null = null) =>
   errorPageOf(what, { status, detail, retryAfterSeconds }, '01995f3a-7c1e-7d0b-9a52-3f2b8c6d4e10');

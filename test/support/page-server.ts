@@ -1,9 +1,9 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { registerSecurityHeaders } from '../../src/api/http/headers.ts';
 import { registerViews } from '../../src/api/http/views.ts';
+import { startPageOf } from '../../src/api/status/site-pages.ts';
 import { statusPageOf } from '../../src/api/status/status-page.ts';
-import { startPageOf } from '../../src/api/status/status-routes.ts';
-import { verifyFormViewOf, verifyViewOf } from '../../src/api/verification/verify-view.ts';
+import { verifyFormViewOf, verifyViewOf } from '../../src/api/verification/stamp-pages.ts';
 import { type WorkflowPage, workflowViewOf } from '../../src/api/workflows/page.ts';
 import { verifyUserPageOf } from '../../src/api/workflows/verify-user-page.ts';
 import { servePublished } from './page-record.ts';
@@ -11,11 +11,11 @@ import {
   contentOf,
   errorSamples,
   hashesOf,
+  judgementOf,
   outputsPage,
   sha256Of,
   startSample,
   statusSamples,
-  verdictOf,
   verifySamples,
   verifyUserSamples,
   workflowSamples,
@@ -74,9 +74,9 @@ export async function createPageServer(): Promise<FastifyInstance> {
   );
   app.post<{ Body: { token: string; hash?: string } }>('/verify', (request, reply) => {
     const { token, hash = '' } = request.body;
-    return reply.page('verify-form', verifyFormViewOf({ token, hash, verdict: verdictOf(token) }));
+    return reply.page('verify-form', verifyFormViewOf({ token, hash, judgement: judgementOf(token) }));
   });
-  app.get('/', (_, reply) => reply.page('start', startPageOf(startSample)));
+  app.get('/', (_, reply) => reply.page('start', startPageOf(...startSample)));
   const longPath = `/workflow/${workflowSamples.long.workflowId}`;
   const long = servePublished(app, longPath, workflowSamples.long, hashesOf(longTotal));
   app.get<{ Querystring: { page?: string; find?: string } }>(longPath, (request, reply) =>

@@ -1,5 +1,5 @@
+import type { startPageOf } from '../../src/api/status/site-pages.ts';
 import type { StatusFigures } from '../../src/api/status/status.ts';
-import type { startPageOf } from '../../src/api/status/status-routes.ts';
 import { qualifiedBriefOf } from '../../src/shared/contract/stamp.ts';
 import type { Qualification } from '../../src/shared/domain/qualification.ts';
 
@@ -121,4 +121,4 @@ export const statusSamples = {
   ),
 } satisfies Record<string, StatusFigures>;
 
-export const startSample: Parameters<typeof startPageOf>[0] = { version: '0.3.0', baseUrl: 'https://stamps.example', provider: mock };
+export const startSample: Parameters<typeof startPageOf> = ['https://stamps.example', mock];

@@ -1,8 +1,8 @@
 import { createPublicKey, createSecretKey, randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
-import { shownOf } from '../../src/api/verification/stamp-pages.ts';
+import type { StampJudgement } from '../../src/api/verification/stamp-judge.ts';
+import { verifyFormViewOf } from '../../src/api/verification/stamp-pages.ts';
 import { resultOf } from '../../src/api/verification/verification.ts';
-import type { VerdictShown } from '../../src/api/verification/verify-view.ts';
 import { judgeToken } from '../../src/cli/judge.ts';
 import type { VerificationResult } from '../../src/shared/contract/verify.ts';
 import { issueMockToken } from '../../src/shared/domain/mock-token.ts';
@@ -86,7 +86,7 @@ async function linesOf(token: Buffer, { anchors = [], services, older, list, crl
   return {
     service: answerLine(resultOf(judged, null, false)),
     ofProvider: answerLine(resultOf(await judgeOf(ofProvider)(token, { imprints }), null, false)),
-    page: pageLine(shownOf(judged)),
+    page: pageLine(judged),
     command: lineOf(verdict, reason, qualification?.basis, qualification?.reason ?? qualification?.status),
   };
 }
@@ -97,14 +97,12 @@ const lineOf = (verdict: string | undefined, reason: string | null | undefined, 
 const answerLine = ({ verdict, reason, qualified }: VerificationResult): Line =>
   lineOf(verdict, reason, qualified?.basis, qualified?.reason?.replace(/:.*/, '') ?? qualified?.status);
 
-function pageLine(shown: VerdictShown): Line {
-  if (shown.kind === 'unknown' || shown.kind === 'not_made') throw new Error(`a page that shows ${shown.kind}`);
-  if (shown.kind === 'proved') {
-    const { basis, reason, status } = shown.stamp.qualification;
-    return lineOf('valid', null, basis, reason ?? status);
-  }
-  const { reason, qualification } = shown;
-  return lineOf(shown.kind === 'refused' ? 'not_valid' : shown.kind, reason, qualification?.basis, qualification?.reason);
+function pageLine(judgement: StampJudgement): Line {
+  const { verdict, stamp } = verifyFormViewOf({ token: '', hash: '', judgement }).asked;
+  if (stamp) return lineOf('valid', null, stamp.qualification.basis, stamp.qualification.reason ?? stamp.qualification.status);
+  const { kind, reason, qualification } = { reason: null, qualification: undefined, ...verdict };
+  const { basis, reason: why } = qualification?.qualification ?? {};
+  return lineOf(kind === 'refused' ? 'not_valid' : kind, reason, basis, why);
 }
 
 // Authorities, and the services of lists

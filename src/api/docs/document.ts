@@ -5,9 +5,8 @@ import type { ErrorCode } from '../../shared/domain/service-error.ts';
 import { statusOf } from '../http/errors.ts';
 import { maxNesting } from '../http/json-body.ts';
 import type { AnswerContract, OperationContract } from '../http/operation.ts';
-import { examples } from './examples.ts';
+import { byField, exampleOf, type JsonSchema } from './examples.ts';
 
-/** A route of the application, with its contract. */
 export interface DescribedRoute {
   readonly method: string;
   /** In Fastify's notation: `/token/:token_id`. */
@@ -40,7 +39,8 @@ function describeOperation(collector: SchemaCollector, { contract }: DescribedRo
     ...describeParameters(collector, 'header', contract.headers),
   ];
   const body = contract.body && collector.schemaOf(contract.body, 'input');
-  const example = body && (contract.bodyExample ?? examples.of(nameOf(body)));
+  const isJson = contract.bodyTypes === undefined || contract.bodyTypes.includes('application/json');
+  const example = body && (contract.bodyExample ?? (isJson ? exampleOf(body, collector.components) : undefined));
   return {
     operationId: contract.id,
     tags: [contract.tag],
@@ -73,7 +73,7 @@ function describeParameters(collector: SchemaCollector, place: 'path' | 'query' 
     required: place === 'path' || required.includes(name),
     ...(typeof description === 'string' && { description }),
     schema: rest,
-    ...(examples.ofParameter(name) !== undefined && { example: examples.ofParameter(name) }),
+    ...(rest.format === 'uuid' && { example: byField[name] }),
   }));
 }
 
@@ -117,8 +117,6 @@ function describeFailure(collector: SchemaCollector, status: number, codes: read
 
 const textTypes = ['text/html', 'application/x-ndjson'];
 
-const nameOf = (schema: JsonSchema): string => String(schema.$ref ?? '').slice(refPrefix.length);
-
 /** Describes an answer. Its example belongs to the schema or, for a failure, to `code`. */
 function describeContent(collector: SchemaCollector, answer: AnswerContract, code?: ErrorCode): object {
   const { content, headers, description } = answer;
@@ -129,30 +127,18 @@ function describeContent(collector: SchemaCollector, answer: AnswerContract, cod
       ? {
           detail: descriptionOfStatus[statusOf[code]]?.replaceAll('`', '') ?? 'Something went wrong.',
           code,
-          request_id: examples.requestId,
+          request_id: byField.request_id,
         }
-      : (answer.example ?? examples.of(nameOf(schema)));
+      : (answer.example ?? exampleOf(schema, collector.components));
     return [type, { schema, ...(example !== undefined && { example }) }];
   });
-  return { description, ...describeHeaders(headers), ...(content && { content: Object.fromEntries(media) }) };
+  const shown = Object.entries(headers ?? {}).map(([name, meaning]) => [name, { description: meaning, schema: { type: 'string' } }]);
+  return { description, ...(headers && { headers: Object.fromEntries(shown) }), ...(content && { content: Object.fromEntries(media) }) };
 }
-
-function describeHeaders(headers: Readonly<Record<string, string>> | undefined): { headers?: JsonSchema } {
-  if (!headers) return {};
-  const described = Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }]);
-  return { headers: Object.fromEntries(described) };
-}
-
-export type JsonSchema = Readonly<Record<string, unknown>>;
 
 const refPrefix = '#/components/schemas/';
 
-/** Collects the named schemas of a document while its operations are described. */
-interface SchemaCollector {
-  /** The JSON Schema of a request (`input`) or an answer (`output`): a reference if the schema has a name. */
-  schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema;
-  readonly components: Readonly<Record<string, JsonSchema>>;
-}
+type SchemaCollector = ReturnType<typeof createSchemaCollector>;
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -173,10 +159,12 @@ function adapted(value: unknown): unknown {
   );
 }
 
-export function createSchemaCollector(): SchemaCollector {
+/** Creates a collector of the named schemas of a document, for use while its operations are described. */
+export function createSchemaCollector() {
   const components: Record<string, JsonSchema> = {};
 
-  function convert(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
+  /** The JSON Schema of a request (`input`) or an answer (`output`): a reference if the schema has a name. */
+  function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
     const converted = z.toJSONSchema(schema, {
       io,
       target: 'draft-2020-12',
@@ -191,18 +179,15 @@ export function createSchemaCollector(): SchemaCollector {
       },
     });
     const { $schema, $defs, id, ...body } = adapted(converted) as Record<string, unknown>;
-    if (isObject($defs)) {
-      for (const [name, definition] of Object.entries($defs)) {
-        if (!isObject(definition)) continue;
-        const { id: definitionId, ...rest } = definition;
-        components[name] ??= rest;
-      }
+    for (const [name, definition] of Object.entries(($defs ?? {}) as Record<string, JsonSchema>)) {
+      const { id: _, ...rest } = definition;
+      components[name] ??= rest;
     }
     if (typeof id !== 'string') return body;
     components[id] ??= body;
     return { $ref: `${refPrefix}${id}` };
   }
-  return { schemaOf: convert, components };
+  return { schemaOf, components };
 }
 
 const securitySchemes = {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { openApiDocument } from '../../shared/contract/status.ts';
 import { interfaceVersion } from '../../shared/contract/version.ts';
-import { entityTagOf, isFresh, json, type OperationContract, page } from '../http/operation.ts';
+import { json, type OperationContract, page, serveJson } from '../http/operation.ts';
 import { type DescribedRoute, describeApi } from './document.ts';
 
 declare module '../http/views.ts' {
@@ -34,17 +34,10 @@ export function registerDocs(app: FastifyInstance): void {
     for (const name of methods) if (config?.contract) routes.push({ method: name, url, contract: config.contract });
   });
 
-  let served: { body: string; etag: string } | undefined;
-  const serve = () => {
-    const body = JSON.stringify(describeApi(routes, { version: interfaceVersion }));
-    return { body, etag: entityTagOf(body) };
-  };
-  app.get('/openapi.json', { config: { contract } }, async (request, reply) => {
-    served ??= serve();
-    reply.headers({ ETag: served.etag, 'Cache-Control': 'public, max-age=300' });
-    if (isFresh(request, served.etag)) return reply.code(304).send();
-    return reply.type('application/json; charset=utf-8').send(served.body);
-  });
-
+  app.get(
+    '/openapi.json',
+    { config: { contract } },
+    serveJson(() => describeApi(routes, { version: interfaceVersion })),
+  );
   app.get('/docs', { config: { contract: pageContract } }, (_request, reply) => reply.page('docs', {}));
 }

@@ -1,118 +1,112 @@
-import { Readable } from 'node:stream';
-import { type EvidenceDocument, type OutputLine, qualifiedShown, type StampKind } from '../../shared/contract/evidence-bundle.ts';
+import type { StampKind } from '../../shared/contract/evidence-bundle.ts';
 import { isQualified, type Qualification } from '../../shared/domain/qualification.ts';
-import type { Imprint } from '../../shared/domain/stamp.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import { type Imprint, sha256Imprint } from '../../shared/domain/stamp.ts';
 import { listFile } from '../../shared/proof/bundle-files.js';
-import type { ClosingRecord } from '../../shared/proof/closing-record.js';
-import { type CertificateIdentity, createTrustStore, isCrlOf, pemOf } from '../../shared/rfc3161/index.ts';
+import { readClosingRecord } from '../../shared/proof/closing-record.js';
+import { hashBytes, splitOf } from '../../shared/proof/merkle-tree.js';
+import { octetsOfSha256 } from '../../shared/proof/octets.js';
+import { type CertificateIdentity, createTrustStore, isCrlOf, isEvidenceRecord, pemOf } from '../../shared/rfc3161/index.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { Store } from '../../shared/store/store.ts';
-import type { WorkflowTools } from '../workflows/index.ts';
-import type { HeldEvidence } from './stamp-evidence.ts';
+import type { WorkflowRecord } from '../../shared/store/workflows.ts';
+import { brokenRecord, proveSealedChain, type RecomputedChain, type Seal, type WorkflowTools } from '../workflows/index.ts';
+import { createHeldEvidenceReader, type HeldEvidence } from './stamp-evidence.ts';
 
-/** A stamp as public evidence. */
-export interface EvidenceStamp {
-  readonly kind: StampKind;
+/** The number of outputs, and the number of stamps, that are read at a time. A stamp takes up to 15 kB. */
+const outputsPage = 1_000;
+const stampsPage = 100;
+
+const typePattern = /^[a-z0-9._+-]{1,64}$/;
+
+export type BundleContents = Awaited<ReturnType<typeof gatherEvidence>>;
+export type EvidenceSeal = BundleContents['root'];
+
+/**
+ * Collects the public evidence of a completed workflow. The root, the chain, the tree and the closing record are recomputed and verified for each
+ * answer. The outputs' own stamps are given as stored: the reader of the evidence must verify them.
+ *
+ * @param withLists with the trusted lists that say that the seals are qualified
+ * @throws ServiceError `not_found`, and everything that `proveSealedChain` throws
+ */
+export async function gatherEvidence(tools: WorkflowTools, workflow: WorkflowRecord, withLists: boolean) {
+  const { outputs, stamps } = tools.store;
+  if (workflow.status !== 'completed') {
+    throw new ServiceError('not_found', 'This workflow is not completed, so it has no evidence yet.');
+  }
+  const { chain, seals } = await proveSealedChain(tools, workflow);
+  const { text: recordText = '' } = workflow.closingRecord ?? {};
+  const record = readClosingRecord(recordText);
+  if (!record || !seals.root || !seals.closingRecord) throw brokenRecord();
+  const size = chain.end.sequenceNumber;
+  const certificates = createCertificateCollector(tools);
+  const readHeld = createHeldEvidenceReader(tools.stampJudge);
   /** DER; empty if there is nothing that other people could check. */
-  readonly bytes: Buffer;
-}
-
-export interface EvidenceSeal extends EvidenceStamp {
-  readonly stampId: string;
-  readonly issuedAt: string;
-  readonly hash: string;
-  /** Undefined if the seal does not verify any more. */
-  readonly qualification: SealQualification['qualification'] | undefined;
-}
-
-/** The public evidence of a completed workflow. Root, chain, tree and closing record are verified; the outputs' own stamps are not. */
-export interface BundleContents {
-  readonly record: ClosingRecord;
-  /** The text of the closing record, exactly as it was stamped. */
-  readonly recordText: string;
-  readonly root: EvidenceSeal;
-  readonly closing: EvidenceSeal;
-  /** The bytes whose SHA-256 is the root. */
-  readonly rootPreimage: Buffer;
-  /** Undefined if they were not asked for. */
-  readonly lists: readonly BundledList[] | undefined;
-  /** The certificates of the two seals. After `stamps` was read, also those of the outputs' stamps. */
-  certificates(): readonly BundledCertificate[];
-  revocationLists(): readonly string[];
-  /** The hashes of an output's inclusion path, from the lowest level up, in lower-case hex. */
-  pathOf(number: number): readonly string[];
-  /** All outputs in order, as stored. @throws ServiceError if one differs from the recomputed chain */
-  outputs(): AsyncIterable<OutputLine>;
-  /** The outputs' own stamps, from number `first` to `last`, as stored: they are not verified. */
-  stamps(first: number, last: number): AsyncIterable<OutputLine & EvidenceStamp>;
-}
-
-const chunkCharacters = 64 * 1024;
-
-/** Joins pieces of text into fewer, larger buffers. */
-export async function* inChunks(pieces: AsyncIterable<string> | Iterable<string>): AsyncGenerator<Buffer> {
-  let waiting: string[] = [];
-  let characters = 0;
-  for await (const piece of pieces) {
-    waiting.push(piece);
-    characters += piece.length;
-    if (characters < chunkCharacters) continue;
-    yield Buffer.from(waiting.join(''));
-    waiting = [];
-    characters = 0;
-  }
-  if (waiting.length > 0) yield Buffer.from(waiting.join(''));
-}
-
-const tokenShown = ({ kind, bytes }: EvidenceStamp) => ({ kind, token: kind === 'none' ? null : bytes.toString('base64') });
-
-const sealShown = (seal: EvidenceSeal): EvidenceDocument['root']['stamp'] => ({
-  stamp_id: seal.stampId,
-  issued_at: seal.issuedAt,
-  ...tokenShown(seal),
-  qualified: seal.qualification ? qualifiedShown(seal.qualification) : null,
-});
-
-/** The evidence as one JSON document. It is streamed, so memory does not grow with the number of outputs. */
-export function evidenceDocumentOf(evidence: BundleContents): Readable {
-  const { record, recordText, root, closing, rootPreimage, lists } = evidence;
-  const head: Pick<EvidenceDocument, 'format' | 'workflow_id' | 'closing_record' | 'root'> = {
-    format: 'qstamp-evidence/1',
-    workflow_id: record.workflow_id,
-    closing_record: { text: recordText, hash: closing.hash, stamp: sealShown(closing) },
-    root: { hash: root.hash, preimage: rootPreimage.toString('hex'), stamp: sealShown(root) },
+  const read = async (stored: StoredStamp | null | undefined, hash: string): Promise<{ kind: StampKind; bytes: Buffer }> => {
+    const held = stored ? await readHeld(stored) : undefined;
+    if (!stored || !held) return { kind: 'none', bytes: Buffer.alloc(0) };
+    await certificates.add({ ...held, provider: stored.proofs[0].provider, imprint: sha256Imprint(hash) });
+    return { kind: isEvidenceRecord(held.bytes) ? 'record' : 'token', bytes: held.bytes };
   };
-  async function* write(): AsyncGenerator<string> {
-    yield `${JSON.stringify(head).slice(0, -1)},"outputs":[`;
-    let comma = '';
-    for await (const output of evidence.stamps(1, record.output_count)) {
-      const shown: EvidenceDocument['outputs'][number] = {
-        sequence_number: output.number,
-        output_hash: output.outputHash,
-        chain_hash: output.chainHash,
-        output_type: output.type,
-        inclusion_path: [...evidence.pathOf(output.number)],
-        stamp_id: output.stampId,
-        ...tokenShown(output),
-      };
-      yield `${comma}${JSON.stringify(shown)}`;
-      comma = ',';
+  const lists = new Map<string, BundledList>();
+  const sealOf = async ({ hash, stamp: { tokenId: stampId, stampedAt: issuedAt }, stored }: Seal) => {
+    /** Undefined if the seal does not verify any more. */
+    const qualified = stored ? await qualifySeal(tools, stored, withLists) : undefined;
+    for (const list of qualified?.lists ?? []) lists.set(list.name, list);
+    return { ...(await read(stored, hash)), stampId, issuedAt, hash, qualification: qualified?.qualification };
+  };
+  const root = await sealOf(seals.root);
+  const closing = await sealOf(seals.closingRecord);
+
+  /** Outputs in order, as stored. @throws ServiceError if one differs from the recomputed chain */
+  async function* pages(first: number, last: number, length: number) {
+    for (let next = first; next <= last; next += length) {
+      const expected = Math.min(length, last - next + 1);
+      const listed = await outputs.list(workflow._id, next, expected);
+      const lines = listed.map(({ sequenceNumber, hash, chainHash, type, tokenId }, index) => {
+        const link = chain.linkAt(next + index);
+        const isSame = sequenceNumber === next + index && link?.outputHash === hash && link.chainHash === chainHash;
+        if (!isSame || !typePattern.test(type)) throw brokenRecord();
+        return { number: sequenceNumber, outputHash: hash, chainHash, type, stampId: tokenId };
+      });
+      if (lines.length !== expected) throw brokenRecord();
+      yield lines;
     }
-    const tail: Pick<EvidenceDocument, 'certificates' | 'revocation_lists' | 'trusted_lists'> = {
-      certificates: evidence.certificates().map(({ role, subject, fingerprint, pem }) => ({ role, subject, sha256: fingerprint, pem })),
-      revocation_lists: [...evidence.revocationLists()],
-      ...(lists && {
-        trusted_lists: lists.map(({ territory, number, sha256 }) => ({
-          territory,
-          list_number: number,
-          sha256,
-          address: `/trusted-lists/${sha256}`,
-        })),
-      }),
-    };
-    yield `],${JSON.stringify(tail).slice(1)}`;
   }
-  return Readable.from(inChunks(write()), { objectMode: false });
+
+  return {
+    record,
+    /** The text of the closing record, exactly as it was stamped. */
+    recordText,
+    ...{ root, closing },
+    /** The bytes whose SHA-256 is the root. */
+    rootPreimage: rootPreimageOf(chain),
+    lists: withLists ? [...lists.values()] : undefined,
+    /** The certificates of the two seals. After `stamps` was read, also those of the outputs' stamps. */
+    certificates: certificates.certificates,
+    revocationLists: certificates.revocationLists,
+    /** The hashes of an output's inclusion path, from the lowest level up, in lower-case hex. */
+    pathOf: (number: number) => chain.tree.proveInclusion(number - 1, size).inclusionPath.map((node) => Buffer.from(node).toString('hex')),
+    outputs: async function* () {
+      for await (const page of pages(1, size, outputsPage)) yield* page;
+    },
+    /** The outputs' own stamps, from number `first` to `last`. */
+    stamps: async function* (first: number, last: number) {
+      for await (const page of pages(first, Math.min(last, size), stampsPage)) {
+        const found = new Map((await stamps.findMany(page.map(({ stampId }) => stampId))).map((stamp) => [stamp.tokenId, stamp]));
+        for (const line of page) yield { ...line, ...(await read(found.get(line.stampId), line.outputHash)) };
+      }
+    },
+  };
+}
+
+/** The bytes whose hash is the root (RFC 9162 §2.1.1). */
+function rootPreimageOf(chain: RecomputedChain): Buffer {
+  const { sequenceNumber: size } = chain.end;
+  if (size === 0) return Buffer.alloc(0);
+  if (size === 1) return Buffer.concat([Buffer.from([0]), octetsOfSha256(chain.linkAt(1)!.outputHash)]);
+  const right = chain.tree.proveInclusion(0, size).inclusionPath.at(-1)!;
+  return Buffer.concat([Buffer.from([1]), chain.tree.rootAt(splitOf(size)), right], 1 + 2 * hashBytes);
 }
 
 /** A token or an evidence record, with its imprint and the name of its provider. */
@@ -129,16 +123,6 @@ export interface BundledCertificate {
   readonly pem: string;
 }
 
-/** Collects the certificate chains of many tokens, each certificate once, and the revocation lists of their issuers. */
-interface CertificateCollector {
-  /** Adds the certificates of some evidence. It is verified only if its first signer or one of its renewals is new. */
-  add(evidenced: Evidenced): Promise<void>;
-  /** Trust anchors first. Each group is sorted by fingerprint, so that the order is the same each time. */
-  certificates(): readonly BundledCertificate[];
-  /** PEM. */
-  revocationLists(): readonly string[];
-}
-
 /**
  * The maximum number of pieces of evidence that are verified for one bundle. The certificates of further signers are left out; a TSA has few signers.
  */
@@ -146,7 +130,8 @@ const mostJudged = 64;
 
 const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-export function createCertificateCollector({ stampJudge, trust }: WorkflowTools): CertificateCollector {
+/** Collects the certificate chains of many tokens, each certificate once, and the revocation lists of their issuers. */
+function createCertificateCollector({ stampJudge, trust }: WorkflowTools) {
   const revocationLists = trust.providers.flatMap(({ settings: { crl } }) => crl ?? []);
   const signers: Buffer[] = [];
   const anchors = new Map<string, CertificateIdentity>();
@@ -167,7 +152,8 @@ export function createCertificateCollector({ stampJudge, trust }: WorkflowTools)
       .sort((a, b) => byText(a.fingerprint, b.fingerprint));
 
   return {
-    add: async ({ bytes, first, renewalIds, newImprints, provider, imprint }) => {
+    /** Adds the certificates of some evidence. It is verified only if its first signer or one of its renewals is new. */
+    add: async ({ bytes, first, renewalIds, newImprints, provider, imprint }: Evidenced): Promise<void> => {
       const isKnown = () => signers.some((signer) => first.includes(signer)) && renewalIds.every((id) => renewals.has(id));
       if (judged >= mostJudged || isKnown()) return;
       judged += 1;
@@ -176,11 +162,12 @@ export function createCertificateCollector({ stampJudge, trust }: WorkflowTools)
       for (const { chain } of judgement.verified.record?.tokens ?? [judgement.verified]) keep(chain);
       for (const id of renewalIds) renewals.add(id);
     },
-    certificates: () => [
+    /** Trust anchors first. Each group is sorted by fingerprint, so that the order is the same each time. */
+    certificates: (): readonly BundledCertificate[] => [
       ...shown('trust_anchor', anchors),
       ...shown('other', new Map([...others].filter(([fingerprint]) => !anchors.has(fingerprint)))),
     ],
-    revocationLists: () => {
+    revocationLists: (): readonly string[] => {
       const found = [...anchors.values(), ...others.values()].map(({ der }) => der);
       const { certificates } = createTrustStore({ anchors: found });
       const { crls } = createTrustStore({ anchors: [], crls: revocationLists });
@@ -190,8 +177,7 @@ export function createCertificateCollector({ stampJudge, trust }: WorkflowTools)
   };
 }
 
-/** A trusted list in a bundle, as it was signed. */
-export interface BundledList {
+interface BundledList {
   readonly name: string;
   readonly territory: string;
   readonly number: number;
@@ -210,7 +196,7 @@ interface SealQualification {
  * Finds out whether a seal is qualified. Its lists are those under which it was made, if the service has kept this: they stay the same when newer lists
  * come into force, and so do the bytes of the bundle.
  */
-export async function qualifySeal(
+async function qualifySeal(
   { store, stampJudge }: WorkflowTools,
   stamp: StoredStamp,
   withLists: boolean,

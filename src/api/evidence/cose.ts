@@ -4,6 +4,7 @@ import type { InclusionProof } from '../../shared/proof/merkle-tree.js';
 import { octetsOfSha256 } from '../../shared/proof/octets.js';
 import type { Store } from '../../shared/store/store.ts';
 import { proveSealedChain, type WorkflowTools } from '../workflows/index.ts';
+import { existing } from './stamp-evidence.ts';
 
 // A COSE receipt (RFC 9942) is a proof about a Merkle tree. The service keeps the tree and signs its root.
 
@@ -17,12 +18,10 @@ const sign1Tag = 18;
 /** The bytes before the seed of an Ed25519 key in PKCS #8 (RFC 8410 §7). */
 const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** The key that signs receipts. */
 interface ReceiptKey {
   readonly privateKey: KeyObject;
   /** SHA-256 of the public key's SubjectPublicKeyInfo. */
   readonly kid: Buffer;
-  /** PEM of the public key. */
   readonly publicPem: string;
 }
 
@@ -39,12 +38,18 @@ export function receiptKeyOf(secret: KeyObject): ReceiptKey {
 
 /** Makes a receipt of inclusion (RFC 9942 §5.2): a COSE_Sign1 whose payload, the root, is detached. */
 export function encodeReceipt({ privateKey, kid }: ReceiptKey, proof: InclusionProof, root: Uint8Array): Buffer {
-  const protectedHeader = encodeCbor(new CborMap([label.alg, eddsa], [label.kid, kid], [label.verifiableDataStructure, rfc9162Sha256]));
+  const protectedHeader = encodeCbor(
+    new Map<number, Cbor>([
+      [label.alg, eddsa],
+      [label.kid, kid],
+      [label.verifiableDataStructure, rfc9162Sha256],
+    ]),
+  );
   // The Sig_structure of RFC 9052 §4.4.
-  const signed = encodeArrayOf([encodeText('Signature1'), encodeCbor(protectedHeader), encodeCbor(Buffer.alloc(0)), encodeCbor(root)]);
+  const signed = encodeCbor(['Signature1', protectedHeader, Buffer.alloc(0), root]);
   const inclusion = encodeCbor([proof.treeSize, proof.leafIndex, proof.inclusionPath]);
-  const unprotected = new CborMap([label.verifiableDataProofs, new CborMap([inclusionProofs, [inclusion]])]);
-  return encodeTagged(sign1Tag, encodeCbor([protectedHeader, unprotected, null, sign(null, signed, privateKey)]));
+  const unprotected = new Map([[label.verifiableDataProofs, new Map([[inclusionProofs, [inclusion]]])]]);
+  return Buffer.concat([head(major.tag, sign1Tag), encodeCbor([protectedHeader, unprotected, null, sign(null, signed, privateKey)])]);
 }
 
 /** Label of a time-stamp token over the payload, in the protected header (RFC 9921 §3.2). */
@@ -59,9 +64,7 @@ const receipts = 394;
  * @throws ServiceError `not_found` for an unknown id, and if both headers would be empty; everything that `proveSealedChain` throws
  */
 export async function coseHeadersOf(tools: WorkflowTools, tokenId: string): Promise<Buffer> {
-  const stamp = await tools.store.stamps.find(tokenId);
-  if (!stamp) throw new ServiceError('not_found', 'There is no stamp with this id.');
-  const [proof] = stamp.proofs;
+  const [proof] = existing(await tools.store.stamps.find(tokenId)).proofs;
   // RFC 9921 has a header for a token over the content, but none for the record of a batch.
   const token = proof.kind === 'token' && proof.token !== '' ? Buffer.from(proof.token, 'base64') : undefined;
   const receipt = await receiptOf(tools, tokenId);
@@ -70,8 +73,8 @@ export async function coseHeadersOf(tools: WorkflowTools, tokenId: string): Prom
       'not_found',
       'This stamp has no time-stamp token over its content, and is not an output of a completed workflow.',
     );
-  const protectedHeader = encodeCbor(token ? new CborMap([timestampThenCose, token]) : new CborMap());
-  return encodeCbor([protectedHeader, receipt ? new CborMap([receipts, [receipt]]) : new CborMap()]);
+  const protectedHeader = encodeCbor(new Map(token && [[timestampThenCose, token]]));
+  return encodeCbor([protectedHeader, new Map(receipt && [[receipts, [receipt]]])]);
 }
 
 /** The public key for receipts, in PEM. @throws ServiceError `store_unavailable` */
@@ -95,21 +98,25 @@ async function receiptOf(tools: WorkflowTools, tokenId: string): Promise<Buffer 
   return encodeReceipt(await readReceiptKey(store), proof, octetsOfSha256(chain.rootHash));
 }
 
-/** A value in a COSE header, for deterministic CBOR (RFC 8949 §4.2.1). The caller must sort the members of a map by their encoded labels. */
-export type Cbor = number | Uint8Array | null | readonly Cbor[] | CborMap;
-
-/** A map of integer labels to values. */
-export class CborMap {
-  readonly members: readonly (readonly [label: number, value: Cbor])[];
-
-  constructor(...members: readonly (readonly [label: number, value: Cbor])[]) {
-    this.members = members;
-  }
-}
+/** A value of deterministic CBOR (RFC 8949 §4.2.1), as COSE needs it. The caller must sort the members of a map by their encoded labels. */
+export type Cbor = number | string | Uint8Array | null | readonly Cbor[] | ReadonlyMap<number, Cbor>;
 
 /** Major types of RFC 8949 §3.1. */
-const major = { unsigned: 0, negative: 1, bytes: 2, array: 4, map: 5, tag: 6 } as const;
-const encodedNull = Buffer.from([0xf6]);
+const major = { unsigned: 0, negative: 1, bytes: 2, text: 3, array: 4, map: 5, tag: 6 } as const;
+
+/** Encodes a value. @throws RangeError if a number is not a safe integer */
+export function encodeCbor(value: Cbor): Buffer {
+  if (value === null) return Buffer.from([0xf6]);
+  if (typeof value === 'number') {
+    if (!Number.isSafeInteger(value)) throw new RangeError('not a safe integer');
+    return value < 0 ? head(major.negative, -1 - value) : head(major.unsigned, value);
+  }
+  if (typeof value === 'string') return Buffer.concat([head(major.text, Buffer.byteLength(value)), Buffer.from(value)]);
+  if (value instanceof Uint8Array) return Buffer.concat([head(major.bytes, value.length), value]);
+  if (value instanceof Map) return Buffer.concat([head(major.map, value.size), ...[...value].flat().map(encodeCbor)]);
+  const items = value as readonly Cbor[];
+  return Buffer.concat([head(major.array, items.length), ...items.map(encodeCbor)]);
+}
 
 function head(type: number, argument: number): Buffer {
   if (argument < 24) return Buffer.from([(type << 5) | argument]);
@@ -120,28 +127,3 @@ function head(type: number, argument: number): Buffer {
   else encoded.writeUIntBE(argument, 1, width);
   return encoded;
 }
-
-/** Encodes a value. @throws RangeError if a number is not a safe integer */
-export function encodeCbor(value: Cbor): Buffer {
-  if (value === null) return encodedNull;
-  if (typeof value === 'number') {
-    if (!Number.isSafeInteger(value)) throw new RangeError('not a safe integer');
-    return value < 0 ? head(major.negative, -1 - value) : head(major.unsigned, value);
-  }
-  if (value instanceof Uint8Array) return Buffer.concat([head(major.bytes, value.length), value]);
-  if (value instanceof CborMap) {
-    const members = value.members.flatMap(([label, member]) => [encodeCbor(label), encodeCbor(member)]);
-    return Buffer.concat([head(major.map, value.members.length), ...members]);
-  }
-  return Buffer.concat([head(major.array, value.length), ...value.map(encodeCbor)]);
-}
-
-/** Encodes a text, for example `Signature1` (RFC 9052 §4.4). */
-const encodeText = (text: string): Buffer => {
-  const bytes = Buffer.from(text);
-  return Buffer.concat([head(3, bytes.length), bytes]);
-};
-
-const encodeArrayOf = (encoded: readonly Buffer[]): Buffer => Buffer.concat([head(major.array, encoded.length), ...encoded]);
-
-const encodeTagged = (tag: number, encoded: Buffer): Buffer => Buffer.concat([head(major.tag, tag), encoded]);

@@ -13,12 +13,35 @@ import { createRequestParser, missingBody, RequestValidationError } from '../htt
 import { digestsOfSealed, sealedAddress, sealedOpener } from '../stamps/index.ts';
 import type { ApiTools } from '../tools.ts';
 import type { WorkflowTools } from '../workflows/index.ts';
-import { bringDigests, createHeldEvidenceReader, type ExchangePart, readExchange } from './stamp-evidence.ts';
+import { bringDigests, createHeldEvidenceReader, type ExchangePart, readExchange, tsaProofOf } from './stamp-evidence.ts';
 
 /** A response header: one exchange with a TSA may belong to many stamps. */
 const batchHeader = {
   'Qstamp-Batch':
     'Present if the TSA signed the root of a batch, so this file is for that root: the id of the batch, the number of its leaves, and the root in hexadecimal.',
+};
+
+const exchanged = 'The bytes exactly as exchanged with the TSA.';
+
+/** The files for other verifiers (RFC 3161 §3.4; a bare token is CMS, RFC 5652; an evidence record has no media type of its own). */
+const downloads: Readonly<Record<ExchangePart, Readonly<Record<'id' | 'summary' | 'answer' | 'type' | 'extension', string>>>> = {
+  tsr: {
+    ...{ id: 'downloadTimeStampResponse', summary: 'The time-stamp response, DER', answer: exchanged },
+    ...{ type: 'application/timestamp-reply', extension: 'tsr' },
+  },
+  tsq: {
+    ...{ id: 'downloadTimeStampRequest', summary: 'The time-stamp request, DER', answer: exchanged },
+    ...{ type: 'application/timestamp-query', extension: 'tsq' },
+  },
+  token: {
+    ...{ id: 'downloadTimeStampToken', summary: 'The time-stamp token, DER', answer: exchanged },
+    ...{ type: 'application/timestamp-token', extension: 'tst' },
+  },
+  evidence: {
+    ...{ id: 'downloadEvidenceRecord', summary: 'The evidence record (RFC 4998), DER' },
+    answer: 'The token as an evidence record. It can be renewed, so it outlives its certificates.',
+    ...{ type: 'application/octet-stream', extension: 'ers' },
+  },
 };
 
 const exchangeContract = (part: ExchangePart): OperationContract => ({
@@ -32,40 +55,6 @@ const exchangeContract = (part: ExchangePart): OperationContract => ({
 });
 
 const parse = createRequestParser({ path: tokenIdPath });
-
-const exchanged = 'The bytes exactly as exchanged with the TSA.';
-
-/** The files for other verifiers (RFC 3161 §3.4; a bare token is CMS, RFC 5652; an evidence record has no media type of its own). */
-const downloads = {
-  tsr: {
-    id: 'downloadTimeStampResponse',
-    summary: 'The time-stamp response, DER',
-    answer: exchanged,
-    type: 'application/timestamp-reply',
-    extension: 'tsr',
-  },
-  tsq: {
-    id: 'downloadTimeStampRequest',
-    summary: 'The time-stamp request, DER',
-    answer: exchanged,
-    type: 'application/timestamp-query',
-    extension: 'tsq',
-  },
-  token: {
-    id: 'downloadTimeStampToken',
-    summary: 'The time-stamp token, DER',
-    answer: exchanged,
-    type: 'application/timestamp-token',
-    extension: 'tst',
-  },
-  evidence: {
-    id: 'downloadEvidenceRecord',
-    summary: 'The evidence record (RFC 4998), DER',
-    answer: 'The token as an evidence record. It can be renewed, so it outlives its certificates.',
-    type: 'application/octet-stream',
-    extension: 'ers',
-  },
-} as const satisfies Readonly<Record<ExchangePart, object>>;
 
 /** Serves the files of a stamp for other verifiers (S14). */
 export function registerExchangeRoutes(
@@ -107,12 +96,10 @@ export function registerContainerRoute(app: FastifyInstance, context: ServerCont
   const options = { onRequest: context.limitVerifying, exposeHeadRoute: false, config: { contract } };
   app.get(`${sealedAddress}/container`, options, async (request, reply) => {
     const { stamp, size, crc32, read } = await open(request, reply, 'asics');
-    if (stamp.proofs[0].token === '') throw new ServiceError('not_found', 'The record of this stamp is damaged: there is nothing to pack.');
+    tsaProofOf(stamp, 'nothing to pack', 'no time-stamp token to pack');
     const held = await createHeldEvidenceReader(tools.stampJudge)(stamp);
-    if (held === undefined)
-      throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no time-stamp token to pack.');
     const file = { name: `${stamp.tokenId}.bin`, size, crc32, octets: read() };
-    return reply.type(containerType).send(Readable.from(containerOf(file, held.bytes), { objectMode: false }));
+    return reply.type(containerType).send(Readable.from(containerOf(file, held!.bytes), { objectMode: false }));
   });
 }
 

@@ -8,7 +8,6 @@ import { snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts
 import type { WorkflowTools } from '../workflows/index.ts';
 
 interface OutputsQuery {
-  /** The number of the first output. */
   readonly first: number;
   readonly limit: number;
 }

@@ -2,7 +2,7 @@ import type { EvidenceRenewal } from '../../shared/contract/verify.ts';
 import { isHashFit } from '../../shared/domain/algorithm-policy.ts';
 import { evidenceRecordOf, lastAlgorithmOf, newImprintsOf, renewalAlgorithm, renewalsOf } from '../../shared/domain/evidence.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import { type Batch, hashNameOf, type Imprint } from '../../shared/domain/stamp.ts';
+import { type Batch, hashNameOf, type Imprint, type LeafProof, type TokenProof } from '../../shared/domain/stamp.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { Store } from '../../shared/store/store.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
@@ -24,24 +24,32 @@ interface Exchanged {
  * @throws ServiceError `not_found` for an unknown id, for a damaged stamp and for a stamp of the mock provider
  */
 export async function readExchange({ stamps }: Store, tokenId: string, part: ExchangePart): Promise<Exchanged> {
-  const stamp = await stamps.find(tokenId);
-  if (!stamp) throw new ServiceError('not_found', 'There is no stamp with this id.');
-  const [proof] = stamp.proofs;
-  const damaged = new ServiceError('not_found', 'The record of this stamp is damaged: there is nothing to download.');
-  if (proof.token === '') throw damaged;
-  if (proof.kind === 'mock')
-    throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no RFC 3161 exchange to download.');
-  const token = Buffer.from(proof.token, 'base64');
-  const ofStamp = (der: Buffer): Exchanged => ({ der, batch: undefined });
+  const stamp = existing(await stamps.find(tokenId));
+  const proof = tsaProofOf(stamp, 'nothing to download', 'no RFC 3161 exchange to download');
   if (part === 'evidence') {
     const record = evidenceRecordOf(stamp);
-    if (record === undefined) throw damaged;
-    return ofStamp(record);
+    if (record === undefined) throw damaged('nothing to download');
+    return { der: record, batch: undefined };
   }
-  if (proof.kind === 'token') return ofStamp(part === 'token' ? token : proof[part]);
+  if (proof.kind === 'token') return { der: part === 'token' ? Buffer.from(proof.token, 'base64') : proof[part], batch: undefined };
   const { batch } = proof;
   return { der: part === 'token' ? batch.tst : batch[part], batch };
 }
+
+/** @throws ServiceError `not_found` for an unknown id */
+export function existing(stamp: StoredStamp | null): StoredStamp {
+  if (!stamp) throw new ServiceError('not_found', 'There is no stamp with this id.');
+  return stamp;
+}
+
+/** The proof by a TSA. `missing`: what there is none of. @throws ServiceError `not_found` for a damaged stamp and for a stamp of the mock provider */
+export function tsaProofOf({ proofs: [proof] }: StoredStamp, missing: string, missingOfMock = missing): TokenProof | LeafProof {
+  if (proof.token === '') throw damaged(missing);
+  if (proof.kind !== 'mock') return proof;
+  throw new ServiceError('not_found', `This stamp was made by the mock provider: there is ${missingOfMock}.`);
+}
+
+const damaged = (missing: string) => new ServiceError('not_found', `The record of this stamp is damaged: there is ${missing}.`);
 
 /**
  * Stores a hash of stamped content in a new algorithm. The next renewal run covers it (S17).
@@ -53,12 +61,8 @@ export async function readExchange({ stamps }: Store, tokenId: string, part: Exc
  */
 export async function bringDigests(tools: WorkflowTools, tokenId: string, digests: readonly Imprint[]): Promise<EvidenceRenewal> {
   const { store, clock } = tools;
-  const stamp = await store.stamps.find(tokenId);
-  if (!stamp) throw new ServiceError('not_found', 'There is no stamp with this id.');
-  const [proof] = stamp.proofs;
-  if (proof.token === '') throw new ServiceError('not_found', 'The record of this stamp is damaged: there is no evidence to renew.');
-  if (proof.kind === 'mock')
-    throw new ServiceError('not_found', 'This stamp was made by the mock provider: there is no evidence to renew.');
+  const stamp = existing(await store.stamps.find(tokenId));
+  tsaProofOf(stamp, 'no evidence to renew');
   const { algorithm, digest } = stamp.imprint;
   if (digests.find((one) => one.algorithm === algorithm)?.digest !== digest)
     throw new ServiceError('conflict', `This is not the content that was stamped: its ${hashNameOf(algorithm)} is different.`);
@@ -89,7 +93,6 @@ function holdsUntil({ verified }: Vouched, { proofs: [proof] }: StoredStamp): nu
   return Math.min(...verified.chain.map(({ notAfter }) => notAfter.getTime()));
 }
 
-/** The public evidence of a stamp. */
 export interface HeldEvidence {
   /** DER of a TimeStampToken or an EvidenceRecord. */
   readonly bytes: Buffer;
@@ -101,17 +104,15 @@ export interface HeldEvidence {
   readonly newImprints: readonly Imprint[];
 }
 
-/** Returns undefined for a stamp of the mock provider and for a damaged stamp. @throws ServiceError `store_unavailable` */
-type ReadHeldEvidence = (stamp: StoredStamp) => Promise<HeldEvidence | undefined>;
-
 /**
  * Reads the evidence that the service itself uses to verify a stamp (S16): the record with all renewals, or the original evidence if the renewals do
- * not help. Thousands of stamps share the same renewals, so these are verified with only one of the stamps.
+ * not help. Thousands of stamps share the same renewals, so these are verified with only one of the stamps. The reader returns undefined for a stamp of the
+ * mock provider and for a damaged stamp.
  */
-export function createHeldEvidenceReader(stampJudge: StampJudge): ReadHeldEvidence {
+export function createHeldEvidenceReader(stampJudge: StampJudge) {
   const areOfUse = new Map<string, boolean>();
 
-  return async (stamp) => {
+  return async (stamp: StoredStamp): Promise<HeldEvidence | undefined> => {
     const [proof] = stamp.proofs;
     if (proof.kind === 'mock' || proof.token === '') return undefined;
     const first = Buffer.from(proof.token, 'base64');

@@ -18,10 +18,9 @@ export const tokenBodyLimit = 3 * 1024 * 1024;
 export const stampBodyLimit = (sealedMaxBytes: number): number => Math.ceil(sealedMaxBytes / 3) * 4 * 2 + 64 * 1024;
 
 /**
- * How long a body may take: this time, plus one second for each 128 KiB. If the answer is sent before the body has ended, the rest of the body is
- * read and dropped, for at most this time, because some clients send the whole body before they read the answer.
+ * A body may take 30 s, plus one second for each 128 KiB. If the answer is sent before the body has ended, the rest of the body is read and dropped,
+ * for at most 30 s, because some clients send the whole body before they read the answer.
  */
-const shortestMs = 30_000;
 const bytesPerSecond = 128 * 1024;
 
 const nothing = Buffer.alloc(0);
@@ -34,28 +33,7 @@ declare module 'fastify' {
   }
 }
 
-/** Reads the bodies of all requests. */
-export interface BodyReader {
-  /**
-   * Reads the body of a request.
-   *
-   * @throws ServiceError 413 above the route's `bodyLimit`, 415 for content codings, 408 for a slow client, 503 if the budget has no room
-   * (E10)
-   */
-  read(request: FastifyRequest, payload: IncomingMessage): Promise<Buffer>;
-  /**
-   * Hashes a body of any size, without keeping it in memory.
-   *
-   * @throws ServiceError 413 above `limit` bytes, 415, 408
-   */
-  digest(request: FastifyRequest, payload: IncomingMessage, limit: number): Promise<readonly Imprint[]>;
-}
-
-export interface BodyReaderOptions {
-  readonly budget?: BodyBudget;
-  readonly senderOf?: (request: FastifyRequest) => Sender;
-  readonly shortestMs?: number;
-}
+export type BodyReader = ReturnType<typeof createBodyReader>;
 
 /** The announced size of a body. Undefined if the body comes in chunks. Node has checked that the header is a number. */
 export function announcedBytes({ headers }: FastifyRequest): number | undefined {
@@ -63,12 +41,17 @@ export function announcedBytes({ headers }: FastifyRequest): number | undefined 
   return Number(headers['content-length'] ?? 0);
 }
 
-/** Creates the reader and adds its hooks. Call it once for each app. */
-export function createBodyReader(app: FastifyInstance, options: BodyReaderOptions = {}): BodyReader {
-  const { budget = createBodyBudget(app.initialConfig.bodyLimit ?? 0) } = options;
+export interface BodyReaderOptions {
+  readonly budget?: ReturnType<typeof createBodyBudget>;
+  readonly senderOf?: (request: FastifyRequest) => Sender;
+  readonly shortestMs?: number;
+}
+
+/** Creates the reader of all bodies and adds its hooks. Call it once for each app. */
+export function createBodyReader(app: FastifyInstance, options: BodyReaderOptions = {}) {
+  const { budget = createBodyBudget(app.initialConfig.bodyLimit ?? 0), shortestMs = 30_000 } = options;
   const { senderOf = ({ ip }) => ({ hasToken: false, address: ip }) } = options;
-  const leastMs = options.shortestMs ?? shortestMs;
-  const mostMsFor = (bytes: number) => leastMs + (bytes / bytesPerSecond) * 1_000;
+  const mostMsFor = (bytes: number) => shortestMs + (bytes / bytesPerSecond) * 1_000;
 
   // If a client waits for permission to send its body, Node by default permits it before any hook sees the head. With this listener a refusal saves
   // the client the upload.
@@ -80,7 +63,7 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
   });
   app.addHook('onResponse', ({ raw }, _reply, done) => {
     if (!raw.complete) {
-      const timer = setTimeout(() => raw.destroy(), leastMs).unref();
+      const timer = setTimeout(() => raw.destroy(), shortestMs).unref();
       raw.once('close', () => clearTimeout(timer));
     }
     done();
@@ -112,31 +95,31 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
         fail(error);
       }
     };
-    const onEnd = () => {
-      detach();
-      resolve();
-    };
     const onClose = () => fail(new ServiceError('bad_request', 'The request ended before its body did.'));
+    const mostMs = mostMsFor(mostBytes);
     const timer = setTimeout(() => {
-      const seconds = Math.ceil(mostMsFor(mostBytes) / 1_000);
-      fail(new ServiceError('request_timeout', `The body did not arrive in time: the limit is ${seconds} seconds.`));
-    }, mostMsFor(mostBytes));
+      fail(new ServiceError('request_timeout', `The body did not arrive in time: the limit is ${Math.ceil(mostMs / 1_000)} seconds.`));
+    }, mostMs);
     const detach = () => {
       clearTimeout(timer);
-      payload.off('data', onData).off('end', onEnd).off('close', onClose);
+      payload.off('data', onData).off('end', resolve).off('close', onClose);
     };
     const fail = (error: unknown) => {
-      detach();
-      // Reads and drops the rest.
-      payload.resume();
       reject(error);
+      // Reads and drops the rest.
+      payload.off('data', onData).resume();
     };
-    payload.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose);
-    return promise;
+    payload.on('data', onData).on('end', resolve).on('error', onClose).on('close', onClose);
+    return promise.finally(detach);
   }
 
   return {
-    async read(request, payload) {
+    /**
+     * Reads the body of a request.
+     *
+     * @throws ServiceError 413 above the route's `bodyLimit`, 415 for content codings, 408 for a slow client, 503 if the budget has no room (E10)
+     */
+    async read(request: FastifyRequest, payload: IncomingMessage): Promise<Buffer> {
       const mostBytes = mostBytesOf(request, request.routeOptions.bodyLimit);
       if (mostBytes === 0) return nothing;
       const isAnnounced = announcedBytes(request) !== undefined;
@@ -163,7 +146,8 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
       });
       return body.subarray(0, length);
     },
-    async digest(request, payload, limit) {
+    /** Hashes a body of any size, without keeping it in memory. @throws ServiceError 413 above `limit` bytes, 415, 408 */
+    async digest(request: FastifyRequest, payload: IncomingMessage, limit: number): Promise<readonly Imprint[]> {
       const hash = createImprintHash();
       const mostBytes = mostBytesOf(request, limit);
       if (mostBytes > 0) await receive(request, payload, mostBytes, hash.add);
@@ -190,47 +174,35 @@ interface Sender {
   readonly address: string;
 }
 
-/** The part of the budget that one body uses. */
-interface BodyLease {
-  /** Sets the number of bytes that this body uses in total. @throws ServiceError `overloaded` if the budget has no room */
-  take(bytes: number): void;
-  /** Returns all bytes to the budget. May be called more than once. */
-  release(): void;
-}
-
-interface BodyBudget {
-  open(sender: Sender): BodyLease;
-}
-
 /**
  * Limits the memory for bodies in a process. Senders with a service token share four times `largestBytes`, and all others share the same amount.
  * Within its group, one IP address may use `largestBytes`.
  */
-export function createBodyBudget(largestBytes: number): BodyBudget {
+export function createBodyBudget(largestBytes: number) {
   const taken = new Map<string, number>();
   const takenBy = (name: string): number => taken.get(name) ?? 0;
-  const add = (name: string, bytes: number) => {
-    const sum = takenBy(name) + bytes;
-    if (sum === 0) taken.delete(name);
-    else taken.set(name, sum);
-  };
   return {
-    open({ hasToken, address }) {
+    open({ hasToken, address }: Sender) {
       const all = hasToken ? 'with a token' : 'without';
       const own = `${all} ${address}`;
       let held = 0;
-      const hold = (bytes: number) => {
-        add(all, bytes - held);
-        add(own, bytes - held);
+      const hold = (bytes: number): void => {
+        for (const name of [all, own]) {
+          const sum = takenBy(name) + bytes - held;
+          if (sum === 0) taken.delete(name);
+          else taken.set(name, sum);
+        }
         held = bytes;
       };
       return {
-        take(bytes) {
+        /** Sets the number of bytes that this body uses in total. @throws ServiceError `overloaded` if the budget has no room */
+        take(bytes: number): void {
           const more = bytes - held;
           const hasRoom = takenBy(all) + more <= 4 * largestBytes && takenBy(own) + more <= largestBytes;
           if (!hasRoom) throw new ServiceError('overloaded', 'Too many uploads are under way; try again later.', { retryAfterSeconds: 2 });
           hold(bytes);
         },
+        /** Returns all bytes to the budget. May be called more than once. */
         release: () => hold(0),
       };
     },
@@ -242,14 +214,12 @@ export function createBodyBudget(largestBytes: number): BodyBudget {
  * the refusal. If the body arrived together with the head, the hook does nothing and the route must check: like FastAPI, we answer malformed JSON
  * (422) before a missing token (401).
  */
-export function beforeBody(
-  check: (request: FastifyRequest, reply: FastifyReply) => unknown,
-): (request: FastifyRequest, reply: FastifyReply) => Promise<void> {
-  return async (request, reply) => {
+export const beforeBody =
+  (check: (request: FastifyRequest, reply: FastifyReply) => unknown) =>
+  async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     await nextTurn();
     if (request.raw.complete === false) await check(request, reply);
   };
-}
 
 /** Hashes the added bytes in several algorithms at once, by default in all imprint algorithms. */
 export function createImprintHash(algorithms: readonly Imprint['algorithm'][] = imprintAlgorithms) {

@@ -6,12 +6,11 @@ import { type ErrorCode, ServiceError } from '../../shared/domain/service-error.
 import { addressKey } from './rate-limits.ts';
 import { createSampledLog } from './request-log.ts';
 
-/** The status of the answer for some of Node's errors about bytes that are not a valid request. For all others it is 400. */
-const statusOfFault: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
-
-/** The message of the answer for some of these errors. For all others it is the name of the status. */
-const detailOfFault: Readonly<Record<string, string>> = {
-  HPE_INVALID_EOF_STATE: 'The connection ended before the request was complete. Nothing was done.',
+/** The answers for some of Node's errors about bytes that are not a valid request. For all others it is 400. Without `detail` it is the name of the status. */
+const faults: Readonly<Record<string, { readonly status: number; readonly detail?: string }>> = {
+  HPE_HEADER_OVERFLOW: { status: 431 },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408 },
+  HPE_INVALID_EOF_STATE: { status: 400, detail: 'The connection ended before the request was complete. Nothing was done.' },
 };
 
 /** Creates the handler that answers bytes that are not a valid request. If many have the same status, only some are logged. */
@@ -22,10 +21,10 @@ function createFaultAnswer() {
       socket.destroy();
       return;
     }
-    const status = statusOfFault[error.code ?? ''] ?? 400;
+    const { status = 400, detail = `${STATUS_CODES[status]}.` } = faults[error.code ?? ''] ?? {};
     const code: ErrorCode = status === 408 ? 'request_timeout' : 'bad_request';
     sampled(status, (left) => this.log.info({ status, outcome: 'refused', code, fault: error.code, ...left }, 'refused'));
-    const body = JSON.stringify({ detail: detailOfFault[error.code ?? ''] ?? `${STATUS_CODES[status]}.`, code, request_id: randomUUID() });
+    const body = JSON.stringify({ detail, code, request_id: randomUUID() });
     const head = [
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
       'Content-Type: application/json; charset=utf-8',
@@ -111,24 +110,20 @@ export function boundPipelines(server: Server): void {
     else nextTurn.push(exchange);
   }
 
-  function admit(connection: Connection, exchange: PipelinedRequest): void {
-    const [{ socket }, response] = exchange;
-    connection.unanswered += 1;
-    response.once('close', () => {
-      connection.unanswered -= 1;
-      admitWaiting(socket, connection);
-    });
-    beginInTurn(exchange);
-  }
-
+  /** Begins as many requests of a connection as may be unanswered. */
   function admitWaiting(socket: Socket, connection: Connection): void {
-    if (connection.waiting.length === 0) return;
     while (connection.unanswered < mostUnanswered && connections.has(socket)) {
       const next = connection.waiting.shift();
       if (next === undefined) break;
-      admit(connection, next);
+      connection.unanswered += 1;
+      next[1].once('close', () => {
+        connection.unanswered -= 1;
+        if (connection.waiting.length === 0) return;
+        admitWaiting(socket, connection);
+        if (connection.waiting.length === 0) socket.resume();
+      });
+      beginInTurn(next);
     }
-    if (connection.waiting.length === 0) socket.resume();
   }
 
   server.on('connection', (socket) => {
@@ -143,12 +138,9 @@ export function boundPipelines(server: Server): void {
     const { socket } = exchange[0];
     const connection = connections.get(socket);
     if (!connection) return;
-    if (connection.unanswered < mostUnanswered && connection.waiting.length === 0) {
-      admit(connection, exchange);
-    } else {
-      connection.waiting.push(exchange);
-      socket.pause();
-    }
+    connection.waiting.push(exchange);
+    admitWaiting(socket, connection);
+    if (connection.waiting.length > 0) socket.pause();
   });
 }
 
@@ -160,17 +152,10 @@ const mostForOneAddress = 8;
  */
 const mostIdleMs = 30_000;
 
-/** Limits how many large answers a process sends at once: sealed content, evidence bundles, and bulk answers with more than a hundred items. */
-export interface LargeAnswers {
-  /**
-   * Counts this answer until it is sent, and aborts it if its client reads nothing for 30 s.
-   *
-   * @throws ServiceError `overloaded` if there are 64 already, or 8 for this address; `bad_request` if the client has left
-   */
-  begin(request: FastifyRequest, reply: FastifyReply): void;
-}
+export type LargeAnswers = ReturnType<typeof createLargeAnswers>;
 
-export function createLargeAnswers(): LargeAnswers {
+/** Limits how many large answers a process sends at once: sealed content, evidence bundles, and bulk answers with more than a hundred items. */
+export function createLargeAnswers() {
   const ofAddress = new Map<string, number>();
   let underWay = 0;
   const count = (address: string, change: 1 | -1) => {
@@ -180,7 +165,12 @@ export function createLargeAnswers(): LargeAnswers {
     underWay += change;
   };
   return {
-    begin(request, reply) {
+    /**
+     * Counts this answer until it is sent, and aborts it if its client reads nothing for 30 s.
+     *
+     * @throws ServiceError `overloaded` if there are 64 already, or 8 for this address; `bad_request` if the client has left
+     */
+    begin(request: FastifyRequest, reply: FastifyReply): void {
       const address = addressKey(request);
       if (reply.raw.destroyed) throw new ServiceError('bad_request', 'The client left before its answer was made.');
       if (underWay >= mostAtOnce || (ofAddress.get(address) ?? 0) >= mostForOneAddress) {

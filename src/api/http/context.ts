@@ -4,7 +4,7 @@ import type { ApiTools } from '../tools.ts';
 import { createBodyBudget, createBodyReader, stampBodyLimit, tokenBodyLimit } from './body-reader.ts';
 import { createLargeAnswers } from './connections.ts';
 import { createCallbackRule, createMistakes, createProductRule, createServiceTokens } from './credentials.ts';
-import { baseUrlOf } from './headers.ts';
+import { ownOrigin } from './headers.ts';
 import { bulkBodyLimit } from './json-body.ts';
 import { addressKey } from './rate-limits.ts';
 
@@ -33,22 +33,20 @@ export function createContext(app: FastifyInstance, tools: ApiTools) {
     limitVerifying: limitOf('verify', config.RATE_VERIFY_PER_MINUTE),
     limitDoor: limitOf('tsa', config.RATE_TSA_PER_MINUTE),
     limitStatus: limitOf('status', config.RATE_STATUS_PER_MINUTE),
-    /** Counts the outputs of each workflow. */
     outputLimit: limits.by({
       name: 'workflow-stamp',
       points: config.RATE_WORKFLOW_STAMP_PER_MINUTE,
       durationSeconds: 60,
       key: ({ params }) => workflowIdPath.parse(params).workflow_id,
     }),
-    /** Counts the stamps of each product. */
     productLimit: limits.by({
       name: 'internal',
       points: config.RATE_INTERNAL_PER_MINUTE,
       durationSeconds: 60,
       key: (request) => identifyProduct(request) ?? '',
     }),
-    /** The public base URL of the service, without a final slash. */
-    baseUrl: () => baseUrlOf(app, config.PUBLIC_BASE_URL),
+    /** The public base URL of the service, without a final slash. It never depends on the request. */
+    baseUrl: () => config.PUBLIC_BASE_URL ?? ownOrigin(app),
     reader: createBodyReader(app, {
       budget: createBodyBudget(Math.max(stampBodyLimit(sealedMaxBytes), tokenBodyLimit, bulkBodyLimit)),
       senderOf: (request) => ({ hasToken: identifyProduct(request) !== undefined, address: addressKey(request) }),

@@ -4,17 +4,26 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Config, ServiceToken } from '../../shared/runtime/config.ts';
 import { isPrivateHost } from '../../shared/runtime/private-address.ts';
 import type { ApiTools } from '../tools.ts';
-import { addressKey, type MistakeLimit } from './rate-limits.ts';
+import { addressKey } from './rate-limits.ts';
 
-const digestOf = (token: string): string => hash('sha256', token, 'base64');
-
-/**
- * Returns the product of a request's service token, or undefined if the token is missing or wrong. It looks up digests, so the time that it takes
- * reveals nothing about tokens.
- */
 type IdentifyProduct = (request: FastifyRequest) => string | undefined;
 
-const productsOf = (tokens: readonly ServiceToken[]) => new Map(tokens.map(({ product, token }) => [digestOf(token), product]));
+/** Finds the product of a request by its service token in the header `X-Service-Token`; undefined if the token is missing or wrong. */
+export const createServiceTokens = (tokens: readonly ServiceToken[]): IdentifyProduct => productBy(tokens, tokenIn);
+
+/** Finds the product by a service token in the header `Authorization`, because signing tools can send only this header (T4). */
+export const createServicePasswords = (tokens: readonly ServiceToken[]): IdentifyProduct =>
+  productBy(tokens, ({ headers }) => passwordOf(headers.authorization));
+
+/** Tokens are looked up by their digests, so the time that it takes reveals nothing about them. */
+function productBy(tokens: readonly ServiceToken[], read: IdentifyProduct): IdentifyProduct {
+  const digestOf = (token: string): string => hash('sha256', token, 'base64');
+  const products = new Map(tokens.map(({ product, token }) => [digestOf(token), product]));
+  return (request) => {
+    const token = read(request);
+    return token === undefined ? undefined : products.get(digestOf(token));
+  };
+}
 
 /** The token in the header `X-Service-Token`. Node joins several headers with commas, which no token contains. Only one value may be in them (E4). */
 function tokenIn({ headers }: FastifyRequest): string | undefined {
@@ -22,14 +31,6 @@ function tokenIn({ headers }: FastifyRequest): string | undefined {
   if (typeof given !== 'string') return undefined;
   const [token, ...others] = new Set(given.split(',').map((value) => value.trim()));
   return others.length === 0 ? token : undefined;
-}
-
-export function createServiceTokens(tokens: readonly ServiceToken[]): IdentifyProduct {
-  const products = productsOf(tokens);
-  return (request) => {
-    const given = tokenIn(request);
-    return given === undefined ? undefined : products.get(digestOf(given));
-  };
 }
 
 /** The password of HTTP Basic with any user name (RFC 7617), or a bearer token (RFC 6750). */
@@ -41,25 +42,14 @@ function passwordOf(authorization: string | undefined): string | undefined {
   return colon < 0 ? undefined : decoded.slice(colon + 1);
 }
 
-/** Finds the product by a service token in the header `Authorization`, because signing tools can send only this header (T4). */
-export function createServicePasswords(tokens: readonly ServiceToken[]): IdentifyProduct {
-  const products = productsOf(tokens);
-  return ({ headers: { authorization } }) => {
-    const password = passwordOf(authorization);
-    return password === undefined ? undefined : products.get(digestOf(password));
-  };
-}
-
 /**
- * Returns the product of a request's service token.
+ * Creates a function that returns the product of a request's service token.
  *
  * @throws ServiceError `unauthorized` (E4) if the token is missing or wrong, `rate_limited` after too many requests with a missing or wrong token
  */
-type RequireProduct = (request: FastifyRequest, reply: FastifyReply) => Promise<string>;
-
 export const createProductRule =
-  (identify: IdentifyProduct, mistakes: Mistakes): RequireProduct =>
-  async (request, reply) => {
+  (identify: IdentifyProduct, mistakes: Mistakes) =>
+  async (request: FastifyRequest, reply: FastifyReply): Promise<string> => {
     const product = identify(request);
     if (product !== undefined) return product;
     await mistakes.wrongToken(request, reply);
@@ -74,42 +64,28 @@ export const createProductRule =
  * Creates a function that checks the URL of a webhook (N2) and returns why it is refused, or undefined. The worker checks the URL again when it
  * connects, because its host name may lead to a different IP address by then.
  */
-export function createCallbackRule({
-  WEBHOOK_SECRET: secrets,
-  NODE_ENV,
-}: Pick<Config, 'WEBHOOK_SECRET' | 'NODE_ENV'>): (url: string) => string | undefined {
+export function createCallbackRule({ WEBHOOK_SECRET: secrets, NODE_ENV }: Pick<Config, 'WEBHOOK_SECRET' | 'NODE_ENV'>) {
   const isOpen = NODE_ENV !== 'production';
-  return (given) => {
+  return (given: string): string | undefined => {
     if (secrets === undefined) return 'callback_url cannot be used: this service sends no webhooks, because WEBHOOK_SECRET is not set';
-    const url = URL.canParse(given) ? new URL(given) : undefined;
+    const url = URL.parse(given);
     if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
       return 'callback_url must be an address that starts with https://, without user and password';
     }
     if (url.protocol !== 'https:' && !isOpen) return 'callback_url must start with https://';
-    if (isPrivateHost(url.hostname) && !isOpen) return 'callback_url must not lead to a private address';
-    return undefined;
+    return isPrivateHost(url.hostname) && !isOpen ? 'callback_url must not lead to a private address' : undefined;
   };
 }
 
-/** Limits failed attempts from an address (R5). Correct requests are never counted. */
-export interface Mistakes {
-  /** Counts a wrong or missing token. @throws ServiceError `rate_limited` beyond the limit */
-  wrongToken(request: FastifyRequest, reply: FastifyReply): Promise<void>;
-  /** Refuses an address that is beyond the limit of unknown ids, without counting. @throws ServiceError `rate_limited` */
-  checkUnknownIds(request: FastifyRequest, reply: FastifyReply): void;
-  /** Counts an unknown id or secret. @throws ServiceError `rate_limited` beyond the limit */
-  unknownId(request: FastifyRequest, reply: FastifyReply): Promise<void>;
-  /** Runs `work`, and counts a mistake if it fails with `unauthorized` or `not_found`. */
-  count<Answer>(request: FastifyRequest, reply: FastifyReply, work: () => Promise<Answer>): Promise<Answer>;
-  /** Like `count`, but does not run `work` if the address is beyond a limit. */
-  guard<Answer>(request: FastifyRequest, reply: FastifyReply, work: () => Promise<Answer>): Promise<Answer>;
-}
+export type Mistakes = ReturnType<typeof createMistakes>;
 
-export function createMistakes({ config, limits }: ApiTools): Mistakes {
-  const perMinute = (name: string, points: number): MistakeLimit => limits.mistakes({ name, points, durationSeconds: 60, key: addressKey });
+/** Limits failed attempts from an address (R5). Correct requests are never counted. */
+export function createMistakes({ config, limits }: ApiTools) {
+  const perMinute = (name: string, points: number) => limits.mistakes({ name, points, durationSeconds: 60, key: addressKey });
   const wrongTokens = perMinute('wrong-token', config.RATE_WRONG_TOKEN_PER_MINUTE);
   const unknownIds = perMinute('unknown-id', config.RATE_UNKNOWN_ID_PER_MINUTE);
 
+  /** Runs `work`, and counts a mistake if it fails with `unauthorized` or `not_found`. */
   async function count<Answer>(request: FastifyRequest, reply: FastifyReply, work: () => Promise<Answer>): Promise<Answer> {
     try {
       return await work();
@@ -124,7 +100,8 @@ export function createMistakes({ config, limits }: ApiTools): Mistakes {
     checkUnknownIds: unknownIds.check,
     unknownId: unknownIds.count,
     count,
-    guard: async (request, reply, work) => {
+    /** Like `count`, but does not run `work` if the address is beyond a limit. */
+    guard: async <Answer>(request: FastifyRequest, reply: FastifyReply, work: () => Promise<Answer>): Promise<Answer> => {
       for (const limit of [wrongTokens, unknownIds]) limit.check(request, reply);
       return count(request, reply, work);
     },

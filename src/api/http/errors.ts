@@ -1,9 +1,11 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorResponse } from '../../shared/contract/error.ts';
-import { type Credential, type ErrorCode, ServiceError } from '../../shared/domain/service-error.ts';
+import { type Credential, type ErrorCode, ServiceError, statusOf } from '../../shared/domain/service-error.ts';
 import { keepConnection } from './body-reader.ts';
 import { RequestValidationError } from './validation.ts';
 import { sendErrorPage, wantsPage } from './views.ts';
+
+export { statusOf };
 
 /** For statuses that ask the client to try again: the seconds to wait if the error itself does not say. */
 const defaultRetryAfterSeconds: Readonly<Record<number, number>> = { 429: 1, 503: 2, 504: 1 };
@@ -103,7 +105,6 @@ const refusedFromFiveHundred: readonly ErrorCode[] = [
   'prefetch_refused',
 ];
 
-/** The fault to note for an error. */
 export function faultOf(error: ServiceError): Fault {
   const { code } = error;
   if (statusOf[code] < 500 || refusedFromFiveHundred.includes(code)) return { outcome: 'refused', code };
@@ -139,47 +140,12 @@ export function faultsOf(request: FastifyRequest, status: number): readonly Faul
 /** The most serious fault of a request: the first failure, or the first refusal if there is no failure. */
 export const worstOf = (faults: readonly Fault[]): Fault | undefined => faults.find(({ outcome }) => outcome === 'failed') ?? faults[0];
 
-/** The HTTP status of every expected error. The type checks that the list is complete. */
-export const statusOf = {
-  bad_request: 400,
-  unauthorized: 401,
-  forbidden: 403,
-  recipient_blocked: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  request_timeout: 408,
-  conflict: 409,
-  idempotency_key_reused: 409,
-  gone: 410,
-  payload_too_large: 413,
-  unsupported_media_type: 415,
-  rate_limited: 429,
-  recipient_limited: 429,
-  internal_error: 500,
-  provider_failed: 502,
-  tier_unavailable: 502,
-  mail_unavailable: 503,
-  tsa_unavailable: 503,
-  queue_unavailable: 503,
-  store_unavailable: 503,
-  overloaded: 503,
-  prefetch_refused: 503,
-  stamp_pending: 504,
-  completion_pending: 504,
-  mail_pending: 504,
-} as const satisfies Record<ErrorCode, number>;
-
-interface KnownPath {
-  readonly pattern: RegExp;
-  readonly methods: Set<string>;
-}
-
 /**
- * Answers requests that match no route (E8): 405 with `Allow` if the path takes other methods, otherwise 404. If a path is exactly the path of a route, it never matches a parameter of another route, so `GET
- * /api/v1/workflow/start` is 405. Register it before the routes.
+ * Answers requests that match no route (E8): 405 with `Allow` if the path takes other methods, otherwise 404. If a path is exactly the path of a
+ * route, it never matches a parameter of another route, so `GET /api/v1/workflow/start` is 405. Register it before the routes.
  */
 function registerNotFound(app: FastifyInstance): void {
-  const knownPaths = new Map<string, KnownPath>();
+  const knownPaths = new Map<string, { readonly pattern: RegExp; readonly methods: Set<string> }>();
 
   app.addHook('onRoute', ({ url, method }) => {
     // The CORS plugin registers this route; it is not a real path.
@@ -198,7 +164,7 @@ function registerNotFound(app: FastifyInstance): void {
   const refusalOf = ({ url }: FastifyRequest, reply: FastifyReply): ServiceError => {
     const path = pathOf(url);
     const allowed = methodsAt(decodeURI(path)).join(', ');
-    if (allowed === '') return new ServiceError('not_found', 'There is nothing at this address.');
+    if (allowed === '') return refusals[404]!;
     reply.header('Allow', allowed);
     return new ServiceError('method_not_allowed', `${path.slice(0, 200)} takes ${allowed}.`);
   };
@@ -215,13 +181,10 @@ function registerNotFound(app: FastifyInstance): void {
   });
 }
 
-/** Turns a route's path into a regular expression: `:name` matches one segment, `*` matches the rest. */
-function patternOf(url: string): RegExp {
-  const source = url
-    .split('/')
-    .map((segment) => (segment.startsWith(':') ? '[^/]+' : segment.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')))
-    .join('/');
-  return new RegExp(`^${source}$`);
-}
+/** Turns a route's path into a regular expression: `:name` matches one segment. */
+const patternOf = (url: string): RegExp => {
+  const segments = url.split('/').map((segment) => (segment.startsWith(':') ? '[^/]+' : RegExp.escape(segment)));
+  return new RegExp(`^${segments.join('/')}$`);
+};
 
 const pathOf = (address: string): string => address.split('?', 1)[0] ?? '';

@@ -28,9 +28,7 @@ export function registerJsonBody(app: FastifyInstance, reader: BodyReader): void
     done();
   });
   app.addContentTypeParser([mediaType, '*'], async (request: FastifyRequest, payload: IncomingMessage) => {
-    if (request.is404 || announcedBytes(request) === 0 || !takesBody(request)) {
-      return undefined;
-    }
+    if (request.is404 || announcedBytes(request) === 0 || !takesBody(request)) return undefined;
     const bytes = await reader.read(request, payload);
     if (bytes.length === 0) return undefined;
     if (!isJson(request.headers['content-type'])) return new OtherBody(bytes, typesOf(request));
@@ -41,7 +39,6 @@ export function registerJsonBody(app: FastifyInstance, reader: BodyReader): void
 /** Whether a route reads a body. If its contract has no body, a body is ignored. */
 const takesBody = ({ routeOptions: { config } }: FastifyRequest): boolean => !config.contract || config.contract.body !== undefined;
 
-/** The content types that a route accepts. */
 const typesOf = ({ routeOptions: { config }, server }: FastifyRequest): readonly string[] =>
   config.contract?.bodyTypes ?? [mediaType, ...(server.hasContentTypeParser(ndjsonType) ? [ndjsonType] : [])];
 
@@ -56,21 +53,8 @@ export const ndjsonType = 'application/x-ndjson';
 /** The maximum size of a bulk body: room for a thousand items with the maximum of metadata, and for names and white space. */
 export const bulkBodyLimit = mostBulkItems * 6 * 1024;
 
-/** A line of a bulk body that is not JSON. */
-class BrokenLine {
-  readonly faults: readonly ValidationItem[];
-  constructor(faults: readonly ValidationItem[]) {
-    this.faults = faults;
-  }
-}
-
-/** The lines of a bulk body in `application/x-ndjson`: parsed values and broken lines, or octets if there are too many. */
-class Lines {
-  readonly entries: readonly unknown[];
-  constructor(entries: Lines['entries']) {
-    this.entries = entries;
-  }
-}
+/** The bodies in `application/x-ndjson`: parsed lines, with the refusal of each line that is not JSON. If there are too many lines, they are not parsed. */
+const bodiesOfLines = new WeakSet<readonly unknown[]>();
 
 /** The number of lines that are parsed in one turn of the event loop. It is small because lines may be long. */
 const linesPerTurn = 50;
@@ -92,7 +76,7 @@ function parseLine(line: Buffer, index: number): unknown {
     return parseJsonText(line);
   } catch (error) {
     if (!(error instanceof MalformedJsonError)) throw error;
-    return new BrokenLine(error.detail.map((item) => ({ ...item, loc: ['body', index, ...item.loc.slice(1)] })));
+    return new RequestValidationError(error.detail.map((item) => ({ ...item, loc: ['body', index, ...item.loc.slice(1)] })));
   }
 }
 
@@ -100,14 +84,14 @@ function parseLine(line: Buffer, index: number): unknown {
 export function registerBulkBodies(scope: FastifyInstance, reader: BodyReader): void {
   scope.addContentTypeParser(ndjsonType, async (request: FastifyRequest, payload: IncomingMessage) => {
     const lines = linesOf(await reader.read(request, payload));
-    const entries: unknown[] = [];
-    // If there are too many lines, the request is refused because of their number, so they are not parsed.
-    if (lines.length > mostBulkItems) return new Lines(lines);
+    const entries: unknown[] = lines.length > mostBulkItems ? lines : [];
+    bodiesOfLines.add(entries);
+    if (entries === lines) return entries;
     for (const [index, line] of lines.entries()) {
       if (index % linesPerTurn === linesPerTurn - 1) await turn();
       entries.push(parseLine(line, index));
     }
-    return new Lines(entries);
+    return entries;
   });
 }
 
@@ -123,21 +107,17 @@ export interface Bulk<Item> {
 export function readBulk<Item extends z.ZodType>(request: FastifyRequest, contract: Item): Bulk<z.output<Item>> {
   const { body } = request;
   if (body === undefined || body === null) throw new RequestValidationError([missingBody]);
-  const isLines = body instanceof Lines;
-  const list = bulkList.safeParse(isLines ? body.entries : body instanceof OtherBody ? body.text : body);
+  const isLines = Array.isArray(body) && bodiesOfLines.has(body);
+  const list = bulkList.safeParse(body instanceof OtherBody ? body.text : body);
   if (!list.success) {
     throw new RequestValidationError(isLines ? validationItems(list.error, null, ['body']) : bodyItems(list.error, request));
   }
   const entries: { index: number; item: z.output<Item> }[] = [];
   const faulty = new Map<number, readonly ValidationItem[]>();
   for (const [index, given] of list.data.entries()) {
-    if (given instanceof BrokenLine) {
-      faulty.set(index, given.faults);
-      continue;
-    }
-    const parsed = contract.safeParse(given);
-    if (parsed.success) entries.push({ index, item: parsed.data });
-    else faulty.set(index, validationItems(parsed.error, given, ['body', index]));
+    const parsed = given instanceof RequestValidationError ? undefined : contract.safeParse(given);
+    if (parsed?.success) entries.push({ index, item: parsed.data });
+    else faulty.set(index, parsed ? validationItems(parsed.error, given, ['body', index]) : (given as RequestValidationError).detail);
   }
   return { kind: isLines ? 'ndjson' : 'json', size: list.data.length, entries, faulty };
 }

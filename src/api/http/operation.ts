@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
-import type { FastifyRequest } from 'fastify';
+import { hash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { ErrorCode } from '../../shared/domain/service-error.ts';
 import type { RequestContract } from './validation.ts';
@@ -126,11 +126,8 @@ export const asyncApplied = (preferences: Preferences): string => {
   return seconds > 0 ? `respond-async, wait=${seconds}` : 'respond-async';
 };
 
-const none: Preferences = { respondAsync: false, waitSeconds: 0, returnDetails: false };
-
 /** Reads the header. Preferences that are unknown or malformed are ignored (RFC 7240 §2). If a preference is repeated, the first one counts. */
-export function readPrefer(given: string | readonly string[] | undefined): Preferences {
-  if (given === undefined) return none;
+export function readPrefer(given: string | readonly string[] = ''): Preferences {
   const said = new Map<string, string>();
   for (const preference of [given].flat().join(',').split(',')) {
     const [name = '', value = ''] = (preference.split(';', 1)[0] ?? '').split('=').map((part) => part.trim().toLowerCase());
@@ -148,9 +145,19 @@ export function readPrefer(given: string | readonly string[] | undefined): Prefe
 export const wantsDetails = (request: FastifyRequest, query: { readonly details: boolean }): boolean =>
   query.details || readPrefer(request.headers.prefer).returnDetails;
 
-/** The entity tag of a body that is the same for every client. */
-export const entityTagOf = (body: string): string => `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
-
-/** Whether the client has this version already (RFC 9110 §13.1.2): `*`, or a list of entity tags, compared weakly. */
-export const isFresh = (request: FastifyRequest, etag: string): boolean =>
-  request.headers['if-none-match']?.split(',').some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, ''))) ?? false;
+/**
+ * Makes a handler for a JSON answer that is the same for every client. It is made for the first request. A client that has it already gets 304 (RFC
+ * 9110 §13.1.2): its `If-None-Match` is `*`, or a list of entity tags, which are compared weakly.
+ */
+export function serveJson(make: () => object): (request: FastifyRequest, reply: FastifyReply) => FastifyReply {
+  let made: { readonly body: string; readonly etag: string } | undefined;
+  const describe = (body: string) => ({ body, etag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"` });
+  return (request, reply) => {
+    made ??= describe(JSON.stringify(make()));
+    const { body, etag } = made;
+    reply.headers({ ETag: etag, 'Cache-Control': 'public, max-age=300' });
+    const known = request.headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, '')) ?? [];
+    if (known.includes('*') || known.includes(etag)) return reply.code(304).send();
+    return reply.type('application/json; charset=utf-8').send(body);
+  };
+}

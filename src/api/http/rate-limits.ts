@@ -27,44 +27,8 @@ export interface RateLimit extends Window {
 /** A hook for `onRequest` or `preHandler`. */
 export type LimitHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
-/** A limit for requests that fail because of a mistake of the caller. */
-export interface MistakeLimit {
-  /** Counts one mistake. @throws ServiceError `rate_limited` beyond the limit. */
-  count: LimitHook;
-  /**
-   * Refuses an address that is beyond the limit, without counting and without Redis: this process remembers which addresses it has refused.
-   *
-   * @throws ServiceError `rate_limited` until the window of this address ends
-   */
-  check(request: FastifyRequest, reply: FastifyReply): void;
-}
-
-/** A limit that counts requests, or the items in them. */
-interface CountingLimit extends LimitHook {
-  /**
-   * Counts several items at once, under `key` if it is given. If the limit has no room for all of them, none is counted.
-   *
-   * @throws ServiceError `rate_limited`
-   */
-  items(request: FastifyRequest, reply: FastifyReply, count: number, key?: string): Promise<void>;
-  /** Takes back one counted request or item, because it is refused for another reason. */
-  giveBack(request: FastifyRequest, reply: FastifyReply, key?: string): Promise<void>;
-}
-
-/** A number of tries for each key, in a window that begins with the first try. The caller decides what happens when none is left. */
-export interface Tries {
-  /** Takes one try. Returns how many are left; negative if there was none to take. */
-  take(key: string): Promise<number>;
-  giveBack(key: string): Promise<void>;
-  left(key: string): Promise<number>;
-}
-
-/** The limits of a process. */
-interface RateLimits {
-  by(limit: RateLimit): CountingLimit;
-  mistakes(limit: RateLimit): MistakeLimit;
-  tries(limit: Window): Tries;
-}
+type RateLimits = ReturnType<typeof createRateLimits>;
+export type Tries = ReturnType<RateLimits['tries']>;
 
 /** The address under which limits count a client; empty if the client has already closed the connection. */
 export const addressKey = (request: FastifyRequest): string => addressBucket(request.ip ?? '');
@@ -78,24 +42,25 @@ export const callerIdOf = (request: FastifyRequest, product: string | undefined)
  * answer, each process counts alone. `redis` fails quickly: it has no offline queue, and a `commandTimeout`. `onLimited` gets the name of the limit for
  * every refused request. Answers have the headers `RateLimit-Limit`, `-Remaining` and `-Reset`; a refusal is 429 with `Retry-After`.
  */
-export function createRateLimits(redis: Redis, onLimited: (name: string) => void, keyPrefix = '{qstamp}:limit'): RateLimits {
+export function createRateLimits(redis: Redis, onLimited: (name: string) => void) {
   /** Creates the counter of a limit. It returns the count in the current window, and the seconds until the window ends. */
   const counterOf = ({ name, points, durationSeconds }: Window) => {
-    const window = { points, duration: durationSeconds, keyPrefix: `${keyPrefix}:${name}` };
+    const window = { points, duration: durationSeconds, keyPrefix: `{qstamp}:limit:${name}` };
     const limiter = new RateLimiterRedis({
       ...window,
       storeClient: redis,
       rejectIfRedisNotReady: true,
       insuranceLimiter: new RateLimiterMemory(window),
     });
-    const count = async (key: string, items = 1) => {
-      const { consumedPoints, msBeforeNext } = await consume(limiter, hashOf(key), items);
-      return { counted: consumedPoints, resetSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)) };
-    };
-    return Object.assign(count, {
-      takeBack: (key: string, items: number) => limiter.reward(hashOf(key), items),
-      counted: async (key: string) => (await limiter.get(hashOf(key)))?.consumedPoints ?? 0,
+    const stateOf = ({ consumedPoints, msBeforeNext }: RateLimiterRes) => ({
+      counted: consumedPoints,
+      resetSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)),
     });
+    return {
+      count: async (key: string, items = 1) => stateOf(await consume(limiter, hashOf(key), items)),
+      takeBack: async (key: string, items = 1) => stateOf(await limiter.reward(hashOf(key), items)),
+      counted: async (key: string) => (await limiter.get(hashOf(key)))?.consumedPoints ?? 0,
+    };
   };
   const tell = (reply: FastifyReply, { points }: RateLimit, counted: number, resetSeconds: number) =>
     reply.headers({
@@ -112,59 +77,73 @@ export function createRateLimits(redis: Redis, onLimited: (name: string) => void
   };
 
   return {
-    by(limit) {
-      if (limit.points === 0) return Object.assign(async () => {}, { items: async () => {}, giveBack: async () => {} });
-      const count = counterOf(limit);
+    /** A hook that counts a request. @throws ServiceError with the `code` of the limit */
+    by(limit: RateLimit) {
+      const { points, unit } = limit;
+      const { count, takeBack } = counterOf(limit);
       const hook: LimitHook = async (request, reply) => {
+        if (points === 0) return;
         const { counted, resetSeconds } = await count(limit.key(request));
         tell(reply, limit, counted, resetSeconds);
-        if (counted > limit.points) throw refusal(limit, 'requests', resetSeconds);
+        if (counted > points) throw refusal(limit, 'requests', resetSeconds);
       };
-      const items: CountingLimit['items'] = async (request, reply, wanted, key = limit.key(request)) => {
-        const { counted, resetSeconds } = await count(key, wanted);
-        const isRefused = counted > limit.points;
-        if (isRefused) await count.takeBack(key, wanted);
-        if (limit.unit === undefined) tell(reply, limit, isRefused ? counted - wanted : counted, resetSeconds);
-        const advice =
-          wanted === 1 ? undefined : `this request has ${wanted}: ${wanted > limit.points ? 'send fewer at once' : 'try again later'}`;
-        if (isRefused) throw refusal(limit, limit.unit ?? 'items', resetSeconds, advice);
-      };
-      const giveBack: CountingLimit['giveBack'] = async (request, reply, key = limit.key(request)) => {
-        const { consumedPoints, msBeforeNext } = await count.takeBack(key, 1);
-        if (limit.unit === undefined) tell(reply, limit, consumedPoints, Math.max(1, Math.ceil(msBeforeNext / 1000)));
-      };
-      return Object.assign(hook, { items, giveBack });
+      return Object.assign(hook, {
+        /** Counts several items at once, under `key` if it is given. If the limit has no room for all of them, none is counted. @throws like the hook */
+        items: async (request: FastifyRequest, reply: FastifyReply, wanted: number, key = limit.key(request)) => {
+          if (points === 0) return;
+          const { counted, resetSeconds } = await count(key, wanted);
+          const isRefused = counted > points;
+          if (isRefused) await takeBack(key, wanted);
+          if (unit === undefined) tell(reply, limit, isRefused ? counted - wanted : counted, resetSeconds);
+          const advice =
+            wanted === 1 ? undefined : `this request has ${wanted}: ${wanted > points ? 'send fewer at once' : 'try again later'}`;
+          if (isRefused) throw refusal(limit, unit ?? 'items', resetSeconds, advice);
+        },
+        /** Takes back one counted request or item, because it is refused for another reason. */
+        giveBack: async (request: FastifyRequest, reply: FastifyReply, key = limit.key(request)) => {
+          if (points === 0) return;
+          const { counted, resetSeconds } = await takeBack(key);
+          if (unit === undefined) tell(reply, limit, counted, resetSeconds);
+        },
+      });
     },
-    mistakes(limit) {
-      if (limit.points === 0) return { count: async () => {}, check: () => {} };
-      const count = counterOf(limit);
+    /** A limit for requests that fail because of a mistake of the caller. */
+    mistakes(limit: RateLimit) {
+      const { count } = counterOf(limit);
       // An address is refused until its entry expires.
       const refused = new LRUCache<string, true>({ max: mostRefused });
       const refuse = (reply: FastifyReply, resetSeconds: number) => {
         tell(reply, limit, limit.points, resetSeconds);
         throw refusal(limit, 'failed requests', resetSeconds);
       };
-      const check = (request: FastifyRequest, reply: FastifyReply) => {
+      /**
+       * Refuses an address that is beyond the limit, without counting and without Redis: this process remembers which addresses it has refused.
+       *
+       * @throws ServiceError `rate_limited` until the window of this address ends
+       */
+      const check = (request: FastifyRequest, reply: FastifyReply): void => {
         const seconds = Math.ceil(refused.getRemainingTTL(limit.key(request)) / 1_000);
         if (seconds > 0) refuse(reply, seconds);
       };
-      return {
-        check,
-        async count(request, reply) {
-          check(request, reply);
-          const { counted, resetSeconds } = await count(limit.key(request));
-          if (counted <= limit.points) return;
-          refused.set(limit.key(request), true, { ttl: resetSeconds * 1_000 });
-          refuse(reply, resetSeconds);
-        },
+      /** Counts one mistake. @throws ServiceError `rate_limited` beyond the limit. */
+      const countMistake: LimitHook = async (request, reply) => {
+        if (limit.points === 0) return;
+        check(request, reply);
+        const { counted, resetSeconds } = await count(limit.key(request));
+        if (counted <= limit.points) return;
+        refused.set(limit.key(request), true, { ttl: resetSeconds * 1_000 });
+        refuse(reply, resetSeconds);
       };
+      return { check, count: countMistake };
     },
-    tries(limit) {
-      const count = counterOf(limit);
+    /** A number of tries for each key, in a window that begins with the first try. The caller decides what happens when none is left. */
+    tries(limit: Window) {
+      const { count, takeBack, counted } = counterOf(limit);
       return {
-        take: async (key) => limit.points - (await count(key)).counted,
-        giveBack: async (key) => void (await count.takeBack(key, 1)),
-        left: async (key) => Math.max(0, limit.points - (await count.counted(key))),
+        /** Takes one try. Returns how many are left; negative if there was none to take. */
+        take: async (key: string) => limit.points - (await count(key)).counted,
+        giveBack: async (key: string) => void (await takeBack(key)),
+        left: async (key: string) => Math.max(0, limit.points - (await counted(key))),
       };
     },
   };

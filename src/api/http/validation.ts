@@ -44,20 +44,17 @@ type ParsedRequest<Contract extends RequestContract> = {
   readonly [Part in keyof Contract]: Contract[Part] extends z.ZodType ? z.output<Contract[Part]> : undefined;
 };
 
-/** The parts of a request in FastAPI's order. `locations` has their names in `loc`. */
-const parts = ['path', 'query', 'headers', 'body'] as const;
-const locations = { path: 'path', query: 'query', headers: 'header', body: 'body' } as const;
-
-const inputs: { readonly [Part in (typeof parts)[number]]: (request: FastifyRequest) => unknown } = {
-  path: (request) => named(request.params),
-  query: (request) => lastOfEach(request.query),
-  headers: (request) => request.headers,
-  body: ({ body }) => (body instanceof OtherBody ? body.text : body),
+/** The parts of a request in FastAPI's order: the name of each in `loc`, and its input. */
+const parts: Readonly<Record<keyof RequestContract, { readonly loc: string; readonly read: (request: FastifyRequest) => unknown }>> = {
+  path: { loc: 'path', read: ({ params }) => named(params) },
+  query: { loc: 'query', read: ({ query }) => lastOfEach(query) },
+  headers: { loc: 'header', read: ({ headers }) => headers },
+  body: { loc: 'body', read: ({ body }) => (body instanceof OtherBody ? body.text : body) },
 };
 
 /** Makes the items of a 422 for the body of a request. If the body has the wrong content type, each item also names the right one (E8). */
 export function bodyItems(error: z.core.$ZodError, request: FastifyRequest): ValidationItem[] {
-  const items = validationItems(error, inputs.body(request), ['body']);
+  const items = validationItems(error, parts.body.read(request), ['body']);
   const { body } = request;
   return body instanceof OtherBody ? items.map((item) => ({ ...item, msg: `${item.msg}. ${body.hint}` })) : items;
 }
@@ -83,26 +80,19 @@ function lastOfEach(query: unknown): Record<string, unknown> {
 export function createRequestParser<const Contract extends RequestContract>(
   contract: Contract,
 ): (request: FastifyRequest) => ParsedRequest<Contract> {
-  const steps = parts.flatMap((part) => {
-    const schema = contract[part];
-    return schema === undefined ? [] : [{ part, schema, read: inputs[part], loc: [locations[part]] }];
-  });
-
+  const steps = (Object.keys(parts) as (keyof RequestContract)[]).filter((part) => contract[part] !== undefined);
   return (request) => {
-    const parsed: Partial<Record<(typeof parts)[number], unknown>> = {};
-    let detail: ValidationItem[] | undefined;
-    for (const { part, schema, read, loc } of steps) {
+    const parsed: Partial<Record<keyof RequestContract, unknown>> = {};
+    const detail: ValidationItem[] = [];
+    for (const part of steps) {
+      const { loc, read } = parts[part];
       const input = read(request);
-      if (part === 'body' && (input === undefined || input === null)) {
-        detail = [...(detail ?? []), missingBody];
-        continue;
-      }
-      const result = schema.safeParse(input);
-      if (result.success) parsed[part] = result.data;
-      else
-        detail = [...(detail ?? []), ...(part === 'body' ? bodyItems(result.error, request) : validationItems(result.error, input, loc))];
+      const result = part === 'body' && (input === undefined || input === null) ? undefined : contract[part]!.safeParse(input);
+      if (result?.success) parsed[part] = result.data;
+      else if (!result) detail.push(missingBody);
+      else detail.push(...(part === 'body' ? bodyItems(result.error, request) : validationItems(result.error, input, [loc])));
     }
-    if (detail !== undefined) throw new RequestValidationError(detail);
+    if (detail.length > 0) throw new RequestValidationError(detail);
     return parsed as ParsedRequest<Contract>;
   };
 }
@@ -158,24 +148,23 @@ export const missingBody: ValidationItem = { type: 'missing', loc: ['body'], msg
 const wrongTypes: Readonly<Record<string, PydanticIssue>> = {
   string: { type: 'string_type', msg: 'Input should be a valid string' },
   array: { type: 'list_type', msg: 'Input should be a valid list' },
+  stringbool: { type: 'bool_parsing', msg: 'Input should be a valid boolean, unable to interpret input' },
   record: { type: 'dict_type', msg: 'Input should be a valid dictionary' },
   object: { type: 'model_attributes_type', msg: 'Input should be a valid dictionary or object to extract fields from' },
 };
 
-function tooLong(most: number, value: unknown): PydanticIssue {
-  const length = Array.isArray(value) ? value.length : 0;
-  const ctx = { field_type: 'List', max_length: most, actual_length: length };
-  return { type: 'too_long', msg: `List should have at most ${most} items after validation, not ${length}`, ctx };
-}
-
 function inPydanticWords(issue: z.core.$ZodIssue, value: unknown): PydanticIssue {
   const carried = pydanticIssueOf(issue);
   if (carried) return carried;
+  if (issue.code === 'invalid_value' && 'expected' in issue) return wrongTypes.stringbool!;
   if (issue.code === 'invalid_value') {
     const expected = listOf(issue.values.map((value) => `'${String(value)}'`));
     return { type: 'enum', msg: `Input should be ${expected}`, ctx: { expected } };
   }
-  if (issue.code === 'too_big' && issue.origin === 'array') return tooLong(Number(issue.maximum), value);
+  if (issue.code === 'too_big' && Array.isArray(value)) {
+    const ctx = { field_type: 'List', max_length: Number(issue.maximum), actual_length: value.length };
+    return { type: 'too_long', msg: `List should have at most ${ctx.max_length} items after validation, not ${ctx.actual_length}`, ctx };
+  }
   const wrongType = issue.code === 'invalid_type' ? wrongTypes[issue.expected] : undefined;
   return wrongType ?? { type: 'value_error', msg: `Value error, ${issue.message}`, ctx: { error: {} } };
 }

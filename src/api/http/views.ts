@@ -148,11 +148,14 @@ type Words = readonly [title: string, ...paragraphs: string[]];
 function wordsOf(what: LookedFor, { status, detail }: ErrorFacts): Words {
   switch (status) {
     case 404:
-      return missing(what, detail);
+      // An unknown stamp has its own page. Here a file of a stamp is missing.
+      return what === 'stamp' ? [nothingToFetch, detail] : (missing[what] ?? ['No such page', `There is nothing at this address. ${cut}`]);
     case 405:
       return ['Not possible here', 'This address is for programs and cannot be opened like this.'];
     case 422:
-      return incomplete(what);
+      return what === 'form'
+        ? incompleteForm
+        : ['This address is not complete', `A part of the address is not valid. ${cut}`, ...(incomplete[what] ?? [])];
     case 429:
       return ['That was too often', 'Too many requests came from your address in a short time. Please wait a moment.'];
     case 503:
@@ -169,50 +172,33 @@ function wordsOf(what: LookedFor, { status, detail }: ErrorFacts): Words {
 const cut = 'It may have been mistyped, or cut where a line broke.';
 const cutInMail = 'Some mail programs cut long links in two: please copy all of it from the e-mail into the address bar.';
 const number = 'The number in it is 36 characters long: please check that none got lost on the way.';
+const nothingToFetch = 'Nothing to fetch here';
 
-function missing(what: LookedFor, detail: string): Words {
-  switch (what) {
-    case 'workflow':
-      return [
-        'No such workflow',
-        `We have no record under this number. ${number}`,
-        'If somebody gave you this address as evidence, it shows nothing. Ask for the full address.',
-      ];
-    case 'confirmation':
-      return ['This link leads nowhere', `We have no workflow under this number. ${cutInMail}`, 'Nothing was confirmed.'];
-    case 'stop':
-      return ['This link leads nowhere', `Nothing was stopped. ${cutInMail}`];
-    // An unknown stamp has its own page. Here a file of a stamp is missing.
-    case 'stamp':
-      return ['Nothing to fetch here', detail];
-    case 'content':
-      return [
-        'Nothing to fetch here',
-        'There is no content at this address. The address is a secret that opens one content: please check that it is complete.',
-      ];
-    default:
-      return ['No such page', `There is nothing at this address. ${cut}`];
-  }
-}
+const missing: Readonly<Partial<Record<LookedFor, Words>>> = {
+  workflow: [
+    'No such workflow',
+    `We have no record under this number. ${number}`,
+    'If somebody gave you this address as evidence, it shows nothing. Ask for the full address.',
+  ],
+  confirmation: ['This link leads nowhere', `We have no workflow under this number. ${cutInMail}`, 'Nothing was confirmed.'],
+  stop: ['This link leads nowhere', `Nothing was stopped. ${cutInMail}`],
+  content: [
+    nothingToFetch,
+    'There is no content at this address. The address is a secret that opens one content: please check that it is complete.',
+  ],
+};
 
-function incomplete(what: LookedFor): Words {
-  const title = 'This address is not complete';
-  const isInvalid = `A part of the address is not valid. ${cut}`;
-  switch (what) {
-    case 'form':
-      return [
-        'The form is not complete',
-        'It needs a token in base64 and, optionally, the hash of your file. Please go back and fill it in.',
-      ];
-    case 'workflow':
-    case 'stamp':
-      return [title, isInvalid, number];
-    case 'confirmation':
-      return [title, isInvalid, 'Please copy all of the link from the e-mail into the address bar. Nothing was confirmed.'];
-    default:
-      return [title, isInvalid];
-  }
-}
+const incompleteForm: Words = [
+  'The form is not complete',
+  'It needs a token in base64 and, optionally, the hash of your file. Please go back and fill it in.',
+];
+
+/** More words about an address that is not complete. */
+const incomplete: Readonly<Partial<Record<LookedFor, readonly string[]>>> = {
+  workflow: [number],
+  stamp: [number],
+  confirmation: ['Please copy all of the link from the e-mail into the address bar. Nothing was confirmed.'],
+};
 
 /** Whether an `Accept` header names exactly this media type, and not with weight 0 (RFC 9110 §12.5.1). */
 const names = (accept: string | undefined, type: string): boolean =>

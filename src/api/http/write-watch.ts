@@ -16,34 +16,25 @@ type Server = (typeof servers)[number];
 /** True for a server that answers but accepts no writes: it is full or read-only. */
 export type Refusing = Readonly<Record<Server, boolean>>;
 
-/**
- * Checks regularly whether the servers accept writes. It does not report a server that does not answer at all: its callers notice that themselves.
- */
-interface WriteWatch {
-  refusing(): Refusing;
-  /** @throws ServiceError `store_unavailable` while the store answers but accepts no writes (E10) */
-  checkStore(): void;
-  stop(): Promise<void>;
-}
-
 interface WatchedServer {
   readonly ping: () => Promise<unknown>;
   readonly write: () => Promise<unknown>;
 }
 
-export function watchWrites(options: Readonly<Record<Server, WatchedServer>> & { readonly log: Logger }): WriteWatch {
-  const { log } = options;
+/**
+ * Checks regularly whether the servers accept writes. It does not report a server that does not answer at all: its callers notice that themselves.
+ */
+export function watchWrites({ log, ...watched }: Readonly<Record<Server, WatchedServer>> & { readonly log: Logger }) {
   const stopping = new AbortController();
   const refusing = { redis: false, mongodb: false };
 
   async function look(server: Server): Promise<void> {
-    const { ping, write } = options[server];
+    const { ping, write } = watched[server];
     const outcomeOf = (ask: () => Promise<unknown>) =>
       answerWithin(timeoutMs, () =>
-        ask().then(
-          () => 'done',
-          () => 'refused',
-        ),
+        ask()
+          .then(() => 'done')
+          .catch(() => 'refused'),
       );
     const isRefusing = (await outcomeOf(ping)) === 'done' && (await outcomeOf(write)) === 'refused';
     if (isRefusing !== refusing[server]) {
@@ -55,8 +46,9 @@ export function watchWrites(options: Readonly<Record<Server, WatchedServer>> & {
 
   const looking = every(lookMs, () => Promise.all(servers.map(look)), stopping.signal);
   return {
-    refusing: () => ({ ...refusing }),
-    checkStore: () => {
+    refusing: (): Refusing => ({ ...refusing }),
+    /** @throws ServiceError `store_unavailable` while the store answers but accepts no writes (E10) */
+    checkStore: (): void => {
       if (refusing.mongodb)
         throw new ServiceError('store_unavailable', 'The store accepts no writes at the moment.', { retryAfterSeconds: 2 });
     },

@@ -1,120 +1,26 @@
 import type { ProviderStatus, StatusCounters, StatusResponse, TrustedListStatus } from '../../shared/contract/status.ts';
-import type { Qualification, QualificationReason } from '../../shared/domain/qualification.ts';
-import { countryText } from '../../shared/domain/qualification.ts';
+import { countryText, type QualificationReason } from '../../shared/domain/qualification.ts';
 import type { Durability, ServiceState } from '../../shared/domain/service-state.ts';
 import { count, duration } from '../../shared/views/format.ts';
-import { type MarkShown, markOf } from '../verification/index.ts';
-import type { PartState } from './service-state.ts';
-import type { StatusFigures } from './status.ts';
-import { type DayBar, dayBars } from './status.ts';
+import { markOf } from '../verification/index.ts';
+import { type DayFigures, type PartState, type StatusFigures, shownDays } from './status.ts';
 
 declare module '../http/views.ts' {
   interface PageModels {
-    readonly status: StatusPage;
+    readonly status: ReturnType<typeof statusPageOf>;
   }
 }
 
-/** The status page. Unknown numbers are null; the template shows a dash for them. */
-interface StatusPage {
-  readonly version: string;
-  /** When the figures were read. */
-  readonly time: string;
-  readonly uptimeSeconds: number;
-  readonly headline: { readonly state: StateShown; readonly sentence: string; readonly since: string };
-  /** What works for the users of the service. */
-  readonly abilities: readonly Ability[];
-  readonly parts: readonly PartShown[];
-  readonly providers: readonly ProviderShown[];
-  /** Whether the next stamp of each provider is qualified. */
-  readonly nextStamps: readonly { readonly provider: string; readonly qualification: Omit<Qualification, 'isClaimedByToken'> }[];
-  readonly lists: readonly ListShown[];
-  /** The lists whose last refresh failed. */
-  readonly refusedLists: readonly RefusedListShown[];
-  readonly counters: readonly { readonly label: string; readonly last24h: number | null; readonly lifetime: number | null }[];
-  readonly evidence: { readonly lastRunAt: string; readonly due: string; readonly lapsed: string; readonly unknown: string | null } | null;
-  readonly chart: ChartShown;
-}
-
-interface StateShown {
-  readonly name: PartState;
-  readonly icon: string;
-  readonly label: string;
-}
-
-/** `since` is null while nothing is wrong. */
-interface Ability {
-  readonly state: StateShown;
-  readonly sentence: string;
-  readonly note: string;
-  readonly remark: string;
-  readonly since: string | null;
-}
-
-interface PartShown {
-  readonly name: string;
-  readonly state: StateShown;
-  readonly note: string;
-  readonly since: string | null;
-  /** The load of the queue; null for other parts. */
-  readonly load: string | null;
-}
-
-interface ProviderShown extends Pick<ProviderStatus, 'name' | 'rate'> {
-  readonly mark: MarkShown;
-  readonly state: StateShown;
-  /** Milliseconds. */
-  readonly p50: number | null;
-  readonly p95: number | null;
-  readonly lastStampAt: string | null;
-  readonly nextRequestAt: string | null;
-}
-
-interface ListShown {
-  readonly name: string;
-  readonly sha256: string | null;
-  /** `tone` is the state of a part with the same colour. */
-  readonly state: { readonly tone: ServiceState; readonly icon: string; readonly label: string };
-  readonly number: number | null;
-  readonly issuedAt: string | null;
-  readonly nextUpdate: string | null;
-}
-
-interface RefusedListShown {
-  readonly name: string;
-  readonly checkedAt: string;
-  readonly sentence: string;
-  /** The list that stays in force; null if there is none. */
-  readonly inForce: { readonly number: number | null } | null;
-}
-
-interface ChartShown {
-  /** Oldest first. */
-  readonly bars: readonly DayBar[];
-  readonly newestFirst: readonly DayBar[];
-  readonly firstDate: string;
-  readonly lastDate: string;
-  /** The number of stamps in all bars, with its noun. */
-  readonly made: string;
-  readonly failed: number;
-  /** Null if no stamp was made. */
-  readonly busiest: DayBar | null;
-  readonly scale: number;
-}
-
-/** Makes the model of the status page. */
-export function statusPageOf({ status, since, components, days }: StatusFigures): StatusPage {
-  const partOf = (name: string): Part => {
-    const part = components.find((each) => each.name === name);
-    if (!part) throw new Error(`the status has no part ${name}`);
-    return part;
-  };
+/** Makes the model of the status page. Unknown numbers are null; the template shows a dash for them. */
+export function statusPageOf({ status, since, components, days }: StatusFigures) {
+  const partOf = (name: string): Part => components.find((each) => each.name === name)!;
   const [stamping, verification, mail] = [partOf('Stamping'), partOf('Verification'), partOf('Mail')];
   const isUnasked = stamping.status === 'operational' && status.providers.every((provider) => stateOf(provider) === 'unasked');
   const shown = isUnasked && status.status === 'operational' ? 'unasked' : status.status;
-  const judged = status.providers.flatMap(({ name, qualified }) => (qualified ? [{ name, qualified }] : []));
   return {
     ...{ version: status.version, time: status.time, uptimeSeconds: status.uptime_seconds },
     headline: { state: stateShown(shown), sentence: headlines[shown], since },
+    /** What works for the users of the service. */
     abilities: [
       stampingShown(stamping, isUnasked, status.provider),
       abilityOf(verification, verification.status === 'operational' ? 'Stamps can be verified.' : 'Stamps cannot be verified by their id.'),
@@ -128,12 +34,22 @@ export function statusPageOf({ status, since, components, days }: StatusFigures)
         load: part.name === 'Queue' ? loadText(status.queue) : null,
       })),
     providers: status.providers.map((provider) => ({
-      ...{ name: provider.name, mark: markOf(provider.qualification, provider.qualified?.basis), rate: provider.rate },
-      ...{ state: stateShown(stateOf(provider)), ...provider.latency_ms },
-      ...{ lastStampAt: provider.last_success_at, nextRequestAt: provider.next_request_at },
+      ...provider,
+      mark: markOf(provider.qualification, provider.qualified?.basis),
+      state: stateShown(stateOf(provider)),
+      /** Whether its next stamp is qualified; null if it was not asked yet. */
+      next: provider.qualified && qualificationOf(provider.qualified),
     })),
-    nextStamps: judged.map(({ name, qualified }) => ({ provider: name, qualification: qualificationOf(qualified) })),
-    ...listsShown(status.trusted_lists),
+    lists: status.trusted_lists
+      // The list of lists leads to the others.
+      .toSorted((a, b) => Number(b.territory === 'EU') - Number(a.territory === 'EU'))
+      .map((list) => ({
+        ...list,
+        name: list.territory === 'EU' ? 'List of lists' : countryText(list.territory),
+        shown: listStates[list.state],
+        /** Why the last refresh failed: the code is for programs; people read the sentence. */
+        refusal: list.reason?.replace(/^\w+: /, ''),
+      })),
     counters: counterLabels.map(([field, label]) => ({
       label,
       last24h: status.counters.last_24h[field],
@@ -153,7 +69,7 @@ const headlines: Readonly<Record<ServiceState | 'unasked', string>> = {
   unasked: 'No fault is known, but no provider was asked yet.',
 };
 
-const states: Readonly<Record<PartState, Omit<StateShown, 'name'>>> = {
+const states: Readonly<Record<PartState, { readonly icon: string; readonly label: string }>> = {
   operational: { icon: 'check', label: 'Operational' },
   degraded: { icon: 'warning', label: 'Degraded' },
   outage: { icon: 'cross', label: 'Outage' },
@@ -161,7 +77,7 @@ const states: Readonly<Record<PartState, Omit<StateShown, 'name'>>> = {
   not_configured: { icon: 'pending', label: 'Not set up' },
 };
 
-const stateShown = (name: PartState): StateShown => ({ name, ...states[name] });
+const stateShown = (name: PartState) => ({ name, ...states[name] });
 
 /** A provider counts as working only after it has made a stamp. */
 const stateOf = (provider: ProviderStatus): PartState =>
@@ -169,14 +85,14 @@ const stateOf = (provider: ProviderStatus): PartState =>
 
 const faultSince = ({ status, since }: Part): string | null => (status === 'degraded' || status === 'outage' ? since : null);
 
-const abilityOf = (part: Part, sentence: string, remark = ''): Ability => ({
+const abilityOf = (part: Part, sentence: string, remark = '') => ({
   ...{ state: stateShown(part.status), sentence, note: part.note, remark, since: faultSince(part) },
 });
 
-function stampingShown(stamping: Part, isUnasked: boolean, provider: ProviderStatus): Ability {
-  if (stamping.status === 'outage') return abilityOf(stamping, 'Stamps cannot be made.', providerRemark(provider));
-  if (!isUnasked) return abilityOf(stamping, 'Stamps are made.', providerRemark(provider));
-  return abilityOf({ ...stamping, status: 'unasked' }, 'No provider was asked for a stamp yet.', providerRemark(provider));
+function stampingShown(stamping: Part, isUnasked: boolean, provider: ProviderStatus) {
+  const remark = providerRemark(provider);
+  if (isUnasked) return abilityOf({ ...stamping, status: 'unasked' }, 'No provider was asked for a stamp yet.', remark);
+  return abilityOf(stamping, stamping.status === 'outage' ? 'Stamps cannot be made.' : 'Stamps are made.', remark);
 }
 
 function providerRemark({ name, qualification, qualified }: ProviderStatus): string {
@@ -196,7 +112,7 @@ const mailSentences: Readonly<Record<PartState, string>> = {
   not_configured: 'No mails are sent.',
 };
 
-function workflowsShown(stamping: Part, isUnasked: boolean, mail: Part): Ability {
+function workflowsShown(stamping: Part, isUnasked: boolean, mail: Part) {
   if (stamping.status === 'outage') return { ...abilityOf(stamping, 'Workflows cannot be stamped or completed.'), note: '' };
   return {
     state: stateShown('operational'),
@@ -232,36 +148,16 @@ const qualificationOf = ({ status, basis, reason }: NonNullable<ProviderStatus['
   reason: reason === null ? null : (reason.split(':')[0] as QualificationReason),
 });
 
-const listStates: Readonly<Record<TrustedListStatus['state'], ListShown['state']>> = {
+/** `tone` is the state of a part with the same colour. */
+const listStates: Readonly<
+  Record<TrustedListStatus['state'], { readonly icon: string; readonly tone: ServiceState; readonly label: string }>
+> = {
   current: { icon: 'check', tone: 'operational', label: 'Current' },
   due_soon: { icon: 'warning', tone: 'degraded', label: 'Next update due' },
   expired: { icon: 'cross', tone: 'outage', label: 'Expired' },
   closed: { icon: 'check', tone: 'operational', label: 'Closed' },
   missing: { icon: 'cross', tone: 'outage', label: 'None yet' },
 };
-
-function listsShown(found: readonly TrustedListStatus[]): Pick<StatusPage, 'lists' | 'refusedLists'> {
-  // The list of lists leads to the others.
-  const lists = found.toSorted((a, b) => Number(b.territory === 'EU') - Number(a.territory === 'EU'));
-  const nameOf = ({ territory }: TrustedListStatus) => (territory === 'EU' ? 'List of lists' : countryText(territory));
-  return {
-    lists: lists.map((list) => ({
-      ...{ name: nameOf(list), sha256: list.sha256, state: listStates[list.state], number: list.sequence_number },
-      ...{ issuedAt: list.issued_at, nextUpdate: list.next_update },
-    })),
-    refusedLists: lists.flatMap((list) =>
-      list.reason === null
-        ? []
-        : {
-            name: nameOf(list),
-            checkedAt: list.checked_at,
-            // The code is for programs; people read the sentence.
-            sentence: list.reason.replace(/^\w+: /, ''),
-            inForce: list.sha256 ? { number: list.sequence_number } : null,
-          },
-    ),
-  };
-}
 
 const counterLabels: readonly (readonly [keyof StatusCounters, string])[] = [
   ['stamps', 'Stamps made'],
@@ -272,24 +168,54 @@ const counterLabels: readonly (readonly [keyof StatusCounters, string])[] = [
   ['evidence_renewed', 'Evidence renewed'],
 ];
 
-function evidenceShown({ last_run_at: lastRunAt, due, lapsed, unknown }: StatusResponse['evidence']): StatusPage['evidence'] {
+function evidenceShown({ last_run_at: lastRunAt, due, lapsed, unknown }: StatusResponse['evidence']) {
   if (!lastRunAt) return null;
   const amountOf = (value: number | null) => amount(value, 'time-stamp');
   return { lastRunAt, due: amountOf(due), lapsed: amountOf(lapsed), unknown: unknown ? amountOf(unknown) : null };
 }
 
-function chartOf(days: StatusFigures['days'], time: string): ChartShown {
-  const { bars, scale } = dayBars(days, { time, length: 30, width: 720, height: 120 });
-  const [first, last] = [bars[0], bars.at(-1)];
-  if (!first || !last) throw new Error('the chart has no day');
-  const busiest = bars.reduce((most, bar) => (bar.stamps > most.stamps ? bar : most), first);
+function chartOf(days: readonly DayFigures[], time: string) {
+  const { bars, scale } = dayBars(days, time);
+  const sum = (count: (bar: DayFigures) => number) => bars.reduce((all, bar) => all + count(bar), 0);
+  const busiest = bars.reduce((most, bar) => (bar.stamps > most.stamps ? bar : most));
   return {
-    ...{ bars, scale, newestFirst: bars.toReversed(), firstDate: first.date, lastDate: last.date },
+    ...{ bars, scale, newestFirst: bars.toReversed(), firstDate: bars[0]!.date, lastDate: bars.at(-1)!.date },
     made: amount(
-      bars.reduce((sum, bar) => sum + bar.stamps, 0),
+      sum(({ stamps }) => stamps),
       'stamp',
     ),
-    failed: bars.reduce((sum, bar) => sum + bar.failed, 0),
+    failed: sum(({ failed }) => failed),
     busiest: busiest.stamps > 0 ? busiest : null,
   };
+}
+
+const dayMs = 86_400_000;
+/** The size of the chart, in the units of its view box. */
+const [width, height] = [720, 120];
+
+/**
+ * The bars of the last 30 days up to the day of `time` (RFC 3339, UTC), oldest first. A missing day counts as zero. The part for failed stamps
+ * (`rejected`) is on top of the part for made stamps (`stamped`). `scale` is the number of stamps at full height: the number of the busiest day, at
+ * least 1.
+ */
+export function dayBars(days: readonly DayFigures[], time: string) {
+  const figures = new Map(days.map((day) => [day.date, day]));
+  const today = Date.parse(`${time.slice(0, 10)}T00:00:00Z`);
+  const shown = Array.from({ length: shownDays }, (_, i): DayFigures => {
+    const date = new Date(today - (shownDays - 1 - i) * dayMs).toISOString().slice(0, 10);
+    return figures.get(date) ?? { date, stamps: 0, failed: 0 };
+  });
+  const scale = Math.max(1, ...shown.map(({ stamps, failed }) => stamps + failed));
+  const step = width / shownDays;
+  const round = (value: number): number => Math.round(value * 100) / 100;
+  const bars = shown.map((day, i) => {
+    const stamped = round((day.stamps / scale) * height);
+    const rejected = round((day.failed / scale) * height);
+    return {
+      ...{ ...day, x: round(i * step + step * 0.15), width: round(step * 0.7) },
+      stamped: { y: round(height - stamped), height: stamped },
+      rejected: { y: round(height - stamped - rejected), height: rejected },
+    };
+  });
+  return { bars, scale };
 }

@@ -1,15 +1,16 @@
+import { qualifiedBriefOf } from '../../shared/contract/stamp.ts';
 import type { DailyStatsRow, ProviderStatus, StatusCounters, StatusResponse, TrustedListStatus } from '../../shared/contract/status.ts';
 import { version } from '../../shared/contract/version.ts';
+import { type ClockState, type MailState, type ServiceState, serviceStates } from '../../shared/domain/service-state.ts';
+import type { Heartbeat, ProviderHealth } from '../../shared/redis/heartbeat.ts';
 import { answerWithin } from '../../shared/runtime/timers.ts';
-import type { ActivityTotals, DailyFigures } from '../../shared/store/counters.ts';
-import type { EvidenceState } from '../../shared/store/evidence-terms.ts';
-import type { Store } from '../../shared/store/store.ts';
+import type { ActivityTotals } from '../../shared/store/counters.ts';
 import type { ListInForce } from '../../shared/store/trusted-lists.ts';
 import { usesTrustedLists } from '../../shared/trust/list-sources.ts';
 import { LIST_FAULTS, stateOf } from '../../shared/trust/lists/index.ts';
 import { namesOf } from '../../shared/trust/trusted-providers.ts';
+import type { Refusing } from '../http/write-watch.ts';
 import type { ApiTools } from '../tools.ts';
-import { assess, type ComponentState, mailStateOf, type PartState, qualificationStateOf } from './service-state.ts';
 
 /** The public state of the service. It contains no caller, id, host or path. */
 export interface StatusFigures {
@@ -22,16 +23,110 @@ export interface StatusFigures {
   readonly days: readonly DayFigures[];
 }
 
-export interface StatusService {
-  /** Returns the figures, which are at most `maxAgeMs` old. They are read only once in this time, even if many requests come. */
-  read(): Promise<StatusFigures>;
+export interface DayFigures {
+  /** `2026-11-21`, in UTC. */
+  readonly date: string;
+  readonly stamps: number;
+  readonly failed: number;
 }
 
-/** The maximum age of the figures. */
 const maxAgeMs = 2_000;
 /** How long a part may take to answer before it counts as down. */
 const partTimeoutMs = 1_500;
-const shownDays = 30;
+export const shownDays = 30;
+
+/** Creates the function that reads the figures. They are at most two seconds old. */
+export function createStatusReader(tools: ApiTools): () => Promise<StatusFigures> {
+  const { config, trust, writes, queueWatch, readHeartbeats, readDurability, clock } = tools;
+  const startedAt = performance.now();
+  const sinceOf = createChangeMemory();
+  /** The last known state of the providers. */
+  let known: readonly ProviderStatus[] = namesOf(trust).map((provider) =>
+    merge([{ ...provider, mayBeQualified: false, status: 'outage', lastSuccessAt: null, p50: null, p95: null }]),
+  );
+  /** The last figures of the store. */
+  let stored: Partial<Awaited<ReturnType<typeof readStore>>> = {};
+
+  return readAtMostEvery(maxAgeMs, async () => {
+    const now = clock();
+    const [isStoreUp = false, workers, queue, durability = 'unknown'] = await Promise.all([
+      answerWithin(partTimeoutMs, async () => {
+        stored = await readStore(tools, now);
+        return true;
+      }),
+      answerWithin(partTimeoutMs, () => readHeartbeats(now)),
+      answerWithin(partTimeoutMs, queueWatch.read),
+      answerWithin(partTimeoutMs, readDurability),
+    ]);
+    const oldestAgeMs = queue && queue.oldestAt !== null ? Math.max(0, now - queue.oldestAt) : null;
+    const { status, providers, components } = assess({
+      ...{ isStoreUp, refusing: writes.refusing(), workers, known, stampWaitMs: config.STAMP_WAIT_MS },
+      queue: queue && { oldestAgeMs },
+    });
+    known = providers;
+    const { totals, evidence, lists = [], days = [] } = stored;
+    const time = new Date(now).toISOString();
+    return {
+      status: {
+        ...{ status, version, time, uptime_seconds: Math.floor((performance.now() - startedAt) / 1000) },
+        ...{ provider: providers[0]!, providers: [...providers], mail: { status: mailStateOf(workers) } },
+        queue: {
+          depth: queue?.waiting ?? null,
+          oldest_job_age_seconds: oldestAgeMs === null ? null : Math.round(oldestAgeMs / 100) / 10,
+          durability,
+          failed_jobs: queue?.failedJobs ?? null,
+        },
+        evidence: {
+          last_run_at: evidence?.lastRunAt.toISOString() ?? null,
+          due: evidence?.due ?? null,
+          lapsed: evidence?.lapsed ?? null,
+          unknown: evidence === undefined ? null : (evidence.unknown ?? 0),
+        },
+        trusted_lists: lists.map((list) => listStatusOf(list, now)),
+        counters: { last_24h: countersOf(totals?.last24h), lifetime: countersOf(totals?.lifetime) },
+      },
+      since: sinceOf('', status, time),
+      components: components.map((part) => ({ ...part, since: sinceOf(part.name, part.status, time) })),
+      days,
+    };
+  });
+}
+
+async function readStore({ config, store }: ApiTools, now: number) {
+  const [totals, rows, evidence, lists] = await Promise.all([
+    store.counters.totals(now),
+    store.counters.daily(shownDays, now),
+    store.evidenceTerms.readState(),
+    usesTrustedLists(config) ? store.trustedLists.readInForce() : [],
+  ]);
+  const days = [...Map.groupBy(rows, ({ date }) => date)].map(([date, ofDay]) => ({
+    date,
+    stamps: ofDay.reduce((sum, row) => sum + row.stamps, 0),
+    failed: ofDay.reduce((sum, row) => sum + row.failed, 0),
+  }));
+  return { totals, evidence, lists, days };
+}
+
+/** Makes a function that reads at most once in `ms` milliseconds, even if many requests come. */
+export function readAtMostEvery<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
+  let last: { readonly at: number; readonly answer: Promise<T> } | undefined;
+  return () => {
+    const at = performance.now();
+    if (!last || at - last.at >= ms) last = { at, answer: read() };
+    return last.answer;
+  };
+}
+
+/** Remembers the last state of each part, and returns the time when it began. An empty name is the whole service. */
+function createChangeMemory(): (name: string, state: PartState, now: string) => string {
+  const last = new Map<string, { readonly state: PartState; readonly since: string }>();
+  return (name, state, now) => {
+    const known = last.get(name);
+    if (known?.state === state) return known.since;
+    last.set(name, { state, since: now });
+    return now;
+  };
+}
 
 const listStatusOf = ({ territory, list, checkedAt, refusal }: ListInForce, now: number): TrustedListStatus => ({
   territory,
@@ -53,178 +148,162 @@ const countersOf = (totals: ActivityTotals | undefined): StatusCounters => ({
   evidence_renewed: totals?.renewed ?? null,
 });
 
-export function createStatusService(tools: ApiTools): StatusService {
-  const { config, store, trust, writes, queueWatch, readHeartbeats, readDurability, clock } = tools;
-  const startedAt = performance.now();
-  const sinceOf = createChangeMemory();
-  /** The configured providers, most preferred first, until a worker reports. */
-  let known: readonly ProviderStatus[] = namesOf(trust).map(({ name, isQualified }) => ({
-    name,
-    is_qualified: false,
-    qualification: qualificationStateOf(isQualified, null),
-    qualified: null,
-    status: 'outage',
-    last_success_at: null,
-    latency_ms: { p50: null, p95: null },
-    next_request_at: null,
+/** Returns the rows of the last `days` UTC days, today included, newest first. @throws ServiceError `store_unavailable` */
+export const readDailyStatistics = async ({ store: { counters }, clock }: ApiTools, days: number): Promise<DailyStatsRow[]> =>
+  (await counters.daily(days, clock())).map(({ date, provider, isQualified, callerKind, stamps, failed, latencyMs }) => ({
+    ...{ date, provider, is_qualified: isQualified, caller_kind: callerKind, stamps, failed },
+    ...{ latency_ms_p50: latencyMs.p50, latency_ms_p95: latencyMs.p95 },
   }));
-  let totals: Awaited<ReturnType<Store['counters']['totals']>> | undefined;
-  let days: readonly DayFigures[] = [];
-  let evidence: EvidenceState | undefined;
-  let lists: readonly ListInForce[] = [];
 
-  async function readStore(now: number): Promise<true> {
-    const [freshTotals, rows, state, inForce] = await Promise.all([
-      store.counters.totals(now),
-      store.counters.daily(shownDays, now),
-      store.evidenceTerms.readState(),
-      usesTrustedLists(config) ? store.trustedLists.readInForce() : [],
-    ]);
-    lists = inForce;
-    totals = freshTotals;
-    evidence = state;
-    days = [...Map.groupBy(rows, ({ date }) => date)].map(([date, ofDay]) => ({
-      date,
-      stamps: ofDay.reduce((sum, row) => sum + row.stamps, 0),
-      failed: ofDay.reduce((sum, row) => sum + row.failed, 0),
-    }));
-    return true;
-  }
+/** The observed state of the service's parts at one moment. `workers` and `queue` are undefined if Redis did not answer. */
+export interface Sighting {
+  readonly isStoreUp: boolean;
+  /** Servers that answer but accept no writes. */
+  readonly refusing: Refusing;
+  readonly workers: readonly Heartbeat[] | undefined;
+  readonly queue: { readonly oldestAgeMs: number | null } | undefined;
+  /** The last known state of the providers, used if no worker reports. */
+  readonly known: readonly ProviderStatus[];
+  /** How long a caller waits. If the oldest job is older than this, the queue is degraded. */
+  readonly stampWaitMs: number;
+}
 
-  async function take(): Promise<StatusFigures> {
-    const now = clock();
-    const [isStoreUp, heartbeats, queue, durability = 'unknown'] = await Promise.all([
-      answerWithin(partTimeoutMs, () => readStore(now)),
-      answerWithin(partTimeoutMs, () => readHeartbeats(now)),
-      answerWithin(partTimeoutMs, queueWatch.read),
-      answerWithin(partTimeoutMs, readDurability),
-    ]);
-    const oldestAgeMs = queue && queue.oldestAt !== null ? Math.max(0, now - queue.oldestAt) : null;
-    const mail = mailStateOf(heartbeats);
-    const assessment = assess({
-      isStoreUp: isStoreUp ?? false,
-      refusing: writes.refusing(),
-      workers: heartbeats?.map((heartbeat) => heartbeat.providers),
-      queue: queue && { oldestAgeMs },
-      mail,
-      known,
-      stampWaitMs: config.STAMP_WAIT_MS,
-    });
-    const { providers, components } = assessment;
-    known = providers;
-    const [preferred] = providers;
-    if (!preferred) throw new Error('a service must have at least one provider');
-    const status: StatusResponse = {
-      status: assessment.status,
-      version,
-      time: new Date(now).toISOString(),
-      uptime_seconds: Math.floor((performance.now() - startedAt) / 1000),
-      provider: preferred,
-      providers: [...providers],
-      mail: { status: mail },
-      queue: {
-        depth: queue?.waiting ?? null,
-        oldest_job_age_seconds: oldestAgeMs === null ? null : Math.round(oldestAgeMs / 100) / 10,
-        durability,
-        failed_jobs: queue?.failedJobs ?? null,
-      },
-      evidence: {
-        last_run_at: evidence?.lastRunAt.toISOString() ?? null,
-        due: evidence?.due ?? null,
-        lapsed: evidence?.lapsed ?? null,
-        unknown: evidence === undefined ? null : (evidence.unknown ?? 0),
-      },
-      trusted_lists: lists.map((list) => listStatusOf(list, now)),
-      counters: { last_24h: countersOf(totals?.last24h), lifetime: countersOf(totals?.lifetime) },
-    };
-    return {
-      status,
-      since: sinceOf('', status.status, status.time),
-      components: components.map((part) => ({ ...part, since: sinceOf(part.name, part.status, status.time) })),
-      days,
-    };
-  }
+/** `unasked`: nothing is known yet. `not_configured`: not used on purpose, so this is not a fault. */
+export type PartState = ServiceState | 'unasked' | 'not_configured';
 
-  let taken: { readonly at: number; readonly figures: Promise<StatusFigures> } | undefined;
+/** A part of the service, with a sentence if there is something to report. */
+interface ComponentState {
+  readonly name: string;
+  readonly status: PartState;
+  readonly note: string;
+}
+
+/** Derives the state of the service from the state of its parts. */
+export function assess({ isStoreUp, refusing, workers = [], queue, known, stampWaitMs }: Sighting) {
+  const views = workers.flatMap((worker) => worker.providers);
+  const providers: readonly ProviderStatus[] =
+    workers.length === 0
+      ? known.map((provider) => ({ ...provider, status: 'outage' }))
+      : [...Map.groupBy(views, ({ name }) => name).values()].map(merge);
+  const store = isStoreUp ? 'The store accepts no writes.' : 'The store does not answer.';
+  const isLate = (queue?.oldestAgeMs ?? 0) > stampWaitMs;
+  const isQueueUp = queue !== undefined && !refusing.redis;
+  const queueNote = isQueueUp ? 'Stamps take longer than callers wait.' : `The queue ${queue ? 'accepts no writes' : 'does not answer'}.`;
+  const parts = [
+    part('Store', isStoreUp && !refusing.mongodb ? 'operational' : 'outage', store),
+    part('Queue', isQueueUp ? (isLate ? 'degraded' : 'operational') : 'outage', queueNote),
+    part('Workers', workers.length > 0 ? 'operational' : 'outage', 'No worker reports.'),
+  ];
+  const making = part('Providers', together(providers.map(({ status }) => status)), 'Some providers make no stamps.');
+  const stamping = worst([...parts, making]);
+  const mail = part('Mail', ...mailParts[mailStateOf(workers)]);
   return {
-    read: () => {
-      const now = performance.now();
-      if (!taken || now - taken.at >= maxAgeMs) taken = { at: now, figures: take() };
-      return taken.figures;
-    },
+    status: worst([stamping, mail]).status as ServiceState,
+    providers,
+    components: [
+      { ...stamping, name: 'Stamping' },
+      part('Verification', isStoreUp ? 'operational' : 'outage', 'Stamps cannot be read at the moment.'),
+      ...parts,
+      ...clockParts(views),
+      mail,
+    ],
   };
 }
 
-/** Remembers the last state of each part, and returns the time when it began. An empty name is the whole service. */
-function createChangeMemory(): (name: string, state: PartState, now: string) => string {
-  const last = new Map<string, { readonly state: PartState; readonly since: string }>();
-  return (name, state, now) => {
-    const known = last.get(name);
-    if (known?.state === state) return known.since;
-    last.set(name, { state, since: now });
-    return now;
+const part = (name: string, status: PartState, note: string): ComponentState => ({
+  name,
+  status,
+  note: status === 'operational' ? '' : note,
+});
+
+/** The first part with the worst state. States that are no fault count as operational. */
+function worst(parts: readonly ComponentState[]): ComponentState {
+  const state = serviceStates.findLast((each) => parts.some(({ status }) => status === each)) ?? 'operational';
+  return parts.find(({ status }) => status === state)!;
+}
+
+/** One that works is enough to stamp, so faults of others only degrade the whole. */
+function together(states: readonly ServiceState[]): ServiceState {
+  if (states.every((state) => state === 'outage')) return 'outage';
+  return states.every((state) => state === 'operational') ? 'operational' : 'degraded';
+}
+
+const mailParts: Readonly<Record<MailState, readonly [status: PartState, note: string]>> = {
+  ok: ['operational', ''],
+  failing: ['degraded', 'The mail server did not accept the last mail. The service tries again.'],
+  unknown: ['unasked', 'No mail was sent yet.'],
+  not_configured: ['not_configured', 'No mail can be sent, so workflows of the tiers verified and qualified cannot start.'],
+};
+
+/**
+ * Merges the reports of several workers about one provider. The slowest latency counts, and the fewest requests that are left: the other workers have
+ * not read the latest number yet. A worker that has seen no token yet only repeats the configuration, so the others know better whether the provider
+ * is qualified. It counts as qualified only after one of its tokens was verified (V9).
+ */
+function merge(views: readonly ProviderHealth[]): ProviderStatus {
+  const judged = views.find((view) => view.qualification);
+  const { name, isQualified } = judged ?? views[0]!;
+  const lastSuccessAt = latest(views.map((view) => view.lastSuccessAt));
+  const qualification = !isQualified ? 'not_qualified' : lastSuccessAt === null ? 'not_asked' : 'qualified';
+  const [rate] = views.flatMap((view) => view.rate ?? []).sort((a, b) => a.left - b.left);
+  const clock = worstClockOf(views);
+  return {
+    name,
+    is_qualified: qualification === 'qualified',
+    qualification,
+    qualified: judged ? qualifiedBriefOf(judged) : null,
+    status: together(views.map(({ status }) => status)),
+    last_success_at: lastSuccessAt,
+    latency_ms: { p50: highest(views.map(({ p50 }) => p50)), p95: highest(views.map(({ p95 }) => p95)) },
+    ...(rate && { rate: { requests: rate.requests, per_seconds: rate.perSeconds, left: rate.left } }),
+    next_request_at: latest(views.map(({ nextRequestAt }) => nextRequestAt ?? null)),
+    ...(clock && { clock: { status: clock.state, drift_ms: clock.driftMs && Math.round(clock.driftMs) } }),
   };
+}
+
+const latest = (times: readonly (string | null)[]): string | null =>
+  times.reduce((last, at) => (at && (!last || at > last) ? at : last), null);
+
+function highest(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : Math.max(...known);
 }
 
 /**
- * The bars of the last `length` days up to the day of `time` (RFC 3339, UTC), oldest first. A missing day counts as zero. `scale` is the number of
- * stamps at full height: the number of the busiest day, at least 1.
+ * The part `Clock`: the state of the clocks for the service's own signing keys. It does not change the state of the service, because the state of
+ * their providers already shows whether they stamp.
  */
-export function dayBars(
-  days: readonly DayFigures[],
-  { time, length, width, height }: { time: string; length: number; width: number; height: number },
-): { bars: DayBar[]; scale: number } {
-  const figures = new Map(days.map((day) => [day.date, day]));
-  const today = Date.parse(`${time.slice(0, 10)}T00:00:00Z`);
-  const shown = Array.from({ length }, (_, i): DayFigures => {
-    const date = new Date(today - (length - 1 - i) * dayMs).toISOString().slice(0, 10);
-    return figures.get(date) ?? { date, stamps: 0, failed: 0 };
-  });
-  const scale = Math.max(1, ...shown.map(({ stamps, failed }) => stamps + failed));
-  const step = width / length;
-  const round = (value: number): number => Math.round(value * 100) / 100;
-  const bars = shown.map((day, i): DayBar => {
-    const stampedHeight = round((day.stamps / scale) * height);
-    const failedHeight = round((day.failed / scale) * height);
-    return {
-      ...day,
-      x: round(i * step + step * 0.15),
-      width: round(step * 0.7),
-      stamped: { y: round(height - stampedHeight), height: stampedHeight },
-      rejected: { y: round(height - stampedHeight - failedHeight), height: failedHeight },
-    };
-  });
-  return { bars, scale };
+function clockParts(views: readonly ProviderHealth[]): ComponentState[] {
+  const clock = worstClockOf(views);
+  if (!clock) return [];
+  const { state, driftMs } = clock;
+  const off = `The clock is off by ${Math.round(Math.abs(driftMs ?? 0))} ms. The service issues no stamps by it.`;
+  if (state === 'unchecked') return [part('Clock', 'not_configured', 'The clock is not checked against others.')];
+  if (state === 'unknown') return [part('Clock', 'outage', 'Nothing confirms the clock. The service issues no stamps by it.')];
+  return [part('Clock', state === 'off' ? 'outage' : 'operational', off)];
 }
 
-interface DayFigures {
-  /** `2026-11-21`, in UTC. */
-  readonly date: string;
-  readonly stamps: number;
-  readonly failed: number;
+const worstFirst: readonly ClockState[] = ['off', 'unknown', 'unchecked', 'ok'];
+
+/** The worst state that workers report for the clocks of the service's own signing keys; undefined if there is no such key. */
+export function worstClockOf(views: readonly ProviderHealth[]): { state: ClockState; driftMs: number | null } | undefined {
+  const clocks = views.flatMap(({ clock }) => clock ?? []);
+  const state = worstFirst.find((each) => clocks.some((clock) => clock.state === each));
+  if (state === undefined) return undefined;
+  const drifts = clocks.flatMap(({ driftMs }) => driftMs ?? []).sort((a, b) => Math.abs(b) - Math.abs(a));
+  return { state, driftMs: drifts[0] ?? null };
 }
 
-/** A bar of the chart, in the units of its view box. The part for failed stamps (`rejected`) is on top of the part for made stamps (`stamped`). */
-export interface DayBar extends DayFigures {
-  readonly x: number;
-  readonly width: number;
-  readonly stamped: { readonly y: number; readonly height: number };
-  readonly rejected: { readonly y: number; readonly height: number };
-}
+/**
+ * The first of these states that any worker reports is the state of all: one worker that cannot send is a fault; otherwise one worker that can send
+ * is enough.
+ */
+const byWeight = ['failing', 'ok', 'unknown', 'not_configured'] as const satisfies readonly MailState[];
 
-const dayMs = 86_400_000;
+/** Combines the mail states of several workers. `workers` is undefined if Redis did not answer. */
+export const mailStateOf = (workers: readonly Heartbeat[] | undefined): MailState =>
+  byWeight.find((state) => workers?.some(({ mail }) => mail === state)) ?? 'unknown';
 
-const rowOf = ({ date, provider, isQualified, callerKind, stamps, failed, latencyMs }: DailyFigures): DailyStatsRow => ({
-  date,
-  provider,
-  is_qualified: isQualified,
-  caller_kind: callerKind,
-  stamps,
-  failed,
-  latency_ms_p50: latencyMs.p50,
-  latency_ms_p95: latencyMs.p95,
-});
-
-/** Returns the rows of the last `days` UTC days, today included, newest first. @throws ServiceError `store_unavailable` */
-export const readDailyStatistics = async ({ store: { counters }, clock }: ApiTools, days: number): Promise<DailyStatsRow[]> =>
-  (await counters.daily(days, clock())).map(rowOf);
+/** Whether mails can be sent. Only a missing mail server means that none can (W19): a mail that fails is retried for an hour (W12). */
+export const canSendMail = async ({ readHeartbeats, clock }: ApiTools): Promise<boolean> =>
+  mailStateOf(await answerWithin(1_000, () => readHeartbeats(clock()))) !== 'not_configured';

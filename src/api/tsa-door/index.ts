@@ -144,34 +144,29 @@ function registerQueryBodies(scope: FastifyInstance, reader: BodyReader): void {
 const withWholeNonce = (key: string, value: unknown, { source = '' }: { source?: string } = {}): unknown =>
   key === 'nonce' && typeof value === 'number' && /^-?\d{1,155}$/.test(source) ? BigInt(source) : value;
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text, withWholeNonce);
-  } catch (error) {
-    if (error instanceof SyntaxError) throw new ServiceError('bad_request', 'The body is not JSON.');
-    throw error;
-  }
-}
-
 /**
  * Converts sigstore's JSON into the DER of a TimeStampReq (T5).
  *
  * @throws ServiceError `bad_request`
  */
 function derOfJson(text: string): Buffer {
-  const parsed = sigstoreQuery.safeParse(parseJson(text));
+  const refusal = (why: string) => new ServiceError('bad_request', `The body is not ${why}.`);
+  const request = 'a request for a time-stamp';
+  let given: unknown;
+  try {
+    given = JSON.parse(text, withWholeNonce);
+  } catch {
+    throw refusal('JSON');
+  }
+  const parsed = sigstoreQuery.safeParse(given);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw new ServiceError(
-      'bad_request',
-      `The body is not a request for a time-stamp: ${issue?.path.join('.') || 'body'}: ${issue?.message}.`,
-    );
+    throw refusal(`${request}: ${issue?.path.join('.') || 'body'}: ${issue?.message}`);
   }
   try {
     return encodeRequest(parsed.data);
   } catch (error) {
-    if (error instanceof RangeError) throw new ServiceError('bad_request', `The body is not a request for a time-stamp: ${error.message}.`);
-    throw error;
+    throw error instanceof RangeError ? refusal(`${request}: ${error.message}`) : error;
   }
 }
 

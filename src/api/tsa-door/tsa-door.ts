@@ -27,7 +27,6 @@ interface DoorQuery {
 interface DoorAnswer {
   readonly der: Buffer;
   readonly isGranted: boolean;
-  /** The reason of a rejection. */
   readonly failure?: PkiFailure;
   /** The id of the stamp that was made or will be made. */
   readonly tokenId?: string;

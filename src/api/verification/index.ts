@@ -9,7 +9,6 @@ export function registerVerification(app: FastifyInstance, context: ServerContex
   registerVerifyForm(app, context, tools);
 }
 
-export { openStampJudge, type StampJudge, type StampJudgement } from './stamp-judge.ts';
+export type { MarkShown, StampJudge, StampJudgement, StampMark, StampVerdict } from './stamp-judge.ts';
+export { markOf, markOfStamp, openStampJudge } from './stamp-judge.ts';
 export { verifyById, verifyRaw } from './verification.ts';
-export type { StampMark, StampVerdict } from './verify-view.ts';
-export { type MarkShown, markOf, markOfStamp } from './verify-view.ts';

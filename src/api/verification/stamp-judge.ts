@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { evidenceRecordOf, newImprintsOf, renewalsOf } from '../../shared/domain/evidence.ts';
-import { isQualified, type Qualification } from '../../shared/domain/qualification.ts';
+import { isQualified, type Qualification, trialOf } from '../../shared/domain/qualification.ts';
 import type { ReasonCode } from '../../shared/domain/reasons.ts';
 import { isSameImprint } from '../../shared/domain/stamp.ts';
 import { repliedQualificationOf, type StampedReply, stampedReplyOf } from '../../shared/queue/jobs.ts';
@@ -10,7 +10,8 @@ import { type AboutToken, createTokenJudge, type Judgement, type TokenJudge, typ
 import { createListIndex, type ListIndex } from '../../shared/trust/lists/index.ts';
 import type { ApiTools } from '../tools.ts';
 
-export type StampJudgement = Vouched | Pick<Extract<Judgement, { ok: false }>, 'ok' | 'code' | 'stated' | 'claims' | 'qualification'>;
+/** The judgement of a token, or why there is no stamp, or why its file is another one. `advice` counts instead of that of the code. */
+export type StampJudgement = Judgement & { readonly advice?: string };
 
 /**
  * With these codes the renewals in an evidence record are not usable now, for example because a certificate is not valid: then the token alone decides.
@@ -134,4 +135,49 @@ export function openStampJudge({ trust, lists, store, clock, log }: ApiTools) {
   }
 
   return { judgeToken, judgeStamp, storedReplyOf };
+}
+
+/** The result of verifying the stored token for this answer. */
+export type StampVerdict =
+  /** The token is valid and agrees with the stored record: provider, time and imprint are as in the token. */
+  | { readonly kind: 'proved' }
+  /** `reason` is a code, a colon and one sentence. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  /** The chain of its signer does not lead to a trust anchor of this installation, or data for verification is missing. */
+  | { readonly kind: 'not_proved' };
+
+/** A stamp and its verdict. If the verdict is not `proved`, the other members are only recorded, and the page must not state them as facts. */
+export interface StampMark {
+  readonly tokenId: string;
+  readonly stampedAt: string;
+  readonly provider: string;
+  readonly isQualified: boolean;
+  /** Who says that it is qualified or not, and why; null if the verdict is not `proved`. */
+  readonly qualification: Qualification | null;
+  readonly verifyUrl: string;
+  readonly verdict: StampVerdict;
+}
+
+const marks = {
+  qualified: { icon: 'check', text: 'Qualified' },
+  not_qualified: { icon: 'warning', text: 'Not qualified' },
+  test: { icon: 'warning', text: 'Test stamp' },
+  not_asked: { icon: 'pending', text: 'Not asked yet' },
+  refused: { icon: 'cross', text: 'Does not verify' },
+  not_proved: { icon: 'warning', text: 'Not proved' },
+};
+
+export type MarkShown = ReturnType<typeof markOf>;
+
+/** The mark beside the name of a provider, on every page. `isClaimed`: only the operator calls it qualified, and no trusted list. */
+export function markOf(name: keyof typeof marks, basis: Qualification['basis'] | undefined) {
+  const { icon, text } = marks[name];
+  const isClaimed = name === 'qualified' && basis === 'operator';
+  return { name, icon, text: isClaimed ? `${text}, claimed by the operator` : text, isClaimed };
+}
+
+export function markOfStamp({ verdict, qualification, isQualified }: StampMark): MarkShown {
+  if (verdict.kind !== 'proved') return markOf(verdict.kind, null);
+  if (trialOf(qualification)) return markOf('test', null);
+  return markOf(isQualified ? 'qualified' : 'not_qualified', qualification?.basis);
 }

@@ -1,84 +1,178 @@
 import { verifyPath } from '../../shared/domain/addresses.ts';
-import { adviceOf, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
-import { imprintOfDigest } from '../../shared/domain/stamp.ts';
+import { developmentSentence, laterStatusSentence, type Qualification, trialOf } from '../../shared/domain/qualification.ts';
+import { adviceOf, type ReasonCode, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
+import { hashNameOf, type Proof } from '../../shared/domain/stamp.ts';
 import { toldToken } from '../../shared/domain/token.ts';
+import { matchWords, otherVerdict } from '../../shared/proof/verdict-words.js';
 import type { Vouched } from '../../shared/trust/judge.ts';
-import type { StampJudgement, VerificationTools } from './stamp-judge.ts';
-import { otherFileOf } from './verification.ts';
-import type { ProvedStamp, TokenDetails, VerdictShown, VerifyPage } from './verify-view.ts';
+import { count } from '../../shared/views/format.ts';
+import { markOf, type StampJudgement } from './stamp-judge.ts';
 
-function detailsOf({ verified, qualification }: Vouched): TokenDetails | null {
-  if (!verified) return null;
-  const told = toldToken(verified);
-  const { serial, chain, record } = verified;
+declare module '../http/views.ts' {
+  interface PageModels {
+    readonly verify: ReturnType<typeof verifyViewOf>;
+    /** `asked`: the fields of a form sent without JavaScript, and the answer; null if the page was only opened. */
+    readonly 'verify-form': ReturnType<typeof verifyFormViewOf> | { readonly asked: null };
+  }
+}
+
+/** The facts of the page at `verify_url` (V8). */
+export interface StampPage {
+  readonly tokenId: string;
+  /** The absolute URL of this page. */
+  readonly address: string;
+  readonly judgement: StampJudgement;
+  /** Undefined if there is no stamp. */
+  readonly proofKind: Proof['kind'] | undefined;
+  readonly shownAt: string;
+}
+
+/** Makes the model of the page at `verify_url`. Files for other verifiers are offered if there was an exchange with a TSA. */
+export function verifyViewOf({ tokenId, address, judgement, proofKind, shownAt }: StampPage) {
+  const isBatched = proofKind === 'leaf';
+  const [ofRoot, file] = isBatched ? [' for the root of the batch', 'batch-root'] : ['', ''];
+  const downloads = {
+    tsr: `response${ofRoot} (${file}.tsr)`,
+    tsq: `request${ofRoot} (${file}.tsq)`,
+    token: `token${ofRoot} (${file}.tst)`,
+    evidence: 'evidence record (.ers)',
+  };
+  const imprint = judgement.ok ? judgement.imprint : undefined;
   return {
-    policy: told.policy,
-    serial,
-    accuracySeconds: told.accuracy_seconds,
-    chain: chain.map(({ subject, fingerprint, notBefore, notAfter }) => ({
-      subject,
-      fingerprint,
-      validFrom: notBefore.toISOString(),
-      validUntil: notAfter.toISOString(),
-      revocation: told.revocation.find(({ sha256 }) => sha256 === fingerprint) ?? null,
-    })),
-    notChecked: [...told.not_checked, ...(qualification.notChecked ?? [])],
-    certificatesEndedAt: told.certificates_ended_at,
-    record: record === undefined ? null : { tokens: record.tokens.length, holdsUntil: record.holdsUntil.toISOString() },
+    ...{ tokenId, address, shownAt, isBatched },
+    verdict: { ...wordsOf(judgement), heading: 'h1', imprint, mayBeOfBatch: false, other: null },
+    stamp: judgement.ok ? stampViewOf(judgement) : null,
+    downloads:
+      isBatched || proofKind === 'token'
+        ? Object.entries(downloads).map(([part, name]) => ({ name, url: `${verifyPath(tokenId)}/${part}` }))
+        : [],
   };
 }
 
-/** The facts that a page may state about a token that was just verified. */
-const provedStampOf = (vouched: Vouched): ProvedStamp => ({
-  stampedAt: vouched.issuedAt,
-  provider: vouched.isProviderKnown ? (vouched.provider ?? null) : null,
-  qualification: vouched.qualification,
-  imprint: vouched.imprint,
-  details: detailsOf(vouched),
+/** Makes the model of the answer to a pasted token. `hash`: empty if none was given. */
+export function verifyFormViewOf({ token, hash, judgement }: { token: string; hash: string; judgement: StampJudgement }) {
+  const words = wordsOf(judgement);
+  const imprint = judgement.ok ? judgement.imprint : undefined;
+  /** A token that is no evidence record may be for the root of a batch, and so for any file (S14). */
+  const mayBeOfBatch = judgement.ok && judgement.verified !== undefined && judgement.verified.record === undefined;
+  const compared = { isTest: words.kind === 'test', mayBeOfBatch };
+  const isSame = hash === imprint?.digest;
+  // verify.js shows the same after a comparison.
+  const other = imprint && hash !== '' && !isSame ? otherVerdict('hash', compared) : null;
+  const sentence = { ...words.sentence, before: `${other?.remark ?? ''}${words.sentence.before}` };
+  return {
+    asked: {
+      ...{ token, hash },
+      match: isSame ? { isTest: compared.isTest, words: matchWords('hash', compared) } : null,
+      verdict: { ...words, sentence, heading: 'h2', imprint, mayBeOfBatch, other },
+      stamp: judgement.ok ? stampViewOf(judgement) : null,
+    },
+  };
+}
+
+/** These codes mean that the request was accepted, but no stamp was made. */
+const notMade: readonly ReasonCode[] = ['request_refused', 'tier_unavailable', 'stamp_failed'];
+
+/** The verdict in words. The time, if there is one, stands after `sentence.before`, which may contain CommonMark `code`. */
+function wordsOf(judgement: StampJudgement) {
+  if (judgement.ok) return provedWords(judgement);
+  const { code, advice = adviceOf(code), qualification } = judgement;
+  const reason = reasonOf(code);
+  const says = (kind: string, icon: string, title: string, before: string) => ({ kind, icon, title, sentence: { before } });
+  if (code === 'unknown_token_id') {
+    const before =
+      'We have no stamp with this id. If somebody gave you this address as evidence, it proves nothing. Ask for the file and its token.';
+    return says('unknown', 'cross', 'No such stamp', before);
+  }
+  if (notMade.includes(code)) {
+    return { ...says('not_made', 'cross', 'There is no stamp', 'It was requested but never made. This address proves nothing.'), reason };
+  }
+  if (verdictOf(code) === 'not_valid') {
+    const before = 'It was checked just now and refused. It proves nothing.';
+    return { ...says('refused', 'cross', 'This stamp is not valid', before), reason, advice };
+  }
+  return {
+    ...says('not_proved', 'warning', 'This stamp is not proved', 'It is not proved here, for this reason:'),
+    ...{ reason, advice: advice ?? 'It may be valid: verify it with your own trust anchors.' },
+    qualification: qualification && qualificationViewOf(qualification, false),
+  };
+}
+
+/** `test`: a stamp for trials. It is also verified, but it proves nothing to a third party. */
+function provedWords(vouched: Vouched) {
+  const { issuedAt: stampedAt, qualification, verified } = vouched;
+  const trial = trialOf(qualification);
+  if (trial === 'development') {
+    const before = `${developmentSentence} It proves nothing to a third party. It says that data with the fingerprint below existed no later than `;
+    return { kind: 'test', icon: 'warning', title: 'This is a development time-stamp', sentence: { before, stampedAt, after: '.' } };
+  }
+  if (trial === 'mock') {
+    const before = 'It proves nothing to a third party: it comes from the provider `mock`, which is for testing.';
+    return { kind: 'test', icon: 'warning', title: 'This is a test stamp', sentence: { before } };
+  }
+  const seconds = verified && toldToken(verified).accuracy_seconds;
+  const accuracy = seconds ? `, give or take ${seconds} s` : '';
+  const provider = providerOf(vouched);
+  const whom = provider === null ? 'the time-stamping authority named below' : `the provider ${provider}`;
+  const before = 'Data with the fingerprint below existed no later than ';
+  return {
+    ...{ kind: 'proved', icon: 'check', title: 'This stamp is valid' },
+    sentence: { before, stampedAt, after: `${accuracy}, if you trust ${whom}.` },
+    // Without a list, nobody here knows whether another TSA is qualified.
+    qualification: qualificationViewOf(qualification, provider !== null || qualification.basis === 'list'),
+  };
+}
+
+/** Null if the trust anchor of the token does not belong to a configured provider. */
+const providerOf = ({ isProviderKnown, provider }: Vouched): string | null => (isProviderKnown ? (provider ?? null) : null);
+
+/** `hasEffect`: whether the page also says what a court does with a stamp that is not qualified. */
+const qualificationViewOf = (qualification: Qualification, hasEffect: boolean) => ({
+  qualification,
+  more: [
+    qualification.status === 'not_qualified' && hasEffect
+      ? 'It is evidence, but no court has to accept the time automatically (eIDAS, Article 41(2)).'
+      : [],
+    laterStatusSentence(qualification.listed) ?? [],
+  ].flat(),
 });
 
-/** The verdict as a page shows it. */
-export function shownOf(judgement: StampJudgement): VerdictShown {
-  if (judgement.ok) return { kind: 'proved', stamp: provedStampOf(judgement) };
-  const kind = verdictOf(judgement.code) === 'not_proved' ? 'not_proved' : 'refused';
-  const { code, qualification = null } = judgement;
-  return { kind, reason: reasonOf(code), advice: adviceOf(code) ?? null, qualification };
-}
-
-const downloads = ['tsr', 'tsq', 'token', 'evidence'] as const;
-
-/** The page at `verify_url` (V8). `baseUrl`: the base URL of the service, without a final slash. @throws ServiceError `store_unavailable` */
-export async function readStampPage(tools: VerificationTools, tokenId: string, baseUrl: string): Promise<VerifyPage> {
-  const { store, stampJudge, clock } = tools;
-  const stamp = await store.stamps.find(tokenId);
-  const verdict = stamp ? shownOf(await stampJudge.judgeStamp(stamp)) : await absenceOf(tools, tokenId);
-  const path = verifyPath(tokenId);
-  const isExchanged = stamp !== null && stamp.proofs[0].kind !== 'mock';
+/** What was stamped, and by whom. A token of the mock provider has no details. */
+function stampViewOf(vouched: Vouched) {
+  const { issuedAt: stampedAt, imprint, qualification, verified } = vouched;
+  const told = verified && toldToken(verified);
+  const notChecked = told ? [...told.not_checked, ...(qualification.notChecked ?? [])] : [];
   return {
-    tokenId,
-    address: `${baseUrl}${path}`,
-    verdict,
-    downloads: isExchanged ? downloads.map((name) => ({ name, url: `${path}/${name}` })) : [],
-    isBatched: stamp?.proofs[0].kind === 'leaf',
-    shownAt: new Date(clock()).toISOString(),
+    ...{ imprint, hashName: hashNameOf(imprint.algorithm), stampedAt, provider: providerOf(vouched), qualification },
+    accuracy: told ? accuracyText(told.accuracy_seconds) : '',
+    mark: markOfProved(qualification),
+    details: verified &&
+      told && {
+        ...{ policy: told.policy, serial: verified.serial, signedBy: told.signer.subject, certificatesEndedAt: told.certificates_ended_at },
+        chain: verified.chain.map(({ subject, fingerprint, notBefore, notAfter }, i) => ({
+          ...{ subject, fingerprint, validFrom: notBefore.toISOString(), validUntil: notAfter.toISOString() },
+          isTrustAnchor: i === verified.chain.length - 1,
+          revocation: told.revocation.find(({ sha256 }) => sha256 === fingerprint),
+        })),
+        record: verified.record && {
+          renewed: renewedText(verified.record.tokens.length - 1),
+          holdsUntil: verified.record.holdsUntil.toISOString(),
+        },
+      },
+    notChecked: notChecked.map((phrase) => phrase.charAt(0).toUpperCase() + phrase.slice(1).replace(/\.?$/, '.')),
   };
 }
 
-/**
- * The verdict on a pasted token. `verifyFormViewOf` compares its imprint with `hash`. Only an evidence record that covers several hashes is verified for
- * `hash` here, because it can only be verified for one of them.
- */
-export async function judgePasted({ stampJudge }: VerificationTools, token: string, hash: string): Promise<VerdictShown> {
-  const judgement = await stampJudge.judgeToken(token);
-  const expected = !judgement.ok && judgement.code === 'evidence_hash_needed' ? imprintOfDigest(hash) : undefined;
-  const judged = expected === undefined ? judgement : await stampJudge.judgeToken(token, { imprints: [expected] });
-  // If a token is valid, the page shows that its hash is different. If a token is not valid, its stated hash is compared here.
-  const fault = judged.ok || hash === '' ? undefined : otherFileOf(judged, hash, [hash]);
-  if (fault === undefined) return shownOf(judged);
-  return { kind: 'refused', reason: reasonOf(fault.code), advice: fault.advice ?? null, qualification: null };
+/** The end of the sentence that begins with the time. */
+const accuracyText = (seconds: number | null): string => (seconds === null ? '; no accuracy is stated' : `, to within ${seconds} s`);
+
+/** The verdict above says it if a stamp is not qualified. */
+function markOfProved(qualification: Qualification) {
+  if (trialOf(qualification)) return markOf('test', null);
+  return qualification.status === 'qualified' ? markOf('qualified', qualification.basis) : null;
 }
 
-async function absenceOf({ store: { refusals } }: VerificationTools, tokenId: string): Promise<VerdictShown> {
-  const refusal = await refusals.find(tokenId);
-  return refusal ? { kind: 'not_made', reason: reasonOf(refusal) } : { kind: 'unknown' };
+function renewedText(renewals: number): string {
+  if (renewals === 0) return 'Not renewed yet.';
+  return renewals === 1 ? 'Renewed once.' : `Renewed ${count(renewals)} times.`;
 }

@@ -1,24 +1,41 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { contentSha256Of } from '../../shared/contract/stamp.ts';
 import { qualifiedVerdictOf, type VerificationResult } from '../../shared/contract/verify.ts';
+import { verifyPath } from '../../shared/domain/addresses.ts';
 import { isQualified } from '../../shared/domain/qualification.ts';
-import { adviceOf, type ReasonCode, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
+import { adviceOf, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { digestCharacters, imprintOfDigest, timeOfId } from '../../shared/domain/stamp.ts';
 import { imprintOf, toldToken } from '../../shared/domain/token.ts';
 import type { Vouched } from '../../shared/trust/judge.ts';
 import type { StampJudgement, VerificationTools } from './stamp-judge.ts';
+import type { StampPage } from './stamp-pages.ts';
 
 /**
  * Verifies a stamp by its id (V2): loads the stored token and checks it cryptographically, again for each request. For an unknown id, and for a stamp
  * that was refused or failed, the result is `valid: false`.
  */
 export async function verifyById(tools: VerificationTools, tokenId: string): Promise<VerificationResult> {
-  const { stamps, refusals } = tools.store;
-  const stamp = await stamps.find(tokenId);
-  if (stamp) return counted(tools, resultOf(await tools.stampJudge.judgeStamp(stamp), tokenId, false));
-  const refusal = await refusals.find(tokenId);
-  return counted(tools, refusal ? invalid(refusal, tokenId) : invalid('unknown_token_id'));
+  const { judgement } = await judgeById(tools, tokenId);
+  return counted(tools, resultOf(judgement, isUnknown(judgement) ? null : tokenId, false));
 }
+
+/** Reads the page at `verify_url` (V8). `baseUrl`: the base URL of the service, without a final slash. @throws ServiceError `store_unavailable` */
+export async function readStampPage(tools: VerificationTools, tokenId: string, baseUrl: string): Promise<StampPage> {
+  const { stamp, judgement } = await judgeById(tools, tokenId);
+  const shownAt = new Date(tools.clock()).toISOString();
+  return { tokenId, address: `${baseUrl}${verifyPath(tokenId)}`, judgement, proofKind: stamp?.proofs[0].kind, shownAt };
+}
+
+async function judgeById({ store: { stamps, refusals }, stampJudge }: VerificationTools, tokenId: string) {
+  const stamp = await stamps.find(tokenId);
+  const judgement: StampJudgement = stamp
+    ? await stampJudge.judgeStamp(stamp)
+    : { ok: false, code: (await refusals.find(tokenId)) ?? 'unknown_token_id' };
+  return { stamp, judgement };
+}
+
+/** Whether no stamp has the requested id. */
+export const isUnknown = (judgement: StampJudgement): boolean => !judgement.ok && judgement.code === 'unknown_token_id';
 
 /**
  * Checks whether a text is a valid token, and whether it belongs to the file with the given hashes (V2). It returns a result for any text.
@@ -32,69 +49,59 @@ export async function verifyRaw(
   token: string,
   hash?: string | null,
   hashes?: readonly string[] | null,
-  crls?: readonly Uint8Array[],
+  crls: readonly Uint8Array[] = [],
 ): Promise<VerificationResult> {
   const given = [hash ?? [], hashes ?? []].flat();
-  const imprints = given.flatMap((one) => imprintOfDigest(one) ?? []);
-  const judgement = await tools.stampJudge.judgeToken(token, { imprints, ...(crls && { crls }) });
+  const judgement = await tools.stampJudge.judgeToken(token, { imprints: given.flatMap((one) => imprintOfDigest(one) ?? []), crls });
   // A different file is the first reason to refuse, even if the token does not verify either.
-  const fault = otherFileOf(judgement, hash ?? undefined, given);
-  if (fault !== undefined) return counted(tools, invalid(fault.code, null, fault.advice));
-  if (!judgement.ok) return counted(tools, resultOf(judgement, null, given.length > 0));
-  const result = resultOf(judgement, await findTokenId(tools, judgement), given.length > 0);
+  const judged = otherFileOf(judgement, hash ?? undefined, given) ?? judgement;
+  const result = resultOf(judged, judged.ok ? await findTokenId(tools, judged) : null, given.length > 0);
   const areUnused =
-    judgement.verified?.record === undefined && given.some(({ length }) => length !== digestCharacters[judgement.imprint.algorithm]);
+    judged.ok && judged.verified?.record === undefined && given.some(({ length }) => length !== digestCharacters[judged.imprint.algorithm]);
   return counted(tools, areUnused ? { ...result, not_checked: [...(result.not_checked ?? []), otherHashes] } : result);
 }
 
-async function findTokenId({ store: { stamps } }: VerificationTools, { tokenId, tst }: Vouched): Promise<string | null> {
-  return tst ? stamps.findIdByToken(tst.toString('base64')) : (tokenId ?? null);
+/**
+ * The verdict on a pasted token. `verifyFormViewOf` compares its imprint with `hash`. Only an evidence record that covers several hashes is verified for
+ * `hash` here, because it can only be verified for one of them.
+ */
+export async function judgePasted({ stampJudge }: VerificationTools, token: string, hash: string): Promise<StampJudgement> {
+  const judgement = await stampJudge.judgeToken(token);
+  const expected = !judgement.ok && judgement.code === 'evidence_hash_needed' ? imprintOfDigest(hash) : undefined;
+  const judged = expected === undefined ? judgement : await stampJudge.judgeToken(token, { imprints: [expected] });
+  // If a token is valid, the page shows that its hash is different. If a token is not valid, its stated hash is compared here.
+  return (judged.ok || hash === '' ? undefined : otherFileOf(judged, hash, [hash])) ?? judged;
 }
+
+const findTokenId = async ({ store: { stamps } }: VerificationTools, { tokenId, tst }: Vouched): Promise<string | null> =>
+  tst ? stamps.findIdByToken(tst.toString('base64')) : (tokenId ?? null);
 
 function counted({ store: { counters }, clock }: VerificationTools, result: VerificationResult): VerificationResult {
   counters.add({ verifications: 1 }, clock());
   return result;
 }
 
-const invalid = (code: ReasonCode, tokenId: string | null = null, advice = adviceOf(code)): VerificationResult => ({
-  valid: false,
-  verdict: verdictOf(code),
-  token_id: tokenId,
-  issued_at: null,
-  content_sha256: null,
-  imprint: null,
-  tsp_provider: null,
-  is_qualified: null,
-  qualified: null,
-  reason: reasonOf(code),
-  ...(advice !== undefined && { advice }),
-});
-
 /** Advice for a token with a different imprint. It does not prove that the file changed, because the token may belong to a batch. */
 const otherFile = 'The file has changed, or this is the token of a batch: use the evidence record (.ers) of the stamp.';
 
 const otherHashes = 'the hashes in other algorithms: the token holds one hash only';
 
-interface OtherFile {
-  readonly code: ReasonCode;
-  readonly advice?: string;
-}
-
 /**
  * Returns why a token does not belong to the hashes of a file; undefined if it does, or if no imprint or hash is known. For a token that is not
  * proved, the imprint that it states is compared.
  */
-export function otherFileOf(judgement: StampJudgement, hash: string | undefined, given: readonly string[]): OtherFile | undefined {
+function otherFileOf(judgement: StampJudgement, hash: string | undefined, given: readonly string[]): StampJudgement | undefined {
   const verified = judgement.ok ? judgement.verified : judgement.stated;
   const claims = judgement.ok || verdictOf(judgement.code) === 'not_valid' ? undefined : judgement.claims;
   const stated = verified ?? claims;
   const imprint = judgement.ok ? judgement.imprint : stated && imprintOf(stated);
   if (imprint === undefined || given.length === 0) return undefined;
   const ofAlgorithm = given.filter(({ length }) => length === digestCharacters[imprint.algorithm]);
-  if (ofAlgorithm.length === 0 || (hash !== undefined && !ofAlgorithm.includes(hash))) return { code: 'imprint_algorithm_mismatch' };
+  if (ofAlgorithm.length === 0 || (hash !== undefined && !ofAlgorithm.includes(hash)))
+    return { ok: false, code: 'imprint_algorithm_mismatch' };
   if (ofAlgorithm.every((digest) => digest === imprint.digest)) return undefined;
   const mayBeOfBatch = verified !== undefined && verified.record === undefined;
-  return { code: 'imprint_mismatch', ...(mayBeOfBatch && { advice: otherFile }) };
+  return { ok: false, code: 'imprint_mismatch', ...(mayBeOfBatch && { advice: otherFile }) };
 }
 
 /** The item of `not_checked` if the request has no hash: the caller must compare the file. */
@@ -111,20 +118,18 @@ const toldOf = ({ verified, qualification }: Vouched, isFileCompared: boolean) =
 /** The verdict as the API answers it. */
 export function resultOf(judgement: StampJudgement, tokenId: string | null, isFileCompared: boolean): VerificationResult {
   if (!judgement.ok) {
-    const { code, qualification } = judgement;
-    return { ...invalid(code, tokenId), qualified: qualification ? qualifiedVerdictOf(qualification) : null };
+    const { code, qualification, advice = adviceOf(code) } = judgement;
+    return {
+      ...{ valid: false, verdict: verdictOf(code), token_id: tokenId, issued_at: null, content_sha256: null, imprint: null },
+      ...{ tsp_provider: null, is_qualified: null, qualified: qualification ? qualifiedVerdictOf(qualification) : null },
+      reason: reasonOf(code),
+      ...(advice !== undefined && { advice }),
+    };
   }
-  const { issuedAt, imprint, provider, qualification, verified } = judgement;
+  const { issuedAt, imprint, provider = null, qualification, verified } = judgement;
   return {
-    valid: true,
-    verdict: 'valid',
-    token_id: tokenId,
-    issued_at: issuedAt,
-    content_sha256: contentSha256Of(imprint),
-    imprint,
-    tsp_provider: provider ?? null,
-    is_qualified: isQualified(qualification),
-    qualified: qualifiedVerdictOf(qualification),
+    ...{ valid: true, verdict: 'valid', token_id: tokenId, issued_at: issuedAt, content_sha256: contentSha256Of(imprint), imprint },
+    ...{ tsp_provider: provider, is_qualified: isQualified(qualification), qualified: qualifiedVerdictOf(qualification) },
     ...(verified?.record && { holds_until: verified.record.holdsUntil.toISOString() }),
     ...toldOf(judgement, isFileCompared),
     reason: null,
@@ -134,14 +139,6 @@ export function resultOf(judgement: StampJudgement, tokenId: string | null, isFi
 /** Whether a result means that no stamp has the requested id. */
 export const isUnknownId = ({ reason }: VerificationResult): boolean => reason === reasonOf('unknown_token_id');
 
-/**
- * Waits until a stamp is stored or the time is up, then verifies it by its id (N1). `hasLeft`: whether the client has closed the connection.
- *
- * @throws ServiceError `store_unavailable`
- */
-type UntilKnown = (tokenId: string, waitSeconds: number, hasLeft: () => boolean) => Promise<VerificationResult>;
-
-/** The longest wait, in seconds. */
 const longestSeconds = 30;
 /** The maximum number of waits in a process at once. Further requests are answered immediately. */
 const mostWaiting = 512;
@@ -151,7 +148,11 @@ const youngMs = 24 * 3_600_000;
 const firstLookMs = 50;
 const longestLookMs = 500;
 
-export function createOutcomeWait(tools: VerificationTools): UntilKnown {
+/**
+ * Creates a function that waits until a stamp is stored or the time is up, then verifies it by its id (N1). `hasLeft`: whether the client has closed
+ * the connection.
+ */
+export function createOutcomeWait(tools: VerificationTools) {
   const { store, clock } = tools;
   let waiting = 0;
 
@@ -162,7 +163,7 @@ export function createOutcomeWait(tools: VerificationTools): UntilKnown {
     }
   }
 
-  return async (tokenId, waitSeconds, hasLeft) => {
+  return async (tokenId: string, waitSeconds: number, hasLeft: () => boolean): Promise<VerificationResult> => {
     const result = await verifyById(tools, tokenId);
     const age = clock() - timeOfId(tokenId);
     const isExpected = isUnknownId(result) && age < youngMs && age > -youngMs;

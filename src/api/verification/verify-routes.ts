@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { detailsQuery, preferHeaders } from '../../shared/contract/parameters.ts';
 import {
@@ -12,15 +12,14 @@ import {
   verifyRequest,
 } from '../../shared/contract/verify.ts';
 import { TrustMaterialError } from '../../shared/rfc3161/index.ts';
-import { type BodyReader, beforeBody, tokenBodyLimit } from '../http/body-reader.ts';
+import { beforeBody, tokenBodyLimit } from '../http/body-reader.ts';
 import type { ServerContext } from '../http/context.ts';
 import { json, type OperationContract, page, readPrefer, wantsDetails } from '../http/operation.ts';
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
 import { varyByBrowser, wantsPage } from '../http/views.ts';
 import type { VerificationTools } from './stamp-judge.ts';
-import { judgePasted, readStampPage } from './stamp-pages.ts';
-import { createOutcomeWait, isUnknownId, verifyRaw } from './verification.ts';
-import { verifyFormViewOf, verifyViewOf } from './verify-view.ts';
+import { verifyFormViewOf, verifyViewOf } from './stamp-pages.ts';
+import { createOutcomeWait, isUnknown, isUnknownId, judgePasted, readStampPage, verifyRaw } from './verification.ts';
 
 const tag = 'Verification';
 const errors = ['rate_limited', 'store_unavailable'] as const;
@@ -39,28 +38,28 @@ const byIdContract = {
   errors,
 } satisfies OperationContract;
 
-const rawContract = {
-  tag,
-  id: 'verifyRawToken',
+const ofToken = {
   summary: 'Verify a token',
-  description: 'Any token of this service, any RFC 3161 token and any evidence record (RFC 4998) that leads to a configured trust anchor.',
   query: detailsQuery,
   headers: preferHeaders,
-  body: rawVerifyRequest,
   answers: { 200: json('Whether it is valid, and why not.', verificationResult) },
   errors,
+} as const;
+
+const rawContract = {
+  ...ofToken,
+  tag,
+  id: 'verifyRawToken',
+  description: 'Any token of this service, any RFC 3161 token and any evidence record (RFC 4998) that leads to a configured trust anchor.',
+  body: rawVerifyRequest,
 } satisfies OperationContract;
 
 const productContract = {
+  ...ofToken,
   tag: 'Internal',
   authentication: 'service',
   id: 'verifyInternal',
-  summary: 'Verify a token',
-  query: detailsQuery,
-  headers: preferHeaders,
   body: verifyRequest,
-  answers: { 200: json('Whether it is valid, and why not.', verificationResult) },
-  errors: ['rate_limited', 'store_unavailable'],
 } satisfies OperationContract;
 
 /** The maximum size of the revocation lists in a request. Reading a list takes longer than reading a token of this size. */
@@ -89,33 +88,28 @@ export function registerVerifyRoutes(app: FastifyInstance, context: ServerContex
   const { mistakes, requireProduct, limitVerifying: onRequest, baseUrl } = context;
   const untilKnown = createOutcomeWait(tools);
 
-  const countUnknown = async (request: FastifyRequest, reply: FastifyReply, isUnknown: boolean) => {
-    if (isUnknown) await mistakes.unknownId(request, reply);
-  };
   app.get('/api/v1/verify/v1/token/:token_id', { onRequest, config: { contract: byIdContract } }, async (request, reply) => {
     const { path, query } = parseById(request);
-    const { token_id } = path;
     reply.header('Vary', varyByBrowser);
     if (!wantsPage(request)) {
       const { waitSeconds } = readPrefer(request.headers.prefer);
       if (waitSeconds > 0) reply.header('Preference-Applied', `wait=${waitSeconds}`);
-      const result = await untilKnown(token_id, waitSeconds, () => request.raw.destroyed || reply.raw.destroyed);
-      await countUnknown(request, reply, isUnknownId(result));
+      const result = await untilKnown(path.token_id, waitSeconds, () => request.raw.destroyed || reply.raw.destroyed);
+      if (isUnknownId(result)) await mistakes.unknownId(request, reply);
       return shownTo(request, query, result);
     }
     reply.header('X-Robots-Tag', 'noindex, nofollow');
-    const shown = await readStampPage(tools, token_id, baseUrl());
-    await countUnknown(request, reply, shown.verdict.kind === 'unknown');
+    const shown = await readStampPage(tools, path.token_id, baseUrl());
+    if (isUnknown(shown.judgement)) await mistakes.unknownId(request, reply);
     return reply.page('verify', verifyViewOf(shown));
   });
   app.post('/api/v1/verify/v1/raw', { onRequest, bodyLimit: tokenBodyLimit, config: { contract: rawContract } }, async (request, reply) => {
     const { query, body } = parseRaw(request);
-    const { token, hash, hashes, revocation_lists } = body;
-    const crls = (revocation_lists ?? []).map((list) => Buffer.from(list, 'base64'));
+    const crls = (body.revocation_lists ?? []).map((list) => Buffer.from(list, 'base64'));
     const bytes = crls.reduce((sum, { length }) => sum + length, 0);
     if (bytes > mostCrlBytes) throw listsRefused('should have at most 256 KiB in all');
     if (bytes > 0) await onRequest.items(request, reply, Math.ceil(bytes / crlBytesOfVerification));
-    const result = await verifyRaw(tools, token, hash, hashes, crls).catch((error: unknown) => {
+    const result = await verifyRaw(tools, body.token, body.hash, body.hashes, crls).catch((error: unknown) => {
       throw error instanceof TrustMaterialError ? listsRefused(`cannot be used: ${error.message}`) : error;
     });
     return shownTo(request, query, result);
@@ -151,7 +145,7 @@ const sendContract = {
   bodyTypes: [formType],
   body: verifyForm,
   answers: { 200: page('Whether the token is valid, and its contents.') },
-  errors: ['rate_limited', 'store_unavailable'],
+  errors,
 } satisfies OperationContract;
 
 const parse = createRequestParser(sendContract);
@@ -165,19 +159,13 @@ export function registerVerifyForm(
   app.get('/verify', { config: { contract: openContract } }, async (_request, reply) => reply.page('verify-form', { asked: null }));
   // The route has its own scope, because no other route accepts a form.
   app.register(async (scope) => {
-    registerFormBody(scope, reader);
+    scope.addContentTypeParser(formType, async (request: FastifyRequest, payload: IncomingMessage) =>
+      Object.fromEntries(new URLSearchParams((await reader.read(request, payload)).toString())),
+    );
     scope.post('/verify', { onRequest, bodyLimit, config: { contract: sendContract } }, async (request, reply) => {
       const { token, hash } = parse(request).body;
       reply.header('Cache-Control', 'no-store');
-      return reply.page('verify-form', verifyFormViewOf({ token, hash, verdict: await judgePasted(tools, token, hash) }));
+      return reply.page('verify-form', verifyFormViewOf({ token, hash, judgement: await judgePasted(tools, token, hash) }));
     });
-  });
-}
-
-/** Lets a scope's routes accept form bodies. Each body becomes an object of its fields. */
-function registerFormBody(scope: FastifyInstance, reader: BodyReader): void {
-  scope.addContentTypeParser(formType, async (request: FastifyRequest, payload: IncomingMessage) => {
-    const bytes = await reader.read(request, payload);
-    return Object.fromEntries(new URLSearchParams(bytes.toString()));
   });
 }

@@ -13,22 +13,6 @@ import { qualifiedVerdict, qualifiedVerdictOf } from './verify.ts';
 const stampKinds = ['token', 'record', 'none'] as const;
 export type StampKind = (typeof stampKinds)[number];
 
-export interface OutputLine {
-  readonly number: number;
-  readonly outputHash: string;
-  readonly chainHash: string;
-  readonly type: string;
-  readonly stampId: string;
-}
-
-export const outputLineOf = ({ number, outputHash, chainHash, type, stampId }: OutputLine): string =>
-  `${number} ${outputHash} ${chainHash} ${type} ${stampId}\n`;
-
-export const proofLineOf = (number: number, path: readonly string[]): string => `${[number, ...path].join(' ')}\n`;
-
-export const stampLineOf = (number: number, kind: StampKind, token: string): string =>
-  kind === 'none' ? `${number} none\n` : `${number} ${kind} ${token}\n`;
-
 const kind = z
   .enum(stampKinds)
   .describe('`token`: an RFC 3161 token; `record`: an evidence record (RFC 4998); `none`: this bundle contains neither');
@@ -45,7 +29,6 @@ const seal = z
   .meta({ id: 'EvidenceSeal' });
 const hex = z.string().regex(/^[0-9a-f]*$/);
 
-/** The query of both forms. */
 export const evidenceQuery = z.object({
   lists: z
     .enum(['0', '1'])

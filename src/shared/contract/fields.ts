@@ -17,14 +17,8 @@ export const issueOf = (issue: PydanticIssue, path: string[] = []) =>
   ({ code: 'custom', message: issue.msg, path, params: { pydantic: issue }, continue: false }) as const;
 
 /** Returns the pydantic issue inside a zod issue, or undefined if `issueOf` did not make the zod issue. */
-export function pydanticIssueOf(issue: z.core.$ZodIssue): PydanticIssue | undefined {
-  if (issue.code !== 'custom') return undefined;
-  const carried: unknown = issue.params?.pydantic;
-  return isPydanticIssue(carried) ? carried : undefined;
-}
-
-const isPydanticIssue = (value: unknown): value is PydanticIssue =>
-  typeof value === 'object' && value !== null && 'type' in value && 'msg' in value;
+export const pydanticIssueOf = (issue: z.core.$ZodIssue): PydanticIssue | undefined =>
+  issue.code === 'custom' ? issue.params?.pydantic : undefined;
 
 /** Adds a rule to the schema of a field. `judge` returns the broken rule, if any. The JSON Schema of the field shows only its `meta`, not this rule. */
 export function ruled<Schema extends z.ZodType>(schema: Schema, judge: (value: z.output<Schema>) => PydanticIssue | undefined): Schema {
@@ -82,12 +76,11 @@ export function text({ min, max, pattern, lowersHex = false, hintFor }: TextLimi
     }
     return undefined;
   };
-  const schema = ruled(given, (value) => {
+  return ruled(given, (value) => {
     const issue = judge(value);
     const hint = issue && hintFor?.(value);
-    return hint === undefined ? issue : { ...issue!, msg: `${issue!.msg}. ${hint}` };
-  });
-  return schema.meta({
+    return issue && hint !== undefined ? { ...issue, msg: `${issue.msg}. ${hint}` } : issue;
+  }).meta({
     ...(min !== undefined && { minLength: min }),
     ...(max !== undefined && { maxLength: max }),
     // The documented pattern must also allow the upper-case digits that are accepted.
@@ -112,7 +105,6 @@ function hashHint(value: string): string | undefined {
   return other && `This looks like ${other}: send a SHA-256.`;
 }
 
-/** SHA-256 as 64 lower-case hexadecimal characters. */
 export const sha256Hex = text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$', hintFor: hashHint }).meta({
   description: 'SHA-256, 64 lower-case hexadecimal characters',
   examples: [createHash('sha256').update('').digest('hex')],
@@ -147,30 +139,10 @@ const notFinite: PydanticIssue = { type: 'finite_number', msg: 'Input should be 
 /** Validation stops when it has found this many issues: a longer list in a 422 answer does not help anyone. */
 const mostIssues = 1024;
 
-/** Accepts an object whose members all match `value`. Unlike `z.record`, it treats `__proto__` like any other name. */
-export function dictionary<Value>(value: z.ZodType<Value>) {
-  const { $schema, ...additionalProperties } = z.toJSONSchema(value, { io: 'input' });
-  const members = z.unknown().transform((input, context): Record<string, Value> => {
-    if (typeof input !== 'object' || input === null || Array.isArray(input)) {
-      context.addIssue(issueOf({ type: 'dict_type', msg: 'Input should be a valid dictionary' }));
-      return z.NEVER;
-    }
-    const entries: [string, Value][] = [];
-    for (const [name, given] of Object.entries(input)) {
-      const result = value.safeParse(given);
-      if (result.success) entries.push([name, result.data]);
-      else for (const issue of result.error.issues) context.addIssue({ ...issue, path: [name, ...issue.path] });
-      if (context.issues.length >= mostIssues) break;
-    }
-    return Object.fromEntries(entries);
-  });
-  return members.meta({ type: 'object', additionalProperties });
-}
-
 /** Returns true if the JSON of an object is certainly longer than `maxMetadataBytes`. Stops reading as soon as this is certain. */
-function isOversized(input: unknown): boolean {
+function isOversized(input: object): boolean {
   let bytes = 0;
-  for (const name in input as object) {
+  for (const name in input) {
     const member: unknown = (input as Record<string, unknown>)[name];
     bytes += name.length + (typeof member === 'string' ? member.length : 0) + '"":0,'.length;
     if (bytes > maxMetadataBytes) return true;
@@ -178,26 +150,42 @@ function isOversized(input: unknown): boolean {
   return false;
 }
 
-/** Makes the schema of a caller's metadata: an object with any names, limited in total size. */
+/**
+ * Makes the schema of a caller's metadata: an object whose members all match `value`, limited in total size. Unlike `z.record`, it treats `__proto__`
+ * like any other name.
+ */
 export function metadata<Value>(value: z.ZodType<Value>) {
-  const tooLarge = valueError(`metadata takes at most ${maxMetadataBytes} bytes as UTF-8 JSON`);
-  const members = dictionary(value);
+  const tooLarge = issueOf(valueError(`metadata takes at most ${maxMetadataBytes} bytes as UTF-8 JSON`));
+  const { $schema, ...additionalProperties } = z.toJSONSchema(value, { io: 'input' });
   return z
     .unknown()
     .transform((input, context): Record<string, Value> => {
-      if (typeof input === 'object' && input !== null && !Array.isArray(input) && isOversized(input)) {
-        context.addIssue(issueOf(tooLarge));
+      if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+        context.addIssue(issueOf({ type: 'dict_type', msg: 'Input should be a valid dictionary' }));
         return z.NEVER;
       }
-      const result = members.safeParse(input);
-      if (!result.success) {
-        for (const issue of result.error.issues) context.addIssue({ ...issue });
+      if (isOversized(input)) {
+        context.addIssue(tooLarge);
         return z.NEVER;
       }
-      if (Buffer.byteLength(JSON.stringify(result.data)) > maxMetadataBytes) context.addIssue(issueOf(tooLarge));
-      return result.data;
+      const entries: [string, Value][] = [];
+      for (const [name, given] of Object.entries(input)) {
+        const result = value.safeParse(given);
+        if (result.success) entries.push([name, result.data]);
+        else for (const issue of result.error.issues) context.addIssue({ ...issue, path: [name, ...issue.path] });
+        if (context.issues.length >= mostIssues) break;
+      }
+      const members = Object.fromEntries(entries);
+      if (context.issues.length === 0 && Buffer.byteLength(JSON.stringify(members)) > maxMetadataBytes) context.addIssue(tooLarge);
+      return members;
     })
-    .meta({ ...members.meta(), description: `at most ${maxMetadataBytes} bytes as UTF-8 JSON` });
+    .meta({ type: 'object', additionalProperties, description: `at most ${maxMetadataBytes} bytes as UTF-8 JSON` });
+}
+
+/** Makes a function that keeps only those members of an answer that are not optional. */
+export function alwaysThere<Schema extends z.ZodObject>(schema: Schema) {
+  const names = Object.keys(schema.shape).filter((name) => !schema.shape[name]?.safeParse(undefined).success);
+  return (answer: z.output<Schema>): z.output<Schema> => Object.fromEntries(names.map((name) => [name, answer[name]])) as z.output<Schema>;
 }
 
 export const uuid = z.uuid();
@@ -216,14 +204,10 @@ const label = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?';
 /** A domain name in ASCII, with at least one dot and a letter at the end. */
 const domainName = new RegExp(`^(?=.{1,253}$)(?:${label}\\.)+${label}(?<=[a-z])$`);
 
-function isEmail(address: string): boolean {
-  if (Buffer.byteLength(address) > maxEmailOctets) return false;
-  const [, local = '', domain = ''] = shape.exec(address) ?? [];
-  return local !== '' && Buffer.byteLength(local) <= maxLocalPartOctets && domainName.test(domainToASCII(domain) || domain);
-}
-
-function judge(address: string): PydanticIssue | undefined {
-  if (isEmail(address)) return undefined;
+function judgeEmail(address: string): PydanticIssue | undefined {
+  const [, local = '', domain = ''] = Buffer.byteLength(address) > maxEmailOctets ? [] : (shape.exec(address) ?? []);
+  const isLocalPart = local !== '' && Buffer.byteLength(local) <= maxLocalPartOctets;
+  if (isLocalPart && domainName.test(domainToASCII(domain) || domain)) return undefined;
   const reason = address.includes('@')
     ? `It must look like name@example.com, and have at most ${maxEmailOctets} characters.`
     : 'An email address must have an @-sign.';
@@ -231,7 +215,7 @@ function judge(address: string): PydanticIssue | undefined {
 }
 
 /** Accepts an e-mail address and does not change it. */
-export const email: z.ZodType<string, string> = ruled(text(), judge).meta({
+export const email: z.ZodType<string, string> = ruled(text(), judgeEmail).meta({
   format: 'email',
   maxLength: maxEmailOctets,
   examples: ['jane@example.com'],

@@ -15,37 +15,17 @@ interface IntegerBounds {
 
 /** Makes the schema of an integer in the query. It refuses a number outside the bounds. */
 export function queryInteger({ low, high, fallback }: IntegerBounds) {
-  return z
-    .string()
-    .transform((given, context): number => {
-      const value = Number(given) || 0; // turns -0 into 0
-      const issue = integer.test(given) ? outOfBounds(value, low, high) : unparsable;
-      if (issue === undefined) return value;
-      context.addIssue(issueOf(issue));
-      return z.NEVER;
-    })
+  return ruled(z.string(), (given) => (integer.test(given) ? outOfBounds(Number(given), low, high) : unparsable))
+    .transform((given) => Number(given) || 0) // turns -0 into 0
     .default(fallback)
     .meta({ type: 'integer', minimum: low, maximum: high, default: fallback });
 }
 
-/** The words that pydantic takes for a boolean in the query. */
-const booleans: ReadonlyMap<string, boolean> = new Map([
-  ...['true', '1', 'yes', 'on', 't', 'y'].map((word) => [word, true] as const),
-  ...['false', '0', 'no', 'off', 'f', 'n'].map((word) => [word, false] as const),
-]);
-
-const noBoolean: PydanticIssue = { type: 'bool_parsing', msg: 'Input should be a valid boolean, unable to interpret input' };
-
 /** The query parameter `details`: whether answers also have the members that interface.md does not have (E15). */
 export const detailsQuery = z.object({
   details: z
-    .string()
-    .transform((given, context): boolean => {
-      const known = booleans.get(given.toLowerCase());
-      if (known !== undefined) return known;
-      context.addIssue(issueOf(noBoolean));
-      return z.NEVER;
-    })
+    // The words that pydantic takes for a boolean in the query.
+    .stringbool({ truthy: ['true', '1', 'yes', 'on', 't', 'y'], falsy: ['false', '0', 'no', 'off', 'f', 'n'] })
     .default(false)
     .meta({
       type: 'boolean',

@@ -5,7 +5,18 @@ import { QUALIFICATION_REASONS, type Qualification, qualificationBases } from '.
 import { ServiceError } from '../domain/service-error.ts';
 import { type Imprint, imprintAlgorithms, type StampTier, sha256Imprint, stampTiers } from '../domain/stamp.ts';
 import { errorResponse } from './error.ts';
-import { dateTime, issueOf, maxMetadataBytes, metadata, type PydanticIssue, sha256Hex, text, uuid, valueError } from './fields.ts';
+import {
+  alwaysThere,
+  dateTime,
+  issueOf,
+  maxMetadataBytes,
+  metadata,
+  type PydanticIssue,
+  sha256Hex,
+  text,
+  uuid,
+  valueError,
+} from './fields.ts';
 
 /**
  * The data for the webhook of a stamp: the receiver's address, the secret address of sealed content, and the product that asked for the webhook.
@@ -30,7 +41,6 @@ export function decodeCanonicalBase64(encoded: string): Buffer | undefined {
 /** The maximum length of base64 with white space in it. */
 const mostSpaced = (length: number): number => 2 * length + 1_024;
 
-/** Space, tab, line feed and carriage return. */
 const isSpace = (octet: number | undefined): boolean => octet === 0x20 || octet === 0x09 || octet === 0x0a || octet === 0x0d;
 
 /** Whether `encoded` is `canonical` with white space in it. Compares octets, because replacing in a text of megabytes may take a second. */
@@ -202,18 +212,8 @@ export const stampToken = z
   .meta({ id: 'StampToken' });
 export type StampToken = z.output<typeof stampToken>;
 
-/** A stamp with only the fields of interface.md (E15). A new field is a detail, unless it is listed here. */
-export const withoutDetails = (stamp: StampToken): StampToken => ({
-  token_id: stamp.token_id,
-  issued_at: stamp.issued_at,
-  content_sha256: stamp.content_sha256,
-  token: stamp.token,
-  tier: stamp.tier,
-  tsp_provider: stamp.tsp_provider,
-  is_qualified: stamp.is_qualified,
-  verify_url: stamp.verify_url,
-  sealed_storage_url: stamp.sealed_storage_url,
-});
+/** A stamp with only the fields of interface.md (E15). A new field is a detail if it is optional. */
+export const withoutDetails = alwaysThere(stampToken);
 
 /** Makes the body of a 201 for a stamp. Its imprint is a SHA-256, as for all stamps over JSON. `sealedUrl`: the secret address of sealed content. */
 export const stampTokenOf = (
@@ -242,11 +242,7 @@ export const stampTokenOf = (
 
 /** The body of a 504: the stamp was accepted, but not finished in time (E11). */
 export const pendingStamp = errorResponse
-  .extend({
-    token_id: uuid,
-    verify_url: z.string(),
-    sealed_storage_url: z.string().optional(),
-  })
+  .extend({ token_id: uuid, verify_url: z.string(), sealed_storage_url: z.string().optional() })
   .meta({ id: 'PendingStamp' });
 
 /** The description of values in the list of stamps: the list shows stored values and does not verify them. */

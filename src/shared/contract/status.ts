@@ -103,7 +103,6 @@ export const statusResponse = z
   .meta({ id: 'Status' });
 export type StatusResponse = z.output<typeof statusResponse>;
 
-/** The interface through which a stamp request came. */
 export const callerKind = z.enum(callerKinds);
 
 /** The query parameters of the list of stamps (S12). */
@@ -116,7 +115,6 @@ export const listQuery = detailsQuery.extend({
     .describe('`all`: also stamps of SHA-384 and SHA-512, which come from the RFC 3161 endpoint; their `content_sha256` is null'),
 });
 
-/** The query parameters of the daily statistics. */
 export const dailyQuery = z.object({ days: queryInteger({ low: 1, high: 90, fallback: 7 }) });
 
 const latencyMs = z.number().min(0).nullable().describe('milliseconds; null if nothing was stamped');
@@ -158,7 +156,6 @@ export type HealthResponse = z.output<typeof healthResponse>;
 
 /** The answer of `/health/live`: the process is running. It does not depend on Redis or MongoDB. */
 export const livenessResponse = z.object({ status: z.literal('ok') }).meta({ id: 'Liveness' });
-export type LivenessResponse = z.output<typeof livenessResponse>;
 
 /** The answer of `/health/ready`: whether the service can serve requests. If it cannot, the status is 503 and the body has the same form. */
 export const readinessResponse = z

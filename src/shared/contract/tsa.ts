@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { digestCharacters, imprintAlgorithms } from '../domain/stamp.ts';
 import { decodeCanonicalBase64 } from './stamp.ts';
 
-/** Describes the body of a request to the RFC 3161 endpoint. */
 export const timeStampQuery = z
   .string()
   .meta({ id: 'TimeStampQuery', format: 'binary', description: 'DER of a TimeStampReq (RFC 3161 §2.4.1)' });

@@ -2,15 +2,13 @@ import { z } from 'zod';
 import type { Qualification } from '../domain/qualification.ts';
 import { verdicts } from '../domain/reasons.ts';
 import { digestCharacters } from '../domain/stamp.ts';
-import { dateTime, sha256Hex, text, uuid } from './fields.ts';
+import { alwaysThere, dateTime, sha256Hex, text, uuid } from './fields.ts';
 import { anyUuid } from './parameters.ts';
 import { imprintShown, qualifiedBrief, qualifiedBriefOf } from './stamp.ts';
 
 const token = text().meta({ description: 'the opaque token that a stamp operation returned' });
 
-/** The body of the verify operations. */
 export const verifyRequest = z.object({ token }).meta({ id: 'VerifyRequest' });
-export type VerifyRequest = z.output<typeof verifyRequest>;
 
 const lengths = Object.values(digestCharacters);
 const oneDigest = lengths.map((length) => `[0-9a-f]{${length}}`).join('|');
@@ -47,13 +45,10 @@ const withoutSpace = z.string().transform((pasted) => pasted.replace(/\s/g, ''))
 /** The form on the verification page. Pasted tokens often have line breaks, and pasted hashes are often in upper case. */
 export const verifyForm = z.object({ token: withoutSpace, hash: withoutSpace.transform((hash) => hash.toLowerCase()).default('') });
 
-/** The path parameter of verification by id. */
 export const tokenIdPath = z.object({ token_id: anyUuid });
 
-/** The media type of a trusted list. */
 export const trustedListType = 'application/vnd.etsi.tsl+xml';
 
-/** The path parameter of a trusted list. */
 export const trustedListPath = z.object({ sha256: sha256Hex });
 
 /** The path parameters of the content of a sealed stamp (S11). */
@@ -150,20 +145,12 @@ export const verificationResult = z
   .meta({ id: 'VerificationResult' });
 export type VerificationResult = z.output<typeof verificationResult>;
 
-/** A result with only the fields of interface.md (E15). */
-export const resultWithoutDetails = (result: VerificationResult): VerificationResult => ({
-  valid: result.valid,
-  token_id: result.token_id,
-  issued_at: result.issued_at,
-  content_sha256: result.content_sha256,
-  tsp_provider: result.tsp_provider,
-  is_qualified: result.is_qualified,
-  reason: result.reason,
-});
+/** A result with only the fields of interface.md (E15). All others are optional. */
+export const resultWithoutDetails = alwaysThere(verificationResult);
 
-/** Makes the member `qualified` of a verdict. */
 export function qualifiedVerdictOf(qualification: Qualification): QualifiedVerdict {
   const { status, listed, isClaimedByToken } = qualification;
+  const later = listed?.atProofOfExistence;
   return {
     ...qualifiedBriefOf({ isQualified: status === 'qualified', qualification }),
     country: listed?.territory ?? null,
@@ -174,13 +161,7 @@ export function qualifiedVerdictOf(qualification: Qualification): QualifiedVerdi
     service_status: listed?.status ?? null,
     granted_since: status === 'qualified' ? (listed?.since ?? null) : null,
     status_since: listed?.since ?? null,
-    at_proof_of_existence: listed?.atProofOfExistence
-      ? {
-          time: listed.atProofOfExistence.time,
-          service_status: listed.atProofOfExistence.status,
-          status_since: listed.atProofOfExistence.since,
-        }
-      : null,
+    at_proof_of_existence: later ? { time: later.time, service_status: later.status, status_since: later.since } : null,
     claimed_by_token: isClaimedByToken,
   };
 }

@@ -15,7 +15,6 @@ export const workflowPath = (workflowId: string): string => `/workflow/${workflo
 /** The address of an output: its place on the page of its workflow. */
 export const outputPath = (workflowId: string, sequenceNumber: number): string => `${workflowPath(workflowId)}#output-${sequenceNumber}`;
 
-/** The address of a workflow's published chain. */
 export const outputsPath = (workflowId: string): string => `${workflowPath(workflowId)}/outputs.json`;
 
 /** The address of a workflow's published closing record (W18). */
@@ -24,7 +23,6 @@ export const closingRecordPath = (workflowId: string): string => `${workflowPath
 /** The address of everything that third parties need to check a completed workflow (W22). */
 export const evidencePath = (workflowId: string, form: 'zip' | 'json'): string => `${workflowPath(workflowId)}/evidence.${form}`;
 
-/** The address of a workflow's state (W16). */
 export const workflowStatePath = (workflowId: string): string => `/api/v1/workflow/${workflowId}`;
 
 /** The secret link in the mail. Opening it confirms the client's e-mail address (W6). */

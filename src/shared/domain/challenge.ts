@@ -12,26 +12,14 @@ export const maxWrongTriesOfClient = 5;
 /** What confirms an e-mail address (W6): opening the link in the mail, or the button on the page that the link opens. */
 export type ConfirmWith = 'link' | 'button';
 
-/** A challenge for the mail, and its digest. Only the digest is stored. */
-interface MintedChallenge {
-  /** 43 characters of base64url. */
-  readonly challenge: string;
-  /** SHA-256 of the 43 characters, lower-case hex. */
-  readonly digest: string;
-}
-
 /** Returns true if a text has the form of a challenge. If a mail program has cut the link in two, opening it does not count as a wrong try. */
 export const isWellFormedChallenge = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text);
 
 /** The stored form of a challenge: its SHA-256, lower-case hex. */
 export const digestOfChallenge = (challenge: string): string => createHash('sha256').update(challenge).digest('hex');
 
-/**
- * Makes a challenge from random bytes of the system.
- *
- * @throws RangeError if there are not 32 bytes
- */
-export function mintChallenge(randomness: Uint8Array): MintedChallenge {
+/** Makes a challenge for the mail from random bytes of the system, and its digest. Only the digest is stored. */
+export function mintChallenge(randomness: Uint8Array) {
   if (randomness.length !== challengeBytes) throw new RangeError(`a challenge takes ${challengeBytes} random bytes`);
   const challenge = Buffer.from(randomness).toString('base64url');
   return { challenge, digest: digestOfChallenge(challenge) };

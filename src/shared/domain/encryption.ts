@@ -44,25 +44,27 @@ export async function* decryptParts(
   decipher.final();
 }
 
-/** Encrypts a key with another key, so that it can be stored with the data that it decrypts. Returns nonce, ciphertext and tag. */
-export const wrapKey = ({ key, nonce, context = '' }: Cipher, wrapped: KeyObject): Buffer =>
-  Buffer.concat([nonce, encrypt({ key, nonce, context }, wrapped.export())]);
+/** Encrypts data that is stored with its nonce: nonce, ciphertext and tag. */
+const encryptWithNonce = (cipher: Cipher, plain: Uint8Array): Buffer => Buffer.concat([cipher.nonce, encrypt(cipher, plain)]);
+
+const decryptWithNonce = (key: KeyObject, context: string, bytes: Uint8Array): Buffer | undefined =>
+  decrypt({ key, nonce: bytes.subarray(0, nonceBytes), context }, bytes.subarray(nonceBytes));
+
+/** Encrypts a key with another key, so that it can be stored with the data that it decrypts. */
+export const wrapKey = (cipher: Cipher, wrapped: KeyObject): Buffer => encryptWithNonce(cipher, wrapped.export());
 
 /** Decrypts the result of `wrapKey`. Returns undefined for another key or context. */
 export function unwrapKey(key: KeyObject, context: string, wrapped: Uint8Array): KeyObject | undefined {
-  const bytes = decrypt({ key, nonce: wrapped.subarray(0, nonceBytes), context }, wrapped.subarray(nonceBytes));
+  const bytes = decryptWithNonce(key, context, wrapped);
   return bytes && createSecretKey(bytes);
 }
 
-/** Encrypts a text for storage or transport: base64 of nonce, ciphertext and tag. */
-export const encryptText = ({ key, nonce, context = '' }: Cipher, text: string): string =>
-  Buffer.concat([nonce, encrypt({ key, nonce, context }, Buffer.from(text))]).toString('base64');
+/** Encrypts a text for storage or transport, in base64. */
+export const encryptText = (cipher: Cipher, text: string): string => encryptWithNonce(cipher, Buffer.from(text)).toString('base64');
 
 /** Decrypts the result of `encryptText`. Returns undefined for another key or context. */
-export function decryptText(key: KeyObject, context: string, encrypted: string): string | undefined {
-  const bytes = Buffer.from(encrypted, 'base64');
-  return decrypt({ key, nonce: bytes.subarray(0, nonceBytes), context }, bytes.subarray(nonceBytes))?.toString();
-}
+export const decryptText = (key: KeyObject, context: string, encrypted: string): string | undefined =>
+  decryptWithNonce(key, context, Buffer.from(encrypted, 'base64'))?.toString();
 
 const metadataContext = (tokenId: string): string => `metadata:${tokenId}`;
 

@@ -107,11 +107,9 @@ export function leafMarksOf(record: Buffer): LeafMarks | undefined {
  * tree, once for all leaves; and for each leaf only its blind and the siblings below the crown.
  */
 
-/** The position of a leaf in its tree. */
 interface LeafPlace {
   /** The number of the leaf, from 0. */
   readonly index: number;
-  /** Number of leaves in the tree. */
   readonly leaves: number;
 }
 
@@ -120,32 +118,28 @@ const crownWidth = 128;
 
 const widthAt = (leaves: number, height: number): number => Math.ceil(leaves / 2 ** height);
 
-function heightsOf(leaves: number): { readonly crown: number; readonly root: number } {
-  let root = 0;
-  while (widthAt(leaves, root) > 1) root += 1;
-  let crown = 0;
-  while (widthAt(leaves, crown) > crownWidth) crown += 1;
-  return { crown, root };
+/** The lowest height at which the tree has at most `most` nodes. */
+function heightWith(most: number, leaves: number): number {
+  let height = 0;
+  while (widthAt(leaves, height) > most) height += 1;
+  return height;
 }
 
 /** The heights, from `from` up to but not including `to`, at which the path of a leaf has a sibling. A last odd node moves up without a sibling. */
-function siblingHeights({ index, leaves }: LeafPlace, from: number, to: number): number[] {
-  const heights: number[] = [];
-  for (let height = from; height < to; height += 1) {
-    if ((Math.floor(index / 2 ** height) ^ 1) < widthAt(leaves, height)) heights.push(height);
-  }
-  return heights;
-}
+const siblingHeights = ({ index, leaves }: LeafPlace, from: number, to: number): number[] =>
+  Array.from({ length: to - from }, (_, i) => from + i).filter((height) => siblingAt(index, height) < widthAt(leaves, height));
+
+const siblingAt = (index: number, height: number): number => Math.floor(index / 2 ** height) ^ 1;
 
 /** Returns the crown: all nodes from its lowest level up to the children of the root, concatenated. @param levels all levels, from the leaves up */
 export function crownOf(levels: readonly (readonly Buffer[])[]): Buffer {
-  const { crown, root } = heightsOf(levels[0]?.length ?? 0);
-  return Buffer.concat(levels.slice(crown, root).flat());
+  const leaves = levels[0]?.length ?? 0;
+  return Buffer.concat(levels.slice(heightWith(crownWidth, leaves), heightWith(1, leaves)).flat());
 }
 
 /** Returns the part of a path that is stored for each leaf: the blind and the siblings below the crown, concatenated. */
 export function lowerPathOf(place: LeafPlace, path: readonly Buffer[]): Buffer {
-  const siblings = siblingHeights(place, 0, heightsOf(place.leaves).crown).length;
+  const siblings = siblingHeights(place, 0, heightWith(crownWidth, place.leaves)).length;
   return Buffer.concat(path.slice(0, 1 + siblings));
 }
 
@@ -153,16 +147,14 @@ export function lowerPathOf(place: LeafPlace, path: readonly Buffer[]): Buffer {
 export function wholePathOf(place: LeafPlace, lower: Buffer, crown: Buffer, octets: number): Buffer[] | undefined {
   const { index, leaves } = place;
   if (!(Number.isInteger(index) && Number.isInteger(leaves) && index >= 0 && index < leaves && leaves <= 2 ** 32)) return undefined;
-  const heights = heightsOf(leaves);
-  const isWhole = lower.length === octets * (1 + siblingHeights(place, 0, heights.crown).length);
+  const [lowest, root] = [heightWith(crownWidth, leaves), heightWith(1, leaves)];
   const nodeAt = (bytes: Buffer, i: number) => bytes.subarray(i * octets, (i + 1) * octets);
-  const offsets = new Map<number, number>();
-  let nodes = 0;
-  for (let height = heights.crown; height < heights.root; nodes += widthAt(leaves, height), height += 1) offsets.set(height, nodes);
-  if (!isWhole || crown.length !== nodes * octets) return undefined;
-  const siblings = siblingHeights(place, heights.crown, heights.root);
+  /** The number of nodes in the crown below a height. */
+  const nodesBelow = (height: number): number => (height === lowest ? 0 : nodesBelow(height - 1) + widthAt(leaves, height - 1));
+  const isWhole = lower.length === octets * (1 + siblingHeights(place, 0, lowest).length);
+  if (!isWhole || crown.length !== nodesBelow(root) * octets) return undefined;
   return [
     ...Array.from({ length: lower.length / octets }, (_, i) => nodeAt(lower, i)),
-    ...siblings.map((height) => nodeAt(crown, offsets.get(height)! + (Math.floor(index / 2 ** height) ^ 1))),
+    ...siblingHeights(place, lowest, root).map((height) => nodeAt(crown, nodesBelow(height) + siblingAt(index, height))),
   ];
 }

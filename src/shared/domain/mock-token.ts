@@ -10,7 +10,6 @@ import { type StampTier, stampTiers } from './stamp.ts';
  * 93 bytes are 124 base64 characters without padding or spare bits, so every changed bit changes a byte that is checked.
  */
 
-/** The provider name of mock stamps. */
 export const mockProviderName = 'mock';
 
 const magic = Buffer.from('QSM\x01', 'latin1');
@@ -25,8 +24,6 @@ interface MockClaims {
   readonly timeMs: number;
   readonly tier: StampTier;
 }
-
-type MockTokenResult = { readonly ok: true; readonly claims: MockClaims } | { readonly ok: false };
 
 const macOf = (key: KeyObject, body: Buffer): Buffer => createHmac('sha256', key).update(body).digest();
 
@@ -43,24 +40,13 @@ export function issueMockToken(key: KeyObject, { tokenId, hash, timeMs, tier }: 
 }
 
 /** Returns true if a decoded token claims to come from the mock provider, in any version. */
-export function looksLikeMockToken(token: Buffer): boolean {
-  return token.subarray(0, 3).equals(magic.subarray(0, 3));
-}
+export const looksLikeMockToken = (token: Buffer): boolean => token.subarray(0, 3).equals(magic.subarray(0, 3));
 
-/** Checks in constant time that the key made a decoded token, and reads the contents of the token. */
-export function readMockToken(key: KeyObject, token: Buffer): MockTokenResult {
-  if (token.length !== tokenBytes || !token.subarray(0, 4).equals(magic)) return { ok: false };
-  if (!timingSafeEqual(macOf(key, token.subarray(0, bodyBytes)), token.subarray(bodyBytes))) return { ok: false };
+/** Reads the contents of a decoded token; undefined if the key did not make it, which is checked in constant time. */
+export function readMockToken(key: KeyObject, token: Buffer): MockClaims | undefined {
+  if (token.length !== tokenBytes || !token.subarray(0, 4).equals(magic)) return undefined;
+  if (!timingSafeEqual(macOf(key, token.subarray(0, bodyBytes)), token.subarray(bodyBytes))) return undefined;
   const tier = stampTiers[token.readUInt8(60)];
-  if (tier === undefined) return { ok: false };
-  const id = token.toString('hex', 4, 20);
-  return {
-    ok: true,
-    claims: {
-      tokenId: [id.slice(0, 8), id.slice(8, 12), id.slice(12, 16), id.slice(16, 20), id.slice(20)].join('-'),
-      hash: token.toString('hex', 20, 52),
-      timeMs: Number(token.readBigUInt64BE(52)),
-      tier,
-    },
-  };
+  const tokenId = token.toString('hex', 4, 20).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  return tier && { tokenId, hash: token.toString('hex', 20, 52), timeMs: Number(token.readBigUInt64BE(52)), tier };
 }

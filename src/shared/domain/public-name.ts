@@ -1,4 +1,3 @@
-/** The maximum length of a public name, in characters. */
 export const maxPublicNameCharacters = 100;
 
 /**

@@ -98,10 +98,8 @@ export const countryText = (territory: string): string => countries.of(codesOfLi
 /** The lists mean days as they begin in Brussels, such as 2016-06-30T22:00:00Z. */
 const days = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'Europe/Brussels' });
 
-/** The day of a time: `1 July 2016`. */
 const dayOf = (time: string): string => days.format(new Date(time));
 
-/** The list as people name it: `Sweden’s trusted list no. 61`. */
 const listText = ({ territory, listNumber }: Pick<ListedService, 'territory' | 'listNumber'>): string =>
   `${countryText(territory)}’s trusted list no. ${listNumber}`;
 
@@ -109,20 +107,11 @@ const serviceText = ({ serviceName, providerName }: ListedService): string => `t
 
 type Said = Omit<Qualification, 'isClaimedByToken'>;
 
-/** The sentence of `qualifiedSentence` in parts, for pages that link the words of the list. `list` is empty if the sentence names no list. */
-interface QualifiedParts {
-  readonly before: string;
-  readonly list: string;
-  readonly after: string;
-}
-
 /** One sentence that says whether a time-stamp is qualified, and who says so. Every page and every text uses it. */
-export function qualifiedSentence(said: Said): string {
-  const { before, list, after } = qualifiedParts(said);
-  return before + list + after;
-}
+export const qualifiedSentence = (said: Said): string => Object.values(qualifiedParts(said)).join('');
 
-export function qualifiedParts(said: Said): QualifiedParts {
+/** The sentence in parts, for pages that link the words of the list. `list` is empty if the sentence names no list. */
+export function qualifiedParts(said: Said) {
   const [before, after] = wordsOf(said);
   return { before, list: said.listed && after !== undefined ? listText(said.listed) : '', after: after ?? '' };
 }
@@ -134,31 +123,23 @@ function wordsOf({ status, basis, reason, listed }: Said): readonly [before: str
     if (basis === 'list') return ['Qualified: a trusted list of the EU grants the service.'];
     return ['Qualified, as claimed by the operator of this service.'];
   }
-  if (basis === 'list' && listed && reason) return faultOf(reason, listed);
+  const sentence = QUALIFICATION_REASONS[reason ?? 'provider_not_qualified'];
+  if (basis === 'list' && listed && reason) {
+    const after = wordsAboutService[reason]?.(listed);
+    return after === undefined ? [`Not qualified: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`] : ['Not qualified: ', after];
+  }
   const isUnknown = reason === 'no_trusted_list' || reason === 'service_not_listed';
-  return [`Not ${isUnknown ? 'known to be ' : ''}qualified. ${QUALIFICATION_REASONS[reason ?? 'provider_not_qualified']}`];
+  return [`Not ${isUnknown ? 'known to be ' : ''}qualified. ${sentence}`];
 }
 
-function faultOf(reason: QualificationReason, listed: ListedService): readonly [before: string, after?: string] {
-  const service = serviceText(listed);
-  const not = 'Not qualified: ';
-  switch (reason) {
-    case 'service_withdrawn':
-      return [not, ` has ${service} as ${listed.status} since ${dayOf(String(listed.since))}.`];
-    case 'service_not_yet_granted':
-      return [not, ` does not have ${service} as granted at the time of the time-stamp yet.`];
-    case 'service_other_type':
-      return [not, ` has ${service}, but not for qualified time-stamps (its type is ${listed.type}).`];
-    case 'service_other_key':
-      return [not, ` names ${service}, but with another key.`];
-    case 'list_expired':
-      return [not, ' had expired at the time of the time-stamp, and no newer list was read.'];
-    case 'before_eidas':
-      return [`${not}it is older than 1 July 2016; there have been qualified time-stamps only since then.`];
-    default:
-      return [`${not}its evidence now rests on a later time-stamp that is not qualified.`];
-  }
-}
+/** For a reason that is about one service of a list: how the sentence goes on after the name of the list. */
+const wordsAboutService: Readonly<Partial<Record<QualificationReason, (listed: ListedService) => string>>> = {
+  service_withdrawn: (listed) => ` has ${serviceText(listed)} as ${listed.status} since ${dayOf(String(listed.since))}.`,
+  service_not_yet_granted: (listed) => ` does not have ${serviceText(listed)} as granted at the time of the time-stamp yet.`,
+  service_other_type: (listed) => ` has ${serviceText(listed)}, but not for qualified time-stamps (its type is ${listed.type}).`,
+  service_other_key: (listed) => ` names ${serviceText(listed)}, but with another key.`,
+  list_expired: () => ' had expired at the time of the time-stamp, and no newer list was read.',
+};
 
 /** One more sentence if the status of the service differs at the first proof of existence; null if it does not. */
 export function laterStatusSentence(listed: ListedService | null): string | null {

@@ -61,6 +61,5 @@ const outOfReach: ReadonlySet<ReasonCode> = new Set([
   'evidence_hash_needed',
 ]);
 
-/** Returns the verdict for a reason. */
 export const verdictOf = (code: ReasonCode): Exclude<Verdict, 'valid'> =>
   outOfReach.has(code) || isUnjudged(code) ? 'not_proved' : 'not_valid';

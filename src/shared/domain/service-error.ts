@@ -1,31 +1,33 @@
-/** The codes of all expected failures. `src/api/http/errors.ts` has the HTTP status of each (E3). A code never changes its meaning for clients. */
-export type ErrorCode =
-  | 'unauthorized'
-  | 'forbidden'
-  | 'not_found'
-  | 'method_not_allowed'
-  | 'conflict'
-  | 'idempotency_key_reused'
-  | 'gone'
-  | 'payload_too_large'
-  | 'unsupported_media_type'
-  | 'bad_request'
-  | 'request_timeout'
-  | 'rate_limited'
-  | 'recipient_limited'
-  | 'recipient_blocked'
-  | 'provider_failed'
-  | 'tier_unavailable'
-  | 'mail_unavailable'
-  | 'tsa_unavailable'
-  | 'queue_unavailable'
-  | 'store_unavailable'
-  | 'overloaded'
-  | 'prefetch_refused'
-  | 'stamp_pending'
-  | 'completion_pending'
-  | 'mail_pending'
-  | 'internal_error';
+/** The codes of all expected failures, with the HTTP status of each (E3). A code never changes its meaning for clients. */
+export const statusOf = {
+  bad_request: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  recipient_blocked: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  conflict: 409,
+  idempotency_key_reused: 409,
+  gone: 410,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  rate_limited: 429,
+  recipient_limited: 429,
+  internal_error: 500,
+  provider_failed: 502,
+  tier_unavailable: 502,
+  mail_unavailable: 503,
+  tsa_unavailable: 503,
+  queue_unavailable: 503,
+  store_unavailable: 503,
+  overloaded: 503,
+  prefetch_refused: 503,
+  stamp_pending: 504,
+  completion_pending: 504,
+  mail_pending: 504,
+} as const;
+export type ErrorCode = keyof typeof statusOf;
 
 /** The kinds of caller credentials; `basic`: a service token as the password of HTTP Basic (RFC 7617). */
 export type Credential = 'service_token' | 'workflow_token' | 'basic';

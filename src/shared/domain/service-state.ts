@@ -21,7 +21,6 @@ export type Durability = (typeof durabilities)[number];
  * but no token was verified yet.
  */
 export const qualifications = ['qualified', 'not_qualified', 'not_asked'] as const;
-export type QualificationState = (typeof qualifications)[number];
 
 /**
  * Whether the clock for the service's own signing key is reliable. `ok`: the reference clocks confirm it. `off`: they show that it drifts too far.

@@ -144,7 +144,6 @@ export function firstIdAt(timeMs: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}`;
 }
 
-/** The maximum number of ids in one series. */
 export const mostIdsInSeries = 4096;
 
 /**

@@ -1,10 +1,7 @@
 import {
-  type AnswerSpans,
-  answerSpansOf,
   type CertificateIdentity,
   REVOCATION_UNKNOWN,
   type RevocationAnswer,
-  tokenIn,
   UNCHECKED,
   type Unchecked,
   type Verified,
@@ -28,17 +25,7 @@ export const toldCertificate = ({ subject, issuer, serialHex, fingerprint, notBe
  * The status of one certificate (V10). `list`: the revocation list that gives the status. `invalid_since`: when the certificate became invalid, if
  * the list says so. `reason`: why it was revoked, or why the status is unknown.
  */
-export interface ToldRevocation {
-  readonly subject: string;
-  readonly sha256: string;
-  readonly status: 'good' | 'revoked' | 'unknown';
-  readonly list: { readonly issuer: string; readonly this_update: string; readonly next_update: string | null } | null;
-  readonly revoked_at: string | null;
-  readonly invalid_since: string | null;
-  readonly reason: string | null;
-}
-
-function toldRevocation(answer: RevocationAnswer): ToldRevocation {
+function toldRevocation(answer: RevocationAnswer) {
   const { certificate, status } = answer;
   const about = { subject: certificate.subject, sha256: certificate.fingerprint, status, revoked_at: null, invalid_since: null };
   if (answer.status === 'unknown') return { ...about, list: null, reason: REVOCATION_UNKNOWN[answer.why] };
@@ -65,7 +52,6 @@ function notCheckedOf({ revocation, certificatesEndedAt, unchecked }: Verified):
   ];
 }
 
-/** Returns the imprint of a token, with its digest in hexadecimal. */
 export const imprintOf = ({ imprint: { algorithm, digest } }: Pick<Verified, 'imprint'>): Imprint => ({
   algorithm,
   digest: digest.toString('hex'),
@@ -95,11 +81,8 @@ export function rfc3339Of(genTimeText: string): string {
 const withUsualFraction = (rfc3339: string): string =>
   rfc3339.replace(/\.(\d+)Z$/, (_, digits: string) => `.${digits.slice(0, 6).padEnd(digits.length > 3 ? 6 : 3, '0')}Z`);
 
-/** Returns the TimeStampToken in a TSA's answer, DER, or undefined if there is none. Never throws, whatever the bytes are. */
-export const tokenOfAnswer = (tsr: Buffer): Buffer | undefined => tokenIn(tsr);
-
-/** Returns the positions of token and certificates in a TSA's answer, or undefined if there is no token. Never throws, whatever the bytes are. */
-export const partsOfAnswer = (tsr: Buffer): AnswerSpans | undefined => answerSpansOf(tsr);
+/** For the store: where the token and its parts are in a TSA's answer. */
+export { answerSpansOf, tokenIn } from '../rfc3161/index.ts';
 
 /**
  * Decodes a token in the forms that people and programs pass on: base64 in either alphabet (RFC 4648 §4, §5), with or without padding, in one or

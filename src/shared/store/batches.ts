@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { Binary, type Collection, type Db } from 'mongodb';
 import type { LeafMarks } from '../domain/evidence.ts';
 import { type Batch, digestCharacters, type Imprint } from '../domain/stamp.ts';
-import { tokenOfAnswer } from '../domain/token.ts';
+import { tokenIn } from '../domain/token.ts';
 import { bytesOf, inStore, insertNew, maxTimeMS } from './connection.ts';
 import type { RenewalStore } from './renewals.ts';
 import { evidenceOf, renewalIdsIn, type StoredEvidence, storedEvidenceOf } from './stored-evidence.ts';
@@ -76,7 +76,7 @@ function batchOf(document: Partial<BatchDocument>, renewalTokens: ReadonlyMap<st
   if (typeof batchId !== 'string' || !claims || typeof leaves !== 'number' || !isImprint(root)) return undefined;
   if (!(tsq instanceof Binary && tsr instanceof Binary && crown instanceof Binary)) return undefined;
   const answer = bytesOf(tsr);
-  const tst = tokenOfAnswer(answer);
+  const tst = tokenIn(answer);
   const renewable = evidenceOf(evidence, renewalTokens, root.algorithm);
   return tst && { batchId, root, leaves, ...claims, tsq: bytesOf(tsq), tsr: answer, tst, crown: bytesOf(crown), ...renewable };
 }

@@ -21,7 +21,7 @@ export interface StampTally extends Omit<StampGroup, 'stamps'> {
 }
 
 /** The stamps of a series on one day. Latencies are in milliseconds, null if nothing was stamped. */
-export interface DailyFigures extends Series {
+interface DailyFigures extends Series {
   /** `YYYY-MM-DD` in UTC. */
   readonly date: string;
   readonly stamps: number;

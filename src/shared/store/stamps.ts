@@ -14,7 +14,7 @@ import {
   type TokenProof,
   timeOfId,
 } from '../domain/stamp.ts';
-import { partsOfAnswer } from '../domain/token.ts';
+import { answerSpansOf } from '../domain/token.ts';
 import type { BatchStore } from './batches.ts';
 import type { CertificateSetStore } from './certificate-sets.ts';
 import { bytesOf, inStore, insertNew, maxTimeMS } from './connection.ts';
@@ -358,7 +358,7 @@ interface StoredAnswer {
 
 /** Makes the stored form of an answer. @param sets the certificates that are cut out are added here, by id */
 function storedAnswerOf({ token, tsq, tsr }: Pick<TokenProof, 'token' | 'tsq' | 'tsr'>, sets: Map<string, Buffer>): StoredAnswer {
-  const spans = partsOfAnswer(tsr);
+  const spans = answerSpansOf(tsr);
   const asked = { tsq: new Binary(tsq) };
   if (!spans || tsr.toString('base64', spans.token.start) !== token) return { ...asked, tsr: new Binary(tsr), token };
   const tokenAt = spans.token.start;

@@ -1,6 +1,6 @@
 import { deserialize, serialize } from 'node:v8';
 import { expect, test, vi } from 'vitest';
-import type { StampVerdict } from '../../../src/api/verification/verify-view.ts';
+import type { StampVerdict } from '../../../src/api/verification/stamp-judge.ts';
 import { rememberMarks } from '../../../src/api/workflows/workflow-tools.ts';
 import type { StoredStamp } from '../../../src/shared/store/stamps.ts';
 import { makeBatchedStamps } from '../../support/batched-stamps.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createHealthService } from '../../../src/api/status/health.ts';
+import { createHealthService } from '../../../src/api/status/index.ts';
 import type { ApiTools } from '../../../src/api/tools.ts';
 import type { Heartbeat, ProviderHealth } from '../../../src/shared/redis/heartbeat.ts';
 

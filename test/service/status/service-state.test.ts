@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { assess, type Sighting } from '../../../src/api/status/service-state.ts';
-import type { ProviderHealth } from '../../../src/shared/redis/heartbeat.ts';
+import { assess, type Sighting } from '../../../src/api/status/status.ts';
+import type { Heartbeat, ProviderHealth } from '../../../src/shared/redis/heartbeat.ts';
 
 const health = (members: Partial<ProviderHealth> = {}): ProviderHealth => ({
   name: 'acme',
@@ -13,12 +13,13 @@ const health = (members: Partial<ProviderHealth> = {}): ProviderHealth => ({
   ...members,
 });
 
+const worker = (providers: ProviderHealth[], mail: Heartbeat['mail'] = 'ok'): Heartbeat => ({ at: 0, providers, mail, isStoreFull: false });
+
 const well: Sighting = {
   isStoreUp: true,
   refusing: { redis: false, mongodb: false },
-  workers: [[health()]],
+  workers: [worker([health()])],
   queue: { oldestAgeMs: null },
-  mail: 'ok',
   known: [
     {
       name: 'acme',
@@ -49,12 +50,16 @@ describe('the state of the service (decisions, Public JSON)', () => {
     ['no worker', { workers: [] }, 'outage'],
     ['jobs older than callers wait', { queue: { oldestAgeMs: 10_001 } }, 'degraded'],
     ['jobs that wait a little', { queue: { oldestAgeMs: 9_999 } }, 'operational'],
-    ['its only provider out', { workers: [[health({ status: 'outage' })]] }, 'outage'],
-    ['its only provider degraded', { workers: [[health({ status: 'degraded' })]] }, 'degraded'],
-    ['its preferred provider out, another one well', { workers: [[health({ status: 'outage' }), health({ name: 'b' })]] }, 'degraded'],
-    ['mails that do not leave', { mail: 'failing' }, 'degraded'],
-    ['no mail set up (W19)', { mail: 'not_configured' }, 'operational'],
-    ['a provider out for one worker of two', { workers: [[health({ status: 'outage' })], [health()]] }, 'degraded'],
+    ['its only provider out', { workers: [worker([health({ status: 'outage' })])] }, 'outage'],
+    ['its only provider degraded', { workers: [worker([health({ status: 'degraded' })])] }, 'degraded'],
+    [
+      'its preferred provider out, another one well',
+      { workers: [worker([health({ status: 'outage' }), health({ name: 'b' })])] },
+      'degraded',
+    ],
+    ['mails that do not leave', { workers: [worker([health()], 'failing')] }, 'degraded'],
+    ['no mail set up (W19)', { workers: [worker([health()], 'not_configured')] }, 'operational'],
+    ['a provider out for one worker of two', { workers: [worker([health({ status: 'outage' })]), worker([health()])] }, 'degraded'],
   ])('with %s', (_, change, status) => {
     expect(statusOf(change)).toBe(status);
   });
@@ -63,8 +68,8 @@ describe('the state of the service (decisions, Public JSON)', () => {
     const { providers } = assess({
       ...well,
       workers: [
-        [health({ lastSuccessAt: '2026-11-21T12:00:00.000Z', p50: 4, p95: 8 }), health({ name: 'b', isQualified: false })],
-        [health({ lastSuccessAt: '2026-11-21T12:00:01.000Z', p50: 2, p95: 90, qualification: { basis: 'list', reason: null } })],
+        worker([health({ lastSuccessAt: '2026-11-21T12:00:00.000Z', p50: 4, p95: 8 }), health({ name: 'b', isQualified: false })]),
+        worker([health({ lastSuccessAt: '2026-11-21T12:00:01.000Z', p50: 2, p95: 90, qualification: { basis: 'list', reason: null } })]),
       ],
     });
     expect(providers).toEqual([
@@ -96,8 +101,8 @@ describe('the state of the service (decisions, Public JSON)', () => {
     const { providers } = assess({
       ...well,
       workers: [
-        [health({ rate: { ...rate, left: 3 } })],
-        [health({ rate: { ...rate, left: 0 }, nextRequestAt: '2026-11-26T12:00:00.000Z' })],
+        worker([health({ rate: { ...rate, left: 3 } })]),
+        worker([health({ rate: { ...rate, left: 0 }, nextRequestAt: '2026-11-26T12:00:00.000Z' })]),
       ],
     });
     expect(providers[0]).toMatchObject({
@@ -107,18 +112,18 @@ describe('the state of the service (decisions, Public JSON)', () => {
   });
 
   test('a provider configured as qualified counts as qualified after a verified token; before that it is not asked yet (V9)', () => {
-    const of = (lastSuccessAt: string | null) => assess({ ...well, workers: [[health({ lastSuccessAt })]] }).providers[0];
+    const of = (lastSuccessAt: string | null) => assess({ ...well, workers: [worker([health({ lastSuccessAt })])] }).providers[0];
     expect(of(null)).toMatchObject({ is_qualified: false, qualification: 'not_asked' });
     expect(of('2026-11-21T12:00:00.000Z')).toMatchObject({ is_qualified: true, qualification: 'qualified' });
   });
 
-  test.each<[Sighting['mail'], string, RegExp]>([
+  test.each<[Heartbeat['mail'], string, RegExp]>([
     ['ok', 'operational', /^$/],
     ['failing', 'degraded', /did not accept the last mail/],
     ['unknown', 'unasked', /No mail was sent yet/],
     ['not_configured', 'not_configured', /verified and qualified cannot start/],
   ])('mail that is %s is a separate component, not part of stamping', (mail, status, note) => {
-    const { components } = assess({ ...well, mail });
+    const { components } = assess({ ...well, workers: [worker([health()], mail)] });
     expect(components.find(({ name }) => name === 'Mail')).toEqual({ name: 'Mail', status, note: expect.stringMatching(note) });
     expect(components.find(({ name }) => name === 'Stamping')?.status).toBe('operational');
   });
