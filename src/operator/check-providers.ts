@@ -3,7 +3,7 @@ import { qualifiedSentence } from '../shared/domain/qualification.ts';
 import { ServiceError } from '../shared/domain/service-error.ts';
 import { connectProducer, disconnect, untilReady } from '../shared/redis/connection.ts';
 import { openProviderNotes, type ProviderNotes } from '../shared/redis/provider-notes.ts';
-import { loadProviderConfig, parseSettings, settingsSchema, withSecretFiles } from '../shared/runtime/config.ts';
+import { parseSettings, settingsSchema } from '../shared/runtime/config.ts';
 import { createLogger, type Logger } from '../shared/runtime/log.ts';
 import { systemClock } from '../shared/runtime/timers.ts';
 import { openStore } from '../shared/store/store.ts';
@@ -11,7 +11,7 @@ import { readListsInForce } from '../shared/store/trusted-lists.ts';
 import { usesTrustedLists } from '../shared/trust/list-sources.ts';
 import type { ListIndex } from '../shared/trust/lists/index.ts';
 import type { QualifiedSetting } from '../shared/trust/providers-file.ts';
-import { loadTrustSettings, type TrustedProvider } from '../shared/trust/trusted-providers.ts';
+import { loadTrustSettings, type TrustedProvider, trustSettingsSchema } from '../shared/trust/trusted-providers.ts';
 import { checkProvider, listingsOf, openTsas, type ProviderCheck, type Rfc3161Provider } from '../workers/providers/index.ts';
 import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
 
@@ -37,10 +37,10 @@ interface AskedProvider {
 
 /** Returns undefined if the service does not use trusted lists, or if there is no MONGODB_URL. @throws ServiceError `store_unavailable` */
 async function readLists(environment: OperatorCommand['environment'], log: Logger): Promise<ListIndex | undefined> {
-  const given = withSecretFiles(environment);
   const lists = settingsSchema.pick({ TRUSTED_LIST_URLS: true, LOTL_SIGNERS_FILE: true, TRUSTED_LISTS_FILE: true });
-  if (!given.MONGODB_URL || !usesTrustedLists(parseSettings(lists, given))) return undefined;
-  const store = openStore(parseSettings(settingsSchema.pick({ MONGODB_URL: true, MASTER_KEY: true }), given), log);
+  const hasStore = environment.MONGODB_URL || environment.MONGODB_URL_FILE;
+  if (!hasStore || !usesTrustedLists(parseSettings(lists, environment))) return undefined;
+  const store = openStore(parseSettings(settingsSchema.pick({ MONGODB_URL: true, MASTER_KEY: true }), environment), log);
   try {
     return await readListsInForce(store.trustedLists);
   } finally {
@@ -126,7 +126,7 @@ export const checkProviders = (command: OperatorCommand): Promise<OperatorExitCo
   runOperatorCommand(command, usage, async ({ operands, json, all, print }) => {
     if (operands.length > 0 || all) throw new UsageError('check-providers takes no operand');
     const { environment, stderr } = command;
-    const { providers } = loadTrustSettings(loadProviderConfig(environment));
+    const { providers } = loadTrustSettings(parseSettings(trustSettingsSchema, environment));
     if (providers.length === 0) stderr.write('TSP is mock: the workers make its stamps themselves, so there is no provider to ask\n');
     const log = createLogger({ level: 'silent', process: 'worker' });
     const index = providers.length === 0 ? undefined : await readLists(environment, log);
@@ -135,7 +135,7 @@ export const checkProviders = (command: OperatorCommand): Promise<OperatorExitCo
       const tsas = await openTsas(providers, { notes, listings: index && listingsOf(() => index), clock: systemClock, log });
       return Promise.all(tsas.map(ask));
     };
-    const redisUrl = () => parseSettings(settingsSchema.pick({ REDIS_URL: true }), withSecretFiles(environment)).REDIS_URL;
+    const redisUrl = () => parseSettings(settingsSchema.pick({ REDIS_URL: true }), environment).REDIS_URL;
     const checks = isCounted(providers) ? await withProviderNotes({ providers, redisUrl: redisUrl(), log }, askAll) : await askAll();
     for (const [i, check] of checks.entries()) {
       const asked = { check, setting: providers[i]!.settings.qualified, areListsAsked };

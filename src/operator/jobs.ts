@@ -2,7 +2,7 @@ import { ServiceError } from '../shared/domain/service-error.ts';
 import { type FailedJobs, openFailedJobs, type ShownJob } from '../shared/queue/failed-jobs.ts';
 import { isStampJob } from '../shared/queue/jobs.ts';
 import { connectProducer, disconnect, untilReady } from '../shared/redis/connection.ts';
-import { parseSettings, settingsSchema, withSecretFiles } from '../shared/runtime/config.ts';
+import { parseSettings, settingsSchema } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { connectStore } from '../shared/store/connection.ts';
 import { createRefusalStore, type RefusalStore } from '../shared/store/refusals.ts';
@@ -46,7 +46,7 @@ async function drop(failed: FailedJobs, refusals: RefusalStore, shown: ShownJob)
 
 async function openServers(environment: OperatorCommand['environment']) {
   const settings = settingsSchema.pick({ REDIS_URL: true, MONGODB_URL: true });
-  const { REDIS_URL, MONGODB_URL } = parseSettings(settings, withSecretFiles(environment));
+  const { REDIS_URL, MONGODB_URL } = parseSettings(settings, environment);
   const log = createLogger({ level: 'silent', process: 'operator' });
   const store = connectStore(MONGODB_URL, log);
   const redis = connectProducer(REDIS_URL, log);

@@ -1,4 +1,4 @@
-import { parseSettings, settingsSchema, withSecretFiles } from '../shared/runtime/config.ts';
+import { parseSettings, settingsSchema } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { createBatchStore } from '../shared/store/batches.ts';
 import { connectStore } from '../shared/store/connection.ts';
@@ -30,7 +30,7 @@ export const recount = (command: OperatorCommand): Promise<OperatorExitCode> =>
     if (others.length > 0 || json || all) throw new UsageError('recount takes two times');
     const [fromMs, toMs] = [parseTime('FROM', from), parseTime('TO', to)];
     if (fromMs >= toMs) throw new UsageError('recount: FROM is not before TO');
-    const { MONGODB_URL } = parseSettings(settingsSchema.pick({ MONGODB_URL: true }), withSecretFiles(command.environment));
+    const { MONGODB_URL } = parseSettings(settingsSchema.pick({ MONGODB_URL: true }), command.environment);
     const log = createLogger({ level: 'silent', process: 'operator' });
     const { db, close } = connectStore(MONGODB_URL, log);
     try {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ServiceError } from '../shared/domain/service-error.ts';
-import { parseSettings, settingsSchema, withSecretFiles } from '../shared/runtime/config.ts';
+import { parseSettings, settingsSchema } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { connectStore } from '../shared/store/connection.ts';
 import { rewrapKeys } from '../shared/store/keys.ts';
@@ -24,7 +24,7 @@ const schema = z.object({ MONGODB_URL, MASTER_KEY, NEW_MASTER_KEY: MASTER_KEY, L
 export const rotateMasterKey = (command: OperatorCommand): Promise<OperatorExitCode> =>
   runOperatorCommand(command, usage, async ({ operands, json, all, print }) => {
     if (operands.length > 0 || json || all) throw new UsageError('rotate-master-key takes no operand');
-    const config = parseSettings(schema, withSecretFiles(command.environment));
+    const config = parseSettings(schema, command.environment);
     const log = createLogger({ level: config.LOG_LEVEL, process: 'rotate', destination: command.stderr });
     const { db, close } = connectStore(config.MONGODB_URL, log);
     try {

@@ -146,7 +146,7 @@ const lines: readonly { readonly rule: string; readonly matches: RegExp; readonl
   {
     rule: 'rule 8, only workers open a file with a secret of a TSA',
     matches: /\b(password|passphrase|token|key)(File|_file)\b/,
-    isAllowedIn: (path) => isIn(path, 'src/workers', 'src/shared/trust/providers-file.ts', 'src/shared/trust/key-entry.ts'),
+    isAllowedIn: (path) => isIn(path, 'src/workers', 'src/shared/trust/providers-file.ts'),
   },
 ];
 

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { type Dispatcher, errors, Pool } from 'undici';
-import { ConfigError } from '../../shared/runtime/config.ts';
+import { readSetting, textOf } from '../../shared/runtime/config.ts';
 import type { TsaSettings } from '../../shared/trust/providers-file.ts';
 
 /** The maximum size of an answer. Responses with a time-stamp are smaller. */
@@ -177,8 +176,8 @@ export function createTsaClient(options: { url: string; credentials: Credentials
 
 /** How a worker authenticates to a TSA: headers of each request, or a TLS certificate. */
 interface Credentials {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly clientCertificate: { readonly cert: string; readonly key: string } | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly clientCertificate?: { readonly cert: string; readonly key: string };
 }
 
 /**
@@ -187,26 +186,19 @@ interface Credentials {
  * @throws ConfigError that names the provider and the member if a file cannot be read
  */
 export function readCredentials({ name, auth }: TsaSettings): Credentials {
-  const secret = (file: string, member: string): string => {
-    try {
-      return readFileSync(file, 'utf8').trim();
-    } catch {
-      throw new ConfigError(`TSP_PROVIDERS_FILE: (${name}).auth.${member}: "${file}" cannot be read`);
-    }
-  };
+  const secret = (file: string, member: string) => readSetting(`TSP_PROVIDERS_FILE: (${name}).auth.${member}: "${file}"`, file, textOf);
   switch (auth.type) {
     case 'none':
-      return { headers: {}, clientCertificate: undefined };
+      return {};
     case 'basic': {
-      const password = secret(auth.passwordFile, 'password_file');
-      const authorization = `Basic ${Buffer.from(`${auth.username}:${password}`).toString('base64')}`;
-      return { headers: { authorization }, clientCertificate: undefined };
+      const userInfo = `${auth.username}:${secret(auth.password_file, 'password_file')}`;
+      return { headers: { authorization: `Basic ${Buffer.from(userInfo).toString('base64')}` } };
     }
     case 'bearer':
-      return { headers: { authorization: `Bearer ${secret(auth.tokenFile, 'token_file')}` }, clientCertificate: undefined };
+      return { headers: { authorization: `Bearer ${secret(auth.token_file, 'token_file')}` } };
     case 'client_certificate': {
-      const cert = secret(auth.certificateFile, 'certificate_file');
-      return { headers: {}, clientCertificate: { cert, key: secret(auth.keyFile, 'key_file') } };
+      const cert = secret(auth.certificate_file, 'certificate_file');
+      return { clientCertificate: { cert, key: secret(auth.key_file, 'key_file') } };
     }
   }
 }

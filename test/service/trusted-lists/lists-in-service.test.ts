@@ -97,17 +97,17 @@ describe('a wrong setting is one line that names it', () => {
   test.each<[what: string, given: () => object, message: RegExp]>([
     ['no signers of the list of lists', () => europe, /^LOTL_SIGNERS_FILE: got nothing;/],
     ['no certificate', () => ({ ...europe, LOTL_SIGNERS_FILE: '/dev/null' }), /^LOTL_SIGNERS_FILE: "\/dev\/null" cannot be used: /],
-    ['no such file', () => ({ TRUSTED_LISTS_FILE: '/nowhere.json' }), /^TRUSTED_LISTS_FILE: \/nowhere\.json cannot be read as JSON/],
+    ['no such file', () => ({ TRUSTED_LISTS_FILE: '/nowhere.json' }), /^TRUSTED_LISTS_FILE: \/nowhere\.json: cannot be read as JSON/],
     ['not a list', listed({}), / takes a list of entries$/],
     ['empty', listed([]), / takes at least one entry$/],
     ['a country twice', listed([entry, entry]), / takes each country once$/],
-    ['the list of lists', listed([{ ...entry, territory: 'EU' }]), / \[0\]\.territory takes the code of a country with a trusted list of/],
-    ['neither address nor file', listed([{ ...entry, url: undefined }]), / \[0\] takes either "url" or "file"$/],
-    ['both', listed([{ ...entry, file: 'se.xml' }]), / \[0\] takes either "url" or "file"$/],
-    ['another protocol', listed([{ ...entry, url: 'ftp://lists.example/se.xml' }]), / \[0\]\.url takes an address that starts with/],
-    ['no signers', listed([{ ...entry, signers_file: undefined }]), / \[0\]\.signers_file takes the path of a PEM file/],
-    ['an unknown member', listed([{ ...entry, signer: 'se.pem' }]), / \[0\] Unrecognized key: "signer"$/],
-    ['signers that are none', listed([entry]), / \(SE\)\.signers_file: "se\.pem" cannot be used: /],
+    ['the list of lists', listed([{ ...entry, territory: 'EU' }]), / \[0\]\.territory: takes the code of a country with a trusted list of/],
+    ['neither address nor file', listed([{ ...entry, url: undefined }]), / \[0\]: takes either "url" or "file"$/],
+    ['both', listed([{ ...entry, file: 'se.xml' }]), / \[0\]: takes either "url" or "file"$/],
+    ['another protocol', listed([{ ...entry, url: 'ftp://lists.example/se.xml' }]), / \[0\]\.url: takes an address that starts with/],
+    ['no signers', listed([{ ...entry, signers_file: undefined }]), / \[0\]\.signers_file: takes the path of a PEM file/],
+    ['an unknown member', listed([{ ...entry, signer: 'se.pem' }]), / \[0\]: has an unknown member: "signer"$/],
+    ['signers that are none', listed([entry]), / \(SE\)\.signers_file: "se\.pem" cannot be read$/],
   ])('%s', (_, given, message) => {
     expect(() => loadListSources({ ...none, ...given() })).toThrow(message);
   });

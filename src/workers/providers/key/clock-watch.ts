@@ -4,7 +4,7 @@ import { lookup } from 'node:dns/promises';
 import type { ClockState } from '../../../shared/domain/service-state.ts';
 import type { Logger } from '../../../shared/runtime/log.ts';
 import type { Clock } from '../../../shared/runtime/timers.ts';
-import type { TimeServer } from '../../../shared/trust/key-entry.ts';
+import type { TimeServer } from '../../../shared/trust/providers-file.ts';
 import { TimeUnavailableError } from '../provider.ts';
 
 /**
