@@ -16,6 +16,8 @@ export interface Context {
   readonly stdin: AsyncIterable<Uint8Array>;
   /** The folder of the user's saved trust anchors. */
   readonly anchorsFolder: string;
+  /** Renews the evidence of the whole service, for operators. */
+  renewDue(): Promise<void>;
 }
 
 /** Collects the values of an option that may be repeated. An option of commander with `<FILE...>` would take the operands after it, too. */

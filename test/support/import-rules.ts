@@ -70,7 +70,7 @@ const homes: readonly { readonly matches: RegExp; readonly places: readonly stri
   { matches: /^(mongodb|bson)$/, places: ['src/shared/store'] },
   { matches: /^nodemailer$/, places: ['src/workers/mail'] },
   { matches: /^libxml2-wasm$/, places: ['src/shared/trust/lists'] },
-  { matches: /^(@commander-js\/extra-typings|commander)$/, places: ['src/cli'] },
+  { matches: /^(@commander-js\/extra-typings|commander)$/, places: ['src/cli', 'src/operator'] },
   // HTTP clients: the workers ask providers. The TSA and the metrics only serve.
   { matches: /^undici$/, places: ['src/workers'] },
   { matches: /^node:https$/, places: [] },

@@ -16,8 +16,9 @@ export function addRenewCommand(program: Program, context: Context): void {
         'then to save the evidence record. "qstamp verify FILE.ers" verifies it.\n' +
         'For operators: "qstamp renew" without FILE renews the evidence that is due, like the workers once a day. Its settings are theirs.',
     )
-    .argument('<FILE...>')
+    .argument('[FILE...]')
     .action((files) => {
+      if (files.length === 0) return context.renewDue();
       const client = context.connect();
       return forEachFile(files, context.terminal, (file) => renewOne(file, client, context));
     });

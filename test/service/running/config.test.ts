@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { checkSettings } from '../../../src/operator/check-settings.ts';
 import { ConfigError, loadConfig } from '../../../src/shared/runtime/config.ts';
+import { runOperator } from '../../support/cli.ts';
 
 const masterKey = 'MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=';
 const servers = { REDIS_URL: 'redis://127.0.0.1', MONGODB_URL: 'mongodb://127.0.0.1', MASTER_KEY: masterKey };
@@ -134,11 +134,8 @@ describe('production refuses settings that are only fit for a laptop (S13)', () 
     const told = messageOf({ ...production, ...change });
     expect(told).toMatch(message);
     expect(told).not.toContain('\n');
-    const written: string[] = [];
-    const stream = { write: (text: string) => void written.push(text) };
     const environment = { ...production, ...change };
-    expect(await checkSettings({ args: [], environment, stdout: stream, stderr: stream })).toBe(2);
-    expect(written).toEqual([`qstamp: ${told}\n`]);
+    expect(await runOperator(['check-settings'], environment)).toEqual({ code: 2, stdout: '', stderr: `qstamp: ${told}\n` });
     // On a laptop it is accepted.
     expect(messageOf({ ...environment, NODE_ENV: 'development' })).toBe('accepted');
   });

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { refreshLists } from '../../../src/operator/refresh-lists.ts';
 import type { StatusResponse } from '../../../src/shared/contract/status.ts';
 import { pemOf } from '../../../src/shared/rfc3161/index.ts';
 import { loadListSources } from '../../../src/shared/trust/list-sources.ts';
@@ -58,7 +57,7 @@ test('a worker fetches the lists; /status, the metrics and the address of the li
   expect((await service.fetch('/trusted-lists/abc')).status).toBe(422);
 
   server.publish('/se.xml', commission, { territory: 'SE', sequenceNumber: 8 });
-  const outcome = await runOperator(refreshLists, ['--json'], service.settings);
+  const outcome = await runOperator(['refresh-lists', '--json'], service.settings);
   expect(outcome).toMatchObject({ code: 1, stderr: '' });
   expect(jsonLines(outcome)).toMatchObject([
     { territory: 'EU', refusal: null },
@@ -81,7 +80,7 @@ test('a service that is not configured for trusted lists has none, and the comma
   const service = await sharedService();
   expect(await (await service.fetch('/api/v1/status')).json()).toMatchObject({ trusted_lists: [] });
   expect(await (await service.fetch('/status')).text()).not.toContain('Trusted lists');
-  expect(await runOperator(refreshLists, [], service.settings)).toEqual({
+  expect(await runOperator(['refresh-lists'], service.settings)).toEqual({
     code: 2,
     stdout: '',
     stderr: 'qstamp: TRUSTED_LIST_URLS: got nothing; set it, or TRUSTED_LISTS_FILE\n',
