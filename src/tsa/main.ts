@@ -1,11 +1,13 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { developmentPolicy } from '../shared/domain/qualification.ts';
+import { issueResponse } from '../shared/rfc3161/index.ts';
 import { parseSettings, settingsSchema } from '../shared/runtime/config.ts';
 import { runProcessWith } from '../shared/runtime/lifecycle.ts';
+import { randomSerial } from '../shared/runtime/random-octets.ts';
 import { systemClock } from '../shared/runtime/timers.ts';
-import { KEY_ALGORITHMS } from './certificate.ts';
-import { createTsaServer } from './server.ts';
+import { KEY_ALGORITHMS } from './pki.ts';
+import { createTsaServer, profileOf, REPLY_TYPE, send } from './server.ts';
 import { openTsaState, writeProvidersFile } from './state.ts';
 
 /** Settings of the development TSA. */
@@ -28,7 +30,12 @@ await runProcessWith(
   async ({ config, log, lifecycle }) => {
     const dir = resolve(config.TSA_STATE_DIR);
     const pki = await openTsaState(dir, config.TSA_KEY, systemClock());
-    const tsa = createTsaServer({ pki, clock: systemClock, log });
+    const profile = profileOf(pki);
+    const tsa = createTsaServer((query, response) => {
+      const reply = issueResponse(profile, query, { timeMs: systemClock(), serial: randomSerial() });
+      log.info({ queryOctets: query.length, replyOctets: reply.length }, 'answered');
+      send(response, 200, REPLY_TYPE, reply);
+    }, log);
     const listening = await tsa.listen(config.HOST, config.PORT);
     const url = config.TSA_URL || listening;
     lifecycle.onClose('http', () => tsa.close());

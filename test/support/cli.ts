@@ -14,7 +14,7 @@ import { qstamp as runQstamp } from '../../src/cli/main.ts';
 import { operatorCommands } from '../../src/operator/index.ts';
 import { issueMockToken } from '../../src/shared/domain/mock-token.ts';
 import { issueResponse, type SigningIdentity } from '../../src/shared/rfc3161/index.ts';
-import { createPki } from '../../src/tsa/pki.ts';
+import { createPki } from './certificates.ts';
 import { inherited } from './environment.ts';
 import { ask } from './tsa-lab.ts';
 

@@ -6,8 +6,15 @@ import { type Attribute, directoryName, encodeSigningCertificateV2 } from '../..
 import { type SigningIdentity, signTstInfo } from '../../src/shared/rfc3161/issue/issue.ts';
 import { SCHEMES } from '../../src/shared/rfc3161/issue/sign.ts';
 import { digestData, digestIdentifier } from '../../src/shared/rfc3161/x509/algorithms.ts';
-import { basicConstraints, extendedKeyUsage, generateSigningKey, keyIdentifier, subjectKeyIdentifier } from '../../src/tsa/certificate.ts';
-import { issueSigner, type SignerOptions } from '../../src/tsa/pki.ts';
+import {
+  basicConstraints,
+  extendedKeyUsage,
+  generateSigningKey,
+  issueSigner,
+  keyIdentifier,
+  type SignerOptions,
+  subjectKeyIdentifier,
+} from './certificates.ts';
 import {
   attribute,
   attributes,

@@ -4,8 +4,7 @@ import { boolean, integer, nullValue, objectIdentifier, octetString, sequence } 
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import type { SigningIdentity, TsaProfile } from '../../src/shared/rfc3161/issue/issue.ts';
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
-import type { KeyAlgorithm } from '../../src/tsa/certificate.ts';
-import { createPki, issueSigner, type Pki, type SignerOptions } from '../../src/tsa/pki.ts';
+import { createPki, issueSigner, type KeyAlgorithm, type Pki, type SignerOptions } from './certificates.ts';
 import { issueResponseWith, type Seams } from './tsa-seams.ts';
 
 /** A bench for tokens: one PKI, one fixed time, and each token with everything needed to verify it. */

@@ -6,7 +6,7 @@ import * as der from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import { issueResponse, type SigningIdentity, type TsaProfile } from '../../src/shared/rfc3161/issue/issue.ts';
 import { digestData } from '../../src/shared/rfc3161/x509/algorithms.ts';
-import { KEY_ALGORITHMS } from '../../src/tsa/certificate.ts';
+import { KEY_ALGORITHMS } from '../support/certificates.ts';
 import { ask, createTsaLab } from '../support/tsa-lab.ts';
 import { issueResponseWith } from '../support/tsa-seams.ts';
 

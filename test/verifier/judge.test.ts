@@ -17,8 +17,8 @@ import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
 import { createTokenJudge } from '../../src/shared/trust/judge.ts';
 import { createListIndex } from '../../src/shared/trust/lists/index.ts';
 import { loadTrustSettings } from '../../src/shared/trust/trusted-providers.ts';
-import * as x509 from '../../src/tsa/certificate.ts';
-import { createPki } from '../../src/tsa/pki.ts';
+import * as x509 from '../support/certificates.ts';
+import { createPki } from '../support/certificates.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'qstamp-judge-'));
 afterAll(() => rmSync(dir, { recursive: true }));

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { issueResponse } from '../../src/shared/rfc3161/index.ts';
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
-import { KEY_ALGORITHMS, type KeyAlgorithm } from '../../src/tsa/certificate.ts';
-import { createPki } from '../../src/tsa/pki.ts';
+import { createPki, KEY_ALGORITHMS, type KeyAlgorithm } from '../support/certificates.ts';
 import { opensslQuery, opensslVerify } from '../support/openssl-tsa.ts';
 
 const digest = createHash('sha256').update('a document').digest('hex');

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { pemOf } from '../../../src/shared/rfc3161/index.ts';
-import { basicConstraints, issueCertificate } from '../../../src/tsa/certificate.ts';
+import { basicConstraints, issueCertificate } from '../../support/certificates.ts';
 import { runOperator, temporaryFolder } from '../../support/cli.ts';
 import { type ListServer, newListSigner, startListServer } from '../../support/list-server.ts';
 import { startMailServer } from '../../support/mail.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ConfigError } from '../../../src/shared/runtime/config.ts';
 import { canServeQualified, loadTrustSettings } from '../../../src/shared/trust/trusted-providers.ts';
-import { createPki } from '../../../src/tsa/pki.ts';
+import { createPki } from '../../support/certificates.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'qstamp-providers-'));
 afterAll(() => rmSync(dir, { recursive: true }));
