@@ -32,7 +32,7 @@ import type { GivenLists } from './list-files.ts';
 import { digestInput } from './local-files.ts';
 import { stampBeside } from './operands.ts';
 import { countOf, forEachFile } from './terminal.ts';
-import type { ToldVerdict } from './verdict-text.ts';
+import type { Result } from './verdict-text.ts';
 
 const tools: BundleTools = { inflate, sha256, createSha256: () => createHash('sha256') };
 
@@ -69,15 +69,15 @@ export async function verifyBundles(
   if (options.online) throw misuse('--online works for stamps, not for bundles');
   // Opened here first, so that a fault in the user's trust anchors does not look like a fault in a bundle.
   await openTrust(anchorsFolder, options);
-  const print = ({ json, line, details, sign }: ToldVerdict) => terminal.result(json, line, details, sign);
-  const count = ({ word, code }: ToldVerdict) => terminal.count(word, code);
+  const print = ({ json, line, details, sign }: Result) => terminal.result(json, line, details, sign);
+  const count = ({ word, code }: Result) => terminal.count(word, code);
   const digests = new Map<string, string>();
   await forEachFile(files, terminal, async (file) => {
     digests.set(file, (await digestInput(file, stdin, { onBytes: terminal.track(file) })).imprint.digest);
   });
 
   const searched: SearchedBundle[] = [];
-  const show = (name: string, told: ToldVerdict, judgement?: BundleJudgement) => {
+  const show = (name: string, told: Result, judgement?: BundleJudgement) => {
     print(told);
     count(told);
     searched.push({ name, judgement });

@@ -8,7 +8,7 @@ import { type ListOptions, readGivenLists } from '../list-files.ts';
 import { standardInput } from '../local-files.ts';
 import { filesOf, findSubject, folderRule } from '../operands.ts';
 import { forEachFile } from '../terminal.ts';
-import { type ToldVerdict, tellOutput, tellVerdict } from '../verdict-text.ts';
+import { type Result, tellOutput, tellVerdict } from '../verdict-text.ts';
 import { bundlesAmong, isBundleFolder, verifyBundles } from '../verify-bundle.ts';
 
 export function addVerifyCommand(program: Program, context: Context): void {
@@ -92,7 +92,7 @@ async function judgeOperand(
   name: string,
   { token, proof }: Pick<VerifyOptions, 'token' | 'proof'>,
   context: JudgeContext,
-): Promise<ToldVerdict> {
+): Promise<Result> {
   const { trust } = context;
   if (proof !== undefined) return tellOutput(name, await judgeOutput(name, proof, context), trust);
   if (token !== undefined || !isContainerPath(name)) {
