@@ -12,7 +12,6 @@ import { isDevelopment, type Result, resultOf, tellVerdict } from './verdict-tex
 
 export type BundleJudgement = proof.BundleJudgement<TokenVerdict>;
 
-/** The result for a bundle whose files or stamps do not verify. */
 export function tellBrokenBundle(name: string, fault: BundleFault | StampRefused): Result {
   const reason = fault instanceof BundleFault ? `${fault.code}: ${fault.message}` : reasonOf(fault.code as ReasonCode);
   return resultOf({
@@ -72,14 +71,12 @@ export function tellBundle(name: string, judgement: BundleJudgement, trust: Trus
   });
 }
 
-/** A bundle that is searched for files. */
 export interface SearchedBundle {
   readonly name: string;
   /** Undefined if the bundle does not verify. */
   readonly judgement: BundleJudgement | undefined;
 }
 
-/** The place of a file in a bundle. */
 interface BundlePlace {
   readonly bundle: string;
   readonly judgement: BundleJudgement;
@@ -150,7 +147,6 @@ function tellPlace(path: string, sha256: string, place: BundlePlace): Result {
   return resultOf({ json, line: `${path}: ${headline}${placeText(place)}`, details, verdict, reason: code, isTrial });
 }
 
-/** The result for a file that is in none of the bundles. */
 export function tellNotFound(path: string, sha256: string, bundles: readonly SearchedBundle[]): Result {
   const broken = bundles.find(({ judgement }) => judgement === undefined);
   const reason = broken

@@ -18,7 +18,6 @@ import { addWorkflowCommands } from './commands/workflow.ts';
 import { type ExitCode, misuse } from './failure.ts';
 import { createTerminal, type Output } from './terminal.ts';
 
-/** What the process gives to the command. */
 export interface Surroundings {
   /** The command line, without Node and the name of the script. */
   readonly args: readonly string[];
@@ -74,7 +73,6 @@ function plainArgs([first = '--help', ...others]: readonly string[]): string[] {
   return ['help', '--help', '-h'].includes(first) ? [...others, '--help'] : [first, ...others];
 }
 
-/** The command or group that a command line names. */
 function helpedBy(program: Program, [word, ...others]: readonly string[]): string {
   if (word?.startsWith('-')) return helpedBy(program, others);
   const named = program.commands.find((command) => command.name() === word);

@@ -2,7 +2,6 @@ import { styleText } from 'node:util';
 import type { Verdict } from '../shared/domain/reasons.ts';
 import { asFailure, CommandFailure, type ExitCode, exitCodes, Misuse } from './failure.ts';
 
-/** The word for a file after the failure at which a command stopped. */
 export const notTried = 'not tried';
 
 export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
@@ -12,7 +11,6 @@ interface TerminalOptions {
   readonly quiet: boolean;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** Names the command that explains the command line, for example `qstamp stamp --help`. */
   readonly help: () => string;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -27,7 +25,6 @@ const signs = { valid: ['green', '✓'], not_valid: ['red', '✗'], not_proved: 
 /** Prints results, problems and progress, and counts what became of the files. */
 export function createTerminal({ json, quiet, stdout, stderr, help, environment }: TerminalOptions) {
   const isDumb = environment.TERM === 'dumb';
-  /** Whether `track` shows anything. */
   const showsProgress = stderr.isTTY === true && !isDumb && !json && !quiet;
   const outcomes: { readonly code: ExitCode; readonly word: string }[] = [];
   let shownAt = Number.NEGATIVE_INFINITY;

@@ -30,7 +30,6 @@ export interface Result {
    */
   readonly sign: Verdict;
   readonly code: ExitCode;
-  /** The verdict for the summary. */
   readonly word: string;
 }
 
@@ -55,7 +54,6 @@ export function resultOf(given: {
 
 const isText = (line: Line): line is string => typeof line === 'string' && line !== '';
 
-/** The exit code for a verdict. `reason`: its code. */
 export function exitCodeOf(verdict: Verdict, reason: string | undefined): ExitCode {
   if (verdict === 'valid') return exitCodes.ok;
   return isUnjudged(reason) ? exitCodes.unjudged : exitCodes.notValid;
@@ -63,14 +61,12 @@ export function exitCodeOf(verdict: Verdict, reason: string | undefined): ExitCo
 
 /** What a verdict about several tokens says beside the verdict about the first. */
 export interface More {
-  /** Further tokens that the verdict depends on. */
   readonly others?: readonly Verified[] | undefined;
   /** The subject of the headline: what existed. */
   readonly what?: string;
   readonly facts?: readonly Line[];
   /** The line about what is missing, instead of those about the token. */
   readonly missing?: string | false;
-  /** More that was not checked. */
   readonly notChecked?: readonly string[];
   readonly json?: object;
 }
@@ -183,10 +179,8 @@ function headline({ input }: VerifySubject, { verdict, stated }: SubjectJudgemen
   return `valid, ${existing === undefined ? '' : `${existing} `}existed at ${timeOf(stated)}`;
 }
 
-/** Whether the development TSA made a token. */
 export const isDevelopment = ({ policy }: Verified): boolean => policy === developmentPolicy;
 
-/** The time of a token for people. */
 const timeOf = ({ genTimeText }: Verified): string => withMilliseconds(rfc3339Of(genTimeText));
 
 function contentOf(stated: Verified): string {

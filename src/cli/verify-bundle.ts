@@ -170,7 +170,6 @@ async function listsFor(bundle: OpenedBundle, given: GivenLists): Promise<{ list
 /** Whether a path may be that of a bundle: a zip file, or an unpacked bundle. */
 const isBundlePath = (path: string): boolean => /\.zip$/i.test(path) || isBundleFolder(path);
 
-/** Whether a path is that of a folder with an unpacked bundle. */
 export const isBundleFolder = (path: string): boolean =>
   [bundleFiles.closingRecord, bundleFiles.sums].every((name) => existsSync(join(path, name)));
 
@@ -221,7 +220,6 @@ const imprintsOf = ({ sha256, content }: proof.Stamped): readonly Imprint[] => {
   ];
 };
 
-/** The functions that verify the time-stamps of a bundle. */
 const judgeStampsBy = (trusted: Trusted): Pick<proof.BundleJudge<TokenVerdict>, 'judgeStamp' | 'firstTokenOf'> => ({
   firstTokenOf: (record) => firstTokenOf(Buffer.from(record)),
   judgeStamp: (bytes, stamped) => judgeStamp(Buffer.from(bytes), trusted, sha256Imprint(stamped.sha256), imprintsOf(stamped)),

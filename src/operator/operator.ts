@@ -2,7 +2,6 @@ import type { Environment } from '../shared/runtime/config.ts';
 
 /** What a command for operators needs of the process, and of the command line. */
 export interface Operator {
-  /** The settings of the service. */
   readonly environment: Environment;
   readonly json: boolean;
   /** Prints a result, except with `--quiet`. A problem is printed always. */

@@ -10,7 +10,6 @@ import { KEY_ALGORITHMS } from './pki.ts';
 import { createTsaServer, profileOf, REPLY_TYPE, send } from './server.ts';
 import { openTsaState, writeProvidersFile } from './state.ts';
 
-/** Settings of the development TSA. */
 const tsaSettingsSchema = z.object({
   HOST: settingsSchema.shape.HOST,
   PORT: settingsSchema.shape.PORT.unwrap().default(0),

@@ -6,7 +6,6 @@ import { randomSerial } from '../shared/runtime/random-octets.ts';
 export interface Pki {
   root: SigningIdentity;
   intermediate: SigningIdentity;
-  /** The key and certificate of the TSA itself. */
   signer: SigningIdentity;
   rootPem: string;
 }
@@ -119,7 +118,6 @@ export function emptyCrl(issuer: SigningIdentity, nowMs: number): Buffer {
   return signed(body, issuer);
 }
 
-/** The body of a certificate or revocation list, with its signature. */
 export const signed = (body: Buffer, { scheme, privateKey }: Pick<SigningIdentity, 'scheme' | 'privateKey'>): Buffer =>
   der.sequence(body, scheme.certificateAlgorithm, der.bitString(scheme.sign(body, privateKey)));
 
@@ -134,7 +132,6 @@ function distinguishedName(commonName: string): Buffer {
   return der.sequence(attribute(OID.organizationName, 'qstamp development'), attribute(OID.commonName, commonName));
 }
 
-/** Bits of KeyUsage (RFC 5280 §4.2.1.3). */
 export const KEY_USAGE = { digitalSignature: 0, contentCommitment: 1, keyCertSign: 5, cRLSign: 6 } as const;
 
 /** The extensions of a CA. Without `issuer`, those of a root. */

@@ -10,7 +10,6 @@ export const REPLY_TYPE = 'application/timestamp-reply';
 
 const MAX_QUERY_OCTETS = 64 * 1024;
 
-/** The profile of the development TSA. */
 export const profileOf = ({ signer }: Pki): TsaProfile => ({
   identity: signer,
   policies: [developmentPolicy],
@@ -77,7 +76,6 @@ const readBody = (request: IncomingMessage): Promise<Buffer | undefined> =>
     request.on('error', reject);
   });
 
-/** Sends an answer with its length. */
 export function send(
   response: ServerResponse,
   status: number,

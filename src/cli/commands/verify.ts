@@ -42,7 +42,6 @@ export function addVerifyCommand(program: Program, context: Context): void {
     .action((operands, options) => verifyAll(operands, options, context));
 }
 
-/** The options of the command. */
 interface VerifyOptions extends TrustOptions, ListOptions {
   readonly token?: string;
   readonly proof?: string;
@@ -87,7 +86,6 @@ async function verifyAll(operands: readonly string[], options: VerifyOptions, co
   });
 }
 
-/** Judges one operand by the options of the command. */
 async function judgeOperand(
   name: string,
   { token, proof }: Pick<VerifyOptions, 'token' | 'proof'>,

@@ -104,10 +104,8 @@ type SavedOutput = Extract<StampRecord, { kind: 'workflow_output' }>;
 
 interface OutputOptions {
   readonly workflow: WorkflowFile;
-  /** Undefined: the type follows from the name of the file. */
   readonly type?: string;
   readonly metadata?: Readonly<Record<string, string>>;
-  /** Whether the workflow page shows the name of the file. */
   readonly showName?: true;
   readonly force?: true;
   /** True: skips a file that is already an output of this workflow. */
@@ -170,7 +168,6 @@ const isOutputOf = async (workflow: WorkflowFile, record: SavedOutput, path: str
   record.workflow_id === workflow.workflow_id &&
   record.sha256 === (await digestFile(path, { onBytes: terminal.track(path) })).imprint.digest;
 
-/** The file name extensions of each documented output type. */
 const extensionsOf: Readonly<Record<string, readonly string[]>> = {
   image: ['avif', 'bmp', 'gif', 'heic', 'jpeg', 'jpg', 'png', 'svg', 'tif', 'tiff', 'webp'],
   text: ['csv', 'doc', 'docx', 'html', 'json', 'md', 'odt', 'pdf', 'rtf', 'tex', 'txt', 'xml', 'yaml', 'yml'],
@@ -202,10 +199,8 @@ function addStatus(group: Program, { terminal, connect }: Context): void {
     });
 }
 
-/** Names of states as on the page, if they differ from those in the API. */
 const stateNames: Readonly<Record<string, string>> = { pending: 'waiting for the client' };
 
-/** The facts in a workflow's state, one in each line. */
 function detailsOf(state: WorkflowStateResponse, page: string): readonly string[] {
   const { status, agent_id, merkle_root } = state;
   const ends = status === 'completed' || status === 'expired' ? [] : [`open until ${withMilliseconds(state.expires_at)}`];

@@ -4,7 +4,6 @@ import { createLogger, type Logger } from './log.ts';
 
 /** Keeps resources in the order in which they were opened, and closes them in reverse order (architecture rule 5). */
 interface Lifecycle {
-  /** Registers the function that closes a resource, after the resource was opened. */
   onClose(name: string, close: () => unknown): void;
   /** Closes all resources in reverse order, once. If a resource cannot be closed, this is logged, and the others are closed too. */
   close(): Promise<void>;

@@ -9,16 +9,12 @@ import type { Clock } from './timers.ts';
 import { answerWithin } from './timers.ts';
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** The maximum time that a scrape waits for the queue or the store, in milliseconds. */
 const answerTimeoutMs = 1_000;
 
-/** The state of the queues. */
 interface QueueFigures {
-  /** The number of waiting stamps. */
   readonly waiting: number;
   /** Since when the oldest stamp waits, in milliseconds since the epoch; null if no stamp waits. */
   readonly oldestAt: number | null;
-  /** The number of jobs that were given up. */
   readonly failedJobs: number;
 }
 
@@ -27,7 +23,6 @@ interface NamedState {
   readonly status: ServiceState;
   /** Only for an own signing key: whether its clock is confirmed, and by how many milliseconds it is ahead. */
   readonly clock?: { readonly state: ClockState; readonly driftMs: number | null } | undefined;
-  /** Only for a provider with a `rate`. */
   readonly rate?: { readonly left: number } | undefined;
   /** RFC 3339; absent: the provider may be asked now. */
   readonly nextRequestAt?: string | undefined;
@@ -50,7 +45,6 @@ interface MetricSources {
 /** The Prometheus metrics of a process of the service. No label contains a caller. */
 export interface Metrics {
   answered(request: { method: string; route: string; status: number; outcome: 'done' | 'refused' | 'failed'; seconds: number }): void;
-  /** Counts a request that was refused or failed, by the code of the answer. */
   faulted(fault: { outcome: 'refused' | 'failed'; code: string }): void;
   rateLimited(limit: string): void;
   /** Counts one call of a provider. `stamps`: the number of stamps that it was for. */
@@ -59,7 +53,6 @@ export interface Metrics {
   jobFailed(job: string): void;
   /** Counts the results of a renewal run. `due`: evidence that is still due. `unknown`: evidence that could not be judged. */
   renewed(run: { renewed: number; lapsed: number; asks: number; due: number; unknown: number }): void;
-  /** Returns the text of a scrape and its media type. */
   read(sources: MetricSources): Promise<{ body: string; contentType: string }>;
 }
 

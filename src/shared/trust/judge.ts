@@ -86,7 +86,6 @@ const sequenceTag = 0x30;
 
 export function createTokenJudge(deps: {
   trust: TrustSettings;
-  /** The trusted lists in force. */
   lists: () => ListIndex;
   /** Undefined: mock tokens cannot be verified here. */
   mockKey?: () => Promise<KeyObject>;
@@ -110,7 +109,6 @@ export function createTokenJudge(deps: {
   };
 }
 
-/** A token or record, and everything by which it is judged. */
 interface Evidence {
   readonly bytes: Buffer;
   readonly imprints: readonly Imprint[];
@@ -123,7 +121,6 @@ interface Evidence {
 
 /** The providers to which the token may belong. */
 interface Candidates {
-  /** The recorded name. */
   readonly name: string | undefined;
   /** The provider with this name; all providers if there is no name, or no provider with this name is configured any more. */
   readonly providers: readonly TrustedProvider[];

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { type Config, ConfigError, readJsonSetting, readSetting } from '../runtime/config.ts';
 import { isTerritory, readSignersFile } from './lists/index.ts';
 
-/** The settings for trusted lists. */
 type ListConfig = Pick<Config, 'TRUSTED_LIST_URLS' | 'LOTL_SIGNERS_FILE' | 'TRUSTED_LISTS_FILE'>;
 
 /** Where trusted lists come from. */
@@ -37,7 +36,6 @@ const fileSchema = z
   .min(1, 'takes at least one entry')
   .refine((entries) => new Set(entries.map(({ territory }) => territory)).size === entries.length, 'takes each country once');
 
-/** Whether this installation uses trusted lists. */
 export const usesTrustedLists = ({ TRUSTED_LIST_URLS, TRUSTED_LISTS_FILE }: Partial<ListConfig>): boolean =>
   TRUSTED_LIST_URLS !== undefined || TRUSTED_LISTS_FILE !== undefined;
 

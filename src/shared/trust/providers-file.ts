@@ -23,14 +23,12 @@ const oid = z.string().regex(/^[0-2](\.(0|[1-9]\d*))+$/, 'takes an object identi
 
 /** Settings of batches: one request to the provider for all waiting stamps (S14). */
 export interface AggregateSettings {
-  /** The maximum number of stamps in one request. */
   readonly maxLeaves: number;
   /** How long the first stamp of a batch waits for others, in milliseconds. */
   readonly windowMs: number;
   readonly callers: readonly CallerKind[];
 }
 
-/** The number of requests that a provider allows in any period of this length. */
 export interface RateSettings {
   readonly requests: number;
   readonly perSeconds: number;
@@ -166,7 +164,6 @@ interface CommonSettings {
   readonly rate?: RateSettings | undefined;
 }
 
-/** A TSA over HTTP. */
 export interface TsaSettings extends CommonSettings {
   readonly type: 'rfc3161';
   readonly url: string;

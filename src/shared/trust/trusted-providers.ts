@@ -5,7 +5,6 @@ import { ConfigError, readSetting, settingsSchema } from '../runtime/config.ts';
 import { usesTrustedLists } from './list-sources.ts';
 import { loadProvidersFile, type ProviderSettings } from './providers-file.ts';
 
-/** The settings of providers and trust. */
 export const trustSettingsSchema = settingsSchema.pick({
   NODE_ENV: true,
   TSP: true,
@@ -17,7 +16,6 @@ export const trustSettingsSchema = settingsSchema.pick({
   TRUSTED_LISTS_FILE: true,
 });
 
-/** A configured provider with its trust store. */
 export interface TrustedProvider {
   readonly settings: ProviderSettings;
   readonly trust: TrustStore;

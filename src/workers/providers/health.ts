@@ -124,7 +124,6 @@ export interface ProviderCheck {
   readonly rate?: RateSettings & RateView;
 }
 
-/** The functions of a provider that a check needs. */
 interface CheckedProvider {
   readonly name: string;
   readonly stamp: (subject: StampSubject) => Promise<Proof>;

@@ -49,11 +49,9 @@ export interface Member {
   ask(subject: StampSubject, shareMs: number, stamps: number): Promise<TokenProof>;
   check(shareMs: number): Promise<ProviderCheck>;
   health(): ProviderHealth;
-  /** Whether the circuit breaker is open. */
   isOut(): boolean;
   /** Whether other workers have asked it lately, and it has not failed. Only known for a provider with a `rate`. */
   isInUse(): boolean;
-  /** Reads what other workers have noted about the provider. */
   refresh(): Promise<void>;
   close(): void;
 }

@@ -28,7 +28,6 @@ import { TransportError, type TsaClient } from './tsa-client.ts';
 
 /** The trusted lists that decide whether a token is qualified. */
 export interface Listings {
-  /** The trusted lists in force. */
   current(): ListIndex;
   /** Keeps on which list a qualified token rests, once for many stamps. @throws ServiceError `store_unavailable` */
   keep(token: Verified, qualification: Qualification): Promise<void>;
@@ -71,14 +70,12 @@ export interface Rfc3161Provider {
   readonly mayBeQualified: boolean;
   /** Why not, and who says so; undefined before the first token. */
   readonly qualification?: Qualification | undefined;
-  /** The configured policy, dotted OID. */
   readonly policyOid: string | undefined;
   readonly maxConcurrent: number;
   /** Undefined: one request for each stamp. */
   readonly aggregate: AggregateSettings | undefined;
   /** Counts the requests, if the provider allows only so many in a period. */
   readonly rate?: RequestRate | undefined;
-  /** The maximum time of one call, in milliseconds. */
   readonly timeoutMs: number;
   /**
    * Requests a time-stamp. After a transport fault, 429 or 5xx it asks once more.
@@ -270,13 +267,10 @@ export function createRfc3161Provider(options: {
 interface BatchTree {
   readonly batchId: string;
   readonly root: Imprint;
-  /** Makes the batch from the TSA's answer for the root. */
   batchOf(answer: TokenProof): Batch;
-  /** The proofs of the imprints, in the order of the imprints. */
   proofsOf(batch: Batch): LeafProof[];
 }
 
-/** Builds the hash tree for imprints that all have the same algorithm. */
 export function plantTree(imprints: readonly [Imprint, ...Imprint[]]): BatchTree {
   const [{ algorithm }] = imprints;
   const octets = digestCharacters[algorithm] / 2;

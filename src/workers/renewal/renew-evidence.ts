@@ -17,20 +17,16 @@ const latestMs = 7 * dayMs;
 /** The pause is this share of the remaining time, within the two limits above. */
 const share = 0.1;
 
-/** Evidence that ends before this time is due. */
 export const dueByOf = ({ RENEW_BEFORE_DAYS }: Config, nowMs: number): Date => new Date(nowMs + RENEW_BEFORE_DAYS * dayMs);
 
 /** The maximum number of records in one request, if `mostLeaves` is not given. */
 const mostLeavesOfAll = 4_096;
-/** The number of due ids that are read at a time. */
 const idsPerRead = 65_536;
-/** The number of new digests that are read at a time. */
 const digestsPerRead = 1_000;
 
 export interface RenewalOptions {
   /** True if an operator started the run. Then earlier useless tokens are ignored and the TSA is asked again: it may have other certificates now. */
   readonly isByCommand?: boolean;
-  /** The maximum number of records in one request; default 4 096. */
   readonly mostLeaves?: number;
 }
 
@@ -241,7 +237,6 @@ function createGatherings(mostLeaves: number, sign: (gathering: Gathering) => Pr
       open.delete(key);
       await sign(gathering);
     },
-    /** Signs the trees that are not full. */
     signAll: async (): Promise<void> => {
       for (const gathering of open.values()) await sign(gathering);
       open.clear();

@@ -1,2 +1,1 @@
-/** The refresh of the EU trusted lists. */
 export { refreshTrustedLists } from './refresh.ts';

@@ -18,7 +18,6 @@ import {
 } from '../../shared/trust/lists/index.ts';
 import type { SharedTools } from '../tools.ts';
 
-/** A list with the file that it was read from. */
 interface FetchedList {
   readonly document: Uint8Array;
   readonly list: TrustedList;
