@@ -15,7 +15,7 @@ import { noLists } from '../../shared/store/trusted-lists.ts';
 import type { ListIndex } from '../../shared/trust/lists/index.ts';
 import type { TrustedProvider } from '../../shared/trust/trusted-providers.ts';
 import { checkProvider, createHealthRecord, isDoubtful, type OnCall, watchProviders } from './health.ts';
-import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
+import type { ClockWatch, TsaTime } from './key/clock-watch.ts';
 import { openKeyProvider } from './key/signing-key.ts';
 import { createProviderPool } from './pool.ts';
 import { type StampSubject, TierUnavailableError, type TimestampProvider } from './provider.ts';
@@ -55,8 +55,8 @@ export async function openTsas(
     }
     const { name, url, maxConcurrent, timeoutMs } = settings;
     const client = createTsaClient({ url, maxConcurrent, timeoutMs, credentials: readCredentials(settings) });
-    const onTime = (opinion: SecondOpinion) => {
-      for (const watch of watches) watch.heard(opinion);
+    const onTime = (answer: TsaTime) => {
+      for (const watch of watches) watch.noteTsaTime(answer);
     };
     const rate = settings.rate && notes?.rateOf(name, settings.rate, timeoutMs + takeMarginMs);
     return createRfc3161Provider({ settings, trust, client, listings, clock, onTime, rate });

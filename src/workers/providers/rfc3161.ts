@@ -22,7 +22,7 @@ import { answerWithin, type Clock } from '../../shared/runtime/timers.ts';
 import type { ListIndex } from '../../shared/trust/lists/index.ts';
 import type { AggregateSettings, ProviderSettings } from '../../shared/trust/providers-file.ts';
 import { qualificationOf } from '../../shared/trust/qualification.ts';
-import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
+import type { ClockWatch, TsaTime } from './key/clock-watch.ts';
 import { evidenceTermOf, RateReachedError, type StampSubject, TierUnavailableError, TsaRefusedError } from './provider.ts';
 import { TransportError, type TsaClient } from './tsa-client.ts';
 
@@ -132,7 +132,7 @@ export function createRfc3161Provider(options: {
   listings: Listings;
   clock: Clock;
   /** Called with the time in each verified answer, even if the answer is refused because this time is far from ours. */
-  onTime?: (opinion: SecondOpinion) => void;
+  onTime?: (answer: TsaTime) => void;
   rate?: RequestRate | undefined;
 }): Rfc3161Provider {
   const { settings, trust, client, listings, clock, onTime, rate } = options;
