@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { developmentPolicy } from '../shared/domain/qualification.ts';
 import { issueResponse } from '../shared/rfc3161/index.ts';
 import { parseSettings, settingsSchema } from '../shared/runtime/config.ts';
-import { runProcessWith } from '../shared/runtime/lifecycle.ts';
+import { runProcess } from '../shared/runtime/lifecycle.ts';
 import { randomSerial } from '../shared/runtime/random-octets.ts';
 import { systemClock } from '../shared/runtime/timers.ts';
 import { KEY_ALGORITHMS } from './pki.ts';
@@ -23,7 +23,7 @@ const tsaSettingsSchema = z.object({
   TSA_AGGREGATE: z.enum(['0', '1'], 'takes 0 or 1').default('0'),
 });
 
-await runProcessWith(
+await runProcess(
   'tsa',
   () => parseSettings(tsaSettingsSchema, process.env),
   async ({ config, log, lifecycle }) => {

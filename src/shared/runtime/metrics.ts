@@ -42,21 +42,11 @@ interface MetricSources {
   readonly readHealth?: () => readonly NamedState[];
 }
 
-/** The Prometheus metrics of a process of the service. No label contains a caller. */
-export interface Metrics {
-  answered(request: { method: string; route: string; status: number; outcome: 'done' | 'refused' | 'failed'; seconds: number }): void;
-  faulted(fault: { outcome: 'refused' | 'failed'; code: string }): void;
-  rateLimited(limit: string): void;
-  /** Counts one call of a provider. `stamps`: the number of stamps that it was for. */
-  stamped(call: { provider: string; outcome: 'stamped' | 'failed' | 'refused'; seconds: number; stamps: number }): void;
-  mailed(outcome: 'sent' | 'deferred' | 'failed'): void;
-  jobFailed(job: string): void;
-  /** Counts the results of a renewal run. `due`: evidence that is still due. `unknown`: evidence that could not be judged. */
-  renewed(run: { renewed: number; lapsed: number; asks: number; due: number; unknown: number }): void;
-  read(sources: MetricSources): Promise<{ body: string; contentType: string }>;
-}
+type Outcome = 'done' | 'refused' | 'failed';
+export type Metrics = ReturnType<typeof createMetrics>;
 
-export function createMetrics({ clock }: { clock: Clock }): Metrics {
+/** The Prometheus metrics of a process of the service. No label contains a caller. */
+export function createMetrics({ clock }: { clock: Clock }) {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -148,23 +138,28 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   }
 
   return {
-    answered: ({ method, route, status, outcome, seconds: took }) => requests.observe({ method, route, status, outcome }, took),
-    faulted: ({ outcome, code }) => (outcome === 'refused' ? refusals : failures).inc({ code }),
-    rateLimited: (limit) => limited.inc({ limit }),
-    stamped: ({ provider, outcome, seconds: took, stamps: count }) => {
+    answered: ({ seconds: took, ...labels }: { method: string; route: string; status: number; outcome: Outcome; seconds: number }): void =>
+      requests.observe(labels, took),
+    faulted: ({ outcome, code }: { outcome: 'refused' | 'failed'; code: string }): void =>
+      (outcome === 'refused' ? refusals : failures).inc({ code }),
+    rateLimited: (limit: string): void => limited.inc({ limit }),
+    /** Counts one call of a provider. `stamps`: the number of stamps that it was for. */
+    stamped: (call: { provider: string; outcome: 'stamped' | 'failed' | 'refused'; seconds: number; stamps: number }): void => {
+      const { provider, outcome, seconds: took, stamps: count } = call;
       for (let stamp = 0; stamp < count; stamp += 1) stamps.observe({ provider, outcome }, took);
       if (outcome === 'stamped') leaves.observe({ provider }, count);
     },
-    mailed: (outcome) => mails.inc({ outcome }),
-    jobFailed: (job) => jobs.inc({ job }),
-    renewed: (run) => {
+    mailed: (outcome: 'sent' | 'deferred' | 'failed'): void => mails.inc({ outcome }),
+    jobFailed: (job: string): void => jobs.inc({ job }),
+    /** Counts the results of a renewal run. `due`: evidence that is still due. `unknown`: evidence that could not be judged. */
+    renewed: (run: { renewed: number; lapsed: number; asks: number; due: number; unknown: number }): void => {
       renewals.inc({ outcome: 'renewed' }, run.renewed);
       renewals.inc({ outcome: 'lapsed' }, run.lapsed);
       renewals.inc({ outcome: 'asked' }, run.asks);
       due.set(run.due);
       unknown.set(run.unknown);
     },
-    read: async (sources) => {
+    read: async (sources: MetricSources): Promise<{ body: string; contentType: string }> => {
       await collect(sources);
       return { body: await registry.metrics(), contentType: registry.contentType };
     },

@@ -37,35 +37,19 @@ class ProviderOutError extends Error {
   override readonly name = 'ProviderOutError';
 }
 
-/** One TSA of a pool, with a circuit breaker and a limit of calls at a time. */
-export interface Member {
-  readonly provider: Rfc3161Provider;
-  /** The maximum number of calls at a time for stamps that nobody waits for. */
-  readonly promisedPlaces: number;
-  /**
-   * @param shareMs the time that this provider may use, including the wait for a free place
-   * @param stamps the number of callers' stamps in this request, for the metrics
-   */
-  ask(subject: StampSubject, shareMs: number, stamps: number): Promise<TokenProof>;
-  check(shareMs: number): Promise<ProviderCheck>;
-  health(): ProviderHealth;
-  isOut(): boolean;
-  /** Whether other workers have asked it lately, and it has not failed. Only known for a provider with a `rate`. */
-  isInUse(): boolean;
-  refresh(): Promise<void>;
-  close(): void;
-}
-
 /** Who caused a failed call. */
 function blame(error: unknown): 'provider' | 'caller' | 'nobody' {
   if (error instanceof TsaRefusedError || error instanceof TierUnavailableError) return 'caller';
   return [CutShortError, RateReachedError, ServiceError].some((kind) => error instanceof kind) ? 'nobody' : 'provider';
 }
 
+export type Member = ReturnType<typeof createMember>;
+
+/** One TSA of a pool, with a circuit breaker and a limit of calls at a time. */
 export function createMember(
   provider: Rfc3161Provider,
   { notes, clock, log, onCall }: { notes: ProviderNotes; clock: Clock; log: Logger; onCall: OnCall },
-): Member {
+) {
   const { name, rate } = provider;
   const breaker = notes.breakerOf(name, rate ? longestPauseWithRateMs : longestPauseMs);
   const places = pLimit(provider.maxConcurrent);
@@ -122,10 +106,17 @@ export function createMember(
 
   return {
     provider,
+    /** The maximum number of calls at a time for stamps that nobody waits for. */
     promisedPlaces,
-    ask: (subject, shareMs, stamps) => guard(subject, shareMs, (ended) => onCall({ ...ended, stamps })),
-    check: (shareMs) => checkProvider({ ...provider, stamp: (subject) => guard(subject, shareMs, () => undefined) }, clock),
-    health: () => {
+    /**
+     * @param shareMs the time that this provider may use, including the wait for a free place
+     * @param stamps the number of callers' stamps in this request, for the metrics
+     */
+    ask: (subject: StampSubject, shareMs: number, stamps: number): Promise<TokenProof> =>
+      guard(subject, shareMs, (ended) => onCall({ ...ended, stamps })),
+    check: (shareMs: number): Promise<ProviderCheck> =>
+      checkProvider({ ...provider, stamp: (subject) => guard(subject, shareMs, () => undefined) }, clock),
+    health: (): ProviderHealth => {
       const view = rate?.view();
       const waitMs = Math.max(breaker.pauseLeftMs(), view?.nextInMs ?? 0);
       return {
@@ -143,9 +134,10 @@ export function createMember(
       };
     },
     isOut: breaker.isOpen,
-    isInUse: () => rate !== undefined && rate.view().left < rate.settings.requests && !breaker.hasFailures(),
+    /** Whether other workers have asked it lately, and it has not failed. Only known for a provider with a `rate`. */
+    isInUse: (): boolean => rate !== undefined && rate.view().left < rate.settings.requests && !breaker.hasFailures(),
     refresh,
-    close: () => {
+    close: (): void => {
       closing.abort();
       provider.close();
     },

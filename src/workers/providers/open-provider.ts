@@ -22,13 +22,6 @@ import { type StampSubject, TierUnavailableError, type TimestampProvider } from 
 import { createRfc3161Provider, type Listings, type Rfc3161Provider } from './rfc3161.ts';
 import { createTsaClient, readCredentials } from './tsa-client.ts';
 
-/** The source of a worker's stamps: the mock provider or the pool. */
-interface OpenedProvider {
-  readonly provider: TimestampProvider;
-  readHealth(): ProviderHealth[];
-  close(): void;
-}
-
 /** The time between the counting of a request and its sending is shorter than this, in milliseconds. */
 const takeMarginMs = 2_000;
 
@@ -70,7 +63,7 @@ export async function openTsas(
 export function openProvider(
   tsas: readonly Rfc3161Provider[],
   given: { config: Config; store: Store; notes: ProviderNotes; metrics: Metrics; clock: Clock; log: Logger },
-): OpenedProvider {
+): { provider: TimestampProvider; readHealth(): ProviderHealth[]; close(): void } {
   const { config, store, notes, metrics, clock, log } = given;
   const onCall = metrics.stamped;
   if (config.TSP === 'mock') {

@@ -263,15 +263,11 @@ export function createRfc3161Provider(options: {
   };
 }
 
-/** A hash tree over stamps that are requested together, before and after a TSA has signed its root (RFC 4998 §4.2). */
-interface BatchTree {
-  readonly batchId: string;
-  readonly root: Imprint;
-  batchOf(answer: TokenProof): Batch;
-  proofsOf(batch: Batch): LeafProof[];
-}
-
-export function plantTree(imprints: readonly [Imprint, ...Imprint[]]): BatchTree {
+/**
+ * A hash tree over stamps that are requested together, before and after a TSA has signed its root (RFC 4998 §4.2). All imprints have the same
+ * algorithm, and the proofs are in their order.
+ */
+export function plantTree(imprints: readonly [Imprint, ...Imprint[]]) {
   const [{ algorithm }] = imprints;
   const octets = digestCharacters[algorithm] / 2;
   const random = randomBytes(imprints.length * octets);
@@ -286,11 +282,11 @@ export function plantTree(imprints: readonly [Imprint, ...Imprint[]]): BatchTree
   return {
     batchId,
     root,
-    batchOf: ({ provider, isQualified, qualification, issuedAt, token, tsq, tsr, term }) => {
+    batchOf: ({ provider, isQualified, qualification, issuedAt, token, tsq, tsr, term }: TokenProof): Batch => {
       const tst = Buffer.from(token, 'base64');
       return { batchId, root, leaves: imprints.length, provider, isQualified, qualification, issuedAt, tsq, tsr, tst, crown, term };
     },
-    proofsOf: (batch) => imprints.map((imprint, index) => new Leaf(imprint, batch, index, tree.pathOf(index))),
+    proofsOf: (batch: Batch): LeafProof[] => imprints.map((imprint, index) => new Leaf(imprint, batch, index, tree.pathOf(index))),
   };
 }
 
