@@ -16,7 +16,7 @@ import type { OnlineAnswer, OutputJudgement, SubjectJudgement } from './judge.ts
 import { standardInput } from './local-files.ts';
 import type { VerifySubject } from './operands.ts';
 import { describeStampRecord } from './records.ts';
-import { countOf, withMilliseconds } from './terminal.ts';
+import { countOf, isText, type Line, withMilliseconds } from './terminal.ts';
 
 /** The result of a check for output: one line of JSON for programs, `line` and `details` for people. */
 export interface Result {
@@ -33,9 +33,6 @@ export interface Result {
   readonly word: string;
 }
 
-/** A line that is left out if there is nothing to say. */
-export type Line = string | false | null | undefined;
-
 const verdictWords: Readonly<Record<Verdict, string>> = { valid: 'valid', not_valid: 'not valid', not_proved: 'not proved' };
 
 /** Makes the result of a check. `reason`: its code. `isTrial`: the time-stamp is valid, but for trials. */
@@ -51,8 +48,6 @@ export function resultOf(given: {
   const sign = isTrial ? 'not_proved' : verdict;
   return { json, line, details: details.filter(isText), verdict, sign, code: exitCodeOf(verdict, reason), word: verdictWords[verdict] };
 }
-
-const isText = (line: Line): line is string => typeof line === 'string' && line !== '';
 
 export function exitCodeOf(verdict: Verdict, reason: string | undefined): ExitCode {
   if (verdict === 'valid') return exitCodes.ok;

@@ -33,17 +33,15 @@ async function renewOne(file: string, client: Client, { terminal }: Context): Pr
   const { is_renewed, imprint } = await client.renewEvidence(tokenId, await openAsBlob(file));
   const found = { file, token_id: tokenId, imprint, is_renewed };
   if (!is_renewed) {
-    terminal.result(
+    const hash = hashNameOf(imprint.algorithm);
+    return terminal.done(
+      'waiting',
       found,
-      `${file}: its ${hashNameOf(imprint.algorithm)} will be covered after the next daily run of the service; run this again then`,
-      [],
-      'valid',
+      `${file}: its ${hash} will be covered after the next daily run of the service; run this again then`,
     );
-    return terminal.count('waiting');
   }
   const saved = `${file}.ers`;
   // An existing evidence record may be replaced: it is an older record of the same stamp, or can be fetched again.
   await saveFile(saved, [await client.fetchRecord(tokenId)], { overwrite: true });
-  terminal.result({ ...found, saved }, `${file}: its evidence covers the ${hashNameOf(imprint.algorithm)}, saved as ${saved}`, [], 'valid');
-  terminal.count('saved');
+  terminal.done('saved', { ...found, saved }, `${file}: its evidence covers the ${hashNameOf(imprint.algorithm)}, saved as ${saved}`);
 }

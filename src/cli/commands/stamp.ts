@@ -56,8 +56,7 @@ async function stampFiles(given: readonly string[], options: StampOptions, clien
     if (existing && !lacksContent(existing, options)) {
       const stamp = existing.kind === 'stamp' && { stamp: existing.stamp };
       const line = `${path}: ${describeStampRecord(existing)}, before this; see ${recordPath}`;
-      terminal.result({ ...found, already_stamped: true, ...stamp }, line, [], 'valid');
-      return terminal.count('already stamped');
+      return terminal.done('already stamped', { ...found, already_stamped: true, ...stamp }, line);
     }
     const earlier = existing && (await placeOfEarlier(existing, recordPath));
     const stamp = await requestStamp(input, options, client);
@@ -78,8 +77,7 @@ async function stampFiles(given: readonly string[], options: StampOptions, clien
     });
     const line = `${path} (${readableSize(input.bytes)}): ${describeStamp(stamp)}, saved as ${recordPath}`;
     const details = earlier ? [`the earlier stamp is kept as ${earlier}`] : [];
-    terminal.result({ ...found, stamp, ...(earlier && { earlier }) }, line, details, 'valid');
-    terminal.count('stamped');
+    terminal.done('stamped', { ...found, stamp, ...(earlier && { earlier }) }, line, details);
   }
 
   const countDone = () => {
