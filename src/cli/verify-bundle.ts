@@ -4,7 +4,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { sha256 } from '../shared/domain/proofs.ts';
-import { type Imprint, imprintAlgorithms, sha256Imprint } from '../shared/domain/stamp.ts';
+import { imprintAlgorithms, sha256Imprint } from '../shared/domain/stamp.ts';
 import {
   BundleFault,
   type BundleFile,
@@ -208,19 +208,17 @@ async function isBundle(path: string, otherwise: boolean): Promise<boolean> {
   return isBundleFolder(path) || (await withZip(path, (source) => hasClosingRecord(source, inflate)).catch(() => otherwise));
 }
 
-/**
- * The imprints of a stamped hash. If the content is known, they include other algorithms: an evidence record that was renewed in another algorithm
- * needs the content's hash in this algorithm.
- */
-const imprintsOf = ({ sha256, content }: proof.Stamped): readonly Imprint[] => {
-  const others = content === undefined ? [] : imprintAlgorithms.filter((algorithm) => algorithm !== 'sha256');
-  return [
-    sha256Imprint(sha256),
-    ...others.map((algorithm) => ({ algorithm, digest: createHash(algorithm).update(content!).digest('hex') })),
-  ];
-};
-
+/** The functions that verify the time-stamps of a bundle. */
 const judgeStampsBy = (trusted: Trusted): Pick<proof.BundleJudge<TokenVerdict>, 'judgeStamp' | 'firstTokenOf'> => ({
   firstTokenOf: (record) => firstTokenOf(Buffer.from(record)),
-  judgeStamp: (bytes, stamped) => judgeStamp(Buffer.from(bytes), trusted, sha256Imprint(stamped.sha256), imprintsOf(stamped)),
+  judgeStamp: (bytes, { sha256, content }) => {
+    // An evidence record that was renewed in another algorithm needs the content's hash in this algorithm.
+    const imprints = imprintAlgorithms.map((algorithm) =>
+      algorithm === 'sha256'
+        ? sha256Imprint(sha256)
+        : { algorithm, digest: content && createHash(algorithm).update(content).digest('hex') },
+    );
+    const known = imprints.flatMap(({ algorithm, digest }) => (digest === undefined ? [] : [{ algorithm, digest }]));
+    return judgeStamp(Buffer.from(bytes), trusted, sha256Imprint(sha256), known);
+  },
 });

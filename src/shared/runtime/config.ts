@@ -1,6 +1,5 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
@@ -80,14 +79,11 @@ const webhookSecrets = z.string().transform((text, context): Buffer[] => {
   return keys;
 });
 
-/** Returns true for an IP address, or a range of addresses in CIDR notation. */
-function isAddressOrCidr(text: string): boolean {
-  const [address = '', prefix, ...rest] = text.split('/');
-  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
-  return bits > 0 && rest.length === 0 && (prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits));
-}
-
-const addressList = list.refine((items) => items.every(isAddressOrCidr), 'takes a comma-separated list of addresses or CIDRs');
+const addressOrRange = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+const addressList = list.refine(
+  (items) => items.every((item) => addressOrRange.safeParse(item).success),
+  'takes a comma-separated list of addresses or CIDRs',
+);
 
 /** Origins as browsers write them in `Origin`: a scheme, a host, and a port if it is not the default. */
 const originList = list.refine(

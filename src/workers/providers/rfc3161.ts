@@ -20,7 +20,7 @@ import {
 import { randomOctets } from '../../shared/runtime/random-octets.ts';
 import { answerWithin, type Clock } from '../../shared/runtime/timers.ts';
 import type { ListIndex } from '../../shared/trust/lists/index.ts';
-import type { AggregateSettings, ProviderSettings } from '../../shared/trust/providers-file.ts';
+import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
 import { qualificationOf } from '../../shared/trust/qualification.ts';
 import type { ClockWatch, TsaTime } from './key/clock-watch.ts';
 import { evidenceTermOf, RateReachedError, type StampSubject, TierUnavailableError, TsaRefusedError } from './provider.ts';
@@ -58,41 +58,6 @@ export class InvalidAnswerError extends Error {
   }
 }
 
-/** One TSA. Every answer is fully verified before it is returned. */
-export interface Rfc3161Provider {
-  readonly name: string;
-  /** Whether its next stamp will be qualified, as far as is known: by its last token and the present lists, and before the first token as configured. */
-  readonly isQualified: boolean;
-  /**
-   * Whether a stamp that must be qualified is requested from it: if it is qualified, or if its last token is old, because another signer may make the
-   * next one.
-   */
-  readonly mayBeQualified: boolean;
-  /** Why not, and who says so; undefined before the first token. */
-  readonly qualification?: Qualification | undefined;
-  readonly policyOid: string | undefined;
-  readonly maxConcurrent: number;
-  /** Undefined: one request for each stamp. */
-  readonly aggregate: AggregateSettings | undefined;
-  /** Counts the requests, if the provider allows only so many in a period. */
-  readonly rate?: RequestRate | undefined;
-  readonly timeoutMs: number;
-  /**
-   * Requests a time-stamp. After a transport fault, 429 or 5xx it asks once more.
-   *
-   * @throws TransportError, InvalidAnswerError; RateReachedError, and then nothing was sent; TsaRefusedError for a client's request that differs from our
-   * own; TierUnavailableError if the stamp must be qualified and is not
-   */
-  stamp(subject: StampSubject, signal: AbortSignal): Promise<TokenProof>;
-  /** Reads a token of this TSA. @throws InvalidAnswerError */
-  readToken(proof: TokenProof): Promise<Verified>;
-  /** The certificates of the last good answer, from the signer to the trust anchor; undefined before the first one. */
-  chain(): Verified['chain'] | undefined;
-  /** The state of our clock; only if the provider uses it. */
-  readClock?(): ReturnType<ClockWatch['read']>;
-  close(): void;
-}
-
 /** Whether every TSA accepts a nonce of this size: at most 128 bits, like ours. */
 const isUsualNonce = (nonce: bigint | undefined): boolean => nonce !== undefined && nonce >= 0n && nonce >> BigInt(nonceBytes * 8) === 0n;
 
@@ -125,6 +90,12 @@ function retryDelayMsOf(error: unknown): number | undefined {
   return Math.random() * longestRetryDelayMs;
 }
 
+export type Rfc3161Provider = ReturnType<typeof createRfc3161Provider> & {
+  /** The state of our clock; only if the provider uses it. */
+  readClock?(): ReturnType<ClockWatch['read']>;
+};
+
+/** Opens one TSA. Every answer is fully verified before it is returned. */
 export function createRfc3161Provider(options: {
   settings: ProviderSettings;
   trust: TrustStore;
@@ -133,8 +104,9 @@ export function createRfc3161Provider(options: {
   clock: Clock;
   /** Called with the time in each verified answer, even if the answer is refused because this time is far from ours. */
   onTime?: (answer: TsaTime) => void;
+  /** Counts the requests, if the provider allows only so many in a period. */
   rate?: RequestRate | undefined;
-}): Rfc3161Provider {
+}) {
   const { settings, trust, client, listings, clock, onTime, rate } = options;
   const { name, policyOid, timeoutMs, acceptGrantedWithMods = false, maxAccuracySeconds, policyAccuracySeconds } = settings;
 
@@ -200,20 +172,24 @@ export function createRfc3161Provider(options: {
     const known = readQualification();
     return known ? isQualified(known) : settings.qualified !== false;
   }
-  function mayHaveNewSigner(): boolean {
-    const isOld = last !== undefined && clock() - last.genTime.getTime() > doubtAfterMs;
-    return settings.qualified !== false && isOld && readQualification()?.reason !== 'list_expired';
-  }
 
   return {
     name,
-    get isQualified() {
+    /** Whether its next stamp will be qualified, as far as is known: by its last token and the present lists, and before the first token as configured. */
+    get isQualified(): boolean {
       return isQualifiedNow();
     },
-    get mayBeQualified() {
-      return isQualifiedNow() || mayHaveNewSigner();
+    /**
+     * Whether a stamp that must be qualified is requested from it: if it is qualified, or if its last token is old, because another signer may make the
+     * next one.
+     */
+    get mayBeQualified(): boolean {
+      const isOld = last !== undefined && clock() - last.genTime.getTime() > doubtAfterMs;
+      const mayHaveNewSigner = isOld && settings.qualified !== false && readQualification()?.reason !== 'list_expired';
+      return isQualifiedNow() || mayHaveNewSigner;
     },
-    get qualification() {
+    /** Undefined before the first token. */
+    get qualification(): Qualification | undefined {
       return readQualification();
     },
     policyOid,
@@ -221,7 +197,13 @@ export function createRfc3161Provider(options: {
     aggregate: settings.aggregate,
     rate,
     timeoutMs,
-    stamp: async (subject, signal) => {
+    /**
+     * Requests a time-stamp. After a transport fault, 429 or 5xx it asks once more.
+     *
+     * @throws TransportError, InvalidAnswerError; RateReachedError, and then nothing was sent; TsaRefusedError for a client's request that differs from
+     * our own; TierUnavailableError if the stamp must be qualified and is not
+     */
+    stamp: async (subject: StampSubject, signal: AbortSignal): Promise<TokenProof> => {
       const { imprint, asked } = subject;
       const tsq = encodeRequest({
         imprint: { algorithm: imprint.algorithm, digest: Buffer.from(imprint.digest, 'hex') },
@@ -230,11 +212,9 @@ export function createRfc3161Provider(options: {
         nonce: asked ? asked.nonce : randomOctets(nonceBytes),
       });
       const { tsr, verified } = await exchangeTwiceAtMost(tsq, signal).catch((error: unknown) => {
-        throw isOfOurForm(subject) || !isAnswer(error)
-          ? error
-          : new TsaRefusedError(error instanceof InvalidAnswerError ? error.fault : undefined, 'the request was refused', {
-              cause: error,
-            });
+        if (isOfOurForm(subject) || !isAnswer(error)) throw error;
+        const fault = error instanceof InvalidAnswerError ? error.fault : undefined;
+        throw new TsaRefusedError(fault, 'the request was refused', { cause: error });
       });
       const qualification = qualificationAt(verified);
       if (subject.requiresQualified && !isQualified(qualification)) {
@@ -253,13 +233,15 @@ export function createRfc3161Provider(options: {
         term: evidenceTermOf(verified),
       };
     },
-    readToken: async ({ token }) => {
+    /** Reads a token of this TSA. @throws InvalidAnswerError */
+    readToken: async ({ token }: TokenProof): Promise<Verified> => {
       const result = await verifyToken(Buffer.from(token, 'base64'), { trust, nowMs: clock(), acceptGrantedWithMods });
       if (!result.ok) throw new InvalidAnswerError(result.code, result.detail);
       return result;
     },
-    chain: () => last?.chain,
-    close: () => client.close(),
+    /** The certificates of the last good answer, from the signer to the trust anchor; undefined before the first one. */
+    chain: (): Verified['chain'] | undefined => last?.chain,
+    close: (): void => client.close(),
   };
 }
 
