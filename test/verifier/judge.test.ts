@@ -36,11 +36,10 @@ writeFileSync(
 writeFileSync(join(dir, 'revoking.crl'), x509.issueCrl({ ...list, revoked }, pki.intermediate));
 
 const imprint = { algorithm: 'sha256', digest: randomBytes(32) } as const;
-const answer = issueResponse(
-  { identity: pki.signer, policies: ['1.2.3'], includeTsaName: false },
-  encodeRequest({ imprint, nonce: randomBytes(16) }),
-  { timeMs: nowMs, serial: randomSerial() },
-);
+const answer = issueResponse({ identity: pki.signer, policies: ['1.2.3'] }, encodeRequest({ imprint, nonce: randomBytes(16) }), {
+  timeMs: nowMs,
+  serial: randomSerial(),
+});
 const token = parseDer(answer).children[1]!;
 
 /** Changes to a token that need no key: another status around it, and no certificates inside. */
